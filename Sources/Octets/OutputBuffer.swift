@@ -1,0 +1,126 @@
+/// Bytes on their way out: appended at the end by encoders, taken from the front by whoever writes them.
+///
+/// The buffer keeps its allocation when it runs empty, so a buffer that is reused costs no allocation in the steady state.
+/// `highWatermark` is advice, not a bound: a producer that sees `isFull` finishes its event and asks to be called again.
+public struct OutputBuffer: Sendable {
+    /// Bytes that count as full, 64 KiB: the watermark at which the other side is told to pause.
+    public static let defaultHighWatermark = 64 * 1024
+
+    @usableFromInline internal var storage: [UInt8]
+    @usableFromInline internal var head: Int
+
+    /// The number of waiting bytes from which `isFull` holds.
+    public var highWatermark: Int
+
+    @inlinable
+    public init(highWatermark: Int = OutputBuffer.defaultHighWatermark) {
+        self.storage = []
+        self.head = 0
+        self.highWatermark = highWatermark
+    }
+
+    /// The number of bytes that wait to be taken.
+    @inlinable public var count: Int { storage.count - head }
+    @inlinable public var isEmpty: Bool { storage.count == head }
+    /// Whether the producer should pause until bytes have been taken.
+    @inlinable public var isFull: Bool { count >= highWatermark }
+    /// The bytes the buffer can hold before it allocates again.
+    @inlinable public var capacity: Int { storage.capacity }
+
+    /// The bytes that wait, in order.
+    ///
+    /// SAFETY: the span points into `storage`, which self owns; the borrow keeps self unchanged while the span lives.
+    @inlinable public var span: Span<UInt8> {
+        @_lifetime(borrow self)
+        get {
+            let all = storage.span
+            return unsafe _overrideLifetime(all.extracting(head..<all.count), borrowing: self)
+        }
+    }
+
+    @inlinable
+    public mutating func append(_ byte: UInt8) {
+        storage.append(byte)
+    }
+
+    @inlinable
+    public mutating func append(_ bytes: Span<UInt8>) {
+        // SAFETY: the pointer is used only inside the closure, which copies.
+        unsafe bytes.withUnsafeBufferPointer { unsafe storage.append(contentsOf: $0) }
+    }
+
+    @inlinable
+    public mutating func append(_ text: StaticString) {
+        // SAFETY: a StaticString made from a literal with a pointer representation lives for ever.
+        unsafe storage.append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+    }
+
+    @inlinable
+    public mutating func append(_ bytes: [UInt8]) {
+        storage.append(contentsOf: bytes)
+    }
+
+    /// Appends the UTF-8 bytes of `text`. For values made at start-up and for tests; the data path has bytes.
+    public mutating func append(_ text: String) {
+        storage.append(contentsOf: text.utf8)
+    }
+
+    /// Appends `value` in decimal.
+    @inlinable
+    public mutating func append(decimal value: Int) {
+        if value < 0 { storage.append(UInt8(ascii: "-")) }
+        appendDigits(value.magnitude, radix: 10)
+    }
+
+    /// Appends `value` in lower-case hexadecimal without a prefix, as the chunked coding wants it.
+    @inlinable
+    public mutating func append(hexadecimal value: Int) {
+        appendDigits(value.magnitude, radix: 16)
+    }
+
+    @inlinable
+    internal mutating func appendDigits(_ value: UInt, radix: UInt) {
+        let start = storage.count
+        var rest = value
+        repeat {
+            storage.append(ASCII.lowerHexDigit(UInt8(truncatingIfNeeded: rest % radix)))
+            rest /= radix
+        } while rest != 0
+        storage[start...].reverse()
+    }
+
+    /// Makes room for `count` more bytes in one allocation.
+    @inlinable
+    public mutating func reserve(_ count: Int) {
+        storage.reserveCapacity(storage.count + count)
+    }
+
+    /// Takes the first `count` bytes away. The allocation is kept.
+    @inlinable
+    public mutating func drop(_ count: Int) {
+        precondition(count <= self.count, "dropped more bytes than wait")
+        head += count
+        if head == storage.count {
+            storage.removeAll(keepingCapacity: true)
+            head = 0
+        } else if head >= 256 * 1024 {
+            storage.removeSubrange(0..<head)
+            head = 0
+        }
+    }
+
+    /// Takes all bytes away and keeps the allocation.
+    @inlinable
+    public mutating func removeAll() {
+        storage.removeAll(keepingCapacity: true)
+        head = 0
+    }
+
+    /// Gives the allocation back when it is larger than `limit` bytes. Call it only when the buffer is empty.
+    public mutating func shrink(to limit: Int) {
+        if storage.capacity > limit, isEmpty {
+            storage = []
+            head = 0
+        }
+    }
+}

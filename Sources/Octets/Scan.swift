@@ -1,0 +1,70 @@
+#if canImport(Glibc)
+    internal import Glibc
+#endif
+
+/// Searches over spans of bytes. They go to the C library, whose `memchr` is vectorised.
+public enum Scan {
+    /// The first index at or after `start` that holds `byte`, or nil.
+    public static func firstIndex(of byte: UInt8, in bytes: Span<UInt8>, from start: Int = 0) -> Int? {
+        guard start < bytes.count else { return nil }
+        // SAFETY: start < count, and memchr reads only count - start bytes from there.
+        return unsafe bytes.withUnsafeBufferPointer { buffer in
+            let base = buffer.baseAddress!
+            guard let hit = unsafe memchr(base + start, Int32(byte), buffer.count - start) else { return nil }
+            return unsafe base.distance(to: hit.assumingMemoryBound(to: UInt8.self))
+        }
+    }
+}
+
+extension Span where Element == UInt8 {
+    /// Whether the bytes are those of `text`.
+    @inlinable
+    public func isEqual(to text: StaticString) -> Bool {
+        guard count == text.utf8CodeUnitCount else { return false }
+        // SAFETY: index < count, which is the literal's own length.
+        for index in indices where unsafe self[index] != text.utf8Start[index] { return false }
+        return true
+    }
+
+    /// Whether the bytes are those of `text`, where ASCII letters match in either case. `text` must be in lower case.
+    @inlinable
+    public func isEqualIgnoringCase(to text: StaticString) -> Bool {
+        guard count == text.utf8CodeUnitCount else { return false }
+        // SAFETY: index < count, which is the literal's own length.
+        for index in indices where unsafe ASCII.lowercased(self[index]) != text.utf8Start[index] { return false }
+        return true
+    }
+
+    /// Whether both hold the same bytes.
+    public func isEqual(to other: Span<UInt8>) -> Bool {
+        guard count == other.count else { return false }
+        guard count > 0 else { return true }
+        // SAFETY: both buffers hold count bytes.
+        return unsafe withUnsafeBufferPointer { left in
+            unsafe other.withUnsafeBufferPointer { right in
+                unsafe memcmp(left.baseAddress!, right.baseAddress!, left.count) == 0
+            }
+        }
+    }
+
+    /// A copy of the bytes.
+    public func copied() -> [UInt8] {
+        // SAFETY: the pointer is used only inside the closure, which copies.
+        unsafe withUnsafeBufferPointer { unsafe [UInt8]($0) }
+    }
+
+    /// The bytes as text for logs, errors and settings; what is not UTF-8 becomes U+FFFD.
+    public func lossyString() -> String {
+        // SAFETY: the pointer is used only inside the closure, which copies.
+        unsafe withUnsafeBufferPointer { unsafe String(decoding: $0, as: UTF8.self) }
+    }
+}
+
+extension Array where Element == UInt8 {
+    /// Appends the bytes of `bytes`.
+    @inlinable
+    public mutating func append(contentsOf bytes: Span<UInt8>) {
+        // SAFETY: the pointer is used only inside the closure, which copies.
+        unsafe bytes.withUnsafeBufferPointer { unsafe self.append(contentsOf: $0) }
+    }
+}

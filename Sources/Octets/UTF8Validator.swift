@@ -1,0 +1,69 @@
+/// Checks that bytes are UTF-8 (RFC 3629) wherever they are cut: no overlong forms, no surrogates, nothing above U+10FFFF.
+public struct UTF8Validator: Sendable {
+    /// Continuation bytes that are still owed.
+    @usableFromInline internal var owed: UInt8 = 0
+    /// The range that the next continuation byte must lie in.
+    @usableFromInline internal var low: UInt8 = 0x80
+    @usableFromInline internal var high: UInt8 = 0xBF
+
+    @inlinable public init() {}
+
+    /// Whether the bytes so far end between two characters.
+    @inlinable public var isComplete: Bool { owed == 0 }
+
+    /// Takes the next bytes. Returns nil when they are fine, else the index of the first byte that can't be part of UTF-8.
+    public mutating func check(_ bytes: Span<UInt8>) -> Int? {
+        var at = 0
+        let end = bytes.count
+        while at < end {
+            if owed == 0 {
+                at = Self.skipASCII(bytes, from: at)
+                guard at < end else { return nil }
+            }
+            let byte = bytes[at]
+            if owed > 0 {
+                guard byte >= low && byte <= high else { return at }
+                low = 0x80
+                high = 0xBF
+                owed &-= 1
+            } else {
+                switch byte {
+                case 0xC2...0xDF: owed = 1
+                case 0xE0: (owed, low) = (2, 0xA0)
+                case 0xE1...0xEC, 0xEE, 0xEF: owed = 2
+                case 0xED: (owed, high) = (2, 0x9F)
+                case 0xF0: (owed, low) = (3, 0x90)
+                case 0xF1...0xF3: owed = 3
+                case 0xF4: (owed, high) = (3, 0x8F)
+                default: return at
+                }
+            }
+            at &+= 1
+        }
+        return nil
+    }
+
+    /// The first index at or after `start` whose byte is not ASCII, or the count.
+    @usableFromInline
+    internal static func skipASCII(_ bytes: Span<UInt8>, from start: Int) -> Int {
+        // SAFETY: eight bytes are loaded only while at + 8 <= count.
+        unsafe bytes.withUnsafeBufferPointer { buffer in
+            let raw = UnsafeRawBufferPointer(buffer)
+            var at = start
+            while at &+ 8 <= raw.count {
+                let word = unsafe raw.loadUnaligned(fromByteOffset: at, as: UInt64.self)
+                let marks = word & 0x8080_8080_8080_8080
+                if marks != 0 { return at &+ marks.trailingZeroBitCount / 8 }
+                at &+= 8
+            }
+            while at < raw.count, unsafe raw[at] < 0x80 { at &+= 1 }
+            return at
+        }
+    }
+
+    /// Whether `bytes` as a whole are UTF-8.
+    public static func isValid(_ bytes: Span<UInt8>) -> Bool {
+        var validator = UTF8Validator()
+        return validator.check(bytes) == nil && validator.isComplete
+    }
+}

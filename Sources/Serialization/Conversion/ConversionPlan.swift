@@ -1,0 +1,155 @@
+/// The encodings a conversion reads and writes.
+public enum BodyEncoding: String, Hashable, Sendable, CaseIterable {
+    case form, json, multipart
+
+    /// The media type of a body in this encoding, in lower case and without parameters.
+    public var mediaType: String {
+        switch self {
+        case .form: "application/x-www-form-urlencoded"
+        case .json: "application/json"
+        case .multipart: "multipart/form-data"
+        }
+    }
+}
+
+/// A whole conversion as a route or the command line declares it. Made once, checked at load, shared by all requests.
+public struct ConversionPlan: Hashable, Sendable {
+    /// The encodings that are taken, chosen by the Content-Type; one unless the input is declared `auto`.
+    public var inputs: [BodyEncoding]
+    public var output: BodyEncoding
+    /// How form and multipart bodies are read.
+    public var fieldDecoding = FieldDecodingOptions()
+    /// How form and multipart bodies are written; `order`, `files` and `booleans` hold for JSON output too.
+    public var fieldEncoding = FieldEncodingOptions()
+    /// What happens to a repeated member of a JSON object; nil: `keep` when JSON goes out, else `reject`.
+    public var jsonDuplicates: DuplicatePolicy?
+    public var map = FieldMap()
+    /// The declared types of fields, in the order of the settings; the first path that matches decides.
+    public var types: [TypeRule] = []
+    /// The declared files, in the order of the settings; the first path that matches decides.
+    public var files: [FileRule] = []
+    public var limits = Limits()
+
+    /// Whether the encoder's `arrays` or `nesting` was written down. When it was not, fields pass from form or multipart to
+    /// form or multipart under the names they came with; when it was, names are read into a tree and written anew.
+    public var rewritesNames = false
+
+    public init(inputs: [BodyEncoding], output: BodyEncoding) {
+        self.inputs = inputs
+        self.output = output
+    }
+}
+
+/// A place in a document: `user.id`, `items[0].sku`, `items[*].qty`, `"a.b".c`.
+public struct FieldPath: Hashable, Sendable {
+    public enum Segment: Hashable, Sendable {
+        case key([UInt8])
+        case index(Int)
+        /// Every element of an array, or every member of an object.
+        case any
+    }
+
+    public var segments: [Segment]
+
+    public init(_ segments: [Segment]) {
+        self.segments = segments
+    }
+}
+
+/// What a route does to fields between decoding and encoding, in this order: remove, rename, set.
+public struct FieldMap: Hashable, Sendable {
+    public struct Rename: Hashable, Sendable {
+        public var from: FieldPath
+        public var to: FieldPath
+        public init(from: FieldPath, to: FieldPath) {
+            self.from = from
+            self.to = to
+        }
+    }
+
+    public struct Assignment: Hashable, Sendable {
+        public var path: FieldPath
+        public var value: AssignedValue
+        public init(path: FieldPath, value: AssignedValue) {
+            self.path = path
+            self.value = value
+        }
+    }
+
+    public var remove: [FieldPath] = []
+    public var rename: [Rename] = []
+    public var set: [Assignment] = []
+
+    public var isEmpty: Bool { remove.isEmpty && rename.isEmpty && set.isEmpty }
+
+    public init() {}
+}
+
+/// The value that `set` gives a field: written down in the settings, or taken from the request when the body begins.
+public enum AssignedValue: Hashable, Sendable {
+    case literal(Literal)
+    /// A string from the request's head; the index into the values that the conversion is started with.
+    case source(Int)
+}
+
+/// A value written down in the settings.
+public indirect enum Literal: Hashable, Sendable {
+    public struct Member: Hashable, Sendable {
+        public var name: String
+        public var value: Literal
+        public init(name: String, value: Literal) {
+            self.name = name
+            self.value = value
+        }
+    }
+
+    case null
+    case bool(Bool)
+    /// The number's text in JSON's grammar.
+    case number(String)
+    case string(String)
+    case array([Literal])
+    case object([Member])
+}
+
+/// The type a field is read as. A value that doesn't fit is a 400 that names the field.
+public enum FieldType: String, Hashable, Sendable, CaseIterable {
+    case string, integer, number, boolean, array, object, json, date
+}
+
+public struct TypeRule: Hashable, Sendable {
+    public var path: FieldPath
+    public var type: FieldType
+    public init(path: FieldPath, type: FieldType) {
+        self.path = path
+        self.type = type
+    }
+}
+
+/// What is declared of one file field.
+public struct FileRule: Hashable, Sendable {
+    public enum Filename: Hashable, Sendable {
+        case literal(String)
+        /// The string at this path, which must come before the file.
+        case field(FieldPath)
+    }
+
+    public var path: FieldPath
+    /// What happens to it; `base64` on JSON input says that the string at `path` is a file.
+    public var policy: FilePolicy
+    public var filename: Filename?
+    /// The part's Content-Type on output.
+    public var mediaType: String?
+    /// Decoded bytes of the file; nil: no limit but the body's.
+    public var max: Int?
+
+    public init(
+        path: FieldPath, policy: FilePolicy, filename: Filename? = nil, mediaType: String? = nil, max: Int? = nil
+    ) {
+        self.path = path
+        self.policy = policy
+        self.filename = filename
+        self.mediaType = mediaType
+        self.max = max
+    }
+}

@@ -1,0 +1,59 @@
+/// Why a conversion refused its input: one sentence for a person, a stable code for a program, and where it happened.
+///
+/// It never holds a value of the body; names of fields and byte offsets only.
+public struct ConversionError: Error, Hashable, Sendable {
+    /// Whose fault it is and so which status a proxy answers with.
+    public enum Kind: Hashable, Sendable {
+        /// The input can't be read as its type: 400.
+        case malformed
+        /// A limit was passed: 413.
+        case limit
+        /// The input is of a kind that this conversion doesn't take: 415.
+        case unsupported
+        /// The input is fine, and the target encoding can't carry it: 422.
+        case unrepresentable
+    }
+
+    public var kind: Kind
+    /// Stable, lower case with underscores, prefixed by the format: `json_unexpected_byte`, `form_invalid_utf8`, `limit_depth`.
+    public var code: String
+    /// One sentence in lower case without a full stop that says what is wrong and, where it helps, what to do.
+    public var reason: String
+    /// The offset into the input, in bytes from 0, where the fault was found.
+    public var offset: Int?
+    /// The name of the field (`a[b]`) or the JSON Pointer (`/a/b`) concerned.
+    public var field: String?
+    /// The setting that can be changed to let the input through: `limits.depth`, `nulls`.
+    public var setting: String?
+
+    public init(
+        _ kind: Kind, code: String, reason: String, offset: Int? = nil, field: String? = nil, setting: String? = nil
+    ) {
+        self.kind = kind
+        self.code = code
+        self.reason = reason
+        self.offset = offset
+        self.field = field
+        self.setting = setting
+    }
+
+    /// A limit was passed. `code` is `limit_` and the setting's name.
+    public static func limit(_ name: String, of value: Int, what: String, offset: Int? = nil, field: String? = nil)
+        -> Self
+    {
+        ConversionError(
+            .limit, code: "limit_\(name)", reason: "\(what) passes the limit of \(value) (limits.\(name))",
+            offset: offset,
+            field: field, setting: "limits.\(name)")
+    }
+}
+
+extension ConversionError: CustomStringConvertible {
+    /// The reason with field and offset, in one line.
+    public var description: String {
+        var text = reason
+        if let field { text += ", field \"\(field)\"" }
+        if let offset { text += ", at byte \(offset)" }
+        return text + " [\(code)]"
+    }
+}

@@ -1,0 +1,78 @@
+public import Octets
+
+/// The events of a document: what a decoder emits and an encoder or a tree takes.
+///
+/// A document is one value. A value is one of: `beginObject`, then any number of `key` and value, then `endObject`;
+/// `beginArray`, any number of values, `endArray`; one or more `string` pieces of which only the last has `isLast`;
+/// `number`; `bool`; `null`; or `beginFile` followed by `fileContent` pieces of which only the last has `isLast`.
+/// Pieces may be empty and may be cut anywhere, also inside a UTF-8 sequence; what they join to is valid UTF-8 for
+/// strings and any bytes for files. A caller never sends events in another order: that would be a fault of ours.
+///
+/// Spans are valid during the call only.
+public protocol EventSink: ~Copyable {
+    /// Whether the producer should stop after the event it has just sent and be called again later.
+    var isFull: Bool { get }
+
+    mutating func beginObject() throws(ConversionError)
+    mutating func endObject() throws(ConversionError)
+    mutating func beginArray() throws(ConversionError)
+    mutating func endArray() throws(ConversionError)
+    /// A member's name, whole, valid UTF-8, already unescaped. The member's value follows.
+    mutating func key(_ name: Span<UInt8>) throws(ConversionError)
+    mutating func string(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError)
+    /// A number's source text, whole, in JSON's grammar (RFC 8259 §6).
+    mutating func number(_ text: Span<UInt8>) throws(ConversionError)
+    mutating func bool(_ value: Bool) throws(ConversionError)
+    mutating func null() throws(ConversionError)
+    mutating func beginFile(_ head: borrowing PartHead) throws(ConversionError)
+    mutating func fileContent(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError)
+}
+
+/// The events of a flat body, form or multipart: a list of fields and files, each with a name.
+///
+/// For every part: `beginPart`, then one or more `content` pieces of which only the last has `isLast`.
+/// Text content (a part that is not a file) joins to valid UTF-8 unless the decoder's options say otherwise.
+///
+/// Spans are valid during the call only.
+public protocol FieldSink: ~Copyable {
+    /// Whether the producer should stop after the event it has just sent and be called again later.
+    var isFull: Bool { get }
+
+    mutating func beginPart(_ head: borrowing PartHead) throws(ConversionError)
+    mutating func content(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError)
+}
+
+/// A decoder of a document format. Fed bytes as they arrive, it emits the same events (pieces joined) however they are cut.
+public protocol EventDecoder: ~Copyable {
+    /// Takes the next bytes of the input and returns how many it consumed. It consumes all of them unless `sink.isFull`
+    /// became true after an event; the caller then feeds the rest again once the sink has room.
+    mutating func feed<Sink: EventSink & ~Copyable>(
+        _ input: Span<UInt8>, into sink: inout Sink
+    ) throws(ConversionError) -> Int
+
+    /// Says that the input has ended. Emits what the end makes final, or throws when the document is incomplete.
+    mutating func finish<Sink: EventSink & ~Copyable>(into sink: inout Sink) throws(ConversionError)
+}
+
+/// A decoder of a flat format. The same contract as `EventDecoder`.
+public protocol FieldDecoder: ~Copyable {
+    mutating func feed<Sink: FieldSink & ~Copyable>(
+        _ input: Span<UInt8>, into sink: inout Sink
+    ) throws(ConversionError) -> Int
+    mutating func finish<Sink: FieldSink & ~Copyable>(into sink: inout Sink) throws(ConversionError)
+}
+
+/// What every encoder has: the bytes it wrote, and an end.
+///
+/// `isFull` of an encoder is `output.isFull`.
+public protocol OutputEncoder: ~Copyable {
+    /// The encoded bytes that nobody has taken yet. The owner may exchange the buffer between two events.
+    var output: OutputBuffer { get set }
+    /// Writes what the format wants at the end. No event may follow.
+    mutating func finish() throws(ConversionError)
+}
+
+/// An encoder of a document format.
+public typealias EventEncoder = EventSink & OutputEncoder & ~Copyable
+/// An encoder of a flat format.
+public typealias FieldEncoder = FieldSink & OutputEncoder & ~Copyable

@@ -1,0 +1,161 @@
+/// How arrays are written in the names of form and multipart fields.
+public enum ArrayStyle: String, Hashable, Sendable, CaseIterable {
+    /// `brackets`, and `indices` where an element is itself an object or an array, so that any parser can regroup them.
+    case auto
+    /// `a[]=1&a[]=2`
+    case brackets
+    /// `a[0]=1&a[1]=2`
+    case indices
+    /// `a=1&a=2`
+    case repeated = "repeat"
+    /// `a=1,2`
+    case comma
+    /// `a=[1,2]` as JSON text.
+    case json
+}
+
+/// How objects are written in the names of form and multipart fields.
+public enum NestingStyle: String, Hashable, Sendable, CaseIterable {
+    /// `a[b]=1`
+    case brackets
+    /// `a.b=1`
+    case dots
+    /// Names are literal: nothing nests.
+    case flat
+    /// `a={"b":1}`: one field holds a JSON text.
+    case json
+}
+
+/// Whether text fields become anything but strings.
+public enum TypeInference: String, Hashable, Sendable, CaseIterable {
+    /// Never.
+    case strings
+    /// Text that prints back identically: JSON integers and decimals, `true`, `false`.
+    case safe
+}
+
+/// What a null becomes where the output has none.
+public enum NullStyle: String, Hashable, Sendable, CaseIterable {
+    /// `a=`
+    case empty
+    /// `a`
+    case key
+    /// `a=null`
+    case literal
+    /// The member is left out, by this rule.
+    case omit
+    /// The request is refused with 422.
+    case reject
+}
+
+/// What an empty array or object becomes where the output has none.
+public enum EmptyStyle: String, Hashable, Sendable, CaseIterable {
+    /// The request is refused with 422.
+    case reject
+    /// The member is left out, by this rule.
+    case omit
+    /// `a[]=` for an array, `a=` for an object.
+    case marker
+}
+
+/// What a boolean becomes in text.
+public enum BooleanStyle: String, Hashable, Sendable, CaseIterable {
+    /// `true`, `false`
+    case literal
+    /// `1`, `0`
+    case numeric
+}
+
+/// What a space becomes in a form.
+public enum SpaceStyle: String, Hashable, Sendable, CaseIterable {
+    /// `%20`
+    case percent
+    /// `+`
+    case plus
+}
+
+/// The order of an object's members on output.
+public enum MemberOrder: String, Hashable, Sendable, CaseIterable {
+    /// As they came.
+    case input
+    /// By the bytes of their keys, at every level.
+    case sorted
+}
+
+/// What happens to a second value for the same name.
+public enum DuplicatePolicy: String, Hashable, Sendable, CaseIterable {
+    /// All values, as an array, in the order they came.
+    case array
+    case first
+    case last
+    /// The request is refused with 400.
+    case reject
+    /// Both members stay, as they came. JSON only.
+    case keep
+}
+
+/// What happens to a field name with brackets that don't follow the grammar, as `a[b` or `a]`.
+public enum MalformedKeyPolicy: String, Hashable, Sendable, CaseIterable {
+    /// It is one flat name, brackets included.
+    case literal
+    /// The request is refused with 400.
+    case reject
+}
+
+/// What happens to files.
+public enum FilePolicy: String, Hashable, Sendable, CaseIterable {
+    /// They pass as files.
+    case stream
+    /// Their bytes become a base64 string, or come from one.
+    case base64
+    /// They are left out, by this rule.
+    case drop
+    /// A request with a file is refused with 422.
+    case reject
+}
+
+/// How a percent sign that begins no escape is read in a form.
+public enum PercentPolicy: String, Hashable, Sendable, CaseIterable {
+    /// As itself (WHATWG URL standard).
+    case lenient
+    /// The request is refused with 400.
+    case strict
+}
+
+/// What happens to bytes that are not UTF-8 in text.
+public enum InvalidUTF8Policy: String, Hashable, Sendable, CaseIterable {
+    /// The request is refused with 400.
+    case reject
+    /// Each maximal ill-formed sequence becomes U+FFFD.
+    case replace
+    /// The text is read as ISO 8859-1.
+    case latin1
+}
+
+/// The options of reading a form or multipart body into fields and a tree.
+public struct FieldDecodingOptions: Hashable, Sendable {
+    public var arrays = ArrayStyle.auto
+    public var nesting = NestingStyle.brackets
+    public var types = TypeInference.strings
+    public var duplicates = DuplicatePolicy.array
+    public var malformedKey = MalformedKeyPolicy.literal
+    public var percent = PercentPolicy.lenient
+    public var invalidUTF8 = InvalidUTF8Policy.reject
+    public var files = FilePolicy.stream
+
+    public init() {}
+}
+
+/// The options of writing a form or multipart body.
+public struct FieldEncodingOptions: Hashable, Sendable {
+    public var arrays = ArrayStyle.auto
+    public var nesting = NestingStyle.brackets
+    public var nulls = NullStyle.empty
+    public var empties = EmptyStyle.reject
+    public var booleans = BooleanStyle.literal
+    public var spaces = SpaceStyle.percent
+    public var order = MemberOrder.input
+    public var files = FilePolicy.stream
+
+    public init() {}
+}

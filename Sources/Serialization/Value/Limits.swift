@@ -1,0 +1,33 @@
+/// The bounds of one conversion. Beyond each the input is refused with an error that names the setting; nothing is cut off.
+public struct Limits: Hashable, Sendable {
+    /// Bytes of the body as it arrives, streamed; 100 MiB.
+    public var body = 100 * 1024 * 1024
+    /// Bytes of names and values held in a tree; 1 MiB.
+    public var tree = 1024 * 1024
+    /// Fields of a form, or text parts of a multipart body; 1000 (PHP's and qs' number).
+    public var fields = 1000
+    /// Bytes of one text field that enters the tree; 64 KiB.
+    public var field = 64 * 1024
+    /// Segments of a bracketed or dotted field name, the root included; 32 (Rack's number).
+    public var keyDepth = 32
+    /// Nested arrays and objects of a document; 128.
+    public var depth = 128
+    /// Bytes of one key or field name; 1 KiB.
+    public var key = 1024
+    /// Bytes of one number's text; 1 KiB.
+    public var number = 1024
+    /// Parts of a multipart body, files included; 1000.
+    public var parts = 1000
+    /// Header lines of one part; 16.
+    public var partHeaders = 16
+    /// Bytes of one part header line; 8 KiB.
+    public var partHeaderLine = 8 * 1024
+    /// Bytes of all header lines of one part; 16 KiB.
+    public var partHeaderBytes = 16 * 1024
+    /// Bytes before the first boundary; 16 KiB.
+    public var preamble = 16 * 1024
+    /// Characters of a multipart boundary; 70 (RFC 2046 §5.1.1).
+    public var boundary = 70
+
+    public init() {}
+}

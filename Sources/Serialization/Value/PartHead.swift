@@ -1,0 +1,105 @@
+internal import Octets
+
+/// What is known of a field or a file before its content: its name and, in multipart, its further headers.
+///
+/// One head is reused for all parts of a body: `removeAll` keeps the allocations.
+public struct PartHead: Sendable {
+    @usableFromInline internal var bytes: [UInt8] = []
+    @usableFromInline internal var nameEnd = 0
+    @usableFromInline internal var filenameRange: Range<Int>?
+    @usableFromInline internal var mediaTypeRange: Range<Int>?
+    @usableFromInline internal var otherFields: [(name: Range<Int>, value: Range<Int>)] = []
+
+    /// Whether the part is a file: it has a filename, or a rule declared it one.
+    public var isFile = false
+
+    public init() {}
+
+    /// A head with a name only, as form fields have it.
+    public init(name: Span<UInt8>) {
+        setName(name)
+    }
+
+    /// The field's name as it reads after decoding. Valid UTF-8.
+    public var name: Span<UInt8> {
+        @_lifetime(borrow self)
+        get { slice(0..<nameEnd) }
+    }
+
+    public var hasFilename: Bool { filenameRange != nil }
+    public var hasMediaType: Bool { mediaTypeRange != nil }
+
+    /// The file's name without folders, decoded; empty when there is none.
+    public var filename: Span<UInt8> {
+        @_lifetime(borrow self)
+        get { slice(filenameRange ?? 0..<0) }
+    }
+
+    /// The value of the part's Content-Type, as received; empty when there is none.
+    public var mediaType: Span<UInt8> {
+        @_lifetime(borrow self)
+        get { slice(mediaTypeRange ?? 0..<0) }
+    }
+
+    /// The number of further part headers, without Content-Disposition, Content-Type and Content-Length.
+    public var otherFieldCount: Int { otherFields.count }
+
+    @_lifetime(borrow self)
+    public func otherFieldName(_ index: Int) -> Span<UInt8> { slice(otherFields[index].name) }
+    @_lifetime(borrow self)
+    public func otherFieldValue(_ index: Int) -> Span<UInt8> { slice(otherFields[index].value) }
+
+    @_lifetime(borrow self)
+    private func slice(_ range: Range<Int>) -> Span<UInt8> {
+        let all = bytes.span
+        // SAFETY: the span points into `bytes`, which self owns; the borrow keeps self unchanged while the span lives.
+        return unsafe _overrideLifetime(all.extracting(range), borrowing: self)
+    }
+
+    /// Empties the head and keeps its allocations.
+    public mutating func removeAll() {
+        bytes.removeAll(keepingCapacity: true)
+        otherFields.removeAll(keepingCapacity: true)
+        nameEnd = 0
+        filenameRange = nil
+        mediaTypeRange = nil
+        isFile = false
+    }
+
+    /// Starts a head anew with `name`; everything else is forgotten.
+    public mutating func setName(_ name: Span<UInt8>) {
+        removeAll()
+        bytes.append(contentsOf: name)
+        nameEnd = bytes.count
+    }
+
+    /// A copy of this head under another name.
+    public func renamed(_ name: Span<UInt8>) -> PartHead {
+        var copy = PartHead(name: name)
+        copy.isFile = isFile
+        if hasFilename { copy.setFilename(filename) }
+        if hasMediaType { copy.setMediaType(mediaType) }
+        for index in otherFields.indices { copy.addField(name: otherFieldName(index), value: otherFieldValue(index)) }
+        return copy
+    }
+
+    public mutating func setFilename(_ filename: Span<UInt8>) {
+        filenameRange = appendRange(filename)
+        isFile = true
+    }
+
+    public mutating func setMediaType(_ mediaType: Span<UInt8>) {
+        mediaTypeRange = appendRange(mediaType)
+    }
+
+    public mutating func addField(name: Span<UInt8>, value: Span<UInt8>) {
+        let nameRange = appendRange(name)
+        otherFields.append((nameRange, appendRange(value)))
+    }
+
+    private mutating func appendRange(_ value: Span<UInt8>) -> Range<Int> {
+        let start = bytes.count
+        bytes.append(contentsOf: value)
+        return start..<bytes.count
+    }
+}
