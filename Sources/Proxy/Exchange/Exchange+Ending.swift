@@ -1,0 +1,122 @@
+internal import EventLoop
+internal import HTTPWire
+internal import Octets
+internal import Serialization
+
+// The ways in which an exchange ends before its time.
+extension Exchange {
+    /// Bytes of an unread body that we read and drop so that the client's connection can go on after a refusal.
+    private static let discardLimit = 64 * 1024
+
+    /// Answers in the upstream's place, or cuts the response when its head has gone out already. The upstream request, if
+    /// one has started, is aborted so that it can't be taken for complete.
+    func refuse(_ refusal: Refusal) {
+        guard let downstream else { return }
+        guard responsePhase == .awaited else { return cut(refusal.flag) }
+        releaseUpstream(reusable: false)
+        isHeldBack = false
+        record.status = refusal.status
+        record.flag = refusal.flag
+        if case .wire = refusal { keepsAlive = false }
+        if worker.isDraining { keepsAlive = false }
+        chooseDiscard()
+        framed.removeAll()
+        responseFramed.removeAll()
+        ProblemWriter(
+            refusal: refusal, isHead: request.method == .head, keepsAlive: keepsAlive, requestID: requestID,
+            clock: worker.clock
+        ).write(into: &responseFramed)
+        responsePhase = .complete
+        record.bytesBack = responseFramed.count
+        settleResponse()
+        downstream.expectNothing()
+        finishIfOver()
+    }
+
+    /// Decides what becomes of the request's unread rest: a short one is read and dropped, else the connection ends.
+    private func chooseDiscard() {
+        switch requestPhase {
+        case .ending, .sent, .discarded:
+            requestPhase = .discarded
+        case .body where keepsAlive && !request.expectsContinue && (requestDecoder.remaining ?? .max) <= Self.discardLimit:
+            requestPhase = requestDecoder.isComplete ? .discarded : .discarding
+        case .head, .body, .discarding:
+            keepsAlive = false
+        }
+    }
+
+    /// A head that can't be read, or that didn't come in time: answered, and the connection ends.
+    func refuseHead(_ error: WireError, on downstream: DownstreamConnection) {
+        self.downstream = downstream
+        if record.startedAt == 0 { record.startedAt = worker.loop.now }
+        requestID.removeAll(keepingCapacity: true)
+        worker.nextRequestID(into: &requestID)
+        keepsAlive = false
+        refuse(.wire(error))
+    }
+
+    /// Cuts a response that has begun, in a way that can't be taken for its end: no last chunk, a length not reached,
+    /// and a reset where only the end of the connection ends the body (reliability F14).
+    func cut(_ flag: StaticString) {
+        guard let downstream else { return }
+        record.flag = flag
+        responsePhase = .complete
+        let reset = endsWithConnection
+        logEnd()
+        downstream.close(reset: reset)
+    }
+
+    /// The upstream connection failed or ended before the response did.
+    func upstreamFailed(headReceived: Bool) {
+        upstream = nil
+        upstreamPhase = .gone
+        if headReceived { cut("UR") } else { refuse(.upstreamClosed) }
+    }
+
+    /// The upstream sent what can't be read as a response.
+    func upstreamMisread(_ error: WireError) {
+        if responsePhase == .awaited { refuse(.badResponse(error)) } else { cut("UB") }
+    }
+
+    /// The upstream didn't answer, or stopped, within its time.
+    func upstreamTimedOut() {
+        if responsePhase == .awaited { refuse(.upstreamTimeout) } else { cut("UT") }
+    }
+
+    /// The request's body stopped arriving.
+    func bodyTimedOut() {
+        keepsAlive = false
+        if responsePhase == .awaited {
+            refuse(.bodyTimeout)
+        } else {
+            cut("CT")
+        }
+    }
+
+    /// The client left before its request was whole, or its connection failed: nothing can be answered any more.
+    func clientGone() {
+        record.flag = "CD"
+        if record.status == 0 { record.status = 499 }
+    }
+
+    /// The client takes no bytes of the response any more.
+    func clientStalled() {
+        record.flag = "CS"
+    }
+
+    /// The client has half-closed after a whole request: it gets its answer, and then the connection ends.
+    func clientHalfClosed() {
+        keepsAlive = false
+    }
+
+    /// Lets go of everything: the client's connection goes away.
+    func abandon() {
+        if responsePhase != .complete || requestPhase == .body {
+            if record.flag.utf8CodeUnitCount == 0 { record.flag = "CD" }
+        }
+        logEnd()
+        recycleConversion()
+        releaseUpstream(reusable: false)
+        downstream = nil
+    }
+}

@@ -1,0 +1,388 @@
+internal import EventLoop
+internal import HTTPWire
+internal import Octets
+internal import Serialization
+
+// The request half: from the client's bytes to the upstream's.
+extension Exchange {
+    /// Whether bytes that arrive belong to this exchange's request.
+    var takesBody: Bool { (requestPhase == .body || requestPhase == .discarding) && !isHeldBack }
+
+    /// Whether the client has sent its whole request.
+    var isRequestRead: Bool { requestPhase == .ending || requestPhase == .sent || requestPhase == .discarded }
+
+    /// Parses the head; returns the bytes used, or nil when more are needed.
+    func parseHead(_ bytes: Span<UInt8>) throws(WireError) -> Int? {
+        try parser.parse(bytes, into: &request)
+    }
+
+    /// Serves the request whose head has been parsed: framing, route, limits, and then the body or the upstream.
+    func begin(on downstream: DownstreamConnection) {
+        self.downstream = downstream
+        record.startedAt = worker.loop.now
+        keepsAlive = request.isKeepAlive && request.minorVersion == 1
+        takeRequestID()
+        let framing: BodyFraming
+        do throws(WireError) {
+            framing = try Framing.request(request)
+        } catch {
+            return refuse(.wire(error))
+        }
+        requestDecoder = BodyDecoder(framing: framing, limits: worker.wireLimits, isResponse: false)
+        requestPhase = .body
+        let hasBody = !framing.isEmpty
+        guard let route = findRoute() else { return }
+        if case .length(let count) = framing, count > route.limits.body { return refuse(.bodyTooLarge(route.limits.body)) }
+        guard chooseConversion(route, hasBody: hasBody) else { return }
+        if hasBody {
+            if conversion == nil { startUpstream(framing: framing) }
+            if request.expectsContinue { sendContinue() }
+            downstream.expectBody(within: times.bodyGap)
+        } else {
+            bodyEnded()
+        }
+    }
+
+    /// The route of this request; nil when it was refused.
+    private func findRoute() -> Route? {
+        switch worker.routes.find(request) {
+        case .found(let found):
+            route = found.route
+            captures = found.captures
+            times = worker.times(of: found.route)
+            return found.route
+        case .noRoute: refuse(.noRoute)
+        case .methodNotAllowed(let methods): refuse(.methodNotAllowed(methods))
+        case .typeNotAccepted(let types): refuse(.typeNotAccepted(types))
+        case .malformedPath(let offset): refuse(.malformedPath(offset))
+        }
+        return nil
+    }
+
+    private func takeRequestID() {
+        requestID.removeAll(keepingCapacity: true)
+        if let index = request.first(.xRequestID), !request.value(index).isEmpty, request.value(index).count <= 128 {
+            requestID.append(contentsOf: request.value(index))
+        } else {
+            worker.nextRequestID(into: &requestID)
+        }
+    }
+
+    /// Starts the route's conversion where the request has something to convert. Returns false when it was refused.
+    private func chooseConversion(_ route: Route, hasBody: Bool) -> Bool {
+        guard case .convert(let plan, let otherTypes, let references) = route.request else { return true }
+        let typeIndex = request.first(.contentType)
+        // A request without a body has nothing to convert, unless it names the type of an empty one.
+        if !hasBody, typeIndex == nil || !request.mayHaveBody { return true }
+        if let coding = request.first(.contentEncoding), !request.value(coding).isEqualIgnoringCase(to: "identity") {
+            refuse(.contentCoding)
+            return false
+        }
+        do throws(ConversionError) {
+            let sources = try values(of: references)
+            let conversion =
+                if let typeIndex {
+                    try worker.takeConversion(
+                        plan, route: route, contentType: request.value(typeIndex), sources: sources)
+                } else {
+                    try worker.takeConversion(plan, route: route, contentType: Span(), sources: sources)
+                }
+            conversion.swapOutput(&waiting)
+            self.conversion = conversion
+            record.input = conversion.inputEncoding
+            record.output = plan.output
+            return true
+        } catch {
+            if error.kind == .unsupported, otherTypes == .pass { return true }
+            refuse(.conversion(error, accepted: plan.inputs))
+            return false
+        }
+    }
+
+    /// What the route's rules take from the request's head.
+    private func values(of references: [SourceReference]) throws(ConversionError) -> [[UInt8]] {
+        var values: [[UInt8]] = []
+        if references.isEmpty { return values }
+        let client = clientAddress
+        for reference in references {
+            var value: [UInt8] = []
+            try reference.append(from: request, captures: captures, client: client.span, to: &value)
+            values.append(value)
+        }
+        return values
+    }
+
+    /// The client's address without a port, as text; empty on a unix socket.
+    var clientAddress: [UInt8] {
+        guard let downstream, !downstream.peer.isUnix else { return [] }
+        var text = OutputBuffer()
+        downstream.peer.appendHost(to: &text)
+        return text.span.copied()
+    }
+
+    /// Tells the client to send its body: route, method, type and length have been checked.
+    private func sendContinue() {
+        guard request.minorVersion == 1, let downstream else { return }
+        responseFramed.append("HTTP/1.1 100 Continue\r\n\r\n")
+        downstream.stream.write(responseFramed.span)
+        responseFramed.removeAll()
+    }
+
+    // MARK: Body
+
+    /// Takes bytes of the request's body. Returns how many were used: fewer when the upstream can't keep up, or when the
+    /// body ended before them.
+    func receive(_ bytes: Span<UInt8>) -> Int {
+        var at = 0
+        do throws(WireError) {
+            while requestPhase == .body || requestPhase == .discarding, !isHeldBack {
+                let step = try requestDecoder.next(bytes.extracting(at..<bytes.count))
+                at += step.skipped
+                if step.available > 0 {
+                    let slice = bytes.extracting(at..<at + min(step.available, Exchange.sliceSize))
+                    let taken = requestPhase == .discarding ? slice.count : takeBody(slice)
+                    requestDecoder.took(taken)
+                    at += taken
+                    if taken < slice.count { break }
+                } else if step.isEnd {
+                    bodyEnded()
+                    return at
+                } else {
+                    break
+                }
+            }
+        } catch {
+            refuse(.wire(error))
+            return bytes.count
+        }
+        if requestPhase == .body, !isHeldBack { downstream?.expectBody(within: times.bodyGap) }
+        return at
+    }
+
+    private func takeBody(_ slice: Span<UInt8>) -> Int {
+        let limit = route?.limits.body ?? 0
+        guard record.bytesIn + slice.count <= limit else {
+            refuse(.bodyTooLarge(limit))
+            return slice.count
+        }
+        let taken = conversion == nil ? forward(slice) : convert(slice)
+        record.bytesIn += taken
+        return taken
+    }
+
+    private func convert(_ slice: Span<UInt8>) -> Int {
+        guard let conversion else { return slice.count }
+        var at = 0
+        do throws(ConversionError) {
+            while at < slice.count {
+                at += try conversion.feed(slice.extracting(at..<slice.count))
+                if at < slice.count || conversion.isFull || upstreamPhase == .open, !pushConverted() {
+                    // The upstream has enough: the rest of the slice waits with the client's stream.
+                    if conversion.isFull || at < slice.count { holdBack() }
+                    if at < slice.count { return at }
+                }
+            }
+        } catch {
+            refuse(.conversion(error, accepted: []))
+            return slice.count
+        }
+        if upstreamIsFull { holdBack() }
+        return slice.count
+    }
+
+    /// Sends what the conversion has written on its way. Returns false when the upstream can't take it now.
+    private func pushConverted() -> Bool {
+        switch upstreamPhase {
+        case .unassigned:
+            startUpstream(framing: .chunked)
+            guard upstreamPhase == .open else { return false }
+        case .connecting: return false
+        case .open: break
+        case .gone: return true
+        }
+        guard !upstreamIsFull else { return false }
+        sendWaiting()
+        return true
+    }
+
+    private func forward(_ slice: Span<UInt8>) -> Int {
+        switch upstreamPhase {
+        case .open:
+            send(slice)
+            if upstreamIsFull { holdBack() }
+            return slice.count
+        case .gone:
+            return slice.count
+        case .unassigned, .connecting:
+            let room = waiting.highWatermark - waiting.count
+            let taken = min(room, slice.count)
+            waiting.append(slice.extracting(0..<taken))
+            if taken == room { holdBack() }
+            return taken
+        }
+    }
+
+    /// Stops reading from the client until the upstream has room.
+    private func holdBack() {
+        guard !isHeldBack, requestPhase == .body else { return }
+        isHeldBack = true
+        downstream?.expectNothing()
+        downstream?.stream.pauseReading()
+    }
+
+    private var upstreamIsFull: Bool { upstream?.stream.isAboveHighWatermark ?? false }
+
+    private func bodyEnded() {
+        downstream?.expectNothing()
+        if requestPhase == .discarding {
+            requestPhase = .discarded
+            finishIfOver()
+            return
+        }
+        requestPhase = .ending
+        endRequest()
+    }
+
+    /// Brings the request to its end: the rest of the conversion, then the last bytes of the framing.
+    private func endRequest() {
+        if let conversion {
+            do throws(ConversionError) {
+                while try !conversion.finish() {
+                    guard pushConverted() else { return }
+                }
+            } catch {
+                return refuse(.conversion(error, accepted: []))
+            }
+            record.accounting = conversion.accounting
+            if upstreamPhase == .unassigned { startUpstream(framing: .length(conversion.outputCount)) }
+        } else if upstreamPhase == .unassigned {
+            startUpstream(framing: .none)
+        }
+        if upstreamPhase == .open { completeRequest() }
+    }
+
+    /// Everything of the request is at hand and the connection is open: sends the rest.
+    private func completeRequest() {
+        sendWaiting()
+        do throws(WireError) {
+            try requestEncoder.finish(into: &framed)
+        } catch {
+            return refuse(.wire(error))
+        }
+        flushFramed()
+        requestPhase = .sent
+        upstream?.expectResponse(within: times.firstByte)
+        finishIfOver()
+    }
+
+    // MARK: To the upstream
+
+    /// Writes the upstream head and finds a connection for it.
+    private func startUpstream(framing: BodyFraming) {
+        guard let route else { return }
+        requestEncoder = BodyEncoder(framing: framing)
+        do throws(ConversionError) {
+            try writeRequestHead(framing: framing, route: route)
+        } catch {
+            return refuse(.conversion(error, accepted: []))
+        }
+        record.framing = framing.logName
+        let pool = worker.pools[route.upstream]
+        if let connection = pool.takeIdle() {
+            open(connection)
+        } else {
+            upstreamPhase = .connecting
+            let attempt = ConnectAttempt(exchange: self)
+            self.attempt = attempt
+            pool.connect(attempt)
+        }
+    }
+
+    private func open(_ connection: UpstreamConnection) {
+        upstreamPhase = .open
+        upstream = connection
+        connection.begin(self)
+    }
+
+    /// The attempt succeeded: what has waited is sent, and the client may go on.
+    func connected(_ descriptor: Int32, pool: UpstreamPool) {
+        attempt = nil
+        open(UpstreamConnection(descriptor, pool: pool))
+        continueRequest()
+    }
+
+    /// The attempt failed.
+    func connectFailed(_ failure: UpstreamFailure) {
+        attempt = nil
+        upstreamPhase = .gone
+        refuse(.upstream(failure))
+    }
+
+    /// The upstream has room again.
+    func upstreamDrained() { continueRequest() }
+
+    private func continueRequest() {
+        guard upstreamPhase == .open else { return }
+        if requestPhase == .ending {
+            sendWaiting()
+            if !upstreamIsFull { endRequest() }
+            return
+        }
+        guard requestPhase == .body else { return }
+        sendWaiting()
+        flushFramed()
+        if isHeldBack, !upstreamIsFull {
+            isHeldBack = false
+            downstream?.expectBody(within: times.bodyGap)
+            downstream?.stream.resumeReading()
+        }
+    }
+
+    /// Sends the head when nothing else has taken it along, once the bytes of one read have been seen.
+    func settle() {
+        if upstreamPhase == .open, !framed.isEmpty, requestPhase == .body { flushFramed() }
+    }
+
+    /// Sends the bytes that wait, as one chunk where the framing is chunked, with the head in front when it is still here.
+    private func sendWaiting() {
+        guard upstreamPhase == .open else { return }
+        if let conversion {
+            conversion.swapOutput(&waiting)
+            defer { conversion.swapOutput(&waiting) }
+            send(waiting.span)
+            waiting.removeAll()
+        } else if !waiting.isEmpty {
+            send(waiting.span)
+            waiting.removeAll()
+        }
+    }
+
+    private func send(_ body: Span<UInt8>) {
+        guard let upstream, !body.isEmpty else { return }
+        requestEncoder.begin(body.count, into: &framed)
+        record.bytesOut += body.count
+        upstream.stream.write(framed.span, body)
+        framed.removeAll()
+        requestEncoder.end(into: &framed)
+    }
+
+    private func flushFramed() {
+        guard let upstream, !framed.isEmpty else { return }
+        upstream.stream.write(framed.span)
+        framed.removeAll()
+    }
+}
+
+extension BodyFraming {
+    /// Whether the head alone says that there are no body bytes.
+    var isEmpty: Bool { self == .none || self == .length(0) }
+
+    var logName: StaticString {
+        switch self {
+        case .none: "none"
+        case .length: "length"
+        case .chunked: "chunked"
+        case .untilClose: "close"
+        }
+    }
+}

@@ -1,0 +1,129 @@
+internal import EventLoop
+internal import HTTPWire
+internal import Octets
+
+// The response half: from the upstream's bytes to the client's.
+extension Exchange {
+    /// Passes an interim response on: 103 and what may come, never 100 (we answered that ourselves) and never to HTTP/1.0.
+    func interim(_ head: borrowing MessageHead) {
+        guard head.status != 100, request.minorVersion == 1, responsePhase == .awaited, let downstream else { return }
+        HeadWriter.statusLine(head.status, into: &responseFramed)
+        ResponseHeadWriter.copyFields(of: head, into: &responseFramed)
+        HeadWriter.end(into: &responseFramed)
+        downstream.stream.write(responseFramed.span)
+        responseFramed.removeAll()
+    }
+
+    /// The final response's head has come. Its own head is written now and goes out with the first body bytes.
+    func respond(_ head: borrowing MessageHead, framing: BodyFraming) {
+        record.status = head.status
+        record.firstByteTime = worker.loop.now - record.startedAt
+        responsePhase = .streaming
+        // An answer before the request's end: the rest of the upload is not wanted, so this connection ends with it.
+        if !isRequestRead || worker.isDraining { keepsAlive = false }
+        let outgoing = clientFraming(for: framing)
+        responseEncoder = BodyEncoder(framing: outgoing)
+        endsWithConnection = outgoing == .untilClose
+        if endsWithConnection { keepsAlive = false }
+        ResponseHeadWriter(
+            head: head, isHead: request.method == .head, framing: outgoing, keepsAlive: keepsAlive,
+            clientMinorVersion: request.minorVersion, requestID: requestID, clock: worker.clock
+        ).write(into: &responseFramed)
+    }
+
+    /// The upstream's framing as this client can read it: chunked only to HTTP/1.1, else until the connection closes.
+    private func clientFraming(for framing: BodyFraming) -> BodyFraming {
+        switch framing {
+        case .none, .length: framing
+        case .chunked, .untilClose: request.minorVersion == 1 ? .chunked : .untilClose
+        }
+    }
+
+    /// Sends bytes of the response's body. Returns whether the client can take more now.
+    func respond(_ body: Span<UInt8>) -> Bool {
+        guard let downstream else { return true }
+        responseEncoder.begin(body.count, into: &responseFramed)
+        record.bytesBack += body.count
+        downstream.stream.write(responseFramed.span, body)
+        responseFramed.removeAll()
+        responseEncoder.end(into: &responseFramed)
+        guard downstream.stream.isAboveHighWatermark else { return true }
+        downstream.expectDrain()
+        return false
+    }
+
+    /// Sends what has been written of the response when no body bytes have taken it along.
+    func settleResponse() {
+        guard let downstream, !responseFramed.isEmpty else { return }
+        downstream.stream.write(responseFramed.span)
+        responseFramed.removeAll()
+    }
+
+    /// The response is whole. `reusable`: the upstream connection ended its message cleanly and may serve another exchange.
+    func responseEnded(reusable: Bool) {
+        responsePhase = .complete
+        do throws(WireError) {
+            try responseEncoder.finish(into: &responseFramed)
+        } catch {
+            return cut("UR")
+        }
+        settleResponse()
+        releaseUpstream(reusable: reusable && requestPhase == .sent)
+        finishIfOver()
+    }
+
+    /// Gives the upstream connection back or closes it.
+    func releaseUpstream(reusable: Bool) {
+        if let attempt {
+            self.attempt = nil
+            attempt.cancel()
+        }
+        guard let connection = upstream else {
+            upstreamPhase = .gone
+            return
+        }
+        upstream = nil
+        upstreamPhase = .gone
+        connection.release(reusable: reusable)
+    }
+
+    /// The client has room again.
+    func downstreamDrained() {
+        upstream?.resume()
+    }
+
+    /// Ends the exchange when both halves have ended.
+    func finishIfOver() {
+        guard responsePhase == .complete, let downstream else { return }
+        switch requestPhase {
+        case .sent, .discarded:
+            end(on: downstream, keepAlive: keepsAlive, requestComplete: true)
+        case .discarding where keepsAlive:
+            // A few bytes are still to be read and dropped before the next request begins.
+            downstream.stream.resumeReading()
+        case .head, .body, .ending, .discarding:
+            end(on: downstream, keepAlive: false, requestComplete: requestPhase == .ending)
+        }
+    }
+
+    private func end(on downstream: DownstreamConnection, keepAlive: Bool, requestComplete: Bool) {
+        logEnd()
+        recycleConversion()
+        releaseUpstream(reusable: false)
+        downstream.exchangeEnded(keepAlive: keepAlive, requestComplete: requestComplete)
+    }
+
+    func recycleConversion() {
+        guard let conversion, let route else { return }
+        self.conversion = nil
+        // Only one that ran to its end is known to be clean.
+        if requestPhase == .sent { worker.recycle(conversion, route: route) }
+    }
+
+    func logEnd() {
+        guard record.startedAt != 0 || record.status != 0 else { return }
+        worker.log.write(self)
+        record.startedAt = 0
+        record.status = 0
+    }
+}

@@ -1,0 +1,36 @@
+/// A client's times in nanoseconds, converted once: the data path only adds them to the clock.
+struct ClientTimes {
+    let head: UInt64
+    let keepAlive: UInt64
+    let write: UInt64
+
+    init(_ timeouts: ClientTimeouts) {
+        head = timeouts.header.nanoseconds
+        keepAlive = timeouts.keepAlive.nanoseconds
+        write = timeouts.write.nanoseconds
+    }
+}
+
+/// A route's times in nanoseconds.
+struct RouteTimes {
+    var firstByte: UInt64 = 0
+    var gap: UInt64 = 0
+    var bodyGap: UInt64 = 0
+
+    init() {}
+
+    init(_ timeouts: RouteTimeouts) {
+        firstByte = timeouts.firstByte.nanoseconds
+        gap = timeouts.gap.nanoseconds
+        bodyGap = timeouts.bodyGap.nanoseconds
+    }
+}
+
+extension Duration {
+    /// Whole nanoseconds, at most what 63 bits hold (292 years).
+    var nanoseconds: UInt64 {
+        let (seconds, attoseconds) = components
+        guard seconds >= 0, seconds < 9_000_000_000 else { return seconds < 0 ? 0 : .max / 2 }
+        return UInt64(seconds) * 1_000_000_000 + UInt64(attoseconds / 1_000_000_000)
+    }
+}

@@ -1,0 +1,90 @@
+#if canImport(Glibc)
+internal import Glibc
+#endif
+internal import EventLoop
+internal import HTTPWire
+internal import Octets
+internal import Serialization
+
+/// The access log of one worker: one JSON object a line, one line an exchange, never a value of a body.
+///
+/// Lines are gathered and written together, at the latest 100 ms after the first of them.
+final class AccessLog {
+    private let descriptor: Int32?
+    private let loop: EventLoop
+    private var lines = OutputBuffer()
+    private var timer: Timer!
+
+    private static let flushSize = 32 * 1024
+    private static let flushTime: UInt64 = 100_000_000
+
+    /// Opens the log's file where it goes to one.
+    init(loop: EventLoop, target: AccessLogTarget) throws(ServerError) {
+        self.loop = loop
+        switch target {
+        case .off: descriptor = nil
+        case .stdout: descriptor = STDOUT_FILENO
+        case .file(let path):
+            let opened = unsafe open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o640)
+            guard opened >= 0 else { throw .accessLog(path, errno) }
+            descriptor = opened
+        }
+        timer = Timer(loop: loop) { [unowned self] in flush() }
+    }
+
+    func write(_ exchange: Exchange) {
+        guard descriptor != nil else { return }
+        if lines.isEmpty { timer.set(after: Self.flushTime) }
+        append(exchange)
+        if lines.count >= Self.flushSize { flush() }
+    }
+
+    private func append(_ exchange: Exchange) {
+        let record = exchange.record
+        var line = JSONObjectWriter(into: lines)
+        lines = OutputBuffer()
+        line.member("ts", Clock.timestamp(loop.wallClockSeconds))
+        line.member("request_id", bytes: exchange.requestID.span)
+        if let route = exchange.route { line.member("route", route.name) }
+        if let downstream = exchange.downstream { line.member("client", downstream.peer.description) }
+        if exchange.request.fieldCount > 0 || !exchange.request.method.isEmpty {
+            line.member("method", bytes: exchange.request.method)
+            line.member("path", bytes: exchange.request.path)
+            line.member("proto", exchange.request.minorVersion == 1 ? "HTTP/1.1" : "HTTP/1.0")
+        }
+        line.member("status", number: record.status)
+        if record.flag.utf8CodeUnitCount > 0 { line.member("flags", record.flag.description) }
+        line.member("bytes_in", number: record.bytesIn)
+        line.member("bytes_out_upstream", number: record.bytesOut)
+        line.member("bytes_back", number: record.bytesBack)
+        if record.firstByteTime > 0 { line.member("t_upstream_ms", number: Int(record.firstByteTime / 1_000_000)) }
+        line.member("t_total_ms", number: Int((loop.now - record.startedAt) / 1_000_000))
+        if record.framing.utf8CodeUnitCount > 0 { line.member("framing", record.framing.description) }
+        if let input = record.input, let output = record.output {
+            line.member("from", input.rawValue)
+            line.member("to", output.rawValue)
+        }
+        if let accounting = record.accounting {
+            line.member("fields", number: accounting.fields)
+            line.member("files", number: accounting.files)
+            line.member("dropped", number: accounting.removed)
+        }
+        lines = line.end()
+        lines.append(ASCII.lineFeed)
+    }
+
+    /// Writes all lines that wait.
+    func flush() {
+        timer.cancel()
+        guard let descriptor else { return }
+        while !lines.isEmpty {
+            let written = unsafe lines.span.withUnsafeBufferPointer { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            if written > 0 {
+                lines.drop(written)
+            } else if errno != EINTR {
+                // The log is gone (a closed pipe, a full disk): serving goes on, and these lines are lost.
+                lines.removeAll()
+            }
+        }
+    }
+}

@@ -1,0 +1,218 @@
+internal import EventLoop
+internal import HTTPWire
+internal import Octets
+
+/// One connection to an upstream: sends what its exchange writes, reads the response, and may serve another one after.
+final class UpstreamConnection: StreamHandler {
+    private enum Phase {
+        /// In the pool. → head, closed
+        case idle
+        /// The response's head is awaited. → body, closed
+        case head
+        /// → done, closed
+        case body
+        /// The response is whole; the exchange decides. → idle, closed
+        case done
+        case closed
+    }
+
+    private unowned let pool: UpstreamPool
+    private(set) var stream: Stream!
+    private var timer: Timer!
+    private var exchange: Exchange?
+    private var phase = Phase.idle
+    private var parser: ResponseParser
+    private var head = MessageHead()
+    private var decoder: BodyDecoder
+    private var interimCount = 0
+    private var isBlocked = false
+    private var mayReuse = true
+    private var gap: UInt64 = 0
+
+    /// Interim responses that one request may get before we think the upstream mad (reliability, response twin).
+    private static let interimLimit = 32
+
+    init(_ descriptor: Int32, pool: UpstreamPool) {
+        self.pool = pool
+        self.parser = ResponseParser(limits: pool.wireLimits)
+        self.decoder = BodyDecoder(framing: .none, limits: pool.wireLimits, isResponse: true)
+        self.stream = Stream(loop: pool.loop, descriptor: descriptor, handler: self)
+        self.timer = Timer(loop: pool.loop) { [unowned self] in timedOut() }
+    }
+
+    // MARK: Life
+
+    /// Serves `exchange` from here on.
+    func begin(_ exchange: Exchange) {
+        self.exchange = exchange
+        phase = .head
+        interimCount = 0
+        isBlocked = false
+        gap = exchange.times.gap
+        timer.cancel()
+    }
+
+    /// The request is sent: the response must begin within `time` nanoseconds.
+    func expectResponse(within time: UInt64) {
+        if phase == .head { timer.set(after: time) }
+    }
+
+    /// The exchange lets go. `reusable`: it is over and left the connection clean.
+    func release(reusable: Bool) {
+        exchange = nil
+        guard phase != .closed else { return }
+        if reusable, phase == .done, mayReuse, stream.queued == 0 {
+            phase = .idle
+            parser.reset()
+            head.removeAll()
+            pool.put(self)
+        } else {
+            close()
+        }
+    }
+
+    func becomeIdle(for time: UInt64) {
+        timer.set(after: time)
+        if !stream.isReading { stream.resumeReading() }
+    }
+
+    func close() {
+        guard phase != .closed else { return }
+        phase = .closed
+        timer.cancel()
+        stream.close()
+    }
+
+    /// The client has room again.
+    func resume() {
+        guard isBlocked else { return }
+        isBlocked = false
+        timer.set(after: gap)
+        stream.resumeReading()
+    }
+
+    // MARK: Reading
+
+    func received(_ bytes: Span<UInt8>, on stream: Stream) -> Int {
+        if phase == .idle {
+            // Bytes that nobody asked for: whatever they are, they must not become the next request's answer.
+            pool.remove(self)
+            close()
+            return bytes.count
+        }
+        var at = 0
+        do throws(WireError) {
+            while phase == .head || phase == .body, !isBlocked {
+                let rest = bytes.extracting(at..<bytes.count)
+                if phase == .head {
+                    guard !rest.isEmpty, let used = try parser.parse(rest, into: &head) else { return at }
+                    at += used
+                    try headReceived()
+                    continue
+                }
+                let step = try decoder.next(rest)
+                at += step.skipped
+                if step.available > 0 {
+                    if let exchange, !exchange.respond(rest.extracting(step.skipped..<step.skipped + step.available)) {
+                        isBlocked = true
+                    }
+                    decoder.took(step.available)
+                    at += step.available
+                } else if step.isEnd {
+                    return responseEnded(leaving: bytes.count - at, of: bytes.count)
+                } else {
+                    break
+                }
+            }
+        } catch {
+            misread(error)
+            return bytes.count
+        }
+        if phase == .body { exchange?.settleResponse() }
+        if isBlocked {
+            timer.cancel()
+            stream.pauseReading()
+        } else if phase == .body {
+            timer.set(after: gap)
+        }
+        return at
+    }
+
+    private func headReceived() throws(WireError) {
+        if head.status < 200 {
+            interimCount += 1
+            // We never forward Upgrade, so nobody may switch protocols on us.
+            if head.status == 101 { throw .unexpectedUpgrade }
+            if interimCount > Self.interimLimit { throw .tooManyInterimResponses }
+            exchange?.interim(head)
+            parser.reset()
+            return
+        }
+        let framing = try Framing.response(head, toHead: exchange?.request.method == .head)
+        decoder = BodyDecoder(framing: framing, limits: pool.wireLimits, isResponse: true)
+        mayReuse = head.isKeepAlive && framing != .untilClose
+        phase = .body
+        exchange?.respond(head, framing: framing)
+    }
+
+    private func responseEnded(leaving extra: Int, of count: Int) -> Int {
+        phase = .done
+        timer.cancel()
+        // More bytes than the response has: the connection's state is unknown from here on.
+        exchange?.responseEnded(reusable: extra == 0 && mayReuse)
+        return count
+    }
+
+    func ended(_ stream: Stream) {
+        switch phase {
+        case .idle:
+            pool.remove(self)
+            close()
+        case .closed, .done:
+            close()
+        case .head:
+            fail()
+        case .body:
+            do throws(WireError) {
+                try decoder.endOfInput()
+            } catch {
+                return fail()
+            }
+            mayReuse = false
+            _ = responseEnded(leaving: 0, of: 0)
+        }
+    }
+
+    func failed(_ stream: Stream, _ errno: Int32) {
+        if phase == .idle { pool.remove(self) }
+        fail()
+    }
+
+    func drained(_ stream: Stream) {
+        exchange?.upstreamDrained()
+    }
+
+    private func fail() {
+        let wasInBody = phase == .body
+        let exchange = exchange
+        self.exchange = nil
+        close()
+        exchange?.upstreamFailed(headReceived: wasInBody)
+    }
+
+    private func misread(_ error: WireError) {
+        let exchange = exchange
+        exchange?.upstreamMisread(error)
+        self.exchange = nil
+        close()
+    }
+
+    private func timedOut() {
+        if phase == .idle {
+            pool.remove(self)
+            close()
+        } else {
+            exchange?.upstreamTimedOut()
+        }
+    }
+}
