@@ -1,0 +1,70 @@
+internal import Octets
+
+/// A host that a route is for: a name, or `*.` and a name for all names below it.
+public struct HostPattern: Hashable, Sendable {
+    /// In lower case, without port; for names below a domain the domain with its leading dot.
+    let name: String
+    let takesSubdomains: Bool
+
+    /// Reads `shop.example`, `*.shop.example`, `10.0.0.1` or `[::1]`. Throws a reason when it is something else.
+    public init(parsing text: String) throws(PatternFault) {
+        takesSubdomains = text.hasPrefix("*.")
+        let name = takesSubdomains ? String(text.dropFirst()) : text
+        let bytes = name.utf8Span.span
+        let isLiteral = text.hasPrefix("[") && text.hasSuffix("]")
+        guard bytes.count > (takesSubdomains ? 1 : 0) else { throw PatternFault("a host is empty", at: 0) }
+        for index in bytes.indices {
+            let byte = bytes[index]
+            let at = index + (takesSubdomains ? 1 : 0)
+            if byte == UInt8(ascii: ":") && !isLiteral {
+                throw PatternFault("a host is matched without its port", at: at)
+            }
+            if byte == UInt8(ascii: "*") {
+                throw PatternFault("a star stands only at the start of a host, as in *.shop.example", at: at)
+            }
+            let isName =
+                ASCII.isAlpha(byte) || ASCII.isDigit(byte) || byte == UInt8(ascii: "-") || byte == UInt8(ascii: ".")
+            guard isName || byte == UInt8(ascii: "_") || isLiteral else {
+                throw PatternFault("this byte does not occur in a host", at: at)
+            }
+        }
+        self.name = String(decoding: name.utf8.map(ASCII.lowercased), as: UTF8.self)
+    }
+
+    func covers(_ other: HostPattern) -> Bool {
+        takesSubdomains ? other.name.hasSuffix(name) : !other.takesSubdomains && other.name == name
+    }
+
+    func matches(_ host: Span<UInt8>) -> Bool {
+        let wanted = name.utf8Span.span
+        if !takesSubdomains { return host.isEqualIgnoringCase(toLower: wanted) }
+        guard host.count > wanted.count else { return false }
+        return host.extracting(last: wanted.count).isEqualIgnoringCase(toLower: wanted)
+    }
+
+    /// The host without `:port` and without the dot that ends an absolute name.
+    @_lifetime(copy host)
+    static func withoutPort(_ host: Span<UInt8>) -> Span<UInt8> {
+        var end = host.count
+        while end > 0, ASCII.isDigit(host[end - 1]) { end -= 1 }
+        if end > 0, host[end - 1] == UInt8(ascii: ":") { end -= 1 } else { end = host.count }
+        if end > 1, host[end - 1] == UInt8(ascii: ".") { end -= 1 }
+        return host.extracting(first: end)
+    }
+}
+
+extension HostPattern: CustomStringConvertible {
+    public var description: String { takesSubdomains ? "*" + name : name }
+}
+
+/// What is wrong with a pattern, and at which byte of it.
+public struct PatternFault: Error, Hashable, Sendable {
+    public var reason: String
+    /// The byte offset into the pattern's text.
+    public var offset: Int
+
+    public init(_ reason: String, at offset: Int) {
+        self.reason = reason
+        self.offset = offset
+    }
+}

@@ -1,0 +1,40 @@
+/// Where the proxy accepts connections.
+public enum ListenAddress: Hashable, Sendable {
+    /// An address literal without brackets (`127.0.0.1`, `::1`) and a port, 0 for one that the kernel picks.
+    case tcp(host: String, port: Int)
+    /// A unix socket's path; a leading `@` means the abstract namespace.
+    case unix(path: String)
+}
+
+extension ListenAddress: CustomStringConvertible {
+    /// The address as the settings write it.
+    public var description: String { AddressText.describe(self) }
+}
+
+/// Where an upstream is reached.
+public enum UpstreamAddress: Hashable, Sendable {
+    /// A name or an address literal without brackets, and a port from 1.
+    case tcp(host: String, port: Int)
+    /// A unix socket's path; a leading `@` means the abstract namespace.
+    case unix(path: String)
+}
+
+extension UpstreamAddress: CustomStringConvertible {
+    /// The address as the settings write it.
+    public var description: String {
+        switch self {
+        case .tcp(let host, let port): AddressText.describe(.tcp(host: host, port: port))
+        case .unix(let path): AddressText.describe(.unix(path: path))
+        }
+    }
+}
+
+/// How addresses are written in settings, logs and Host fields.
+private enum AddressText {
+    static func describe(_ address: ListenAddress) -> String {
+        switch address {
+        case .tcp(let host, let port): host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(port)" : "\(host):\(port)"
+        case .unix(let path): "unix:\(path)"
+        }
+    }
+}

@@ -1,0 +1,43 @@
+/// All that the proxy runs with: checked, complete, and never changed once it serves.
+public struct ProxySettings: Sendable {
+    /// Where connections are accepted; at least one.
+    public var listen: [ListenAddress]
+    /// Event loops, each a thread of its own; at least 1.
+    public var workers: Int
+    public var accessLog = AccessLogTarget.stdout
+    public var upstreams: [UpstreamSettings]
+    /// In the order of the settings, which is the order of matching.
+    public var routes: [Route]
+    public var client = ClientTimeouts()
+    /// How long a stopping proxy waits for exchanges to end; 25 s (below the 30 s after which Kubernetes kills).
+    public var grace = Duration.seconds(25)
+
+    public init(listen: [ListenAddress], workers: Int, upstreams: [UpstreamSettings], routes: [Route]) {
+        self.listen = listen
+        self.workers = workers
+        self.upstreams = upstreams
+        self.routes = routes
+    }
+}
+
+/// Where the access log goes.
+public enum AccessLogTarget: Hashable, Sendable {
+    case stdout
+    case off
+    /// Appended to; made if it doesn't exist.
+    case file(path: String)
+}
+
+/// The time a client has for each phase on a connection.
+public struct ClientTimeouts: Hashable, Sendable {
+    /// From the first byte of a request's head to its last, and from accepting to the first byte; 10 s, then 408.
+    public var header = Duration.seconds(10)
+    /// Between two requests; 75 s (nginx's number), then the connection is closed.
+    public var keepAlive = Duration.seconds(75)
+    /// Between two reads of a request's body, for routes that don't say their own; 30 s, then 408.
+    public var bodyGap = Duration.seconds(30)
+    /// Without progress while response bytes wait; 60 s, then the connection is cut.
+    public var write = Duration.seconds(60)
+
+    public init() {}
+}

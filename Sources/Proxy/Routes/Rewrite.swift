@@ -1,0 +1,73 @@
+public import Octets
+public import Serialization
+
+/// How a route changes the target before it goes to the upstream.
+public struct Rewrite: Hashable, Sendable {
+    public enum PathPiece: Hashable, Sendable {
+        /// Octets of a target, already escaped.
+        case literal(String)
+        /// The variable at this index of the route's path: its octets as received.
+        case variable(Int)
+    }
+
+    public struct Parameter: Hashable, Sendable {
+        public var name: String
+        public var value: SourceReference
+
+        public init(name: String, value: SourceReference) {
+            self.name = name
+            self.value = value
+        }
+    }
+
+    /// The new path; empty: the path stays.
+    public var path: [PathPiece]
+    /// Parameters that are set: those of the same name go, these stand at the end. All others stay as received.
+    public var query: [Parameter]
+
+    public init(path: [PathPiece] = [], query: [Parameter] = []) {
+        self.path = path
+        self.query = query
+    }
+
+    /// Appends the target in origin form for the upstream.
+    public func appendTarget(
+        of subject: borrowing some RouteSubject & ~Copyable, captures: PathCaptures, client: Span<UInt8>,
+        to output: inout OutputBuffer
+    ) throws(ConversionError) {
+        if path.isEmpty { output.append(subject.path) }
+        for piece in path {
+            switch piece {
+            case .literal(let text): output.append(text)
+            case .variable(let index): output.append(subject.path.extracting(captures[index]))
+            }
+        }
+        var separator = UInt8(ascii: "?")
+        if let received = subject.query {
+            var start = 0
+            while start <= received.count {
+                let range = QueryText.nextParameter(received, &start)
+                if isSet(range, of: received) { continue }
+                output.append(separator)
+                separator = UInt8(ascii: "&")
+                output.append(received.extracting(range))
+            }
+        }
+        var value: [UInt8] = []
+        for parameter in query {
+            output.append(separator)
+            separator = UInt8(ascii: "&")
+            PercentText.encode(parameter.name.utf8Span.span, to: &output)
+            output.append(UInt8(ascii: "="))
+            value.removeAll(keepingCapacity: true)
+            try parameter.value.append(from: subject, captures: captures, client: client, to: &value)
+            PercentText.encode(value.span, to: &output)
+        }
+    }
+
+    private func isSet(_ range: Range<Int>, of received: Span<UInt8>) -> Bool {
+        for parameter in query
+        where QueryText.value(in: range, of: received, named: parameter.name.utf8Span.span) != nil { return true }
+        return false
+    }
+}

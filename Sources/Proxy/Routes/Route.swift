@@ -1,0 +1,59 @@
+public import Serialization
+
+/// One route: which requests it takes, where they go, and what becomes of their bodies.
+public final class Route: Sendable {
+    /// The place in the settings, from 0; the first route that matches decides.
+    public let index: Int
+    /// Unique; names the route in logs and errors.
+    public let name: String
+    public let match: RouteMatch
+    /// The index into the settings' upstreams.
+    public let upstream: Int
+    /// How the target changes on its way; nil: forwarded as it came.
+    public let rewrite: Rewrite?
+    public let limits: Limits
+    public let timeouts: RouteTimeouts
+    public let request: RequestRule
+
+    public init(
+        index: Int, name: String, match: RouteMatch, upstream: Int, rewrite: Rewrite? = nil, limits: Limits = Limits(),
+        timeouts: RouteTimeouts = RouteTimeouts(), request: RequestRule = .forward
+    ) {
+        self.index = index
+        self.name = name
+        self.match = match
+        self.upstream = upstream
+        self.rewrite = rewrite
+        self.limits = limits
+        self.timeouts = timeouts
+        self.request = request
+    }
+}
+
+/// The time a route gives the phases of an exchange.
+public struct RouteTimeouts: Hashable, Sendable {
+    /// From the end of the request to the first byte of the response; 30 s, then 504.
+    public var firstByte = Duration.seconds(30)
+    /// Between two reads of the response; 60 s (nginx's number), then the exchange is aborted.
+    public var gap = Duration.seconds(60)
+    /// Between two reads of the request's body; 30 s, then 408.
+    public var bodyGap = Duration.seconds(30)
+
+    public init() {}
+}
+
+/// What a route does with request bodies.
+public enum RequestRule: Sendable {
+    /// They pass as they are, streamed.
+    case forward
+    /// They are re-encoded. `sources` are what the plan's `AssignedValue.source` numbers stand for.
+    case convert(ConversionPlan, otherTypes: OtherTypes, sources: [SourceReference])
+}
+
+/// What a converting route does with a body whose Content-Type it doesn't take.
+public enum OtherTypes: String, Hashable, Sendable, CaseIterable {
+    /// It answers 415 with Accept-Post.
+    case reject
+    /// It forwards the request as it is.
+    case pass
+}

@@ -1,0 +1,100 @@
+internal import Octets
+
+/// The condition under which a route takes a request: all that is given must hold.
+public struct RouteMatch: Hashable, Sendable {
+    public var path: PathPattern
+    /// Case-sensitive; empty: any.
+    public var methods: [String]
+    /// Any of these; empty: any.
+    public var hosts: [HostPattern]
+    /// The Content-Type is in any of these; empty: any.
+    public var types: [MediaRange]
+    /// Each of these holds.
+    public var headers: [HeaderCondition]
+
+    public init(
+        path: PathPattern, methods: [String] = [], hosts: [HostPattern] = [], types: [MediaRange] = [],
+        headers: [HeaderCondition] = []
+    ) {
+        self.path = path
+        self.methods = methods
+        self.hosts = hosts
+        self.types = types
+        self.headers = headers
+    }
+
+    /// Whether every request that `other` takes is taken here too, so that a route with `other` behind one with this
+    /// can never match.
+    public func covers(_ other: RouteMatch) -> Bool {
+        path.covers(other.path)
+            && (methods.isEmpty || !other.methods.isEmpty && other.methods.allSatisfy(methods.contains))
+            && (hosts.isEmpty
+                || !other.hosts.isEmpty && other.hosts.allSatisfy { host in hosts.contains { $0.covers(host) } })
+            && (types.isEmpty
+                || !other.types.isEmpty && other.types.allSatisfy { type in types.contains { $0.covers(type) } })
+            && headers.allSatisfy { mine in other.headers.contains { mine.covers($0) } }
+    }
+
+    func takesMethod(of subject: borrowing some RouteSubject & ~Copyable) -> Bool {
+        if methods.isEmpty { return true }
+        let method = subject.method
+        for candidate in methods where method.isEqual(to: candidate.utf8Span.span) { return true }
+        return false
+    }
+
+    func takesHost(of subject: borrowing some RouteSubject & ~Copyable) -> Bool {
+        if hosts.isEmpty { return true }
+        let host = HostPattern.withoutPort(subject.host)
+        for candidate in hosts where candidate.matches(host) { return true }
+        return false
+    }
+
+    func takesType(of subject: borrowing some RouteSubject & ~Copyable) -> Bool {
+        if types.isEmpty { return true }
+        for index in 0..<subject.fieldCount
+        where subject.name(index).isEqualIgnoringCase(to: "content-type") {
+            let value = subject.value(index)
+            for candidate in types where candidate.matches(contentType: value) { return true }
+        }
+        return false
+    }
+
+    func takesHeaders(of subject: borrowing some RouteSubject & ~Copyable) -> Bool {
+        for condition in headers {
+            var holds = false
+            for index in 0..<subject.fieldCount
+            where subject.name(index).isEqualIgnoringCase(toLower: condition.name.utf8Span.span) {
+                let value = subject.value(index)
+                for wanted in condition.values where value.isEqual(to: wanted.utf8Span.span) { holds = true }
+            }
+            if !holds { return false }
+        }
+        return true
+    }
+}
+
+/// A field of the request's head must have one of these values, byte for byte; one line of it suffices.
+public struct HeaderCondition: Hashable, Sendable {
+    /// In lower case.
+    public var name: String
+    /// At least one.
+    public var values: [String]
+
+    public init(name: String, values: [String]) {
+        self.name = name
+        self.values = values
+    }
+
+    func covers(_ other: HeaderCondition) -> Bool {
+        name == other.name && other.values.allSatisfy(values.contains)
+    }
+}
+
+extension Span where Element == UInt8 {
+    /// Whether the bytes are those of `other`, where ASCII letters match in either case. `other` must be in lower case.
+    func isEqualIgnoringCase(toLower other: Span<UInt8>) -> Bool {
+        guard count == other.count else { return false }
+        for index in indices where ASCII.lowercased(self[index]) != other[index] { return false }
+        return true
+    }
+}

@@ -1,0 +1,150 @@
+internal import Octets
+public import Serialization
+
+/// A value that is taken from the request's head: `${header.x-tenant}`, `${path.id}`, `${query.q}`, `${client.ip}`,
+/// alone or inside a longer text. It is a value only: whatever it holds is never read as syntax.
+public indirect enum SourceReference: Hashable, Sendable {
+    /// A field's value by its name in lower case; several lines are joined by a comma and a space (RFC 9110 §5.2), and
+    /// a field that is missing is the empty text.
+    case header(String)
+    /// The variable at this index of the route's path, percent-decoded.
+    case path(Int)
+    /// The first parameter of this name in the target's query, decoded as forms are; empty when there is none.
+    case query(String)
+    /// The address of the client's end of the connection, without a port.
+    case clientAddress
+    /// Texts and values one behind the other.
+    case literalMix([Piece])
+
+    public enum Piece: Hashable, Sendable {
+        case literal(String)
+        case source(SourceReference)
+    }
+
+    /// Appends the value. Throws when it is not UTF-8, because then neither JSON nor a form can carry it.
+    public func append(
+        from subject: borrowing some RouteSubject & ~Copyable, captures: PathCaptures, client: Span<UInt8>,
+        to output: inout [UInt8]
+    ) throws(ConversionError) {
+        let start = output.count
+        switch self {
+        case .literalMix(let pieces):
+            for piece in pieces {
+                switch piece {
+                case .literal(let text): output.append(contentsOf: text.utf8)
+                case .source(let source):
+                    try source.append(from: subject, captures: captures, client: client, to: &output)
+                }
+            }
+            return
+        case .clientAddress:
+            output.append(contentsOf: client)
+        case .path(let index):
+            PercentText.decode(subject.path.extracting(captures[index]), plusIsSpace: false, to: &output)
+        case .query(let name):
+            if let query = subject.query, let value = QueryText.value(of: name.utf8Span.span, in: query) {
+                PercentText.decode(query.extracting(value), plusIsSpace: true, to: &output)
+            }
+        case .header(let name):
+            var isFirst = true
+            for index in 0..<subject.fieldCount
+            where subject.name(index).isEqualIgnoringCase(toLower: name.utf8Span.span) {
+                if !isFirst { output.append(contentsOf: ", ".utf8) }
+                isFirst = false
+                output.append(contentsOf: subject.value(index))
+            }
+        }
+        guard UTF8Validator.isValid(output.span.extracting(start..<output.count)) else {
+            throw ConversionError(
+                .malformed, code: "source_invalid_utf8", reason: "the value of \(description) is not UTF-8")
+        }
+    }
+}
+
+extension SourceReference: CustomStringConvertible {
+    /// As the settings write it; a variable of the path by its number.
+    public var description: String {
+        switch self {
+        case .header(let name): "${header.\(name)}"
+        case .path(let index): "${path.\(index)}"
+        case .query(let name): "${query.\(name)}"
+        case .clientAddress: "${client.ip}"
+        case .literalMix(let pieces):
+            pieces.map { piece in
+                switch piece {
+                case .literal(let text): text.replacing("${", with: "$${")
+                case .source(let source): source.description
+                }
+            }.joined()
+        }
+    }
+}
+
+/// Percent escapes in a target.
+enum PercentText {
+    /// Appends `text` with its escapes decoded once; a percent sign that begins none stays.
+    static func decode(_ text: Span<UInt8>, plusIsSpace: Bool, to output: inout [UInt8]) {
+        var at = 0
+        while at < text.count { output.append(next(text, &at, plusIsSpace: plusIsSpace)) }
+    }
+
+    /// The byte at `at`, decoded; `at` moves behind it.
+    static func next(_ text: Span<UInt8>, _ at: inout Int, plusIsSpace: Bool) -> UInt8 {
+        let byte = text[at]
+        if byte == UInt8(ascii: "%"), at + 2 < text.count, let high = ASCII.hexValue(text[at + 1]),
+            let low = ASCII.hexValue(text[at + 2])
+        {
+            at += 3
+            return high << 4 | low
+        }
+        at += 1
+        return plusIsSpace && byte == UInt8(ascii: "+") ? ASCII.space : byte
+    }
+
+    /// Appends `text` with all but unreserved bytes (RFC 3986 §2.3) escaped.
+    static func encode(_ text: Span<UInt8>, to output: inout OutputBuffer) {
+        for index in text.indices {
+            let byte = text[index]
+            if ByteSet.unreserved.contains(byte) {
+                output.append(byte)
+            } else {
+                output.append(UInt8(ascii: "%"))
+                output.append(ASCII.upperHexDigit(byte >> 4))
+                output.append(ASCII.upperHexDigit(byte & 15))
+            }
+        }
+    }
+}
+
+/// The parameters of a query.
+enum QueryText {
+    /// The range of the parameter that begins at `start`, which moves behind the ampersand that ends it.
+    static func nextParameter(_ query: Span<UInt8>, _ start: inout Int) -> Range<Int> {
+        let end = Scan.firstIndex(of: UInt8(ascii: "&"), in: query, from: start) ?? query.count
+        defer { start = end + 1 }
+        return start..<end
+    }
+
+    /// Whether the parameter in `range` has this name, and if so where its value stands.
+    static func value(in range: Range<Int>, of query: Span<UInt8>, named name: Span<UInt8>) -> Range<Int>? {
+        let equals = Scan.firstIndex(of: UInt8(ascii: "="), in: query.extracting(range)).map { range.lowerBound + $0 }
+        let nameEnd = equals ?? range.upperBound
+        let given = query.extracting(range.lowerBound..<nameEnd)
+        var at = 0
+        for index in name.indices {
+            guard at < given.count, PercentText.next(given, &at, plusIsSpace: true) == name[index] else { return nil }
+        }
+        guard at == given.count else { return nil }
+        return min(nameEnd + 1, range.upperBound)..<range.upperBound
+    }
+
+    /// Where the value of the first parameter of this name stands, or nil.
+    static func value(of name: Span<UInt8>, in query: Span<UInt8>) -> Range<Int>? {
+        var start = 0
+        while start < query.count {
+            let parameter = nextParameter(query, &start)
+            if let value = value(in: parameter, of: query, named: name) { return value }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,88 @@
+import Octets
+import Proxy
+import Serialization
+import Testing
+
+@Suite struct RouteRewriteTests {
+    /// Runs a request through a route for `/orders/{id}/*` and rewrites its target.
+    private func rewritten(_ target: String, _ rewrite: Rewrite, fields: [(String, String)] = []) throws -> String {
+        let (request, captures) = try matched(target, fields)
+        var output = OutputBuffer()
+        try rewrite.appendTarget(
+            of: request, captures: captures, client: Array("192.0.2.1".utf8).span, to: &output)
+        let text = output.span.lossyString()
+        return text
+    }
+
+    private func matched(
+        _ target: String, _ fields: [(String, String)]
+    ) throws -> (RouteTestRequest, PathCaptures) {
+        let route = Route(
+            index: 0, name: "r", match: RouteMatch(path: try PathPattern(parsing: "/orders/{id}/*")), upstream: 0)
+        let request = RouteTestRequest("GET", target, fields: fields)
+        guard case .found(let found) = RouteTable([route]).find(request) else {
+            Issue.record("the request must match")
+            return (request, PathCaptures())
+        }
+        return (request, found.captures)
+    }
+
+    @Test("a rewritten path takes variables as they were received, escapes and all")
+    func path() throws {
+        let rewrite = Rewrite(path: [.literal("/o.php/"), .variable(0), .literal("/"), .variable(1)])
+        #expect(try rewritten("/orders/a%2Fb/x/y%20z?q=1", rewrite) == "/o.php/a%2Fb/x/y%20z?q=1")
+        #expect(try rewritten("/orders/7/", rewrite) == "/o.php/7/")
+    }
+
+    @Test(
+        "parameters that are set replace those of their name, and all others stay as received",
+        arguments: [
+            ("/orders/7/", "/orders/7/?id=7"),
+            ("/orders/7/?", "/orders/7/?&id=7"),
+            ("/orders/7/?a=%zz&b", "/orders/7/?a=%zz&b&id=7"),
+            ("/orders/7/?id=1&x=2&%69d=3&id&idx=4", "/orders/7/?x=2&idx=4&id=7"),
+            ("/orders/a%26b%20c/", "/orders/a%26b%20c/?id=a%26b%20c"),
+        ])
+    func query(target: String, expected: String) throws {
+        #expect(try rewritten(target, Rewrite(query: [.init(name: "id", value: .path(0))])) == expected)
+    }
+
+    @Test(
+        "a source gives the value from the request's head, decoded once, and the empty text where there is none",
+        arguments: [
+            (SourceReference.path(0), "a/b"),
+            (.path(1), "x/y z"),
+            (.query("q"), "1 2&"),
+            (.query("a b"), "3"),
+            (.query("bare"), ""),
+            (.query("none"), ""),
+            (.header("x-tenant"), "t1, t2"),
+            (.header("x-none"), ""),
+            (.clientAddress, "192.0.2.1"),
+            (.literalMix([.literal("<"), .source(.header("x-one")), .literal(">")]), "<${path.id}>"),
+        ])
+    func sources(source: SourceReference, expected: String) throws {
+        let (request, captures) = try matched(
+            "/orders/a%2Fb/x/y%20z?q=1+2%26&a+b=3&bare",
+            [("X-Tenant", "t1"), ("x-one", "${path.id}"), ("x-tenant", "t2")])
+        var output: [UInt8] = []
+        try source.append(from: request, captures: captures, client: Array("192.0.2.1".utf8).span, to: &output)
+        #expect(String(decoding: output, as: UTF8.self) == expected)
+    }
+
+    @Test("a value that is not UTF-8 is refused by its name")
+    func invalidUTF8() throws {
+        let (request, captures) = try matched("/orders/%FF/", [])
+        var output: [UInt8] = []
+        let client: [UInt8] = []
+        var refusal: ConversionError?
+        do {
+            try SourceReference.path(0).append(from: request, captures: captures, client: client.span, to: &output)
+        } catch {
+            refusal = error
+        }
+        let expected = ConversionError(
+            .malformed, code: "source_invalid_utf8", reason: "the value of ${path.0} is not UTF-8")
+        #expect(refusal == expected)
+    }
+}

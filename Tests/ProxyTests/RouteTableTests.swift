@@ -1,0 +1,262 @@
+import Octets
+import Proxy
+import Testing
+
+@Suite struct RouteTableTests {
+    private static func route(
+        _ index: Int, _ path: String, methods: [String] = [], hosts: [String] = [], types: [String] = [],
+        headers: [HeaderCondition] = []
+    ) throws -> Route {
+        Route(
+            index: index, name: "r\(index)",
+            match: RouteMatch(
+                path: try PathPattern(parsing: path), methods: methods,
+                hosts: try hosts.map { try HostPattern(parsing: $0) },
+                types: try types.map { try MediaRange(parsing: $0) }, headers: headers),
+            upstream: 0)
+    }
+
+    private static func table(_ paths: [String]) throws -> RouteTable {
+        RouteTable(try paths.enumerated().map { try route($0.offset, $0.element) })
+    }
+
+    /// The look-up's result as text: the route's name with its captures, or why there is none.
+    private static func describe(_ lookup: RouteTable.Lookup, _ request: RouteTestRequest) -> String {
+        switch lookup {
+        case .found(let found):
+            let captures = zip(found.route.match.path.variables, 0...).map { name, index in
+                "\(name ?? "_")=\(request.text(found.captures[index]))"
+            }
+            return ([found.route.name] + captures).joined(separator: " ")
+        case .noRoute: return "404"
+        case .methodNotAllowed(let methods): return "405 " + methods.joined(separator: ", ")
+        case .typeNotAccepted(let types): return "415 " + types.joined(separator: ", ")
+        case .malformedPath(let offset): return "400 at \(offset)"
+        }
+    }
+
+    @Test(
+        "a path matches by segments, free segments and a star at the end",
+        arguments: [
+            ("/", "/", "r0"),
+            ("/", "/a", "404"),
+            ("/a", "/a", "r0"),
+            ("/a", "/a/", "404"),
+            ("/a/", "/a/", "r0"),
+            ("/a", "/A", "404"),
+            ("/a", "/aa", "404"),
+            ("/a", "/", "404"),
+            ("/orders/{id}", "/orders/7", "r0 id=7"),
+            ("/orders/{id}", "/orders/", "404"),
+            ("/orders/{id}", "/orders", "404"),
+            ("/orders/{id}", "/orders/7/", "404"),
+            ("/orders/{id}/lines/{line}", "/orders/7/lines/x%20y", "r0 id=7 line=x%20y"),
+            ("/a/*/b", "/a/x/b", "r0 _=x"),
+            ("/a/*/b", "/a//b", "404"),
+            ("/a/*/b", "/a/x/y/b", "404"),
+            ("/*", "/", "r0 *="),
+            ("/*", "/a/b/c", "r0 *=a/b/c"),
+            ("/a/*", "/a", "404"),
+            ("/a/*", "/a/", "r0 *="),
+            ("/a/*", "/a/b//c", "r0 *=b//c"),
+            ("/v1*", "/v1", "r0 *="),
+            ("/v1*", "/v1.2/x", "r0 *=.2/x"),
+            ("/v1*", "/v", "404"),
+            ("/{a}/*", "/x/y/z", "r0 a=x *=y/z"),
+            ("/*", "*", "404"),
+        ])
+    func paths(pattern: String, path: String, expected: String) throws {
+        let request = RouteTestRequest(path)
+        #expect(Self.describe(try Self.table([pattern]).find(request), request) == expected)
+    }
+
+    @Test(
+        "a path is decoded once, and an escaped NUL, CR, LF, slash or backslash never changes the route",
+        arguments: [
+            ("/caf\u{E9}", "/caf%C3%A9", "r0"),
+            ("/caf%C3%A9", "/caf%c3%a9", "r0"),
+            ("/a b", "/a%20b", "r0"),
+            ("/%61", "/a", "r0"),
+            ("/a", "/%61", "r0"),
+            ("/a/b", "/a%2Fb", "404"),
+            ("/a/b", "/a%2fb", "404"),
+            ("/a%2Fb", "/a%2fb", "r0"),
+            ("/a%2Fb", "/a%252Fb", "404"),
+            ("/a%2Fb", "/a/b", "404"),
+            ("/a%252Fb", "/a%252fb", "404"),
+            ("/{x}", "/a%2Fb", "r0 x=a%2Fb"),
+            ("/a\\b", "/a%5Cb", "404"),
+            ("/a%00", "/a%00", "r0"),
+            ("/a", "/a%00", "404"),
+            ("/a", "/a%0d%0a", "404"),
+            ("/*", "/%zz", "400 at 1"),
+            ("/*", "/a%", "400 at 2"),
+            ("/*", "/a%4", "400 at 2"),
+        ])
+    func escapes(pattern: String, path: String, expected: String) throws {
+        let request = RouteTestRequest(path)
+        #expect(Self.describe(try Self.table([pattern]).find(request), request) == expected)
+    }
+
+    @Test(
+        "the first route in order that matches decides, however specific the others are",
+        arguments: [
+            ("/a/b", "r0 x=b"), ("/a/c/d", "r2 *=c/d"), ("/b", "r3 *=b"), ("/a/", "r2 *="),
+        ])
+    func order(path: String, expected: String) throws {
+        let table = try Self.table(["/a/{x}", "/a/b", "/a/*", "/*", "/b"])
+        let request = RouteTestRequest(path)
+        #expect(Self.describe(table.find(request), request) == expected)
+    }
+
+    @Test("a look-up among a thousand routes finds each of them")
+    func manyRoutes() throws {
+        let table = try Self.table((0..<1000).map { "/service-\($0)/{id}" })
+        for index in 0..<1000 {
+            let request = RouteTestRequest("/service-\(index)/x")
+            #expect(Self.describe(table.find(request), request) == "r\(index) id=x")
+        }
+    }
+
+    @Test(
+        "conditions on method, host, type and header all hold, or the answer says which kind failed",
+        arguments: [
+            ("POST", "/x", "a.example", "application/json", "r0"),
+            ("POST", "/x", "a.example", "APPLICATION/JSON ; charset=utf-8", "r0"),
+            ("PUT", "/x", "a.example", "application/x-www-form-urlencoded", "r1"),
+            ("PATCH", "/x", "a.example", "application/json", "405 POST, PUT"),
+            ("post", "/x", "a.example", "application/json", "405 POST, PUT"),
+            ("POST", "/x", "a.example", "text/plain", "415 application/json, image/*"),
+            ("POST", "/x", "a.example", "", "415 application/json, image/*"),
+            ("POST", "/x", "a.example", "image/png", "r2"),
+            ("POST", "/x", "a.example", "image", "415 application/json, image/*"),
+            ("GET", "/y", "A.Example:8080", "", "r3"),
+            ("GET", "/y", "a.example.", "", "r3"),
+            ("GET", "/y", "b.a.example", "", "r4"),
+            ("GET", "/y", "c.b.a.example:1", "", "r4"),
+            ("GET", "/y", "xa.example", "", "404"),
+            ("GET", "/y", "[::1]:80", "", "r5"),
+            ("GET", "/y", "", "", "404"),
+            ("GET", "/z", "a.example", "", "404"),
+        ])
+    func conditions(method: String, path: String, host: String, type: String, expected: String) throws {
+        let table = RouteTable([
+            try Self.route(0, "/x", methods: ["POST"], types: ["application/json"]),
+            try Self.route(1, "/x", methods: ["PUT"], types: ["application/x-www-form-urlencoded"]),
+            try Self.route(2, "/x", methods: ["POST"], types: ["image/*"]),
+            try Self.route(3, "/y", hosts: ["a.example"]),
+            try Self.route(4, "/y", hosts: ["*.a.example"]),
+            try Self.route(5, "/y", hosts: ["[::1]"]),
+            try Self.route(6, "/z", headers: [HeaderCondition(name: "x-v", values: ["2", "3"])]),
+        ])
+        let request = RouteTestRequest(
+            method, path, host: host, fields: type.isEmpty ? [] : [("Content-Type", type)])
+        #expect(Self.describe(table.find(request), request) == expected)
+    }
+
+    @Test("a header condition holds when one line of the field has one of the values")
+    func headerConditions() throws {
+        let table = RouteTable([
+            try Self.route(0, "/z", headers: [HeaderCondition(name: "x-v", values: ["2", "3"])]),
+            try Self.route(1, "/z"),
+        ])
+        for (fields, expected) in [
+            ([("X-V", "2")], "r0"), ([("x-v", "1"), ("X-v", "3")], "r0"), ([("x-v", "2, 3")], "r1"), ([], "r1"),
+        ] {
+            let request = RouteTestRequest("GET", "/z", fields: fields)
+            #expect(Self.describe(table.find(request), request) == expected)
+        }
+    }
+
+    @Test("a route whose type differs is passed over when a later one matches")
+    func typeMismatchGoesOn() throws {
+        let table = RouteTable([
+            try Self.route(0, "/x", types: ["application/json"]), try Self.route(1, "/*"),
+        ])
+        let request = RouteTestRequest("POST", "/x", fields: [("Content-Type", "text/plain")])
+        #expect(Self.describe(table.find(request), request) == "r1 *=x")
+    }
+}
+
+@Suite struct RouteMatchTests {
+    @Test(
+        "a path covers another when every path of the other is one of its own",
+        arguments: [
+            ("/*", "/a/{b}", true), ("/*", "/", true), ("/*", "/*", true), ("/a/*", "/a", false),
+            ("/a/*", "/a/b/c", true), ("/a/*", "/a/*", true), ("/a/*", "/a/b/*", true), ("/a/b/*", "/a/*", false),
+            ("/v*", "/v1/*", true), ("/v*", "/v1*", true), ("/v1*", "/v*", false), ("/v*", "/{x}/*", false),
+            ("/{x}", "/a", true), ("/{x}", "/{y}", true), ("/a", "/{x}", false), ("/{x}", "/", false),
+            ("/a/{x}", "/a/*", false), ("/a", "/a", true), ("/a", "/%61", true), ("/a", "/a/", false),
+            ("/*/b", "/a/b", true), ("/a", "/a*", false), ("/a*", "/a", true),
+        ])
+    func pathCovers(first: String, second: String, expected: Bool) throws {
+        let earlier = RouteMatch(path: try PathPattern(parsing: first))
+        #expect(earlier.covers(RouteMatch(path: try PathPattern(parsing: second))) == expected)
+    }
+
+    @Test("a condition covers one that is as narrow or narrower in every part")
+    func conditionsCover() throws {
+        let path = try PathPattern(parsing: "/x")
+        let any = RouteMatch(path: path)
+        let post = RouteMatch(path: path, methods: ["POST"])
+        let both = RouteMatch(path: path, methods: ["PUT", "POST"])
+        let images = RouteMatch(path: path, types: [try MediaRange(parsing: "image/*")])
+        let png = RouteMatch(path: path, types: [try MediaRange(parsing: "image/png")])
+        let below = RouteMatch(path: path, hosts: [try HostPattern(parsing: "*.example")])
+        let shop = RouteMatch(path: path, hosts: [try HostPattern(parsing: "Shop.Example")])
+        let bare = RouteMatch(path: path, hosts: [try HostPattern(parsing: "example")])
+        let header = RouteMatch(path: path, headers: [HeaderCondition(name: "x-v", values: ["1", "2"])])
+        let narrow = RouteMatch(path: path, headers: [HeaderCondition(name: "x-v", values: ["2"])])
+        for narrower in [post, both, images, png, below, shop, bare, header] {
+            #expect(any.covers(narrower) && !narrower.covers(any))
+        }
+        #expect(both.covers(post) && !post.covers(both))
+        #expect(images.covers(png) && !png.covers(images))
+        #expect(below.covers(shop) && !below.covers(bare) && !shop.covers(below))
+        #expect(header.covers(narrow) && !narrow.covers(header))
+    }
+
+    @Test(
+        "a pattern that can't be read says what is wrong and where",
+        arguments: [
+            ("a", "a path begins with a slash", 0),
+            ("", "a path begins with a slash", 0),
+            ("/a?b", "a path is matched without its query", 2),
+            ("/a*/b", "a star stands for a whole segment or ends the path", 2),
+            ("/a/x{id}", "a variable is a whole segment, as in /orders/{id}", 4),
+            ("/a/{id}x", "a variable is a whole segment, as in /orders/{id}", 3),
+            ("/a/{i-d}", "a variable's name has letters, digits and _ only", 3),
+            ("/{a}/{a}", "the variable a occurs twice", 5),
+            ("/%4", "a percent sign needs two hexadecimal digits", 1),
+            ("/*/*/*/*/*/*/*/*/*", "a path has at most 8 variables and stars", 0),
+        ])
+    func badPaths(pattern: String, reason: String, offset: Int) {
+        #expect(throws: PatternFault(reason, at: offset)) { try PathPattern(parsing: pattern) }
+    }
+
+    @Test(
+        "a host or media type that can't be read says what is wrong and where",
+        arguments: [
+            ("a.example:80", "a host is matched without its port", 9),
+            ("a.*.example", "a star stands only at the start of a host, as in *.shop.example", 2),
+            ("a b", "this byte does not occur in a host", 1),
+            ("", "a host is empty", 0),
+            ("*.", "a host is empty", 0),
+        ])
+    func badHosts(host: String, reason: String, offset: Int) {
+        #expect(throws: PatternFault(reason, at: offset)) { try HostPattern(parsing: host) }
+    }
+
+    @Test(
+        "a media type that can't be read says what is wrong and where",
+        arguments: [
+            ("json", "a media type has a slash, as in application/json", 4),
+            ("text/plain; charset=utf-8", "a media type is matched without its parameters", 10),
+            ("text/", "a media type has two halves, as in application/json", 4),
+            ("*/json", "a media type's first half is a star only in */*", 0),
+            ("text/x-*", "a star stands for a whole half, as in image/*", 5),
+        ])
+    func badTypes(type: String, reason: String, offset: Int) {
+        #expect(throws: PatternFault(reason, at: offset)) { try MediaRange(parsing: type) }
+    }
+}
