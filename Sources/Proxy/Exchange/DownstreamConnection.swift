@@ -97,7 +97,7 @@ final class DownstreamConnection: StreamHandler {
         } catch {
             phase = .exchange
             disarm()
-            exchange.refuseHead(error, on: self)
+            exchange.refuseHead(.wire(error), on: self)
             return bytes.count
         }
     }
@@ -135,7 +135,13 @@ final class DownstreamConnection: StreamHandler {
     private func linger() {
         phase = .lingering
         lingered = 0
-        arm(.linger, Self.lingerTime)
+        if stream.queued > 0 {
+            // A slow client still gets what waits for it, as long as it takes some.
+            stream.wantsEmpty = true
+            expectDrain()
+        } else {
+            arm(.linger, Self.lingerTime)
+        }
         stream.shutdownWrite()
         stream.resumeReading()
     }
@@ -173,6 +179,13 @@ final class DownstreamConnection: StreamHandler {
         }
     }
 
+    /// The client may be gone while we don't read from it: a reset is the end; a FIN is told again when reading resumes.
+    func peerGone(_ stream: Stream) {
+        guard stream.peerError != 0 || exchange?.isRequestRead == false else { return }
+        if phase == .exchange { exchange?.clientGone() }
+        close()
+    }
+
     func failed(_ stream: Stream, _ errno: Int32) {
         if phase == .exchange { exchange?.clientGone() }
         close()
@@ -182,7 +195,12 @@ final class DownstreamConnection: StreamHandler {
 
     func drained(_ stream: Stream) {
         if wait == .write { disarm() }
-        if phase == .exchange { exchange?.downstreamDrained() }
+        switch phase {
+        case .exchange: exchange?.downstreamDrained()
+        case .lingering:
+            if stream.queued == 0 { arm(.linger, Self.lingerTime) } else { expectDrain() }
+        case .idle, .head, .closed: break
+        }
     }
 
     /// Starts the time in which a client that takes no bytes must take some.

@@ -23,7 +23,7 @@ extension Exchange {
         framed.removeAll()
         responseFramed.removeAll()
         ProblemWriter(
-            refusal: refusal, isHead: request.method == .head, keepsAlive: keepsAlive, requestID: requestID,
+            refusal: refusal, isHead: request.methodKind == .head, keepsAlive: keepsAlive, requestID: requestID,
             clock: worker.clock
         ).write(into: &responseFramed)
         responsePhase = .complete
@@ -46,13 +46,12 @@ extension Exchange {
     }
 
     /// A head that can't be read, or that didn't come in time: answered, and the connection ends.
-    func refuseHead(_ error: WireError, on downstream: DownstreamConnection) {
+    func refuseHead(_ refusal: Refusal, on downstream: DownstreamConnection) {
         self.downstream = downstream
         if record.startedAt == 0 { record.startedAt = worker.loop.now }
-        requestID.removeAll(keepingCapacity: true)
         worker.nextRequestID(into: &requestID)
         keepsAlive = false
-        refuse(.wire(error))
+        refuse(refusal)
     }
 
     /// Cuts a response that has begun, in a way that can't be taken for its end: no last chunk, a length not reached,
@@ -74,8 +73,8 @@ extension Exchange {
     }
 
     /// The upstream sent what can't be read as a response.
-    func upstreamMisread(_ error: WireError) {
-        if responsePhase == .awaited { refuse(.badResponse(error)) } else { cut("UB") }
+    func upstreamMisread(_ fault: ResponseFault) {
+        if responsePhase == .awaited { refuse(.badResponse(fault)) } else { cut("UB") }
     }
 
     /// The upstream didn't answer, or stopped, within its time.

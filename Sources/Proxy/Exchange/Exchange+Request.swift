@@ -60,12 +60,7 @@ extension Exchange {
     }
 
     private func takeRequestID() {
-        requestID.removeAll(keepingCapacity: true)
-        if let index = request.first(.xRequestID), !request.value(index).isEmpty, request.value(index).count <= 128 {
-            requestID.append(contentsOf: request.value(index))
-        } else {
-            worker.nextRequestID(into: &requestID)
-        }
+        if !request.copyValue(of: .xRequestID, limit: 128, to: &requestID) { worker.nextRequestID(into: &requestID) }
     }
 
     /// Starts the route's conversion where the request has something to convert. Returns false when it was refused.
@@ -73,8 +68,8 @@ extension Exchange {
         guard case .convert(let plan, let otherTypes, let references) = route.request else { return true }
         let typeIndex = request.first(.contentType)
         // A request without a body has nothing to convert, unless it names the type of an empty one.
-        if !hasBody, typeIndex == nil || !request.mayHaveBody { return true }
-        if let coding = request.first(.contentEncoding), !request.value(coding).isEqualIgnoringCase(to: "identity") {
+        if !hasBody, typeIndex == nil || !request.methodKind.mayHaveBody { return true }
+        if request.hasContentCoding {
             refuse(.contentCoding)
             return false
         }
@@ -116,7 +111,7 @@ extension Exchange {
     var clientAddress: [UInt8] {
         guard let downstream, !downstream.peer.isUnix else { return [] }
         var text = OutputBuffer()
-        downstream.peer.appendHost(to: &text)
+        downstream.peer.appendIP(to: &text)
         return text.span.copied()
     }
 
@@ -359,7 +354,11 @@ extension Exchange {
 
     private func send(_ body: Span<UInt8>) {
         guard let upstream, !body.isEmpty else { return }
-        requestEncoder.begin(body.count, into: &framed)
+        do throws(WireError) {
+            try requestEncoder.begin(body.count, into: &framed)
+        } catch {
+            return refuse(.wire(error))
+        }
         record.bytesOut += body.count
         upstream.stream.write(framed.span, body)
         framed.removeAll()
@@ -373,10 +372,10 @@ extension Exchange {
     }
 }
 
-extension BodyFraming {
-    /// Whether the head alone says that there are no body bytes.
-    var isEmpty: Bool { self == .none || self == .length(0) }
+// What routes look at; the head has it all under the same names.
+extension MessageHead: RouteSubject {}
 
+extension BodyFraming {
     var logName: StaticString {
         switch self {
         case .none: "none"

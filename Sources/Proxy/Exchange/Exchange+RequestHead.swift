@@ -7,65 +7,80 @@ internal import Serialization
 // this hop or of the body's encoding anew.
 extension Exchange {
     func writeRequestHead(framing: BodyFraming, route: Route) throws(ConversionError) {
-        HeadWriter.beginRequestLine(method: request.method, into: &framed)
-        try writeTarget(of: route)
-        HeadWriter.endRequestLine(into: &framed)
-        HeadWriter.field("Host", request.authority, into: &framed)
-        copyFields()
-        if let conversion = conversion {
-            HeadWriter.field("Content-Type", conversion.contentType.span, into: &framed)
+        let client = clientAddress
+        if let rewrite = route.rewrite {
+            request.appendMethod(to: &framed)
+            try rewrite.appendTarget(of: request, captures: captures, client: client.span, to: &framed)
+            framed.append(" HTTP/1.1\r\n")
+        } else {
+            HeadWriter.requestLine(of: request, into: &framed)
         }
-        writeForwarded()
-        HeadWriter.field("X-Request-Id", requestID.span, into: &framed)
+        request.appendForwardedFields(isConverted: conversion != nil, to: &framed)
+        if let conversion {
+            let contentType = conversion.contentType
+            HeadWriter.clean("Content-Type", contentType.span, into: &framed)
+        }
+        // What the client said of itself is replaced: nobody between it and us is known to be trusted.
+        if !client.isEmpty { HeadWriter.clean("X-Forwarded-For", client.span, into: &framed) }
+        HeadWriter.field("X-Forwarded-Proto", "http", into: &framed)
+        let requestID = requestID
+        HeadWriter.clean("X-Request-Id", requestID.span, into: &framed)
         switch framing {
-        case .length(let count): HeadWriter.field("Content-Length", decimal: count, into: &framed)
-        case .chunked: HeadWriter.field("Transfer-Encoding", "chunked", into: &framed)
+        case .length, .chunked: HeadWriter.framing(framing, into: &framed)
         case .none, .untilClose:
             // A method that usually has a body says so when it has none (RFC 9110 §8.6).
-            if request.methodKind.mayHaveBody { HeadWriter.field("Content-Length", "0", into: &framed) }
+            if request.methodKind.mayHaveBody { HeadWriter.field("Content-Length", decimal: 0, into: &framed) }
         }
         HeadWriter.end(into: &framed)
     }
+}
 
-    private func writeTarget(of route: Route) throws(ConversionError) {
-        if let rewrite = route.rewrite {
-            let client = clientAddress
-            try rewrite.appendTarget(of: request, captures: captures, client: client.span, to: &framed)
-            return
-        }
-        framed.append(request.path)
-        if let query = request.query {
-            framed.append(UInt8(ascii: "?"))
-            framed.append(query)
-        }
+extension Method {
+    /// Whether a request of this method usually has a body, so that one without says so.
+    var mayHaveBody: Bool { self == .post || self == .put || self == .patch }
+}
+
+extension MessageHead {
+    fileprivate func appendMethod(to output: inout OutputBuffer) {
+        output.append(method)
+        output.append(ASCII.space)
     }
 
-    private func copyFields() {
-        for index in 0..<request.fieldCount where !request.isHopByHop(index) {
-            switch request.known(index) {
+    /// Host, the client's fields that go on, and what the Host field was for those behind the upstream.
+    fileprivate func appendForwardedFields(isConverted: Bool, to output: inout OutputBuffer) {
+        HeadWriter.clean("Host", authority, into: &output)
+        for index in 0..<fieldCount where !isHopByHop(index) {
+            switch known(index) {
             case .host, .contentLength, .transferEncoding, .expect, .xForwardedFor, .xForwardedProto, .xForwardedHost,
                 .xForwardedPort, .forwarded, .xRequestID:
                 continue
             case .contentType, .contentEncoding, .contentMD5, .contentDigest, .reprDigest, .digest, .contentRange, .range,
                 .ifRange:
                 // They speak of the bytes as they were before the conversion (reliability F2).
-                if conversion != nil { continue }
+                if isConverted { continue }
             default:
                 // Servers of the CGI family read `a_b` as `a-b`: such a name could pass for one that we set.
-                if request.hasUnderscore(index) { continue }
+                if hasUnderscore(index) { continue }
             }
-            HeadWriter.field(request.name(index), request.value(index), into: &framed)
+            HeadWriter.field(index, of: self, into: &output)
         }
+        HeadWriter.clean("X-Forwarded-Host", authority, into: &output)
     }
 
-    /// What the client said of itself is replaced: nobody between it and us is known to be trusted.
-    private func writeForwarded() {
-        if let downstream = downstream, !downstream.peer.isUnix {
-            framed.append("X-Forwarded-For: ")
-            downstream.peer.appendHost(to: &framed)
-            framed.append("\r\n")
-        }
-        HeadWriter.field("X-Forwarded-Proto", "http", into: &framed)
-        HeadWriter.field("X-Forwarded-Host", request.authority, into: &framed)
+    /// Replaces `text` by the value of a field. Returns false, and changes nothing, when there is none, or when it is
+    /// empty or longer than `limit`.
+    func copyValue(of field: KnownField, limit: Int, to text: inout [UInt8]) -> Bool {
+        guard let index = first(field) else { return false }
+        let value = value(index)
+        guard !value.isEmpty, value.count <= limit else { return false }
+        text.removeAll(keepingCapacity: true)
+        text.append(contentsOf: value)
+        return true
+    }
+
+    /// Whether a content coding other than `identity` was applied to the body.
+    var hasContentCoding: Bool {
+        guard let index = first(.contentEncoding) else { return false }
+        return !value(index).isEqualIgnoringCase(to: "identity")
     }
 }

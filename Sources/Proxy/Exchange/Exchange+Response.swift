@@ -26,9 +26,9 @@ extension Exchange {
         endsWithConnection = outgoing == .untilClose
         if endsWithConnection { keepsAlive = false }
         ResponseHeadWriter(
-            head: head, isHead: request.method == .head, framing: outgoing, keepsAlive: keepsAlive,
-            clientMinorVersion: request.minorVersion, requestID: requestID, clock: worker.clock
-        ).write(into: &responseFramed)
+            isHead: request.methodKind == .head, framing: outgoing, keepsAlive: keepsAlive, requestID: requestID,
+            clock: worker.clock
+        ).write(head, into: &responseFramed)
     }
 
     /// The upstream's framing as this client can read it: chunked only to HTTP/1.1, else until the connection closes.
@@ -42,7 +42,12 @@ extension Exchange {
     /// Sends bytes of the response's body. Returns whether the client can take more now.
     func respond(_ body: Span<UInt8>) -> Bool {
         guard let downstream else { return true }
-        responseEncoder.begin(body.count, into: &responseFramed)
+        do throws(WireError) {
+            try responseEncoder.begin(body.count, into: &responseFramed)
+        } catch {
+            cut("UR")
+            return true
+        }
         record.bytesBack += body.count
         downstream.stream.write(responseFramed.span, body)
         responseFramed.removeAll()

@@ -33,8 +33,11 @@ public final class Worker {
     /// Objects of one kind that a free list keeps at most; the rest is given back to the allocator.
     private static let freeListLimit = 256
 
-    /// Makes a worker on `loop`. Nothing is opened before `listen`.
-    public init(loop: EventLoop, settings: ProxySettings) throws {
+    /// Connections that may wait to be accepted; the system caps it (`net.core.somaxconn`).
+    private static let backlog: Int32 = 1024
+
+    /// Makes a worker on `loop`. No port is opened before `listen`.
+    public init(loop: EventLoop, settings: ProxySettings) throws(ServerError) {
         self.loop = loop
         self.settings = settings
         self.routes = RouteTable(settings.routes)
@@ -42,26 +45,46 @@ public final class Worker {
         self.routeTimes = settings.routes.map { RouteTimes($0.timeouts) }
         self.clock = Clock(loop: loop)
         self.log = try AccessLog(loop: loop, target: settings.accessLog)
-        let resolver = try Resolver(loop: loop)
+        let resolver: Resolver
+        do {
+            resolver = try Resolver(loop: loop)
+        } catch {
+            throw .loop(reason: "\(error)")
+        }
         self.resolver = resolver
-        self.pools = settings.upstreams.map { UpstreamPool(loop: loop, resolver: resolver, settings: $0) }
+        self.pools = settings.upstreams.map { UpstreamPool(loop: loop, resolver: resolver, settings: $0, wireLimits: WireLimits()) }
         self.freeConversions = Array(repeating: [], count: settings.routes.count)
     }
 
-    /// Opens the listeners of the settings. With `sharedPort` the kernel spreads connections over all workers' sockets.
-    /// Returns the addresses that were bound, with real port numbers.
-    @discardableResult
-    public func listen(sharedPort: Bool) throws -> [SocketAddress] {
+    /// Opens the listeners of the settings and returns the addresses that were bound, with real port numbers. With
+    /// `sharedPort` other workers can listen on the same addresses, and the kernel spreads connections over all.
+    public func listen(sharedPort: Bool) throws(ServerError) -> [SocketAddress] {
         for address in settings.listen {
-            let socketAddress = try address.socketAddress
+            guard let socketAddress = SocketAddress.parse(address.description) else {
+                throw .listen(address.description, reason: "it is not an address")
+            }
+            try open(socketAddress, sharedPort: sharedPort)
+        }
+        return listeners.map(\.address)
+    }
+
+    /// Opens listeners on addresses that another worker listens on already. Unix sockets can't be shared: they stay with
+    /// the worker that has them.
+    func listen(on addresses: [SocketAddress]) throws(ServerError) {
+        for address in addresses where !address.isUnix { try open(address, sharedPort: true) }
+    }
+
+    private func open(_ address: SocketAddress, sharedPort: Bool) throws(ServerError) {
+        do throws(LoopError) {
             let listener = try Listener(
-                loop: loop, address: socketAddress, reusePort: sharedPort && !socketAddress.isUnix, backlog: 1024
+                loop: loop, address: address, reusePort: sharedPort && !address.isUnix, backlog: Worker.backlog
             ) { [unowned self] descriptor, peer in
                 accept(descriptor, from: peer)
             }
             listeners.append(listener)
+        } catch {
+            throw .listen(address.description, reason: error.description)
         }
-        return listeners.map(\.address)
     }
 
     private func accept(_ descriptor: Int32, from peer: SocketAddress) {

@@ -26,7 +26,7 @@ final class AccessLog {
         case .stdout: descriptor = STDOUT_FILENO
         case .file(let path):
             let opened = unsafe open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o640)
-            guard opened >= 0 else { throw .accessLog(path, errno) }
+            guard opened >= 0 else { throw .accessLog(path: path, errno: errno) }
             descriptor = opened
         }
         timer = Timer(loop: loop) { [unowned self] in flush() }
@@ -44,14 +44,11 @@ final class AccessLog {
         var line = JSONObjectWriter(into: lines)
         lines = OutputBuffer()
         line.member("ts", Clock.timestamp(loop.wallClockSeconds))
-        line.member("request_id", bytes: exchange.requestID.span)
+        let requestID = exchange.requestID
+        line.member("request_id", bytes: requestID.span)
         if let route = exchange.route { line.member("route", route.name) }
         if let downstream = exchange.downstream { line.member("client", downstream.peer.description) }
-        if exchange.request.fieldCount > 0 || !exchange.request.method.isEmpty {
-            line.member("method", bytes: exchange.request.method)
-            line.member("path", bytes: exchange.request.path)
-            line.member("proto", exchange.request.minorVersion == 1 ? "HTTP/1.1" : "HTTP/1.0")
-        }
+        line.request(exchange.request)
         line.member("status", number: record.status)
         if record.flag.utf8CodeUnitCount > 0 { line.member("flags", record.flag.description) }
         line.member("bytes_in", number: record.bytesIn)
@@ -77,14 +74,28 @@ final class AccessLog {
     func flush() {
         timer.cancel()
         guard let descriptor else { return }
-        while !lines.isEmpty {
-            let written = unsafe lines.span.withUnsafeBufferPointer { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
+        var text = OutputBuffer()
+        swap(&text, &lines)
+        while !text.isEmpty {
+            // SAFETY: the pointer is used only during the call.
+            let written = unsafe text.span.withUnsafeBufferPointer { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
             if written > 0 {
-                lines.drop(written)
+                text.drop(written)
             } else if errno != EINTR {
                 // The log is gone (a closed pipe, a full disk): serving goes on, and these lines are lost.
-                lines.removeAll()
+                text.removeAll()
             }
         }
+        swap(&text, &lines)
+    }
+}
+
+extension JSONObjectWriter {
+    /// What the request line said, as far as a head was parsed. The query stays out of logs: it may hold secrets.
+    fileprivate mutating func request(_ head: borrowing MessageHead) {
+        guard !head.method.isEmpty else { return }
+        member("method", bytes: head.method)
+        member("path", bytes: head.path)
+        member("proto", head.minorVersion == 1 ? "HTTP/1.1" : "HTTP/1.0")
     }
 }

@@ -23,29 +23,41 @@ final class Clock {
         return text
     }
 
-    private static let days: [StaticString] = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
-    private static let months: [StaticString] = [
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-    ]
+    private static let days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
+    private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
     static func format(_ seconds: Int) -> [UInt8] {
-        var time = time_t(seconds)
-        var parts = tm()
-        unsafe gmtime_r(&time, &parts)
-        func two(_ number: Int32) -> String { number < 10 ? "0\(number)" : "\(number)" }
+        let at = CivilTime(seconds)
         let text =
-            "\(days[Int(parts.tm_wday)]), \(two(parts.tm_mday)) \(months[Int(parts.tm_mon)]) \(parts.tm_year + 1900) "
-            + "\(two(parts.tm_hour)):\(two(parts.tm_min)):\(two(parts.tm_sec)) GMT"
+            "\(days[at.weekday]), \(pad(at.day)) \(months[at.month - 1]) \(at.year) "
+            + "\(pad(at.hour)):\(pad(at.minute)):\(pad(at.second)) GMT"
         return Array(text.utf8)
     }
 
     /// `YYYY-MM-DDTHH:MM:SSZ` (RFC 3339), for the log.
     static func timestamp(_ seconds: Int) -> String {
+        let at = CivilTime(seconds)
+        return "\(at.year)-\(pad(at.month))-\(pad(at.day))T\(pad(at.hour)):\(pad(at.minute)):\(pad(at.second))Z"
+    }
+
+    private static func pad(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
+}
+
+/// A second since 1970 as date and time in UTC. The system's calendar: leap years and all are its business.
+private struct CivilTime {
+    let year, month, day, weekday, hour, minute, second: Int
+
+    init(_ seconds: Int) {
         var time = time_t(seconds)
-        var parts = tm()
+        // SAFETY: both pointers are valid during the call, and gmtime_r fills every field that is read.
+        var parts = unsafe tm()
         unsafe gmtime_r(&time, &parts)
-        func two(_ number: Int32) -> String { number < 10 ? "0\(number)" : "\(number)" }
-        return "\(parts.tm_year + 1900)-\(two(parts.tm_mon + 1))-\(two(parts.tm_mday))T"
-            + "\(two(parts.tm_hour)):\(two(parts.tm_min)):\(two(parts.tm_sec))Z"
+        year = unsafe Int(parts.tm_year) + 1900
+        month = unsafe Int(parts.tm_mon) + 1
+        day = unsafe Int(parts.tm_mday)
+        weekday = unsafe Int(parts.tm_wday)
+        hour = unsafe Int(parts.tm_hour)
+        minute = unsafe Int(parts.tm_min)
+        second = unsafe Int(parts.tm_sec)
     }
 }

@@ -14,12 +14,12 @@ struct ProblemWriter {
     func write(into output: inout OutputBuffer) {
         let body = problem()
         HeadWriter.statusLine(refusal.status, into: &output)
-        HeadWriter.field("Date", clock.date.span, into: &output)
+        HeadWriter.clean("Date", clock.date.span, into: &output)
         HeadWriter.field("Content-Type", "application/problem+json", into: &output)
         HeadWriter.field("Content-Length", decimal: body.count, into: &output)
         HeadWriter.field("Cache-Control", "no-store", into: &output)
-        HeadWriter.field("X-Request-Id", requestID.span, into: &output)
-        if let advice = refusal.advice { HeadWriter.field(advice.name, Array(advice.value.utf8).span, into: &output) }
+        HeadWriter.clean("X-Request-Id", requestID.span, into: &output)
+        if let advice = refusal.advice { HeadWriter.clean(advice.name, Array(advice.value.utf8).span, into: &output) }
         if !keepsAlive { HeadWriter.field("Connection", "close", into: &output) }
         HeadWriter.end(into: &output)
         if !isHead { output.append(body.span) }
@@ -28,7 +28,7 @@ struct ProblemWriter {
     private func problem() -> OutputBuffer {
         var json = JSONObjectWriter()
         json.member("type", "about:blank")
-        json.member("title", ReasonPhrase.text(of: refusal.status))
+        json.member("title", ReasonPhrase.of(refusal.status).description)
         json.member("status", number: refusal.status)
         json.member("code", refusal.code)
         json.member("detail", refusal.detail)

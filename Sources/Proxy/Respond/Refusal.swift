@@ -1,6 +1,13 @@
 internal import HTTPWire
 internal import Serialization
 
+/// What is wrong with an upstream's response.
+enum ResponseFault: Error {
+    case wire(WireError)
+    case unexpectedUpgrade
+    case tooManyInterim
+}
+
 /// Every reason for which the proxy answers in the upstream's place: one place that decides status, code and text.
 enum Refusal {
     case wire(WireError)
@@ -17,7 +24,7 @@ enum Refusal {
     case upstream(UpstreamFailure)
     case upstreamClosed
     case upstreamTimeout
-    case badResponse(WireError)
+    case badResponse(ResponseFault)
 }
 
 extension Refusal {
@@ -80,7 +87,9 @@ extension Refusal {
         case .upstream(.timedOut): "the upstream didn't accept a connection in time"
         case .upstreamClosed: "the upstream closed the connection before it answered"
         case .upstreamTimeout: "the upstream didn't answer in time"
-        case .badResponse(let error): "the upstream's response can't be read: \(error.reason)"
+        case .badResponse(.wire(let error)): "the upstream's response can't be read: \(error.reason)"
+        case .badResponse(.unexpectedUpgrade): "the upstream switched protocols, which nobody had asked for"
+        case .badResponse(.tooManyInterim): "the upstream sent too many interim responses"
         }
     }
 

@@ -2,24 +2,23 @@ internal import HTTPWire
 internal import Octets
 
 /// Writes the head of a response that is passed on: end-to-end fields as they came, framing of our own.
-struct ResponseHeadWriter: ~Copyable {
+struct ResponseHeadWriter {
     let isHead: Bool
     let framing: BodyFraming
     let keepsAlive: Bool
-    let clientMinorVersion: Int
     let requestID: [UInt8]
     let clock: Clock
 
     func write(_ head: borrowing MessageHead, into output: inout OutputBuffer) {
-        HeadWriter.statusLine(head.status, into: &output)
+        HeadWriter.statusLine(of: head, into: &output)
         Self.copyFields(of: head, into: &output)
-        if !head.contains(.date) { HeadWriter.field("Date", clock.date.span, into: &output) }
-        if !head.contains(.xRequestID) { HeadWriter.field("X-Request-Id", requestID.span, into: &output) }
+        if !head.contains(.date) { HeadWriter.clean("Date", clock.date.span, into: &output) }
+        if !head.contains(.xRequestID) { HeadWriter.clean("X-Request-Id", requestID.span, into: &output) }
         switch framing {
         case .none:
             // A response to HEAD says how long the answer to GET would be (RFC 9110 §8.6); 204 and 304 say nothing.
             if isHead, let length = head.first(.contentLength) {
-                HeadWriter.field("Content-Length", head.value(length), into: &output)
+                HeadWriter.clean("Content-Length", head.value(length), into: &output)
             }
         case .length(let count): HeadWriter.field("Content-Length", decimal: count, into: &output)
         case .chunked: HeadWriter.field("Transfer-Encoding", "chunked", into: &output)
@@ -34,7 +33,7 @@ struct ResponseHeadWriter: ~Copyable {
         for index in 0..<head.fieldCount where !head.isHopByHop(index) {
             switch head.known(index) {
             case .contentLength, .transferEncoding: continue
-            default: HeadWriter.field(head.name(index), head.value(index), into: &output)
+            default: HeadWriter.field(index, of: head, into: &output)
             }
         }
     }

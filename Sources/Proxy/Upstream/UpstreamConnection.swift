@@ -101,16 +101,16 @@ final class UpstreamConnection: StreamHandler {
             return bytes.count
         }
         var at = 0
-        do throws(WireError) {
+        do throws(ResponseFault) {
             while phase == .head || phase == .body, !isBlocked {
                 let rest = bytes.extracting(at..<bytes.count)
                 if phase == .head {
-                    guard !rest.isEmpty, let used = try parser.parse(rest, into: &head) else { return at }
+                    guard !rest.isEmpty, let used = try parseHead(rest) else { return at }
                     at += used
                     try headReceived()
                     continue
                 }
-                let step = try decoder.next(rest)
+                let step = try nextStep(rest)
                 at += step.skipped
                 if step.available > 0 {
                     if let exchange, !exchange.respond(rest.extracting(step.skipped..<step.skipped + step.available)) {
@@ -138,17 +138,38 @@ final class UpstreamConnection: StreamHandler {
         return at
     }
 
-    private func headReceived() throws(WireError) {
+    private func parseHead(_ bytes: Span<UInt8>) throws(ResponseFault) -> Int? {
+        do throws(WireError) {
+            return try parser.parse(bytes, into: &head)
+        } catch {
+            throw .wire(error)
+        }
+    }
+
+    private func nextStep(_ bytes: Span<UInt8>) throws(ResponseFault) -> BodyDecoder.Step {
+        do throws(WireError) {
+            return try decoder.next(bytes)
+        } catch {
+            throw .wire(error)
+        }
+    }
+
+    private func headReceived() throws(ResponseFault) {
         if head.status < 200 {
             interimCount += 1
             // We never forward Upgrade, so nobody may switch protocols on us.
             if head.status == 101 { throw .unexpectedUpgrade }
-            if interimCount > Self.interimLimit { throw .tooManyInterimResponses }
+            if interimCount > Self.interimLimit { throw .tooManyInterim }
             exchange?.interim(head)
             parser.reset()
             return
         }
-        let framing = try Framing.response(head, toHead: exchange?.request.method == .head)
+        let framing: BodyFraming
+        do throws(WireError) {
+            framing = try Framing.response(head, toHead: exchange?.request.methodKind == .head)
+        } catch {
+            throw .wire(error)
+        }
         decoder = BodyDecoder(framing: framing, limits: pool.wireLimits, isResponse: true)
         mayReuse = head.isKeepAlive && framing != .untilClose
         phase = .body
@@ -200,9 +221,9 @@ final class UpstreamConnection: StreamHandler {
         exchange?.upstreamFailed(headReceived: wasInBody)
     }
 
-    private func misread(_ error: WireError) {
+    private func misread(_ fault: ResponseFault) {
         let exchange = exchange
-        exchange?.upstreamMisread(error)
+        exchange?.upstreamMisread(fault)
         self.exchange = nil
         close()
     }

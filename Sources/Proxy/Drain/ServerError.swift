@@ -1,0 +1,19 @@
+internal import EventLoop
+
+/// Why the proxy could not start.
+public enum ServerError: Error, CustomStringConvertible {
+    /// The access log's file can't be opened.
+    case accessLog(path: String, errno: Int32)
+    /// An address can't be listened on.
+    case listen(String, reason: String)
+    /// The system refused what every loop needs.
+    case loop(reason: String)
+
+    public var description: String {
+        switch self {
+        case .accessLog(let path, let number): "the access log \(path) can't be opened: \(systemErrorText(number))"
+        case .listen(let address, let reason): "can't listen on \(address): \(reason)"
+        case .loop(let reason): "the event loop can't start: \(reason)"
+        }
+    }
+}
