@@ -16,13 +16,13 @@ public enum Server {
     /// period. A second signal ends at once.
     public static func run(settings: ProxySettings, ready: @escaping ([SocketAddress]) -> Void) throws(ServerError) -> Outcome {
         ignoreSIGPIPE()
-        raiseDescriptorLimit()
+        _ = raiseDescriptorLimit()
         let loop = try makeLoop()
         let worker = try Worker(loop: loop, settings: settings)
         let addresses = try worker.listen(sharedPort: settings.workers > 1)
         let control = ServerControl(worker: worker, addresses: addresses, ready: ready)
         loop.context = control
-        let threads = control.startOthers(settings)
+        let threads = try control.startOthers(settings)
         for number in stopSignals { loop.onSignal(number) { [unowned control] in control.stopRequested() } }
         loop.run()
         if let failure = control.failure { throw failure }
@@ -61,16 +61,23 @@ private final class ServerControl {
     }
 
     /// Starts the workers but the first. They listen on the addresses that the first one got: a port 0 is the same for all.
-    func startOthers(_ settings: ProxySettings) -> [ThreadHandle] {
+    func startOthers(_ settings: ProxySettings) throws(ServerError) -> [JoinHandle] {
         starting = settings.workers - 1
         if starting == 0 { ready(addresses) }
         let main = worker.loop.inbox
         let addresses = addresses
-        return (1..<max(settings.workers, 1)).map { number in
-            startThread(name: "worker-\(number)") {
-                ServerControl.serve(settings, addresses: addresses, main: main)
+        var threads: [JoinHandle] = []
+        do throws(LoopError) {
+            while threads.count < settings.workers - 1 {
+                threads.append(
+                    try startThread(name: "worker-\(threads.count + 1)") {
+                        ServerControl.serve(settings, addresses: addresses, main: main)
+                    })
             }
+        } catch {
+            throw .loop(reason: error.description)
         }
+        return threads
     }
 
     /// The life of a worker's thread.

@@ -63,7 +63,11 @@ final class DownstreamConnection: StreamHandler {
                 guard let used = parseHead(rest) else { return at }
                 at += used
             case .exchange:
-                guard let exchange, exchange.takesBody else { return at }
+                guard let exchange, exchange.takesBody else {
+                    // The next request waits its turn, and no third one is read before that (reliability R38).
+                    stream.pauseReading()
+                    return at
+                }
                 let used = exchange.receive(rest)
                 at += used
                 // Nothing taken means that the body waits for the upstream, or is complete and a next request follows.
@@ -181,7 +185,7 @@ final class DownstreamConnection: StreamHandler {
 
     /// The client may be gone while we don't read from it: a reset is the end; a FIN is told again when reading resumes.
     func peerGone(_ stream: Stream) {
-        guard stream.peerError != 0 || exchange?.isRequestRead == false else { return }
+        guard stream.peerError != 0 else { return }
         if phase == .exchange { exchange?.clientGone() }
         close()
     }

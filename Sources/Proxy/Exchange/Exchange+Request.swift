@@ -223,6 +223,7 @@ extension Exchange {
         isHeldBack = true
         downstream?.expectNothing()
         downstream?.stream.pauseReading()
+        upstream?.expectProgress()
     }
 
     private var upstreamIsFull: Bool { upstream?.stream.isAboveHighWatermark ?? false }
@@ -287,9 +288,7 @@ extension Exchange {
             open(connection)
         } else {
             upstreamPhase = .connecting
-            let attempt = ConnectAttempt(exchange: self)
-            self.attempt = attempt
-            pool.connect(attempt)
+            attempt = pool.connect(for: self)
         }
     }
 

@@ -121,6 +121,7 @@ extension Exchange {
     func recycleConversion() {
         guard let conversion, let route else { return }
         self.conversion = nil
+        conversion.swapOutput(&waiting)
         // Only one that ran to its end is known to be clean.
         if requestPhase == .sent { worker.recycle(conversion, route: route) }
     }

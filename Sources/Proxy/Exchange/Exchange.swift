@@ -43,13 +43,8 @@ final class Exchange {
     }
 
     unowned let worker: Worker
-    /// The client's connection; set from `begin` to the end.
-    unowned(unsafe) var downstreamReference: DownstreamConnection?
-    var downstream: DownstreamConnection? {
-        // SAFETY: a connection abandons its exchange, which clears this, before it goes away.
-        get { unsafe downstreamReference }
-        set { unsafe downstreamReference = newValue }
-    }
+    /// The client's connection; set from `begin` until the exchange is recycled, which ends the cycle of references.
+    var downstream: DownstreamConnection?
     var upstream: UpstreamConnection?
     var attempt: ConnectAttempt?
 

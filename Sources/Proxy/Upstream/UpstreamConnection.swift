@@ -57,6 +57,11 @@ final class UpstreamConnection: StreamHandler {
         if phase == .head { timer.set(after: time) }
     }
 
+    /// The upstream doesn't take the request as fast as it comes: it must take some within the time between two reads.
+    func expectProgress() {
+        if phase == .head { timer.set(after: gap) }
+    }
+
     /// The exchange lets go. `reusable`: it is over and left the connection clean.
     func release(reusable: Bool) {
         exchange = nil
@@ -210,7 +215,10 @@ final class UpstreamConnection: StreamHandler {
     }
 
     func drained(_ stream: Stream) {
-        exchange?.upstreamDrained()
+        guard let exchange else { return }
+        // Once the request is sent the timer stands for the response, and goes on.
+        if exchange.requestPhase != .sent { timer.cancel() }
+        exchange.upstreamDrained()
     }
 
     private func fail() {

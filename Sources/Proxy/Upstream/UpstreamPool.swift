@@ -1,24 +1,46 @@
 internal import EventLoop
 internal import HTTPWire
 
+/// Where a new connection goes: straight to an address, or to whatever a name stands for.
+enum UpstreamTarget {
+    case address(SocketAddress)
+    case name(String, port: UInt16)
+}
+
 /// The connections of one worker to one upstream: idle ones to reuse, the last used first, and the way to new ones.
 final class UpstreamPool {
     let loop: EventLoop
-    let settings: UpstreamSettings
-    private let resolver: Resolver
-    private var idle: [UpstreamConnection] = []
-    private var nextAddress = 0
+    let resolver: Resolver
+    let wireLimits: WireLimits
+    private let settings: UpstreamSettings
+    private let targets: [UpstreamTarget]
     private let idleTime: UInt64
     private let connectTime: UInt64
-    let wireLimits: WireLimits
+    private var idle: [UpstreamConnection] = []
+    private var nextTarget = 0
+    /// What names stood for when they were last resolved, and the nanosecond until which that holds.
+    private var known: [String: (addresses: [SocketAddress], until: UInt64)] = [:]
 
     init(loop: EventLoop, resolver: Resolver, settings: UpstreamSettings, wireLimits: WireLimits) {
         self.loop = loop
+        self.resolver = resolver
+        self.settings = settings
         self.wireLimits = wireLimits
         self.idleTime = settings.idle.nanoseconds
         self.connectTime = settings.connect.nanoseconds
-        self.resolver = resolver
-        self.settings = settings
+        self.targets = settings.addresses.map(Self.target)
+    }
+
+    private static func target(of address: UpstreamAddress) -> UpstreamTarget {
+        switch address {
+        case .unix(let path): .address(SocketAddress(unixPath: path))
+        case .tcp(let host, let port):
+            if let address = SocketAddress.parseHost(host, port: UInt16(port)) {
+                .address(address)
+            } else {
+                .name(host, port: UInt16(port))
+            }
+        }
     }
 
     /// An idle connection, or nil.
@@ -35,14 +57,25 @@ final class UpstreamPool {
 
     /// Forgets an idle connection that has ended.
     func remove(_ connection: UpstreamConnection) {
-        // The list is short (`maxIdle`), and the one that ends is nearly always among the oldest, at the front.
+        // The list is short (`maxIdlePerLoop`), and the one that ends is mostly among the oldest, at the front.
         if let index = idle.firstIndex(where: { $0 === connection }) { idle.remove(at: index) }
     }
 
-    /// Opens a connection to the next of the upstream's addresses. `attempt` hears of the outcome, once, unless cancelled.
-    func connect(_ attempt: ConnectAttempt) {
-        let address = settings.addresses[nextAddress % settings.addresses.count]
-        nextAddress &+= 1
-        attempt.start(address, loop: loop, resolver: resolver, timeout: connectTime)
+    /// Opens a connection for `exchange`, to the upstream's addresses in turn. It hears of the outcome from the loop.
+    func connect(for exchange: Exchange) -> ConnectAttempt {
+        let attempt = ConnectAttempt(exchange: exchange, pool: self, timeout: connectTime)
+        var target = targets[nextTarget % targets.count]
+        nextTarget &+= 1
+        if case .name(let host, _) = target, let entry = known[host], entry.until > loop.now {
+            target = .address(entry.addresses[nextTarget % entry.addresses.count])
+        }
+        attempt.start(target)
+        return attempt
+    }
+
+    /// Keeps the answer to a look-up for as long as it says. The names are those of the settings, so this stays small.
+    func remember(_ answer: ResolvedAddresses, of host: String) {
+        guard !answer.addresses.isEmpty else { return }
+        known[host] = (answer.addresses, loop.now + answer.lifetime)
     }
 }
