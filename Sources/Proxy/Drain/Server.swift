@@ -1,4 +1,5 @@
 public import EventLoop
+internal import Glibc
 
 /// The whole proxy: one worker a thread, signals on the first one, an orderly end.
 public enum Server {
@@ -23,7 +24,7 @@ public enum Server {
         let control = ServerControl(worker: worker, addresses: addresses, ready: ready)
         loop.context = control
         let threads = try control.startOthers(settings)
-        for number in stopSignals { loop.onSignal(number) { [unowned control] in control.stopRequested() } }
+        for number in [SIGTERM, SIGINT] { loop.onSignal(number) { [unowned control] in control.stopRequested() } }
         loop.run()
         if let failure = control.failure { throw failure }
         guard control.outcome == .drained else { return .interrupted }

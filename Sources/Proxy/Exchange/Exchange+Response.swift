@@ -1,6 +1,7 @@
 internal import EventLoop
 internal import HTTPWire
 internal import Octets
+internal import Serialization
 
 // The response half: from the upstream's bytes to the client's.
 extension Exchange {

@@ -34,7 +34,7 @@ public final class Worker {
     private static let freeListLimit = 256
 
     /// Connections that may wait to be accepted; the system caps it (`net.core.somaxconn`).
-    private static let backlog: Int32 = 1024
+    private static let backlog = 1024
 
     /// Makes a worker on `loop`. No port is opened before `listen`.
     public init(loop: EventLoop, settings: ProxySettings) throws(ServerError) {
@@ -116,12 +116,14 @@ public final class Worker {
         if freeExchanges.count < Self.freeListLimit { freeExchanges.append(exchange) }
     }
 
-    /// A conversion for `plan`, reused where one of the same input encoding is free.
+    /// A conversion for `plan`, reused where one is free.
     func takeConversion(
         _ plan: ConversionPlan, route: Route, contentType: Span<UInt8>, sources: [[UInt8]]
     ) throws(ConversionError) -> Conversion {
-        if let conversion = freeConversions[route.index].popLast() {
-            if try conversion.restart(contentType: contentType, sources: sources) { return conversion }
+        // With one input encoding every free conversion fits; with several it is made for the one that came.
+        if plan.inputs.count == 1, let conversion = freeConversions[route.index].popLast() {
+            try conversion.restart(contentType: contentType, sources: sources)
+            return conversion
         }
         return try Conversion.make(plan: plan, contentType: contentType, sources: sources)
     }

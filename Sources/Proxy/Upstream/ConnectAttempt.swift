@@ -13,7 +13,7 @@ final class ConnectAttempt {
     private var exchange: Exchange?
     private let pool: UpstreamPool
     private let deadline: UInt64
-    private var lookUp: Resolving?
+    private var lookUp: Resolution?
     private var connecting: Connecting?
 
     init(exchange: Exchange, pool: UpstreamPool, timeout: UInt64) {
@@ -27,12 +27,16 @@ final class ConnectAttempt {
         switch target {
         case .address(let address): connect(to: address)
         case .name(let host, let port):
-            lookUp = pool.resolver.resolve(host, port: port, timeout: timeLeft) { [self] result in
+            lookUp = pool.resolver.resolve(host, port: port, timeout: timeLeft) { [self] result, seconds in
                 lookUp = nil
                 switch result {
-                case .success(let answer):
-                    pool.remember(answer, of: host)
-                    if let address = answer.addresses.first { connect(to: address) } else { fail(.unreachable("no address")) }
+                case .success(let addresses):
+                    pool.remember(addresses, of: host, seconds: seconds)
+                    if let address = addresses.first {
+                        connect(to: address)
+                    } else {
+                        fail(.unreachable("its name has no address"))
+                    }
                 case .failure(.timedOut): fail(.timedOut)
                 case .failure(let error): fail(.unreachable("\(error)"))
                 }

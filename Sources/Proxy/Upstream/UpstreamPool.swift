@@ -74,8 +74,8 @@ final class UpstreamPool {
     }
 
     /// Keeps the answer to a look-up for as long as it says. The names are those of the settings, so this stays small.
-    func remember(_ answer: ResolvedAddresses, of host: String) {
-        guard !answer.addresses.isEmpty else { return }
-        known[host] = (answer.addresses, loop.now + answer.lifetime)
+    func remember(_ addresses: [SocketAddress], of host: String, seconds: Int) {
+        guard !addresses.isEmpty, seconds > 0 else { return }
+        known[host] = (addresses, loop.now + UInt64(seconds) * 1_000_000_000)
     }
 }

@@ -1,4 +1,5 @@
 internal import EventLoop
+internal import Glibc
 
 /// A small upstream that answers every request with what it received, parsed: for trying things out.
 ///
@@ -17,7 +18,7 @@ final class EchoServer {
             server.accept($0, $1)
         }
         server.listener = listener
-        for number in stopSignals { loop.onSignal(number) { [unowned loop] in loop.stop() } }
+        for number in [SIGTERM, SIGINT] { loop.onSignal(number) { [unowned loop] in loop.stop() } }
         ready(listener.address)
         loop.run()
         listener.close()
