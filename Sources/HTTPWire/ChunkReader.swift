@@ -113,6 +113,7 @@ internal struct ChunkReader: Sendable {
             case .trailerStart, .trailerName, .trailerValue, .trailerLF:
                 try readTrailer(byte, at)
             case .endLF:
+                guard trailerBytes < limits.trailerBytes else { throw WireError(.trailersTooLarge, at: at) }
                 guard byte == ASCII.lineFeed else { throw WireError(.bareCR, at: at) }
                 state = .complete
                 return at + 1
