@@ -1,0 +1,23 @@
+# syntax=docker/dockerfile:1
+FROM swift:6.3-bookworm AS builder
+WORKDIR /src
+COPY scripts/dependencies scripts/
+RUN scripts/dependencies build
+COPY Package.swift ./
+COPY Sources Sources
+# The manifest names the test targets too; they needn't be here to build the product, but their folders must exist.
+COPY Tests Tests
+RUN swift build --configuration release --static-swift-stdlib --product recast -Xlinker -s \
+    && install -D "$(swift build --configuration release --show-bin-path)/recast" /out/recast
+
+FROM debian:bookworm-slim
+COPY scripts/dependencies /tmp/recast/scripts/
+RUN /tmp/recast/scripts/dependencies runtime \
+    && rm -rf /tmp/recast /var/lib/apt/lists/* \
+    && useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin recast
+COPY --from=builder /out/recast /usr/local/bin/recast
+COPY config/recast.yaml /etc/recast/recast.yaml
+USER 10001
+# As pid 1 Recast handles SIGTERM itself: it drains and exits with 0.
+ENTRYPOINT ["recast"]
+CMD ["serve", "/etc/recast/recast.yaml"]

@@ -1,0 +1,107 @@
+"""What happens to the fields of a message on its way, and what the log says of it."""
+
+import requests
+
+from harness import FORM, ProxyTestCase, free_port
+
+
+class FieldTests(ProxyTestCase):
+    routes = """
+  - { name: form-json, match: /form-json, upstream: app, request: form -> json }
+  - name: rewritten
+    match: { method: [POST, PUT], path: "/api/orders/{id}", type: application/json }
+    upstream: app
+    rewrite: { path: "/orders.php", query: { id: "${path.id}" } }
+    request: json -> form
+  - { name: other-host, match: { path: /only, host: shop.example }, upstream: app }
+  - { name: plain, match: "/plain/*", upstream: app }
+"""
+
+    def test_hop_by_hop_fields_of_a_request_stay_here(self):
+        for path, body in (("/plain/x", b"a=1"), ("/form-json", b"a=1")):
+            with self.subTest(path):
+                self.upstream.reset()
+                self.send("POST", path, body, FORM, [
+                    "Connection: keep-alive, X-Named", "X-Named: n", "Keep-Alive: timeout=5", "Proxy-Connection: keep-alive",
+                    "TE: trailers", "Trailer: X-T", "Proxy-Authorization: Basic eA==", "HTTP2-Settings: AAMAAABkAAQAoAAA", "X-Kept: k"])
+                fields = self.upstream.one().fields
+                for name in ("x-named", "keep-alive", "proxy-connection", "te", "trailer", "proxy-authorization", "http2-settings",
+                             "upgrade"):
+                    self.assertNotIn(name, fields)
+                self.assertEqual(fields.all("x-kept"), ["k"])
+
+    def test_hop_by_hop_fields_of_a_response_stay_here(self):
+        def script(exchange):
+            exchange.read_body()
+            exchange.answer(fields=("Connection: keep-alive, X-Named", "X-Named: n", "Keep-Alive: timeout=5", "X-Kept: k",
+                                    "Set-Cookie: a=1", "Set-Cookie: b=2"))
+
+        self.upstream.script = script
+        fields = self.send("GET", "/plain/x").fields
+        self.assertNotIn("x-named", fields)
+        self.assertNotIn("keep-alive", fields)
+        self.assertEqual((fields.all("x-kept"), fields.all("set-cookie")), (["k"], ["a=1", "b=2"]))
+
+    def test_fields_that_describe_the_old_body_go_when_the_body_is_re_encoded(self):
+        self.send("POST", "/form-json", b"a=1", FORM, ["Content-MD5: x", "Digest: sha-256=x", "Content-Digest: sha-256=:x:", "Range: bytes=0-1"])
+        fields = self.upstream.one().fields
+        for name in ("content-md5", "digest", "content-digest", "range"):
+            self.assertNotIn(name, fields)
+
+    def test_the_upstream_is_told_of_the_client(self):
+        self.send("GET", "/plain/x", fields=["X-Forwarded-For: 6.6.6.6", "X-Forwarded-Proto: https", "X-Forwarded-Host: evil.example"])
+        fields = self.upstream.one().fields
+        # What an unknown client says of itself is replaced: it could say anything.
+        self.assertEqual(fields.all("x-forwarded-for"), ["127.0.0.1"])
+        self.assertEqual(fields.all("x-forwarded-proto"), ["http"])
+        self.assertEqual(fields.all("x-forwarded-host"), ["client.example"])
+
+    def test_a_request_has_an_id_its_own_or_a_new_one(self):
+        self.send("GET", "/plain/x", fields=["X-Request-Id: mine-1"])
+        self.assertEqual(self.upstream.one().fields.all("x-request-id"), ["mine-1"])
+        ids = set()
+        for _ in range(3):
+            self.upstream.reset()
+            self.send("GET", "/plain/x")
+            ids.add(self.upstream.one().fields.get("x-request-id"))
+        self.assertEqual(len(ids), 3)
+        self.assertGreaterEqual(min(len(text or "") for text in ids), 16)
+
+    def test_a_target_is_rewritten(self):
+        self.assertEqual(self.send("PUT", "/api/orders/a%2Fb%26c", b'{"a":1}', "application/json").status, 200)
+        received = self.upstream.one()
+        self.assertEqual((received.method, received.target, received.body), ("PUT", "/orders.php?id=a%2Fb%26c", b"a=1"))
+
+    def test_a_route_is_matched_by_host(self):
+        self.assertEqual(self.send("GET", "/only").status, 404)
+        with self.client() as client:
+            client.send("GET /only HTTP/1.1\r\nHost: SHOP.example:80\r\n\r\n")
+            self.assertEqual(client.response().status, 200)
+
+    def test_a_session_of_requests_is_served(self):
+        with requests.Session() as session:
+            for number in range(10):
+                self.assertEqual(session.post(self.url("/form-json"), data={"n": number}, timeout=30).text, "ok")
+        seen = self.upstream.wait_for(10)
+        self.assertEqual([received.json["n"] for received in seen], [str(number) for number in range(10)])
+
+
+class AccessLogTests(ProxyTestCase):
+    further_upstreams = {"down": f"127.0.0.1:{free_port()}"}
+    routes = """
+  - { name: form-json, match: /form-json, upstream: app, request: form -> json }
+  - { name: down, match: /down, upstream: down }
+"""
+
+    def test_every_request_is_one_line_of_json_without_a_value_of_query_or_body(self):
+        self.send("POST", "/form-json?password=hunter2", b"secret=hunter3", FORM, ["X-Request-Id: mine-7"])
+        self.send("POST", "/form-json", b"a=%FF", FORM)
+        self.send("GET", "/down")
+        converted, refused, down = self.recast.log_lines(3)
+        for line in (converted, refused, down):
+            for key in ("ts", "request_id", "route", "client", "method", "path", "status", "bytes_in", "t_total"):
+                self.assertIn(key, line)
+        self.assertEqual((converted["route"], converted["method"], converted["path"], converted["status"], converted["request_id"]),
+                         ("form-json", "POST", "/form-json", 200, "mine-7"))
+        self.assertEqual((refused["status"], down["status"]), (400, 502))
+        self.assertNotIn("hunter", str(converted))

@@ -1,0 +1,515 @@
+"""What the end-to-end tests stand on: Recast as a process, an upstream that does what a test tells it, a raw client.
+
+Nothing here sleeps: waiting is for an event, a connection or a byte, each with a deadline.
+"""
+
+import base64
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+RECAST = os.environ.get("RECAST_BIN", "")
+DEADLINE = 30  # seconds; a debug build on a busy machine is slow, a hang is not
+FORM = "application/x-www-form-urlencoded"
+JSON = "application/json"
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Fields(list):
+    """Header fields in order, looked up by name without regard to case."""
+
+    def all(self, name):
+        return [value for key, value in self if key.lower() == name.lower()]
+
+    def get(self, name, otherwise=None):
+        found = self.all(name)
+        return found[0] if found else otherwise
+
+    def __contains__(self, name):
+        return bool(self.all(name))
+
+
+class Closed(Exception):
+    """The other side closed, or reset, before the message was complete."""
+
+
+class Reader:
+    """Reads messages from a socket, with the framing rules written down once more and plainly."""
+
+    def __init__(self, connection):
+        self.connection = connection
+        self.buffer = b""
+        self.received = 0
+
+    def _more(self):
+        try:
+            data = self.connection.recv(1 << 16)
+        except ConnectionError:
+            data = b""
+        if not data:
+            raise Closed(f"closed after {self.received} bytes, with {self.buffer[:200]!r} unread")
+        self.received += len(data)
+        self.buffer += data
+
+    def exactly(self, count):
+        pieces, missing = [], count
+        while missing:
+            if not self.buffer:
+                self._more()
+            piece, self.buffer = self.buffer[:missing], self.buffer[missing:]
+            pieces.append(piece)
+            missing -= len(piece)
+        return b"".join(pieces)
+
+    def until(self, mark):
+        while mark not in self.buffer:
+            self._more()
+        text, self.buffer = self.buffer.split(mark, 1)
+        return text
+
+    def rest(self):
+        """Everything up to the end of the connection."""
+        try:
+            while True:
+                self._more()
+        except Closed:
+            data, self.buffer = self.buffer, b""
+            return data
+
+    def head(self):
+        lines = self.until(b"\r\n\r\n").decode("latin-1").split("\r\n")
+        return lines[0], Fields(tuple(part.strip() for part in line.split(":", 1)) for line in lines[1:])
+
+    def chunked(self):
+        body = bytearray()
+        while True:
+            size = int(self.until(b"\r\n").split(b";")[0], 16)
+            if size == 0:
+                while self.until(b"\r\n"):
+                    pass
+                return bytes(body)
+            body += self.exactly(size)
+            if self.exactly(2) != b"\r\n":
+                raise Closed("a chunk doesn't end in CRLF")
+
+
+class Response:
+    def __init__(self, status, fields, body, framing):
+        self.status, self.fields, self.body, self.framing = status, fields, body, framing
+
+    @property
+    def json(self):
+        return json.loads(self.body)
+
+
+class Client:
+    """A raw client: sends what it is told, reads responses strictly."""
+
+    def __init__(self, port, receive_buffer=None):
+        self.socket = socket.socket()
+        if receive_buffer:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        self.socket.settimeout(DEADLINE)
+        self.socket.connect(("127.0.0.1", port))
+        self.reader = Reader(self.socket)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+    def send(self, data):
+        self.socket.sendall(data if isinstance(data, bytes) else data.encode("latin-1"))
+
+    def request(self, method, target, body=None, media_type=None, fields=()):
+        lines = [f"{method} {target} HTTP/1.1", "Host: client.example"]
+        if media_type:
+            lines.append(f"Content-Type: {media_type}")
+        if body is not None:
+            lines.append(f"Content-Length: {len(body)}")
+        self.send("\r\n".join([*lines, *fields]) + "\r\n\r\n")
+        if body:
+            self.send(body)
+
+    def response(self, method="GET"):
+        """The next response, interim ones included; raises Closed when it is cut."""
+        line, fields = self.reader.head()
+        status = int(line.split()[1])
+        if method == "HEAD" or status < 200 or status in (204, 304):
+            return Response(status, fields, b"", "none")
+        if fields.get("transfer-encoding", "").lower() == "chunked":
+            return Response(status, fields, self.reader.chunked(), "chunked")
+        if "content-length" in fields:
+            return Response(status, fields, self.reader.exactly(int(fields.get("content-length"))), "length")
+        return Response(status, fields, self.reader.rest(), "close")
+
+    def finish_sending(self):
+        self.socket.shutdown(socket.SHUT_WR)
+
+    def reset(self):
+        """Closes with a RST."""
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.socket.close()
+
+    def is_closed(self):
+        """Waits for the end of the connection; whatever still comes is returned by `rest`."""
+        return self.reader.rest() == b""
+
+
+class Received:
+    """One request as the upstream saw it."""
+
+    def __init__(self, connection_number, line, fields):
+        self.connection_number = connection_number
+        self.method, self.target, self.version = line.split(" ")
+        self.fields = fields
+        self.body = b""
+        self.is_complete = False  # the whole body came, by its own framing
+        self.ended = threading.Event()  # complete, or the connection broke
+
+    @property
+    def json(self):
+        return json.loads(self.body)
+
+    @property
+    def media_type(self):
+        return self.fields.get("content-type", "").split(";")[0].strip().lower()
+
+    @property
+    def parts(self):
+        return parse_multipart(self.body, self.fields.get("content-type"))
+
+
+class Exchange:
+    """What a script of the upstream works with."""
+
+    def __init__(self, upstream, connection, reader, received):
+        self.upstream, self.connection, self.reader, self.received = upstream, connection, reader, received
+
+    def read_body(self):
+        fields, received = self.received.fields, self.received
+        if "expect" in fields:
+            self.send("HTTP/1.1 100 Continue\r\n\r\n")
+        if fields.get("transfer-encoding", "").lower() == "chunked":
+            received.body = self.reader.chunked()
+        else:
+            received.body = self.reader.exactly(int(fields.get("content-length", "0")))
+        received.is_complete = True
+        received.ended.set()
+
+    def send(self, data):
+        self.connection.sendall(data if isinstance(data, bytes) else data.encode("latin-1"))
+
+    def answer(self, status=200, body=b"ok", framing="length", fields=("Content-Type: text/plain",)):
+        head = [f"HTTP/1.1 {status} Status", *fields]
+        if framing == "length":
+            head.append(f"Content-Length: {len(body)}")
+        elif framing == "chunked":
+            head.append("Transfer-Encoding: chunked")
+            half = len(body) // 2
+            body = b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in (body[:half], body[half:]) if piece)
+            body += b"0\r\n\r\n"
+        elif framing == "close":
+            head.append("Connection: close")
+        self.send("\r\n".join(head).encode() + b"\r\n\r\n" + body)
+        if framing == "close":
+            raise Closed("by the script")
+
+    def close(self):
+        raise Closed("by the script")
+
+    def reset(self):
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        raise Closed("by the script")
+
+
+def read_and_answer(exchange):
+    exchange.read_body()
+    exchange.answer()
+
+
+class Upstream:
+    """An HTTP/1.1 server on 127.0.0.1, a thread per connection, that runs `script` for every request head."""
+
+    def __init__(self, receive_buffer=None):
+        self.listener = socket.socket()
+        self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if receive_buffer:
+            self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        self.listener.bind(("127.0.0.1", 0))
+        self.listener.listen(256)
+        self.port = self.listener.getsockname()[1]
+        self.changed = threading.Condition()
+        self.connection_count = 0
+        self.readers = {}  # of the open connections, with what each had received when the test began
+        self.closed_bytes = 0
+        self.reset()
+        self.thread = threading.Thread(target=self._accept, daemon=True)
+        self.thread.start()
+
+    def reset(self):
+        """Forgets what was seen. Idle connections stay open: a proxy's pool may hold them."""
+        with self.changed:
+            self.script = read_and_answer
+            self.requests = []
+            self.closed_bytes = 0
+            self.readers = {reader: reader.received for reader in self.readers}
+
+    @property
+    def bytes_received(self):
+        """What came since the last reset, also if it isn't a whole head."""
+        with self.changed:
+            return self.closed_bytes + sum(reader.received - before for reader, before in self.readers.items())
+
+    def wait_for(self, count=1):
+        """The first `count` requests whose heads have come."""
+        with self.changed:
+            if not self.changed.wait_for(lambda: len(self.requests) >= count, DEADLINE):
+                raise AssertionError(f"the upstream saw {len(self.requests)} requests, not {count}")
+            return self.requests[:count]
+
+    def one(self):
+        """The only request, ended."""
+        received = self.wait_for(1)[0]
+        if not received.ended.wait(DEADLINE):
+            raise AssertionError("the request neither ended nor broke off")
+        if len(self.requests) != 1:
+            raise AssertionError(f"the upstream saw {len(self.requests)} requests")
+        return received
+
+    def _accept(self):
+        while True:
+            try:
+                connection, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection):
+        connection.settimeout(DEADLINE * 2)
+        reader, received = Reader(connection), None
+        with self.changed:
+            self.connection_count += 1
+            number = self.connection_count
+            self.readers[reader] = 0
+        try:
+            while True:
+                line, fields = reader.head()
+                received = Received(number, line, fields)
+                with self.changed:
+                    self.requests.append(received)
+                    self.changed.notify_all()
+                    script = self.script
+                script(Exchange(self, connection, reader, received))
+                received.ended.set()
+        except (Closed, OSError):
+            pass
+        finally:
+            connection.close()
+            with self.changed:
+                self.closed_bytes += reader.received - self.readers.pop(reader)
+            if received:
+                received.ended.set()
+
+    def stop(self):
+        """Accepts no more and breaks what is open."""
+        try:
+            self.listener.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+        self.listener.close()
+        with self.changed:
+            for reader in self.readers:
+                try:
+                    reader.connection.shutdown(socket.SHUT_RDWR)
+                except OSError:
+                    pass
+
+
+def parse_multipart(body, content_type):
+    """The parts of a multipart body, in order: (name, filename or None, fields, content). Strict about its frame."""
+    boundary = re.search(r'boundary=("?)([^";]+)\1', content_type).group(2).encode()
+    if not body.startswith(b"--" + boundary + b"\r\n"):
+        raise AssertionError(f"the body doesn't begin with its boundary: {body[:100]!r}")
+    pieces = (b"\r\n" + body).split(b"\r\n--" + boundary)
+    if pieces[-1] not in (b"--", b"--\r\n"):
+        raise AssertionError(f"the body doesn't end with its last boundary: {pieces[-1][:100]!r}")
+    parts = []
+    for piece in pieces[1:-1]:
+        head, _, content = piece.removeprefix(b"\r\n").partition(b"\r\n\r\n")
+        fields = Fields(tuple(text.strip() for text in line.split(":", 1)) for line in head.decode().split("\r\n"))
+        disposition = fields.get("content-disposition")
+        name = re.search(r'[; ]name="([^"]*)"', disposition).group(1)
+        filename = re.search(r'filename="([^"]*)"', disposition)
+        parts.append((name, filename.group(1) if filename else None, fields, content))
+    return parts
+
+
+def make_multipart(parts, boundary="BOUNDARY-of-the-client"):
+    """A body of (name, filename or None, content) and its Content-Type."""
+    body = b""
+    for name, filename, content in parts:
+        body += f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"'.encode()
+        if filename is not None:
+            body += f'; filename="{filename}"\r\nContent-Type: application/octet-stream'.encode()
+        body += b"\r\n\r\n" + content + b"\r\n"
+    return body + f"--{boundary}--\r\n".encode(), f"multipart/form-data; boundary={boundary}"
+
+
+class Recast:
+    """`recast serve` on a configuration of its own and a free port."""
+
+    def __init__(self, routes, upstreams, access_log="stdout"):
+        self.port = free_port()
+        self.folder = tempfile.mkdtemp(prefix="recast-e2e-")
+        lines = "".join(f"  {name}: {address}\n" for name, address in upstreams.items())
+        self.config = os.path.join(self.folder, "recast.yaml")
+        with open(self.config, "w") as file:
+            file.write(f"version: 1\nlisten: 127.0.0.1:{self.port}\nworkers: 1\naccess_log: {access_log}\n"
+                       f"upstreams:\n{lines}routes:\n{routes}")
+        self.output, self.errors = os.path.join(self.folder, "stdout"), os.path.join(self.folder, "stderr")
+        with open(self.output, "wb") as output, open(self.errors, "wb") as errors:
+            self.process = subprocess.Popen(
+                [RECAST, "serve", self.config], stdin=subprocess.DEVNULL, stdout=output, stderr=errors)
+        deadline = time.monotonic() + DEADLINE
+        while True:
+            if self.process.poll() is not None:
+                raise AssertionError(f"recast ended with {self.process.returncode}: {self.error_text()}")
+            try:
+                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+                return
+            except OSError:
+                if time.monotonic() > deadline:
+                    self.process.kill()
+                    raise AssertionError(f"recast doesn't listen: {self.error_text()}") from None
+                select_nothing()
+
+    def error_text(self):
+        with open(self.errors, errors="replace") as file:
+            return file.read()
+
+    def log_lines(self, count=1):
+        """The first `count` lines of the access log; a line is written after its response, so they are waited for."""
+        deadline = time.monotonic() + DEADLINE
+        while True:
+            with open(self.output) as file:
+                lines = [line for line in file if line.endswith("\n")]
+            if len(lines) >= count:
+                return [json.loads(line) for line in lines[:count]]
+            if time.monotonic() > deadline:
+                raise AssertionError(f"{len(lines)} lines in the access log, not {count}")
+            select_nothing()
+
+    def peak_bytes(self):
+        with open(f"/proc/{self.process.pid}/status") as status:
+            return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM:"))
+
+    def stop(self):
+        """SIGTERM; returns the exit code."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        try:
+            return self.process.wait(DEADLINE)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise AssertionError(f"recast doesn't end on SIGTERM: {self.error_text()}") from None
+
+    def remove(self):
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def select_nothing():
+    """A short wait between two looks at something outside our reach (a process, a file)."""
+    threading.Event().wait(0.02)
+
+
+class ProxyTestCase(unittest.TestCase):
+    """Tests that share one Recast with the class's `routes`, in front of one scripted upstream named `app`.
+
+    The upstream forgets everything between tests. Recast is stopped after the last one and must exit with 0."""
+
+    routes = ""
+    further_upstreams = {}
+    access_log = "stdout"
+    upstream_receive_buffer = None
+
+    @classmethod
+    def setUpClass(cls):
+        if not RECAST:
+            raise AssertionError("set RECAST_BIN, or run scripts/e2e")
+        cls.upstream = Upstream(cls.upstream_receive_buffer)
+        cls.addClassCleanup(cls.upstream.stop)
+        cls.recast = Recast(cls.routes, {"app": f"127.0.0.1:{cls.upstream.port}", **cls.further_upstreams}, cls.access_log)
+        cls.addClassCleanup(cls.recast.remove)
+        cls.addClassCleanup(cls._stop)
+
+    @classmethod
+    def _stop(cls):
+        code = cls.recast.stop()
+        if code != 0:
+            raise AssertionError(f"recast ended with {code}: {cls.recast.error_text()}")
+
+    def setUp(self):
+        self.upstream.reset()
+
+    def client(self, **options):
+        client = Client(self.recast.port, **options)
+        self.addCleanup(client.socket.close)
+        return client
+
+    def send(self, method, target, body=None, media_type=None, fields=()):
+        """One request over a connection of its own."""
+        with Client(self.recast.port) as client:
+            client.request(method, target, body, media_type, fields)
+            return client.response(method)
+
+    def url(self, path):
+        return f"http://127.0.0.1:{self.recast.port}{path}"
+
+    def curl(self, *arguments, data=None):
+        """Runs curl; returns (status, body). `-s`, a deadline and the status line are added."""
+        result = subprocess.run(
+            ["curl", "--silent", "--show-error", "--max-time", str(DEADLINE), "--write-out", "\n%{http_code}", *arguments],
+            input=data, capture_output=True)
+        self.assertEqual(result.returncode, 0, result.stderr.decode())
+        body, _, status = result.stdout.rpartition(b"\n")
+        return int(status), body
+
+    def assert_problem(self, response, status, code=None):
+        """An error of ours: RFC 9457, with what every error has."""
+        self.assertEqual(response.status, status, response.body)
+        self.assertEqual(response.fields.get("content-type", "").split(";")[0], "application/problem+json")
+        problem = response.json
+        self.assertEqual(problem["status"], status)
+        self.assertRegex(problem["code"], "^[a-z][a-z0-9_]*$")
+        self.assertTrue(problem["title"])
+        self.assertTrue(problem["request_id"])
+        if code:
+            self.assertRegex(problem["code"], code)
+        return problem
+
+    def assert_untouched(self):
+        """The upstream has seen nothing at all."""
+        self.assertEqual(self.upstream.requests, [])
+        self.assertEqual(self.upstream.bytes_received, 0)
+
+
+def standard_base64(data):
+    return base64.b64encode(data).decode()

@@ -1,0 +1,189 @@
+"""Starting and stopping, and the other commands as a user types them."""
+
+import os
+import re
+import signal
+import subprocess
+import threading
+import unittest
+
+from harness import DEADLINE, FORM, RECAST, ROOT, Client, Recast, Upstream, free_port, select_nothing
+
+ROUTES = """
+  - { name: form-json, match: /form-json, upstream: app, request: form -> json }
+  - { name: plain, match: "/*", upstream: app }
+"""
+
+
+def recast(*arguments, data=b""):
+    return subprocess.run([RECAST, *arguments], input=data, capture_output=True, timeout=DEADLINE * 2)
+
+
+class StopTests(unittest.TestCase):
+    def setUp(self):
+        self.upstream = Upstream()
+        self.addCleanup(self.upstream.stop)
+        self.recast = Recast(ROUTES, {"app": f"127.0.0.1:{self.upstream.port}"})
+        self.addCleanup(self.recast.remove)
+        self.addCleanup(self.recast.process.kill)
+
+    def test_sigterm_ends_an_idle_proxy_with_zero(self):
+        with Client(self.recast.port) as client:
+            client.request("GET", "/plain")
+            self.assertEqual(client.response().status, 200)
+            self.recast.process.send_signal(signal.SIGTERM)
+            self.assertTrue(client.is_closed())  # an idle connection is no reason to stay
+            self.assertEqual(self.recast.process.wait(DEADLINE), 0)
+
+    def test_sigterm_lets_the_request_in_flight_finish(self):
+        go_on = threading.Event()
+        self.addCleanup(go_on.set)
+
+        def script(exchange):
+            exchange.read_body()
+            go_on.wait(DEADLINE)
+            exchange.answer(body=b"finished")
+
+        self.upstream.script = script
+        with Client(self.recast.port) as client:
+            client.request("POST", "/form-json", b"a=1", FORM)
+            self.upstream.wait_for(1)
+            self.recast.process.send_signal(signal.SIGTERM)
+            while True:  # it accepts no more, and then the answer comes
+                try:
+                    Client(self.recast.port).socket.close()
+                except ConnectionError:
+                    break
+                self.assertIsNone(self.recast.process.poll(), "it ended before the request in flight did")
+                select_nothing()
+            go_on.set()
+            response = client.response()
+            self.assertEqual((response.status, response.body), (200, b"finished"))
+            self.assertEqual(self.recast.process.wait(DEADLINE), 0)
+
+    def test_a_second_sigterm_ends_at_once(self):
+        def script(exchange):
+            exchange.read_body()
+            exchange.reader.rest()
+
+        self.upstream.script = script
+        with Client(self.recast.port) as client:
+            client.request("GET", "/plain")
+            self.upstream.wait_for(1)
+            self.recast.process.send_signal(signal.SIGTERM)
+            while True:
+                try:
+                    Client(self.recast.port).socket.close()
+                    select_nothing()
+                except ConnectionError:
+                    break
+            self.recast.process.send_signal(signal.SIGTERM)
+            self.recast.process.wait(DEADLINE)
+
+    def test_a_taken_port_is_said_in_one_line(self):
+        result = recast("serve", self.recast.config)
+        self.assertEqual(result.returncode, 69, result.stderr)
+        self.assertIn(str(self.recast.port), result.stderr.decode())
+        self.assertEqual(len(result.stderr.decode().strip().splitlines()), 1)
+
+
+class CommandTests(unittest.TestCase):
+    def test_check_accepts_the_example_configuration(self):
+        result = recast("check", os.path.join(ROOT, "config", "recast.yaml"))
+        self.assertEqual(result.returncode, 0, result.stderr)
+
+    def test_check_reports_every_mistake_with_its_place(self):
+        path = os.path.join(ROOT, "Tests", "EndToEndTests", "mistakes.yaml")
+        result = recast("check", path)
+        self.assertEqual(result.returncode, 65)
+        errors = (result.stderr + result.stdout).decode()
+        for place in ("2:1", "6:", "7:"):
+            self.assertIn(place, errors)
+        self.assertIn("did you mean", errors)
+
+    def test_serve_refuses_a_bad_configuration_before_it_listens(self):
+        result = recast("serve", os.path.join(ROOT, "Tests", "EndToEndTests", "mistakes.yaml"))
+        self.assertEqual(result.returncode, 65)
+
+    def test_convert_uses_standard_input_and_output(self):
+        result = recast("convert", "form -> json", data=b"a[b]=1&c=2")
+        self.assertEqual((result.returncode, result.stdout), (0, b'{"a":{"b":"1"},"c":"2"}'))
+
+    def test_convert_shows_the_content_type_when_asked(self):
+        result = recast("convert", "-i", "json -> multipart", data=b'{"a":"1"}')
+        self.assertEqual(result.returncode, 0, result.stderr)
+        head, _, body = result.stdout.partition(b"\n\n")
+        boundary = re.search(rb"multipart/form-data; boundary=\"?([^\"\r\n]+)", head).group(1)
+        self.assertIn(b"--" + boundary + b"--", body)
+
+    def test_convert_reads_multipart_by_the_type_it_is_given(self):
+        body = b'--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n--x--\r\n'
+        result = recast("convert", "multipart -> json", "--type", "multipart/form-data; boundary=x", data=body)
+        self.assertEqual((result.returncode, result.stdout), (0, b'{"a":"1"}'))
+
+    def test_convert_says_what_is_wrong_in_one_line(self):
+        result = recast("convert", "json -> form", data=b'{"a":}')
+        self.assertEqual(result.returncode, 65)
+        self.assertEqual(len(result.stderr.decode().strip().splitlines()), 1)
+        self.assertIn("5", result.stderr.decode())
+
+    def test_a_wrong_command_line_is_a_64(self):
+        for arguments in (["nonsense"], ["convert"], ["convert", "json ->"], ["convert", "json -> carrot"]):
+            with self.subTest(arguments):
+                self.assertEqual(recast(*arguments).returncode, 64)
+
+    def test_a_missing_file_is_said(self):
+        result = recast("check", "/nonexistent/recast.yaml")
+        self.assertIn(result.returncode, (65, 66))
+        self.assertIn("/nonexistent/recast.yaml", result.stderr.decode())
+
+    def test_routes_lists_every_route(self):
+        result = recast("routes", os.path.join(ROOT, "config", "recast.yaml"))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        with open(os.path.join(ROOT, "config", "recast.yaml")) as file:
+            names = re.findall(r"name: *([A-Za-z0-9_-]+)", file.read())
+        self.assertGreaterEqual(len(names), 6)
+        for name in names:
+            self.assertIn(name, result.stdout.decode())
+
+    def test_echo_answers_with_what_it_received(self):
+        port = free_port()
+        process = subprocess.Popen([RECAST, "echo", f"127.0.0.1:{port}"], stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        result = subprocess.run(
+            ["curl", "--silent", "--retry", "50", "--retry-connrefused", "--retry-delay", "1", "--data", "a=1&b[c]=2",
+             f"http://127.0.0.1:{port}/some/path"], capture_output=True, timeout=DEADLINE * 2)
+        for text in (b"POST", b"/some/path", b"a", b"1"):
+            self.assertIn(text, result.stdout)
+
+
+class RunTests(unittest.TestCase):
+    """`make run` as a new user sees it: every request that it prints works."""
+
+    def test_every_request_that_is_printed_works(self):
+        with open(os.path.join(ROOT, "config", "recast.yaml")) as file:
+            routes = len(re.findall(r"^ *- *\{? *name:", file.read(), re.MULTILINE))
+        run = subprocess.Popen([os.path.join(ROOT, "scripts", "run")], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, text=True)
+        self.addCleanup(run.wait)
+        self.addCleanup(run.stdout.close)
+        self.addCleanup(run.terminate)
+        commands, seen = [], []
+        for line in run.stdout:
+            seen.append(line)
+            if line.startswith("  curl "):
+                commands.append(line.strip())
+            elif commands:
+                break
+        if any("is taken" in line for line in seen):
+            self.skipTest("".join(seen).strip())
+        self.assertGreaterEqual(len(commands), routes, "".join(seen))
+        for command in commands:
+            with self.subTest(command):
+                strict = f'curl() {{ command curl --silent --show-error --fail --max-time {DEADLINE} "$@"; }}; {command}'
+                result = subprocess.run(["bash", "-c", strict], cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+                self.assertEqual(result.returncode, 0, result.stderr)
+        run.send_signal(signal.SIGTERM)
+        self.assertEqual(run.wait(DEADLINE), 0)

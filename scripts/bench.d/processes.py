@@ -1,0 +1,115 @@
+"""Processes under test: started on a core of their own, measured through /proc, ended by their id."""
+
+import os
+import resource
+import signal
+import socket
+import subprocess
+import time
+
+
+class BenchError(Exception):
+    """Something that makes the measurement void; its text says what to do."""
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def raise_file_limit(wanted):
+    """Raises the limit of open files as far as allowed and returns it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < wanted:
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, wanted))
+            return wanted
+        except (ValueError, OSError):
+            pass
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, wanted)), hard))
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+
+
+class Server:
+    """A server on 127.0.0.1, with its children."""
+
+    def __init__(self, name, command, port, core, log_path):
+        self.name, self.port, self.log_path = name, port, log_path
+        with open(log_path, "ab") as log:
+            self.process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                preexec_fn=lambda: os.sched_setaffinity(0, {core}), start_new_session=True)
+        self._await()
+
+    def _await(self, seconds=10):
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if self.process.poll() is not None:
+                raise BenchError(f"{self.name} ended at once with code {self.process.returncode}:\n{self.log()}")
+            try:
+                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+                return
+            except OSError:
+                time.sleep(0.02)
+        self.stop()
+        raise BenchError(f"{self.name} doesn't listen on port {self.port} after {seconds} s:\n{self.log()}")
+
+    def log(self):
+        with open(self.log_path, errors="replace") as log:
+            return log.read()[-2000:]
+
+    def processes(self):
+        """The ids of the process and of all below it."""
+        found, waiting = [], [self.process.pid]
+        while waiting:
+            pid = waiting.pop()
+            found.append(pid)
+            try:
+                for task in os.listdir(f"/proc/{pid}/task"):
+                    with open(f"/proc/{pid}/task/{task}/children") as children:
+                        waiting += [int(child) for child in children.read().split()]
+            except FileNotFoundError:
+                pass
+        return found
+
+    def cpu_seconds(self):
+        """User and system time of all threads so far: the scheduler's nanoseconds, or ticks where it keeps none."""
+        total = 0.0
+        for pid in self.processes():
+            tasks = os.listdir(f"/proc/{pid}/task")
+            try:
+                for task in tasks:
+                    with open(f"/proc/{pid}/task/{task}/schedstat") as stat:
+                        total += int(stat.read().split()[0]) / 1e9
+            except FileNotFoundError:
+                with open(f"/proc/{pid}/stat") as stat:
+                    fields = stat.read().rsplit(")", 1)[1].split()
+                total += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return total
+
+    def _memory(self, key):
+        total = 0
+        for pid in self.processes():
+            with open(f"/proc/{pid}/status") as status:
+                for line in status:
+                    if line.startswith(key + ":"):
+                        total += int(line.split()[1]) * 1024
+        return total
+
+    def resident_bytes(self):
+        return self._memory("VmRSS")
+
+    def peak_bytes(self):
+        """The sum of each process's peak since it started."""
+        return self._memory("VmHWM")
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(5)
+            except subprocess.TimeoutExpired:
+                for pid in reversed(self.processes()):
+                    os.kill(pid, signal.SIGKILL)
+                self.process.wait(5)
