@@ -41,7 +41,7 @@ extension OutputBuffer {
     @inlinable
     public mutating func append(_ word: Word) {
         storage.append(addingCapacity: 8) { span in
-            // SAFETY: the span has room for eight bytes; those beyond the word's count stay uninitialized by name.
+            // SAFETY: the span has room for eight bytes; those beyond the word's count are not counted as initialized.
             unsafe span.withUnsafeMutableBufferPointer { buffer, initialized in
                 let raw = UnsafeMutableRawBufferPointer(buffer)
                 unsafe raw.storeBytes(of: word.bits, toByteOffset: initialized, as: UInt64.self)
