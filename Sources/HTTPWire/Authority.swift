@@ -66,6 +66,14 @@ extension MessageHead {
         hostRange = authority.host
         authorityRange = authority.whole
         port = authority.port
+        guard span(hostRange).hasUppercase else { return }
         for index in authority.host.range { bytes[index] = ASCII.lowercased(bytes[index]) }
+    }
+}
+
+extension Span where Element == UInt8 {
+    fileprivate var hasUppercase: Bool {
+        for index in indices where self[index] &- 0x41 < 26 { return true }
+        return false
     }
 }

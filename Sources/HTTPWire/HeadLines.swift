@@ -169,6 +169,7 @@ extension MessageHead {
         var hasUnderscore = false
         if known == .other {
             for index in word.indices where word[index] == UInt8(ascii: "_") { hasUnderscore = true }
+            hasUnderscores = hasUnderscores || hasUnderscore
         } else {
             let bit = UInt64(1) << UInt64(known.rawValue)
             repeated |= present & bit

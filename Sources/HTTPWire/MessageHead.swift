@@ -11,6 +11,8 @@ public struct MessageHead: Sendable {
     /// One bit for each known field: that it is there; that it is there more than once.
     @usableFromInline internal var present: UInt64 = 0
     internal var repeated: UInt64 = 0
+    /// Whether some name holds `_`.
+    internal var hasUnderscores = false
 
     internal var methodRange = ByteRange.empty
     internal var targetRange = ByteRange.empty
@@ -49,6 +51,7 @@ public struct MessageHead: Sendable {
         lines.removeAll(keepingCapacity: true)
         present = 0
         repeated = 0
+        hasUnderscores = false
         methodRange = .empty
         targetRange = .empty
         pathRange = .empty
@@ -119,7 +122,8 @@ extension MessageHead {
     @inlinable
     public func first(_ field: KnownField) -> Int? {
         guard contains(field) else { return nil }
-        return lines.firstIndex { $0.known == field }
+        for index in lines.indices where lines[index].known == field { return index }
+        return nil
     }
 
     /// The first line at or after `start` whose name is `name`, letters in either case; for names that are not known.

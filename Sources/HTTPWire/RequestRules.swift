@@ -59,6 +59,7 @@ public struct RequestRules: Hashable, Sendable {
 
     /// R18: a CGI-like upstream reads `Content_Length` as Content-Length.
     private func checkNames(_ head: borrowing MessageHead) throws(WireError) {
+        guard head.hasUnderscores else { return }
         for index in head.lines.indices where head.lines[index].hasUnderscore {
             let line = head.lines[index]
             let name = head.span(line.name)
@@ -148,6 +149,7 @@ extension Span where Element == UInt8 {
 
     /// Whether a comma stands outside of quoted strings.
     fileprivate var hasUnquotedComma: Bool {
+        guard Scan.firstIndex(of: UInt8(ascii: ","), in: self) != nil else { return false }
         var isQuoted = false
         var at = 0
         while at < count {

@@ -72,8 +72,8 @@ internal enum RequestTarget {
     private static func splitPath(
         _ head: inout MessageHead, _ start: Int, _ end: Int, _ rules: RequestRules
     ) throws(WireError) {
-        var pathEnd = start
-        while pathEnd < end, head.bytes[pathEnd] != UInt8(ascii: "?") { pathEnd &+= 1 }
+        let mark = Scan.firstIndex(of: UInt8(ascii: "?"), in: head.bytes.span.extracting(start..<end))
+        let pathEnd = mark.map { start + $0 } ?? end
         head.pathRange = ByteRange(start, pathEnd)
         try checkBytes(head.bytes.span, start, pathEnd, rules, isPath: true)
         guard pathEnd < end else { return }
@@ -88,6 +88,11 @@ internal enum RequestTarget {
         let checksPercent = isPath && rules.refusesBadPercent
         guard checksPercent || rules.refusesUnwiseBytes else { return }
         var at = start
+        if !rules.refusesUnwiseBytes {
+            let part = bytes.extracting(start..<end)
+            guard let first = Scan.firstIndex(of: UInt8(ascii: "%"), in: part) else { return }
+            at += first
+        }
         while at < end {
             switch bytes[at] {
             case UInt8(ascii: "%") where checksPercent:
