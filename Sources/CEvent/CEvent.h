@@ -1,4 +1,4 @@
+/* Before libevent's headers: event-config.h defines _GNU_SOURCE, and once the C library's features are settled that has
+   no effect any more. Otherwise this module and Swift's Glibc would see two different layouts of fd_set. */
+#include <sys/types.h>
 #include <event2/event.h>
-#include <event2/buffer.h>
-#include <event2/listener.h>
-#include <event2/util.h>

@@ -1,4 +1,27 @@
+/* What Swift's Glibc module leaves out, in the form the loop needs it. */
 #ifndef RECAST_CEVENT_SHIMS_H
 #define RECAST_CEVENT_SHIMS_H
-#include <event2/event.h>
+#include <stdbool.h>
+#include <sys/socket.h>
+
+/* An eventfd, non-blocking and close-on-exec; -1 with errno. */
+int recast_bell_create(void);
+/* Makes the bell readable. From any thread. */
+void recast_bell_ring(int bell);
+/* Makes it unreadable again. */
+void recast_bell_hush(int bell);
+
+/* An epoll descriptor, close-on-exec; -1 with errno. */
+int recast_watch_create(void);
+/* Reports `socket` once when its peer has sent a FIN (unless `only_errors`) or it has an error. */
+bool recast_watch_add(int watch, int socket, bool only_errors, void *owner);
+void recast_watch_remove(int watch, int socket);
+/* The owner of the next socket to report, or NULL. Doesn't wait. */
+void *recast_watch_next(int watch);
+
+/* accept4, non-blocking and close-on-exec; -1 with errno. Both pointers may be NULL. */
+int recast_accept(int listener, struct sockaddr_storage *address, socklen_t *length);
+
+/* Names the calling thread; the system takes 15 bytes. */
+void recast_name_thread(const char *name);
 #endif

@@ -1,0 +1,170 @@
+internal import CEvent
+internal import Glibc
+
+/// Why a connection could not be made.
+public enum ConnectError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The deadline passed, or the system's own.
+    case timedOut
+    /// Nobody listens there.
+    case refused
+    /// Any other error of the system: no route, no descriptors, no such socket file, ….
+    case system(Int32)
+
+    init(errno: Int32) {
+        switch errno {
+        case ETIMEDOUT: self = .timedOut
+        case ECONNREFUSED: self = .refused
+        default: self = .system(errno)
+        }
+    }
+
+    public var description: String {
+        switch self {
+        case .timedOut: "connecting took too long"
+        case .refused: "connection refused"
+        case .system(let number): systemErrorText(number)
+        }
+    }
+}
+
+/// Makes connections.
+public enum Connect {
+    /// Connects to `address`. `completion` comes once, from the loop, never from inside this call: with a non-blocking,
+    /// close-on-exec descriptor that it then owns, or with the reason. Not after `cancel()`.
+    /// - Parameter nanoseconds: the deadline, kept as coarsely as `Timer` does.
+    @discardableResult
+    public static func start(
+        loop: EventLoop, address: SocketAddress, timeout nanoseconds: UInt64,
+        completion: @escaping (Result<Int32, ConnectError>) -> Void
+    ) -> Connecting {
+        Connecting(loop: loop, address: address, timeout: nanoseconds, completion: completion)
+    }
+}
+
+/// A connection on its way. The loop keeps it until it is complete or cancelled.
+@safe
+public final class Connecting {
+    /// How often a unix socket whose backlog is full is tried again: the system has no readiness to wait for.
+    private static let retryInterval: UInt64 = 30_000_000
+
+    public let loop: EventLoop
+    public let address: SocketAddress
+    private var completion: ((Result<Int32, ConnectError>) -> Void)?
+    private var descriptor: Int32 = -1
+    private var event: OpaquePointer?
+    private var timer: Timer?
+    private let deadline: UInt64
+
+    internal init(
+        loop: EventLoop, address: SocketAddress, timeout nanoseconds: UInt64,
+        completion: @escaping (Result<Int32, ConnectError>) -> Void
+    ) {
+        self.loop = loop
+        self.address = address
+        self.completion = completion
+        self.deadline = loop.now &+ min(nanoseconds, 1 << 62)
+        // The loop's reference, released in `finish`.
+        _ = unsafe Unmanaged.passRetained(self)
+        self.timer = Timer(loop: loop) { [unowned self] in timerFired() }
+        timer?.set(after: nanoseconds)
+        open()
+    }
+
+    /// Whether neither the completion nor `cancel()` has come.
+    public var isUnderWay: Bool { completion != nil }
+
+    /// Gives up. No completion comes.
+    public func cancel() {
+        guard isUnderWay else { return }
+        disarm()
+        closeDescriptor()
+        completion = nil
+        // SAFETY: see `finish`.
+        unsafe Unmanaged.passUnretained(self).release()
+    }
+
+    private func open() {
+        guard address.path.utf8.count <= SocketAddress.longestPath else {
+            return finishLater(.failure(.system(ENAMETOOLONG)))
+        }
+        descriptor = socket(
+            address.systemFamily, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        guard descriptor >= 0 else { return finishLater(.failure(ConnectError(errno: errno))) }
+        attempt()
+    }
+
+    private func attempt() {
+        // SAFETY: the pointer is used only during the call.
+        if unsafe address.withSystemAddress({ unsafe connect(descriptor, $0, $1) }) == 0 {
+            return finishLater(.success(descriptor))
+        }
+        switch errno {
+        case EINPROGRESS, EINTR: waitForWritable()
+        case EAGAIN where address.isUnix:
+            let now = loop.now
+            guard now < deadline else { return finishLater(.failure(.timedOut)) }
+            timer?.set(after: min(Self.retryInterval, deadline - now))
+        default: finishLater(.failure(ConnectError(errno: errno)))
+        }
+    }
+
+    private func waitForWritable() {
+        let event = unsafe loop.pool.take()
+        unsafe self.event = event
+        // SAFETY: the event is removed in `disarm` before the loop's reference is released.
+        unsafe event_assign(
+            event, loop.base, descriptor, Int16(EV_WRITE),
+            { _, _, context in
+                unsafe Unmanaged<Connecting>.fromOpaque(context!).takeUnretainedValue().becameWritable()
+            }, Unmanaged.passUnretained(self).toOpaque())
+        if unsafe event_add(event, nil) != 0 { finishLater(.failure(.system(ENOMEM))) }
+    }
+
+    private func becameWritable() {
+        var error: Int32 = 0
+        var size = socklen_t(MemoryLayout<Int32>.size)
+        // SAFETY: the option is an Int32, written during the call.
+        _ = unsafe getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &size)
+        finish(error == 0 ? .success(descriptor) : .failure(ConnectError(errno: error)))
+    }
+
+    private func timerFired() {
+        if unsafe event == nil, loop.now < deadline {
+            attempt()
+        } else {
+            finish(.failure(.timedOut))
+        }
+    }
+
+    /// What is known at once is told at the end of the turn.
+    private func finishLater(_ result: Result<Int32, ConnectError>) {
+        disarm()
+        loop.later { [self] in finish(result) }
+    }
+
+    private func finish(_ result: Result<Int32, ConnectError>) {
+        guard let completion else { return }
+        disarm()
+        if case .failure = result { closeDescriptor() }
+        descriptor = -1
+        self.completion = nil
+        // SAFETY: balances passRetained in init, once: `completion` is nil from now on. Callers hold self.
+        unsafe Unmanaged.passUnretained(self).release()
+        completion(result)
+    }
+
+    private func disarm() {
+        // The timer may be firing just now; it is kept by the wheel's own reference meanwhile.
+        timer = nil
+        guard let event = unsafe event else { return }
+        // SAFETY: assigned in waitForWritable.
+        unsafe event_del(event)
+        unsafe loop.pool.put(event)
+        unsafe self.event = nil
+    }
+
+    private func closeDescriptor() {
+        if descriptor >= 0 { _ = close(descriptor) }
+        descriptor = -1
+    }
+}

@@ -1,0 +1,213 @@
+internal import CEvent
+internal import Glibc
+internal import Octets
+
+/// One event loop of libevent, for one thread.
+///
+/// Everything that hangs on a loop (streams, timers, listeners, look-ups) belongs to its thread and is not `Sendable`;
+/// the one door for other threads is `inbox`. The base is made without locks.
+///
+/// A **turn** is one wait for events with all the callbacks that follow from it. `run()` repeats turns until `stop()`.
+@safe
+public final class EventLoop {
+    /// Bytes of the one buffer that all streams of a loop read into, 256 KiB.
+    public static let readBufferSize = 256 * 1024
+    /// Write queues and leftovers that ran empty are kept for the next stream: at most this many, of at most
+    /// `spareCapacity` bytes each.
+    private static let spareCount = 8
+    private static let spareCapacity = 1024 * 1024
+
+    internal let base: OpaquePointer
+    internal var pool = EventPool()
+    internal let readBuffer: UnsafeMutableBufferPointer<UInt8>
+    internal let wheel = TimerWheel()
+    /// For other threads: work posted here runs on this loop.
+    public let inbox: LoopInbox
+    /// Whatever work that is posted from outside needs to find on this loop: the worker that owns it, for instance.
+    public var context: AnyObject?
+    /// The number of turns so far: a gauge of wake-ups.
+    public private(set) var turnCount: UInt64 = 0
+
+    private let inboxEvent: OpaquePointer
+    private let timerEvent: OpaquePointer
+    private var signals: [SignalWatch] = []
+    private var peerWatchStorage: PeerWatch?
+    private var spares: [OutputBuffer] = []
+    private var deferred: [Deferred] = []
+    private var running: [Deferred] = []
+    private var cachedNow: UInt64 = 0
+    private var cachedSeconds = 0
+    private var isRunning = false
+    private var isStopRequested = false
+
+    /// Work for the end of the turn.
+    private enum Deferred {
+        case stream(Stream)
+        case work(any TurnWork)
+        case call(() -> Void)
+    }
+
+    /// - Throws: `LoopError` when the system is out of descriptors or memory.
+    public init() throws(LoopError) {
+        let inbox = try LoopInbox()
+        guard let config = unsafe event_config_new() else { throw LoopError.noEventBase }
+        // SAFETY: config is freed once, below, after its last use. No other thread touches the base, so it has no locks.
+        unsafe event_config_set_flag(config, Int32(EVENT_BASE_FLAG_NOLOCK.rawValue))
+        let made = unsafe event_base_new_with_config(config)
+        unsafe event_config_free(config)
+        guard let base = unsafe made else { throw LoopError.noEventBase }
+        self.inbox = inbox
+        unsafe self.base = base
+        unsafe self.readBuffer = .allocate(capacity: Self.readBufferSize)
+        unsafe self.inboxEvent = pool.take()
+        unsafe self.timerEvent = pool.take()
+
+        let context = unsafe Unmanaged.passUnretained(self).toOpaque()
+        // SAFETY: both events are removed in deinit before self goes away, so the unretained pointer is always alive.
+        unsafe event_assign(
+            inboxEvent, base, inbox.descriptor, Int16(EV_READ | EV_PERSIST),
+            { _, _, context in
+                unsafe Unmanaged<EventLoop>.fromOpaque(context!).takeUnretainedValue().inboxFilled()
+            }, context)
+        unsafe event_assign(
+            timerEvent, base, -1, 0,
+            { _, _, context in
+                unsafe Unmanaged<EventLoop>.fromOpaque(context!).takeUnretainedValue().wheelIsDue()
+            }, context)
+        guard unsafe event_add(inboxEvent, nil) == 0 else { throw .system(call: "epoll_ctl", errno: ENOMEM) }
+    }
+
+    deinit {
+        // SAFETY: streams, listeners, timers and look-ups hold the loop, so none of them is left; what remains on the
+        // base is removed here before the base is freed.
+        unsafe event_del(inboxEvent)
+        unsafe event_del(timerEvent)
+        for signal in signals { signal.remove() }
+        peerWatchStorage?.remove(from: self)
+        unsafe event_base_free(base)
+        unsafe readBuffer.deallocate()
+    }
+
+    // MARK: Running
+
+    /// Runs turns until `stop()`. A loop that was stopped can run again.
+    public func run() {
+        precondition(!isRunning, "the loop is running already")
+        isRunning = true
+        repeat {
+            cachedNow = 0
+            cachedSeconds = 0
+            turnCount &+= 1
+            let flags = EVLOOP_ONCE | (deferred.isEmpty ? 0 : EVLOOP_NONBLOCK)
+            // SAFETY: the base is alive as long as self is.
+            let outcome = unsafe event_base_loop(base, flags)
+            // The back end fails only if the loop's own descriptor was closed under it.
+            precondition(outcome >= 0, "libevent could not wait for events")
+            endTurn()
+        } while !isStopRequested
+        isStopRequested = false
+        isRunning = false
+    }
+
+    /// Lets `run()` return when the current turn is over. Called before `run()`, it makes that one turn long.
+    public func stop() {
+        isStopRequested = true
+    }
+
+    /// Nanoseconds of the monotonic clock, read once a turn. In a callback that runs long it lags behind.
+    public var now: UInt64 {
+        guard isRunning else { return SystemClock.monotonic() }
+        if cachedNow == 0 { cachedNow = SystemClock.monotonic() }
+        return cachedNow
+    }
+
+    /// Seconds since 1970, read once a turn: for `Date` fields and logs.
+    public var wallClockSeconds: Int {
+        guard isRunning else { return SystemClock.wallSeconds() }
+        if cachedSeconds == 0 { cachedSeconds = SystemClock.wallSeconds() }
+        return cachedSeconds
+    }
+
+    // MARK: The end of the turn
+
+    /// Calls `work` once when the current batch of callbacks is over; it is kept alive until then. Work that is added by
+    /// `turnEnded()` runs at the end of the next turn, which then doesn't wait. From outside of a turn: at the end of
+    /// the next one.
+    public func afterTurn(_ work: any TurnWork) {
+        deferred.append(.work(work))
+    }
+
+    /// As `afterTurn`, for one-off results.
+    internal func later(_ call: @escaping () -> Void) {
+        deferred.append(.call(call))
+    }
+
+    /// Lets `stream` look after its leftovers when the turn is over.
+    internal func later(_ stream: Stream) {
+        deferred.append(.stream(stream))
+    }
+
+    private func endTurn() {
+        guard !deferred.isEmpty else { return }
+        swap(&deferred, &running)
+        for index in running.indices {
+            switch running[index] {
+            case .stream(let stream): stream.turnEnded()
+            case .work(let work): work.turnEnded()
+            case .call(let call): call()
+            }
+        }
+        running.removeAll(keepingCapacity: true)
+    }
+
+    // MARK: Signals and other threads
+
+    /// Calls `action` on the loop for each `number` that arrives. A process may watch signals on one loop only: libevent
+    /// keeps one table for all. `action` lives as long as the loop: it must not hold the loop strongly.
+    public func onSignal(_ number: Int32, _ action: @escaping () -> Void) {
+        signals.append(SignalWatch(number, on: self, action))
+    }
+
+    private func inboxFilled() {
+        for work in inbox.take() { work(self) }
+    }
+
+    // MARK: Timers
+
+    private func wheelIsDue() {
+        wheel.advance(to: now)
+        armWheel()
+    }
+
+    /// Makes libevent's timer ring at the wheel's next tick if it wouldn't by then.
+    internal func armWheel() {
+        guard let wait = wheel.nextWait(now: now) else { return }
+        let microseconds = Int(wait / 1000) + 1000
+        var interval = timeval(tv_sec: microseconds / 1_000_000, tv_usec: microseconds % 1_000_000)
+        // SAFETY: the event was assigned in init; the interval is copied.
+        unsafe event_add(timerEvent, &interval)
+    }
+
+    // MARK: What streams share
+
+    /// The watch over peers of paused streams, made when the first stream pauses with bytes waiting.
+    internal var peerWatch: PeerWatch? {
+        if peerWatchStorage == nil { peerWatchStorage = PeerWatch(on: self) }
+        return peerWatchStorage
+    }
+
+    /// An empty buffer, with memory from an earlier use where there is some.
+    internal func takeSpare() -> OutputBuffer {
+        spares.popLast() ?? OutputBuffer()
+    }
+
+    /// Leaves `buffer` empty and without memory; the memory is kept for the next stream.
+    internal func recycle(_ buffer: inout OutputBuffer) {
+        guard buffer.capacity > 0 else { return }
+        var spare = OutputBuffer()
+        swap(&spare, &buffer)
+        guard spares.count < Self.spareCount, spare.capacity <= Self.spareCapacity else { return }
+        spare.removeAll()
+        spares.append(spare)
+    }
+}

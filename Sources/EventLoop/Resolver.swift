@@ -1,0 +1,165 @@
+internal import CCares
+internal import Glibc
+
+/// Resolves host names with c-ares on a loop: `/etc/hosts` first, then the name servers of `/etc/resolv.conf`, with its
+/// search domains, over UDP and, where an answer is cut, over TCP. Nothing is cached: answers come with their TTL.
+///
+/// The files are read when the resolver is made (`/etc/hosts` at each look-up).
+@safe
+public final class Resolver {
+    /// Milliseconds until a server is asked again, doubled with each round.
+    private static let tryTimeout: Int32 = 1000
+    private static let tries: Int32 = 3
+    /// The TTL of numeric addresses, in seconds.
+    public static let numericTTL = Int(Int32.max)
+    /// c-ares wants this once a process, before anything else.
+    private static let libraryStatus = ares_library_init(ARES_LIB_INIT_ALL)
+
+    /// What a look-up gives: the addresses in the order in which they should be tried (RFC 6724), and for how many seconds
+    /// they hold: 0 if unknown, as from `/etc/hosts`, and with errors.
+    public typealias Completion = (Result<[SocketAddress], ResolveError>, _ ttl: Int) -> Void
+
+    public let loop: EventLoop
+    private let sockets: ResolverSockets
+
+    /// - Parameter servers: name servers to ask instead of those of the system; port 0 means 53.
+    public init(loop: EventLoop, servers: [SocketAddress] = []) throws(LoopError) {
+        self.loop = loop
+        self.sockets = ResolverSockets(loop: loop)
+        try Self.check(Self.libraryStatus)
+        var options = unsafe ares_options()
+        unsafe options.timeout = Self.tryTimeout
+        unsafe options.tries = Self.tries
+        // SAFETY: the sockets object outlives the channel, which is destroyed in deinit.
+        unsafe options.sock_state_cb_data = Unmanaged.passUnretained(sockets).toOpaque()
+        unsafe options.sock_state_cb = { context, socket, reads, writes in
+            unsafe Unmanaged<ResolverSockets>.fromOpaque(context!).takeUnretainedValue()
+                .update(socket, reads: reads != 0, writes: writes != 0)
+        }
+        let mask = ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_SOCK_STATE_CB | ARES_OPT_LOOKUPS
+        var channel: ares_channel?
+        // SAFETY: c-ares copies the options, the text of the look-up order included.
+        let status = unsafe "fb".withCString { order in
+            unsafe options.lookups = UnsafeMutablePointer(mutating: order)
+            return unsafe ares_init_options(&channel, &options, Int32(mask))
+        }
+        try Self.check(status)
+        unsafe sockets.channel = channel
+        if !servers.isEmpty {
+            let list = servers.map(\.description).joined(separator: ",")
+            try Self.check(unsafe ares_set_servers_ports_csv(channel, list))
+        }
+    }
+
+    deinit {
+        sockets.destroy()
+    }
+
+    private static func check(_ status: Int32) throws(LoopError) {
+        guard status == ARES_SUCCESS else {
+            // SAFETY: c-ares gives a constant text.
+            throw unsafe .resolver(String(cString: ares_strerror(status)))
+        }
+    }
+
+    /// Looks `host` up. `completion` comes once, from the loop, never from inside this call, and not after `cancel()`.
+    /// Numeric addresses, with or without brackets, are given back as they are.
+    /// - Parameters:
+    ///   - port: what the addresses carry.
+    ///   - nanoseconds: the deadline for the whole look-up, kept as coarsely as `Timer` does.
+    @discardableResult
+    public func resolve(
+        _ host: String, port: UInt16, timeout nanoseconds: UInt64, completion: @escaping Completion
+    ) -> Resolution {
+        let resolution = Resolution(resolver: self, port: port, completion: completion)
+        let bare = host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : host
+        if let address = SocketAddress.parseHost(bare, port: port) {
+            resolution.finishLater(.success([address]), ttl: Self.numericTTL)
+        } else if host.isEmpty || host.utf8.contains(0) {
+            resolution.finishLater(.failure(.badName), ttl: 0)
+        } else {
+            resolution.setDeadline(after: nanoseconds)
+            sockets.ask(host, for: resolution)
+        }
+        return resolution
+    }
+}
+
+/// A look-up on its way.
+@safe
+public final class Resolution {
+    private let port: UInt16
+    private let loop: EventLoop
+    private var completion: Resolver.Completion?
+    private var timer: Timer?
+    /// Keeps the resolver while the look-up is under way.
+    private var resolver: Resolver?
+
+    internal init(resolver: Resolver, port: UInt16, completion: @escaping Resolver.Completion) {
+        self.loop = resolver.loop
+        self.port = port
+        self.completion = completion
+        self.resolver = resolver
+    }
+
+    /// Whether neither the completion nor `cancel()` has come.
+    public var isUnderWay: Bool { completion != nil }
+
+    /// Gives up. No completion comes; c-ares forgets the question when its own time is over.
+    public func cancel() {
+        completion = nil
+        timer = nil
+        resolver = nil
+    }
+
+    internal func setDeadline(after nanoseconds: UInt64) {
+        timer = Timer(loop: loop) { [unowned self] in finish(.failure(.timedOut), ttl: 0) }
+        timer?.set(after: nanoseconds)
+    }
+
+    /// Called by c-ares, which must not be entered again from here: hence at the end of the turn.
+    internal func answered(_ status: Int32, _ result: UnsafeMutablePointer<ares_addrinfo>?) {
+        guard isUnderWay else { return }
+        guard status == ARES_SUCCESS, let result = unsafe result else {
+            return finishLater(.failure(ResolveError(status: status)), ttl: 0)
+        }
+        var addresses: [SocketAddress] = []
+        var ttl = Int32.max
+        var next = unsafe result.pointee.nodes
+        while let node = unsafe next {
+            unsafe next = node.pointee.ai_next
+            guard let address = unsafe Self.address(of: node.pointee) else { continue }
+            ttl = unsafe min(ttl, node.pointee.ai_ttl)
+            let made = address.withPort(port)
+            if !addresses.contains(made) { addresses.append(made) }
+        }
+        if addresses.isEmpty {
+            finishLater(.failure(.notFound), ttl: 0)
+        } else {
+            finishLater(.success(addresses), ttl: Int(max(0, ttl)))
+        }
+    }
+
+    private static func address(of node: ares_addrinfo_node) -> SocketAddress? {
+        var storage = sockaddr_storage()
+        let length = unsafe Int(node.ai_addrlen)
+        guard let source = unsafe node.ai_addr, length <= MemoryLayout<sockaddr_storage>.size else { return nil }
+        // SAFETY: c-ares says how many bytes the address has; they fit.
+        unsafe withUnsafeMutableBytes(of: &storage) {
+            unsafe $0.copyMemory(from: UnsafeRawBufferPointer(start: source, count: length))
+        }
+        return SocketAddress(storage, length: socklen_t(length))
+    }
+
+    internal func finishLater(_ result: Result<[SocketAddress], ResolveError>, ttl: Int) {
+        loop.later { [self] in finish(result, ttl: ttl) }
+    }
+
+    private func finish(_ result: Result<[SocketAddress], ResolveError>, ttl: Int) {
+        guard let completion else { return }
+        // Keeps the resolver until the completion has returned: it may be the last to hold it.
+        let held = resolver
+        cancel()
+        withExtendedLifetime(held) { completion(result, ttl) }
+    }
+}

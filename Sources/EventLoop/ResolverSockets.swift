@@ -1,0 +1,91 @@
+internal import CCares
+internal import CEvent
+internal import Glibc
+
+/// Lets c-ares wait on the loop: an event for each of its sockets, and one timer for its retries.
+@safe
+final class ResolverSockets {
+    private let loop: EventLoop
+    /// nil before c-ares is set up and after `destroy()`.
+    var channel: ares_channel?
+    private var watches: [Watch] = []
+    private var timer: Timer?
+
+    @safe
+    private struct Watch {
+        let socket: Int32
+        let event: OpaquePointer
+    }
+
+    init(loop: EventLoop) {
+        self.loop = loop
+        unsafe channel = nil
+        timer = Timer(loop: loop) { [unowned self] in process(reads: ARES_SOCKET_BAD, writes: ARES_SOCKET_BAD) }
+    }
+
+    /// Ends all questions and closes all sockets.
+    func destroy() {
+        guard let channel = unsafe channel else { return }
+        // SAFETY: c-ares calls back for what is open, `update` included, and is done with self when it returns.
+        unsafe self.channel = nil
+        unsafe ares_destroy(channel)
+        timer = nil
+    }
+
+    /// Asks for the addresses of `host`, both families.
+    func ask(_ host: String, for resolution: Resolution) {
+        var hints = ares_addrinfo_hints()
+        hints.ai_family = AF_UNSPEC
+        hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        // SAFETY: c-ares calls back exactly once, whatever happens; that call takes over the reference. The name is copied.
+        unsafe ares_getaddrinfo(
+            channel, host, nil, &hints,
+            { context, status, _, result in
+                let resolution = unsafe Unmanaged<Resolution>.fromOpaque(context!).takeRetainedValue()
+                unsafe resolution.answered(status, result)
+                unsafe ares_freeaddrinfo(result)
+            }, Unmanaged.passRetained(resolution).toOpaque())
+        armTimer()
+    }
+
+    /// c-ares wants to know about `socket`, or, with neither, is about to close it.
+    func update(_ socket: Int32, reads: Bool, writes: Bool) {
+        if let index = watches.firstIndex(where: { $0.socket == socket }) {
+            // SAFETY: assigned below.
+            unsafe event_del(watches[index].event)
+            unsafe loop.pool.put(watches[index].event)
+            watches.remove(at: index)
+        }
+        guard reads || writes else { return }
+        let event = unsafe loop.pool.take()
+        let wanted = (reads ? EV_READ : 0) | (writes ? EV_WRITE : 0) | EV_PERSIST
+        // SAFETY: c-ares closes its sockets, and so removes the events, in `destroy()` at the latest.
+        unsafe event_assign(
+            event, loop.base, socket, Int16(wanted),
+            { socket, what, context in
+                let sockets = unsafe Unmanaged<ResolverSockets>.fromOpaque(context!).takeUnretainedValue()
+                sockets.process(
+                    reads: Int32(what) & EV_READ != 0 ? socket : ARES_SOCKET_BAD,
+                    writes: Int32(what) & EV_WRITE != 0 ? socket : ARES_SOCKET_BAD)
+            }, Unmanaged.passUnretained(self).toOpaque())
+        // If this fails, the question fails by its deadline.
+        unsafe event_add(event, nil)
+        unsafe watches.append(Watch(socket: socket, event: event))
+    }
+
+    private func process(reads: Int32, writes: Int32) {
+        guard let channel = unsafe channel else { return }
+        // SAFETY: the channel is alive; it is never destroyed from inside c-ares, as completions come later.
+        unsafe ares_process_fd(channel, reads, writes)
+        armTimer()
+    }
+
+    private func armTimer() {
+        var wait = timeval()
+        // SAFETY: c-ares writes the time into `wait` and returns its address, or nil when nothing is asked.
+        guard unsafe channel != nil, unsafe ares_timeout(channel, nil, &wait) != nil else {
+            return timer?.cancel() ?? ()
+        }
+        timer?.set(after: UInt64(wait.tv_sec) * 1_000_000_000 + UInt64(wait.tv_usec) * 1000)
+    }
+}

@@ -1,0 +1,130 @@
+internal import CEvent
+internal import Glibc
+public import Octets
+
+extension Stream {
+    /// Writes `bytes`: at once if nothing is queued, else behind the queue. What the socket doesn't take is copied.
+    /// Errors are told from the loop; a stream that can't write (`isWritable`) drops the bytes.
+    public func write(_ bytes: Span<UInt8>) {
+        guard isWritable, !bytes.isEmpty else { return }
+        let sent = queue.isEmpty ? send(bytes) : 0
+        if sent < bytes.count { enqueue(bytes, from: sent) }
+    }
+
+    /// Writes `first` and `second` as one: one system call when nothing is queued.
+    public func write(_ first: Span<UInt8>, _ second: Span<UInt8>) {
+        guard !first.isEmpty else { return write(second) }
+        guard !second.isEmpty else { return write(first) }
+        guard isWritable else { return }
+        let sent = queue.isEmpty ? send(first, second) : 0
+        if sent < first.count {
+            enqueue(first, from: sent)
+            enqueue(second, from: 0)
+        } else if sent < first.count + second.count {
+            enqueue(second, from: sent - first.count)
+        }
+    }
+
+    /// Writes what `buffer` holds and empties it. When the socket is full and nothing is queued, the stream takes the
+    /// buffer's memory and leaves other memory of the loop's, or none, in its place.
+    public func write(_ buffer: inout OutputBuffer) {
+        guard isWritable, !buffer.isEmpty else { return buffer.removeAll() }
+        guard queue.isEmpty else {
+            enqueue(buffer.span, from: 0)
+            return buffer.removeAll()
+        }
+        buffer.drop(send(buffer.span))
+        guard !buffer.isEmpty, isWritable else { return buffer.removeAll() }
+        let highWatermark = buffer.highWatermark
+        var spare = loop.takeSpare()
+        swap(&buffer, &spare)
+        swap(&queue, &spare)
+        buffer.highWatermark = highWatermark
+        armWriting()
+        noteQueued()
+    }
+
+    private func enqueue(_ bytes: Span<UInt8>, from start: Int) {
+        guard isWritable else { return }
+        if queue.capacity == 0 { queue = loop.takeSpare() }
+        queue.append(bytes.extracting(start..<bytes.count))
+        armWriting()
+        noteQueued()
+    }
+
+    /// Returns how many bytes the system took; all of them, for the caller's sake, when writing broke.
+    private func send(_ bytes: Span<UInt8>) -> Int {
+        // SAFETY: the pointer is used only during the call.
+        let sent = unsafe bytes.withUnsafeBufferPointer { buffer in
+            unsafe Glibc.send(descriptor, buffer.baseAddress, buffer.count, Int32(MSG_NOSIGNAL))
+        }
+        return sent >= 0 ? took(sent) : refused(bytes.count)
+    }
+
+    private func send(_ first: Span<UInt8>, _ second: Span<UInt8>) -> Int {
+        // SAFETY: pointers and vectors are used only during the call; sendmsg doesn't write through them.
+        let sent = unsafe first.withUnsafeBufferPointer { head in
+            unsafe second.withUnsafeBufferPointer { tail in
+                var vectors = unsafe (
+                    iovec(iov_base: UnsafeMutableRawPointer(mutating: head.baseAddress), iov_len: head.count),
+                    iovec(iov_base: UnsafeMutableRawPointer(mutating: tail.baseAddress), iov_len: tail.count)
+                )
+                return unsafe withUnsafeMutableBytes(of: &vectors) { raw in
+                    var message = unsafe msghdr()
+                    unsafe message.msg_iov = raw.assumingMemoryBound(to: iovec.self).baseAddress
+                    unsafe message.msg_iovlen = 2
+                    return unsafe sendmsg(descriptor, &message, Int32(MSG_NOSIGNAL))
+                }
+            }
+        }
+        return sent >= 0 ? took(sent) : refused(first.count + second.count)
+    }
+
+    private func took(_ count: Int) -> Int {
+        bytesWritten &+= UInt64(count)
+        return count
+    }
+
+    private func refused(_ count: Int) -> Int {
+        let error = errno
+        if error == EAGAIN || error == EINTR { return 0 }
+        breakWriting(error)
+        return count
+    }
+
+    private func armWriting() {
+        guard unsafe writeEvent == nil else { return }
+        let event = unsafe loop.pool.take()
+        unsafe writeEvent = event
+        // SAFETY: unretained: the read event's reference keeps the stream until `tearDown`, which removes this event.
+        unsafe event_assign(
+            event, loop.base, descriptor, Int16(EV_WRITE | EV_PERSIST),
+            { _, _, context in
+                unsafe Unmanaged<Stream>.fromOpaque(context!).takeUnretainedValue().becameWritable()
+            }, Unmanaged.passUnretained(self).toOpaque())
+        if unsafe event_add(event, nil) != 0 { breakWriting(ENOMEM) }
+    }
+
+    internal func disarmWriting() {
+        guard let event = unsafe writeEvent else { return }
+        // SAFETY: assigned in armWriting.
+        unsafe event_del(event)
+        unsafe loop.pool.put(event)
+        unsafe writeEvent = nil
+    }
+
+    private func becameWritable() {
+        guard !isClosed, !queue.isEmpty else { return }
+        // The queue leaves the stream meanwhile: an error empties it.
+        var held = OutputBuffer()
+        swap(&held, &queue)
+        held.drop(send(held.span))
+        if held.isEmpty || brokenBy != 0 {
+            disarmWriting()
+            loop.recycle(&held)
+        } else {
+            swap(&held, &queue)
+        }
+        if brokenBy == 0 { noteDrained() }
+    }
+}

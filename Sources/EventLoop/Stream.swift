@@ -1,0 +1,355 @@
+internal import CEvent
+internal import Glibc
+internal import Octets
+
+/// One connected, non-blocking socket: TCP or unix.
+///
+/// Reads go into the loop's buffer and from there straight to the handler; the stream owns memory only for bytes that the
+/// handler left and for bytes that the system didn't take. Writes go out at once and are queued only after `EAGAIN`.
+/// An idle stream holds no buffer.
+///
+/// The queue is an `OutputBuffer`, not an evbuffer: what doesn't fit is mostly the rest of one `OutputBuffer`, whose
+/// memory changes hands instead of being copied into a chain, and one contiguous piece leaves in one `send`.
+///
+/// The loop keeps an open stream, and so its handler, alive until `close()`, `abort()` or `failed`.
+@safe
+public final class Stream {
+    /// Queued bytes above which the writer should stop: 64 KiB.
+    public static let highWatermark = 64 * 1024
+    /// Queued bytes at which it may go on: 16 KiB.
+    public static let lowWatermark = 16 * 1024
+
+    public let loop: EventLoop
+    internal var descriptor: Int32
+    private var state: State = .reading
+    private let readEvent: OpaquePointer
+    internal var writeEvent: OpaquePointer?
+    private var currentHandler: any StreamHandler
+    private var pending = OutputBuffer()
+    internal var queue = OutputBuffer()
+    /// Why writing isn't possible any more, else 0. Reading goes on to its end, then `failed` tells.
+    internal var brokenBy: Int32 = 0
+
+    /// Bytes that were handed over by the system so far.
+    public private(set) var bytesRead: UInt64 = 0
+    /// Bytes that the system took so far.
+    public internal(set) var bytesWritten: UInt64 = 0
+
+    internal struct State: OptionSet {
+        let rawValue: UInt16
+        /// The owner wants bytes.
+        static let reading = State(rawValue: 1)
+        /// libevent reports readiness. Follows `reading` lazily: a pause that is over before bytes come costs nothing.
+        static let readArmed = State(rawValue: 2)
+        /// The socket is in the loop's `PeerWatch`.
+        static let watched = State(rawValue: 4)
+        /// The FIN was read.
+        static let ended = State(rawValue: 8)
+        /// `peerGone` was called.
+        static let toldGone = State(rawValue: 16)
+        /// The queue was above the high watermark and has not been at the low one since.
+        static let aboveHigh = State(rawValue: 32)
+        static let wantsEmpty = State(rawValue: 64)
+        /// No more writes; the FIN follows the queue.
+        static let writeShut = State(rawValue: 128)
+        /// `turnEnded` will be called.
+        static let scheduled = State(rawValue: 256)
+        static let closed = State(rawValue: 512)
+    }
+
+    /// Takes over `descriptor`, a connected socket with `O_NONBLOCK`, sets `TCP_NODELAY` and starts to read.
+    /// Bytes come from the loop, never from inside this call.
+    public init(loop: EventLoop, descriptor: Int32, handler: any StreamHandler) {
+        self.loop = loop
+        self.descriptor = descriptor
+        self.currentHandler = handler
+        unsafe self.readEvent = loop.pool.take()
+        var on: Int32 = 1
+        // A unix socket has no such option and says so.
+        // SAFETY: the option is an Int32, read during the call.
+        _ = unsafe setsockopt(
+            descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
+        // The loop's reference: released once, in `tearDown`. A callback holds its own while it runs.
+        // SAFETY: the event is removed in `tearDown` before that reference goes.
+        unsafe event_assign(
+            readEvent, loop.base, descriptor, Int16(EV_READ | EV_PERSIST),
+            { _, _, context in
+                unsafe Unmanaged<Stream>.fromOpaque(context!).takeUnretainedValue().becameReadable()
+            }, Unmanaged.passRetained(self).toOpaque())
+        armReading()
+    }
+
+    deinit {
+        assert(state.contains(.closed), "an open stream is kept by its loop")
+    }
+
+    /// Whom the stream tells. May be changed at any time: a pooled connection gets its next owner this way.
+    public var handler: any StreamHandler {
+        get { currentHandler }
+        set { if !isClosed { currentHandler = newValue } }
+    }
+
+    public var isClosed: Bool { state.contains(.closed) }
+    /// The peer's address, asked from the system; nil if it is not connected any more.
+    public var peerAddress: SocketAddress? { isClosed ? nil : SocketAddress(peerOf: descriptor) }
+    /// The error that broke the connection for writing, 0 while there is none.
+    public var peerError: Int32 { brokenBy }
+
+    // MARK: Reading
+
+    /// Bytes that the handler has not consumed yet.
+    public var pendingCount: Int { pending.count }
+    /// Whether bytes are handed over as they come.
+    public var isReading: Bool { state.contains(.reading) }
+    /// Whether the peer's FIN was read.
+    public var isEnded: Bool { state.contains(.ended) }
+
+    /// Stops handing over bytes. At most what fits the system's receive buffer still comes in; then the peer has to wait.
+    public func pauseReading() {
+        state.remove(.reading)
+    }
+
+    /// Hands over bytes again. Leftovers are delivered at the end of this turn, not from inside this call.
+    public func resumeReading() {
+        guard !isClosed else { return }
+        state.insert(.reading)
+        if !pending.isEmpty || brokenBy != 0 { schedule() }
+        armReading()
+    }
+
+    /// Whether another read has room behind the leftovers.
+    private var hasRoom: Bool { pending.count < EventLoop.readBufferSize }
+
+    private func armReading() {
+        guard !state.contains(.readArmed), !state.contains(.ended), hasRoom else { return }
+        unwatch()
+        // SAFETY: assigned in init, and the stream is open.
+        guard unsafe event_add(readEvent, nil) == 0 else {
+            // The system is out of memory or watches, or the descriptor isn't a socket: nothing can be read.
+            state.insert(.ended)
+            return breakWriting(errno == 0 ? ENOMEM : errno)
+        }
+        state.insert(.readArmed)
+    }
+
+    private func disarmReading() {
+        guard state.contains(.readArmed) else { return }
+        // SAFETY: as above.
+        unsafe event_del(readEvent)
+        state.remove(.readArmed)
+    }
+
+    /// The socket has bytes, a FIN or an error. One read a turn: libevent asks again after the others had their turn.
+    private func becameReadable() {
+        guard !isClosed else { return }
+        guard isReading else {
+            disarmReading()
+            return watchPeer(onlyErrors: false)
+        }
+        let kept = pending.count
+        let buffer = unsafe loop.readBuffer
+        // SAFETY: kept < buffer.count, or reading would not be armed; recv writes behind the kept bytes at most to the end.
+        let count = unsafe recv(descriptor, buffer.baseAddress! + kept, buffer.count - kept, 0)
+        if count > 0 {
+            bytesRead &+= UInt64(count)
+            unsafe deliver(UnsafeBufferPointer(start: buffer.baseAddress, count: kept + count))
+        } else if count == 0 {
+            readEnd()
+        } else if errno != EAGAIN && errno != EINTR {
+            fail(brokenBy == 0 ? errno : brokenBy)
+        }
+    }
+
+    /// Hands over the read buffer, whose front is left free for the leftovers.
+    private func deliver(_ buffer: UnsafeBufferPointer<UInt8>) {
+        if !pending.isEmpty {
+            // SAFETY: the front of the read buffer has room for exactly the leftovers.
+            let front = unsafe loop.readBuffer.baseAddress!
+            var held = OutputBuffer()
+            swap(&held, &pending)
+            unsafe held.span.withUnsafeBufferPointer {
+                unsafe front.update(from: $0.baseAddress!, count: $0.count)
+            }
+            held.removeAll()
+            swap(&held, &pending)
+        }
+        // SAFETY: the buffer is the loop's; no other read happens while the handler looks at it.
+        let bytes = unsafe buffer.span
+        let used = currentHandler.received(bytes, on: self)
+        precondition(used >= 0 && used <= bytes.count, "a handler consumed more bytes than it was given")
+        guard !isClosed else { return }
+        if used < bytes.count {
+            if pending.capacity == 0 { pending = loop.takeSpare() }
+            pending.append(bytes.extracting(used..<bytes.count))
+            if !hasRoom { disarmReading() }
+        } else {
+            loop.recycle(&pending)
+        }
+    }
+
+    /// Hands over leftovers alone.
+    private func deliverPending() {
+        // The leftovers leave the stream meanwhile, so that the handler may close it.
+        var held = OutputBuffer()
+        swap(&held, &pending)
+        let used = currentHandler.received(held.span, on: self)
+        precondition(used >= 0 && used <= held.count, "a handler consumed more bytes than it was given")
+        guard !isClosed else { return loop.recycle(&held) }
+        held.drop(used)
+        if held.isEmpty {
+            loop.recycle(&held)
+        } else {
+            swap(&held, &pending)
+        }
+    }
+
+    private func readEnd() {
+        guard brokenBy == 0 else { return fail(brokenBy) }
+        state.insert(.ended)
+        disarmReading()
+        currentHandler.ended(self)
+        if !isClosed { watchPeer(onlyErrors: true) }
+    }
+
+    // MARK: The peer of a paused stream
+
+    private func watchPeer(onlyErrors: Bool) {
+        guard !state.contains(.watched), onlyErrors || !state.contains(.toldGone) else { return }
+        if loop.peerWatch?.watch(descriptor, for: self, onlyErrors: onlyErrors) == true { state.insert(.watched) }
+    }
+
+    private func unwatch() {
+        guard state.contains(.watched) else { return }
+        loop.peerWatch?.forget(descriptor)
+        state.remove(.watched)
+    }
+
+    internal func peerWatchFired() {
+        unwatch()
+        var error: Int32 = 0
+        var size = socklen_t(MemoryLayout<Int32>.size)
+        // SAFETY: the option is an Int32, written during the call.
+        _ = unsafe getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &size)
+        if error != 0 { breakWriting(error) }
+        guard !isEnded, !state.contains(.toldGone) else { return }
+        state.insert(.toldGone)
+        currentHandler.peerGone(self)
+    }
+
+    // MARK: Writing; the rest is in Stream+Writing.swift
+
+    /// Bytes that wait because the socket was full.
+    public var queued: Int { queue.count }
+    /// Whether the queue has passed the high watermark. Holds until the low one is reached: as long as it does, `drained`
+    /// is still to come.
+    public var isAboveHighWatermark: Bool { state.contains(.aboveHigh) }
+    /// Asks for `drained` once when the queue has run empty. To be set while something is queued; it goes back to false
+    /// when told.
+    public var wantsEmpty: Bool {
+        get { state.contains(.wantsEmpty) }
+        set { if newValue { state.insert(.wantsEmpty) } else { state.remove(.wantsEmpty) } }
+    }
+
+    /// Whether a write can still go out. If not, it is dropped: either the FIN was asked for or `failed` will tell.
+    public var isWritable: Bool { brokenBy == 0 && state.isDisjoint(with: [.closed, .writeShut]) }
+
+    internal func noteQueued() {
+        if queue.count > Self.highWatermark { state.insert(.aboveHigh) }
+    }
+
+    /// The queue got shorter: sends the FIN that waited, and tells.
+    internal func noteDrained() {
+        var tells = false
+        if state.contains(.aboveHigh), queue.count <= Self.lowWatermark {
+            state.remove(.aboveHigh)
+            tells = true
+        }
+        if queue.isEmpty {
+            if state.contains(.writeShut) { _ = Glibc.shutdown(descriptor, Int32(SHUT_WR)) }
+            if state.contains(.wantsEmpty) {
+                state.remove(.wantsEmpty)
+                tells = true
+            }
+        }
+        if tells { currentHandler.drained(self) }
+    }
+
+    /// Sends a FIN behind what is queued. Later writes are dropped.
+    public func shutdownWrite() {
+        guard state.isDisjoint(with: [.closed, .writeShut]) else { return }
+        state.insert(.writeShut)
+        if queue.isEmpty { _ = Glibc.shutdown(descriptor, Int32(SHUT_WR)) }
+    }
+
+    /// The connection broke: nothing more is written. What can still be read is read first, then `failed` tells. A paused
+    /// stream tells `peerGone`, if it hasn't, and `failed` when it has resumed.
+    internal func breakWriting(_ error: Int32) {
+        guard brokenBy == 0 else { return }
+        brokenBy = error
+        disarmWriting()
+        loop.recycle(&queue)
+        state.subtract([.aboveHigh, .wantsEmpty])
+        // Lets the read side come to its end, whatever the error was. Bytes that have arrived stay readable.
+        _ = Glibc.shutdown(descriptor, Int32(SHUT_RDWR))
+        if isEnded { schedule() }
+    }
+
+    // MARK: The end of the turn
+
+    private func schedule() {
+        guard !state.contains(.scheduled) else { return }
+        state.insert(.scheduled)
+        loop.later(self)
+    }
+
+    internal func turnEnded() {
+        state.remove(.scheduled)
+        guard !isClosed else { return }
+        if isReading, !pending.isEmpty {
+            deliverPending()
+            guard !isClosed else { return }
+        }
+        if brokenBy != 0, isEnded, isReading || pending.isEmpty { return fail(brokenBy) }
+        if isReading { armReading() }
+    }
+
+    // MARK: Closing
+
+    /// Closes the socket. What is queued and what was not consumed is dropped. No callback comes any more.
+    /// Closing twice does nothing.
+    public func close() {
+        guard !isClosed else { return }
+        tearDown()
+    }
+
+    /// Closes with a reset, so that the peer can't take what it got for complete.
+    public func abort() {
+        guard !isClosed else { return }
+        var linger = Glibc.linger(l_onoff: 1, l_linger: 0)
+        // SAFETY: the option is a struct linger, read during the call.
+        _ = unsafe setsockopt(
+            descriptor, SOL_SOCKET, SO_LINGER, &linger, socklen_t(MemoryLayout<Glibc.linger>.size))
+        tearDown()
+    }
+
+    private func fail(_ error: Int32) {
+        let handler = currentHandler
+        tearDown()
+        handler.failed(self, error)
+    }
+
+    private func tearDown() {
+        unwatch()
+        disarmReading()
+        disarmWriting()
+        unsafe loop.pool.put(readEvent)
+        _ = Glibc.close(descriptor)
+        descriptor = -1
+        state = .closed
+        loop.recycle(&pending)
+        loop.recycle(&queue)
+        currentHandler = NoHandler.shared
+        // SAFETY: balances passRetained in init; `closed` is set once, so this runs once. Callers hold the stream.
+        unsafe Unmanaged.passUnretained(self).release()
+    }
+}

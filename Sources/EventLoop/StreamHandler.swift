@@ -1,0 +1,42 @@
+/// What a stream tells its owner. All calls come from the loop, never from inside a call to the stream, and none comes
+/// after `close()` or `abort()`. Closing the stream inside any of them is fine.
+public protocol StreamHandler: AnyObject {
+    /// Bytes arrived. Returns how many of them were consumed, from the front; the stream keeps the rest and hands it over
+    /// again, together with what follows, on the next read or after `resumeReading()`.
+    ///
+    /// `bytes` is the loop's read buffer: at most `EventLoop.readBufferSize` (256 KiB). A handler that leaves a whole full
+    /// buffer gets nothing more until it calls `resumeReading()` and consumes.
+    func received(_ bytes: Span<UInt8>, on stream: Stream) -> Int
+
+    /// The peer's FIN, after all bytes before it were handed over. What was not consumed remains with the stream
+    /// (`pendingCount`) and is handed over once more on `resumeReading()`. The stream can still write.
+    func ended(_ stream: Stream)
+
+    /// The write queue fell to the low watermark after `isAboveHighWatermark` held, or ran empty after `wantsEmpty` was
+    /// set.
+    func drained(_ stream: Stream)
+
+    /// The connection broke: a reset, `EPIPE`, a time-out of the system. The stream is closed already. All bytes that the
+    /// system still had were handed over before, so an early answer of a peer that resets is not lost.
+    func failed(_ stream: Stream, _ errno: Int32)
+
+    /// The peer sent its FIN or a reset while the stream is paused. Called once. A FIN can't be told from a peer that is
+    /// gone for good; after a reset `stream.peerError` is not 0. Bytes sent before it can still be read after
+    /// `resumeReading()`, which then leads to `ended` or `failed`.
+    func peerGone(_ stream: Stream)
+}
+
+extension StreamHandler {
+    /// Does nothing: the end is told when reading resumes.
+    public func peerGone(_ stream: Stream) {}
+}
+
+/// The handler of a stream that is closed.
+final class NoHandler: StreamHandler, Sendable {
+    static let shared = NoHandler()
+
+    func received(_ bytes: Span<UInt8>, on stream: Stream) -> Int { bytes.count }
+    func ended(_ stream: Stream) {}
+    func drained(_ stream: Stream) {}
+    func failed(_ stream: Stream, _ errno: Int32) {}
+}

@@ -1,0 +1,53 @@
+/// A deadline with an action that is made once and used many times.
+///
+/// Timers are coarse: the action comes never before the deadline and about 35 ms, at most 50 ms, after it in a loop that
+/// isn't overloaded. Timers due in the same tick of 33.6 ms fire in no particular order.
+/// The timer belongs to whoever holds it; one that is dropped never fires.
+@safe
+public final class Timer {
+    private let loop: EventLoop
+    private let action: () -> Void
+    /// The monotonic nanosecond from which the action is due, 0 if the timer is not set.
+    internal private(set) var deadline: UInt64 = 0
+    /// The tick whose slot the timer sits in, 0 if in none. The wheel's.
+    internal var tick: UInt64 = 0
+    internal var next: Unmanaged<Timer>?
+    internal var previous: Unmanaged<Timer>?
+
+    /// - Parameter action: lives as long as the timer; it should hold the timer's owner unowned.
+    public init(loop: EventLoop, action: @escaping () -> Void) {
+        self.loop = loop
+        self.action = action
+    }
+
+    deinit {
+        if tick != 0 { loop.wheel.remove(self) }
+    }
+
+    /// Whether the action is still to come.
+    public var isSet: Bool { deadline != 0 }
+
+    /// Lets the action be called once in `nanoseconds` from the start of this turn; an earlier setting is forgotten.
+    /// Pushing a deadline back is one store.
+    public func set(after nanoseconds: UInt64) {
+        let now = loop.now
+        // A deadline beyond the clock's end is kept within it; 1 << 62 ns are 146 years.
+        deadline = max(1, now &+ min(nanoseconds, 1 << 62))
+        if tick != 0 {
+            if deadline > (tick - 1) << TimerWheel.tickBits { return }
+            loop.wheel.remove(self)
+        }
+        if loop.wheel.insert(self, now: now) { loop.armWheel() }
+    }
+
+    /// Forgets the deadline. Costs one store.
+    public func cancel() {
+        deadline = 0
+    }
+
+    /// Called by the wheel when the deadline has passed.
+    internal func fire() {
+        deadline = 0
+        action()
+    }
+}

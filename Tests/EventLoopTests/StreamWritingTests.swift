@@ -1,0 +1,184 @@
+import EventLoop
+import Glibc
+import Octets
+import Testing
+
+/// Sends back what it gets, and pauses while it can't.
+final class Echo: StreamHandler {
+    var pauses = 0
+    var largestQueue = 0
+
+    func received(_ bytes: Span<UInt8>, on stream: Stream) -> Int {
+        stream.write(bytes)
+        largestQueue = max(largestQueue, stream.queued)
+        if stream.isAboveHighWatermark {
+            pauses += 1
+            stream.pauseReading()
+        }
+        return bytes.count
+    }
+
+    func ended(_ stream: Stream) { stream.shutdownWrite() }
+
+    func drained(_ stream: Stream) {
+        #expect(stream.queued <= Stream.lowWatermark)
+        #expect(!stream.isAboveHighWatermark)
+        stream.resumeReading()
+    }
+
+    func failed(_ stream: Stream, _ errno: Int32) { Issue.record("echo failed: \(systemErrorText(errno))") }
+}
+
+@Suite struct StreamWriting {
+    /// The three forms of `write`.
+    enum Form: CaseIterable { case one, two, buffer }
+
+    @Test(arguments: Form.allCases)
+    func `16 MiB come back through small socket buffers, with bounded queues`(_ form: Form) throws {
+        try withLoop { loop in
+            let (near, far) = socketPair(buffer: 8192)
+            let total = 16 * 1024 * 1024
+            let echo = Echo()
+            let probe = Probe()
+            var sent = 0
+            var checked = 0
+            var isRight = true
+            var largestQueue = 0
+            var piece = OutputBuffer()
+            func byte(_ at: Int) -> UInt8 { UInt8(truncatingIfNeeded: at &* 31 &+ at >> 8) }
+            func feed(_ stream: Stream) {
+                while sent < total, !stream.isAboveHighWatermark {
+                    for at in sent..<min(sent + 40_000, total) { piece.append(byte(at)) }
+                    sent += piece.count
+                    switch form {
+                    case .one: stream.write(piece.span)
+                    case .two: stream.write(piece.span.extracting(0..<100), piece.span.extracting(100..<piece.count))
+                    case .buffer: stream.write(&piece)
+                    }
+                    piece.removeAll()
+                    largestQueue = max(largestQueue, stream.queued)
+                }
+                if sent == total { stream.shutdownWrite() }
+            }
+            probe.onReceived = { bytes, _ in
+                for index in bytes.indices {
+                    if bytes[index] != byte(checked + index) { isRight = false }
+                }
+                checked += bytes.count
+                return 0 + bytes.count
+            }
+            probe.onDrained = { feed($0) }
+            probe.onEnded = { stream in
+                stream.close()
+                loop.stop()
+            }
+            let stream = Stream(loop: loop, descriptor: near, handler: probe)
+            let back = Stream(loop: loop, descriptor: far, handler: echo)
+            feed(stream)
+            #expect(stream.queued > 0)
+            loop.run()
+            #expect(checked == total)
+            #expect(isRight)
+            #expect(echo.pauses > 0)
+            #expect(probe.drains > 0)
+            #expect(largestQueue <= Stream.highWatermark + 40_000)
+            #expect(echo.largestQueue <= Stream.highWatermark + EventLoop.readBufferSize)
+            #expect(stream.bytesWritten == UInt64(total))
+            #expect(back.bytesRead == UInt64(total))
+            back.close()
+            probe.forget()
+        }
+    }
+
+    @Test func `write with a full socket takes the buffer's memory and leaves it empty`() throws {
+        try withLoop { loop in
+            let (near, far) = socketPair(buffer: 4096)
+            let stream = Stream(loop: loop, descriptor: near, handler: Probe())
+            var buffer = OutputBuffer(highWatermark: 77)
+            buffer.append([UInt8](repeating: 5, count: 200_000))
+            stream.write(&buffer)
+            #expect(buffer.isEmpty)
+            #expect(buffer.capacity < 200_000)
+            #expect(buffer.highWatermark == 77)
+            #expect(stream.queued > 100_000)
+            #expect(stream.bytesWritten + UInt64(stream.queued) == 200_000)
+            buffer.append("more")
+            stream.write(&buffer)
+            #expect(buffer.isEmpty)
+            #expect(stream.bytesWritten + UInt64(stream.queued) == 200_004)
+            stream.close()
+            #expect(stream.queued == 0)
+            close(far)
+        }
+    }
+
+    @Test func `wantsEmpty asks for drained once, when the queue has run empty`() throws {
+        try withLoop { loop in
+            let (near, far) = socketPair(buffer: 4096)
+            let probe = Probe()
+            let sink = Probe()
+            let stream = Stream(loop: loop, descriptor: near, handler: probe)
+            let other = Stream(loop: loop, descriptor: far, handler: sink)
+            stream.write([UInt8](repeating: 5, count: 40_000).span)
+            #expect(stream.queued > 0)
+            #expect(!stream.isAboveHighWatermark)
+            stream.wantsEmpty = true
+            probe.onDrained = { stream in
+                #expect(stream.queued == 0)
+                #expect(!stream.wantsEmpty)
+                loop.stop()
+            }
+            loop.run()
+            #expect(probe.drains == 1)
+            stream.close()
+            other.close()
+            probe.forget()
+        }
+    }
+
+    @Test func `the high watermark holds until the low one is reached`() throws {
+        try withLoop { loop in
+            let (near, far) = socketPair(buffer: 4096)
+            let probe = Probe()
+            let sink = Probe()
+            let stream = Stream(loop: loop, descriptor: near, handler: probe)
+            stream.write([UInt8](repeating: 5, count: Stream.highWatermark + 60_000).span)
+            #expect(stream.isAboveHighWatermark)
+            let other = Stream(loop: loop, descriptor: far, handler: sink)
+            sink.onReceived = { bytes, _ in
+                if stream.isAboveHighWatermark { #expect(probe.drains == 0) }
+                return bytes.count
+            }
+            probe.onDrained = { stream in
+                #expect(stream.queued <= Stream.lowWatermark)
+                #expect(!stream.isAboveHighWatermark)
+                loop.stop()
+            }
+            loop.run()
+            #expect(probe.drains == 1)
+            stream.close()
+            other.close()
+            probe.forget()
+            sink.forget()
+        }
+    }
+
+    @Test func `the FIN follows what is queued, and later writes are dropped`() throws {
+        try withLoop { loop in
+            let (near, far) = socketPair(buffer: 4096)
+            let stream = Stream(loop: loop, descriptor: near, handler: Probe())
+            stream.write([UInt8](repeating: 9, count: 100_000).span)
+            stream.shutdownWrite()
+            #expect(!stream.isWritable)
+            stream.write("dropped")
+            let sink = Probe()
+            let other = Stream(loop: loop, descriptor: far, handler: sink)
+            sink.onEnded = { _ in loop.stop() }
+            loop.run()
+            #expect(sink.bytes.count == 100_000)
+            stream.close()
+            other.close()
+            sink.forget()
+        }
+    }
+}
