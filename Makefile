@@ -19,6 +19,7 @@ test: ## Unit tests, then the end-to-end suite with real clients
 	scripts/test
 
 bench: ## Measure against nginx and HAProxy: scripts/bench --help
+	scripts/dependencies build bench
 	scripts/bench $(ARGS)
 
 lint: ## Check format, layout, imports, scripts and the Dockerfile

@@ -68,7 +68,5 @@ let package = Package(
         .testTarget(
             name: "SettingsTests", dependencies: ["Settings", "Proxy", "Serialization", "TestSupport"],
             swiftSettings: settings),
-        .testTarget(
-            name: "EndToEndTests", dependencies: ["TestSupport"], swiftSettings: settings),
     ]
 )
