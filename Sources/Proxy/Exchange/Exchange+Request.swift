@@ -371,9 +371,6 @@ extension Exchange {
     }
 }
 
-// What routes look at; the head has it all under the same names.
-extension MessageHead: RouteSubject {}
-
 extension BodyFraming {
     var logName: StaticString {
         switch self {
