@@ -166,7 +166,6 @@ final class UpstreamConnection: StreamHandler {
             if head.status == 101 { throw .unexpectedUpgrade }
             if interimCount > Self.interimLimit { throw .tooManyInterim }
             exchange?.interim(head)
-            parser.reset()
             return
         }
         let framing: BodyFraming

@@ -1,0 +1,34 @@
+internal import ArgumentParser
+internal import EventLoop
+internal import Proxy
+internal import Settings
+
+/// `recast serve`: the proxy.
+struct Serve: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Serve the routes of a settings file.",
+        discussion: """
+            SIGTERM and SIGINT drain: no new connections, requests in flight finish. A second signal ends at once.
+            """)
+
+    @Argument(help: "The settings file.")
+    var file = SettingsPath.standard
+
+    func run() throws {
+        let settings = try SettingsPath.load(file).settings
+        guard try serve(settings) == .drained else {
+            throw CommandFault(CommandFault.ours, "recast serve: a second signal ended it with requests in flight")
+        }
+    }
+
+    private func serve(_ settings: ProxySettings) throws(CommandFault) -> Server.Outcome {
+        do throws(ServerError) {
+            return try Server.run(settings: settings) { addresses in
+                let places = addresses.map(\.description).joined(separator: ", ")
+                StandardStreams.report("recast: serving \(settings.routes.count) routes of \(file) on \(places)")
+            }
+        } catch {
+            throw CommandFault(CommandFault.unavailable, "recast serve: \(error)")
+        }
+    }
+}
