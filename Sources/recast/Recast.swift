@@ -11,7 +11,7 @@ struct Recast: ParsableCommand {
             Exit codes: 0 done, 64 wrong usage, 65 bad data or configuration, 69 something needed is not available, \
             70 a fault of recast.
             """,
-        subcommands: [Check.self, Convert.self, Routes.self])
+        subcommands: [Serve.self, Check.self, Convert.self, Routes.self, EchoCommand.self])
 
     /// Runs the command that the arguments name. Whatever is wrong is one line on standard error.
     static func main() {
@@ -20,7 +20,7 @@ struct Recast: ParsableCommand {
             try command.run()
         } catch let fault as CommandFault {
             for line in fault.lines { StandardStreams.report(line) }
-            exit(fault.code)
+            Glibc.exit(fault.code)
         } catch {
             let code = exitCode(for: error)
             if code.isSuccess {
@@ -30,7 +30,7 @@ struct Recast: ParsableCommand {
                 StandardStreams.report("recast: \(reason) (\"recast help\" tells how)")
             }
             // What is neither help nor wrong usage is a fault of ours.
-            exit(code == .failure ? CommandFault.ours : code.rawValue)
+            Glibc.exit(code == .failure ? CommandFault.ours : code.rawValue)
         }
     }
 }

@@ -23,7 +23,9 @@ struct EchoBody: ~Copyable {
         let end = Scan.firstIndex(of: UInt8(ascii: ";"), in: contentType) ?? contentType.count
         let type = contentType.extracting(0..<end)
         if type.isEqualIgnoringCase(to: "application/json") {
-            json = JSON.Decoder(options: JSON.DecodingOptions(duplicates: .keep), limits: Limits())
+            var options = JSON.DecodingOptions()
+            options.duplicates = .keep
+            json = JSON.Decoder(options: options, limits: Limits())
         } else if type.isEqualIgnoringCase(to: "application/x-www-form-urlencoded") {
             form = Form.Decoder(options: FieldDecodingOptions(), limits: Limits())
         } else if type.isEqualIgnoringCase(to: "multipart/form-data") {
