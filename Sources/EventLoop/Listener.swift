@@ -1,5 +1,6 @@
 internal import CEvent
 internal import CEventShims
+internal import CCares
 internal import Glibc
 
 /// A listening socket: TCP or unix.
