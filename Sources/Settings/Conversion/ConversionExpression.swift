@@ -1,0 +1,130 @@
+/// Reads `input(options) -> output(options)`. What stands in the parentheses is a YAML flow mapping, so that options have
+/// one spelling everywhere.
+struct ConversionExpression {
+    /// The value that holds the expression.
+    private let node: SettingsNode
+    private let scalars: [Unicode.Scalar]
+    private let context: ReadingContext
+    private var at = 0
+
+    init(_ node: SettingsNode, _ text: String, _ context: ReadingContext) {
+        self.node = node
+        self.context = context
+        scalars = Array(text.unicodeScalars)
+    }
+
+    /// The two sides, or nil and a mistake.
+    consuming func read() -> (decode: ConversionSide, encode: ConversionSide)? {
+        var parser = self
+        guard let decode = parser.side("the input", path: "request.decode") else { return nil }
+        parser.skipBlanks()
+        guard parser.take("->") else {
+            return parser.fail("a conversion is written as input -> output, as in form -> json: \"->\" is missing here")
+        }
+        guard let encode = parser.side("the output", path: "request.encode") else { return nil }
+        parser.skipBlanks()
+        guard parser.at == parser.scalars.count else {
+            return parser.fail("nothing follows the output of a conversion")
+        }
+        return (decode, encode)
+    }
+
+    private func fail<Nothing>(_ message: String, at offset: Int? = nil) -> Nothing? {
+        context.report(position(offset ?? at), message)
+        return nil
+    }
+
+    private func position(_ offset: Int) -> SettingsNode.Position {
+        context.position(in: node, offset: offset)
+    }
+
+    private mutating func skipBlanks() {
+        while at < scalars.count, scalars[at].properties.isWhitespace { at += 1 }
+    }
+
+    private mutating func take(_ text: String) -> Bool {
+        guard scalars[at...].starts(with: text.unicodeScalars) else { return false }
+        at += text.unicodeScalars.count
+        return true
+    }
+
+    /// A word and perhaps options in parentheses.
+    private mutating func side(_ what: String, path: String) -> ConversionSide? {
+        skipBlanks()
+        let start = at
+        while at < scalars.count, scalars[at].isASCII, scalars[at].properties.isAlphabetic || scalars[at] == "_" {
+            at += 1
+        }
+        guard at > start else { return fail("\(what) of a conversion is missing here: write form, json or multipart") }
+        let word = String(String.UnicodeScalarView(scalars[start..<at]))
+        skipBlanks()
+        var options = SectionReader.absent(what, path: path, context)
+        if at < scalars.count, scalars[at] == "(" {
+            guard let mapping = flowMapping(), let section = SectionReader(mapping, what, path: path, context) else {
+                return nil
+            }
+            options = section
+        }
+        return ConversionSide(encoding: word, position: position(start), options: options)
+    }
+
+    /// What stands between the parenthesis here and the one that closes it, read as a flow mapping.
+    private mutating func flowMapping() -> SettingsNode? {
+        let open = at
+        guard let close = closing(from: open) else { return fail("this parenthesis is never closed", at: open) }
+        at = close + 1
+        // Blanks in front keep the columns; line ends can't be in an expression that came through YAML as one.
+        var text = String.UnicodeScalarView(repeatElement(" ", count: open))
+        text.append("{")
+        text.append(contentsOf: scalars[open + 1..<close].map { $0 == "\n" ? " " : $0 })
+        text.append("}")
+        let inner = ReadingContext(String(text), environment: context.environment)
+        let mapping = YAMLText.read(String(text), inner)
+        for mistake in inner.mistakes { context.report(position(mistake.column - 1), mistake.message) }
+        return mapping.map(placed)
+    }
+
+    /// The offset of the parenthesis that closes the one at `open`. Quoted text is passed over.
+    private func closing(from open: Int) -> Int? {
+        var depth = 0
+        var quote: Unicode.Scalar?
+        var before: Unicode.Scalar = "("
+        var offset = open
+        while offset < scalars.count {
+            let scalar = scalars[offset]
+            if let open = quote {
+                if open == "\"", scalar == "\\" {
+                    offset += 1
+                } else if scalar == open {
+                    quote = nil
+                }
+            } else if scalar == "(" {
+                depth += 1
+            } else if scalar == ")" {
+                depth -= 1
+                if depth == 0 { return offset }
+            } else if scalar == "\"" || scalar == "'", "([{,:".unicodeScalars.contains(before) {
+                quote = scalar
+            }
+            if !scalar.properties.isWhitespace { before = scalar }
+            offset += 1
+        }
+        return nil
+    }
+
+    /// The node with its places in the text that holds the expression.
+    private func placed(_ value: SettingsNode) -> SettingsNode {
+        var value = value
+        value.position = position(value.position.column - 1)
+        switch value.content {
+        case .scalar: break
+        case .sequence(let elements): value.content = .sequence(elements.map(placed))
+        case .mapping(let members):
+            value.content = .mapping(
+                members.map {
+                    .init(key: $0.key, position: position($0.position.column - 1), value: placed($0.value))
+                })
+        }
+        return value
+    }
+}

@@ -1,0 +1,183 @@
+internal import Serialization
+
+/// Reads the two sides of a conversion with their options into a plan.
+struct ConversionReader {
+    private let context: ReadingContext
+
+    init(_ context: ReadingContext) {
+        self.context = context
+    }
+
+    /// The options of one side and the encodings each is for.
+    private typealias OptionTable = [(name: String, encodings: Set<BodyEncoding>)]
+
+    private static let fieldFormats: Set<BodyEncoding> = [.form, .multipart]
+    private static let allFormats = Set(BodyEncoding.allCases)
+
+    private static var inputOptions: OptionTable {
+        [
+            ("dialect", fieldFormats), ("arrays", fieldFormats), ("nesting", fieldFormats), ("types", fieldFormats),
+            ("duplicates", allFormats), ("malformed_key", fieldFormats), ("percent", [.form]),
+            ("invalid_utf8", fieldFormats), ("charset", fieldFormats), ("numbers", [.json]), ("files", allFormats),
+        ]
+    }
+
+    private static var outputOptions: OptionTable {
+        [
+            ("dialect", fieldFormats), ("arrays", fieldFormats), ("nesting", fieldFormats), ("nulls", fieldFormats),
+            ("empties", fieldFormats), ("booleans", allFormats), ("spaces", [.form]), ("order", allFormats),
+            ("numbers", [.json]), ("files", allFormats),
+        ]
+    }
+
+    private static let dialects = ["recast", "afnetworking", "alamofire", "qs", "php", "rack", "whatwg"]
+    /// Encodings that the design has and this version has not.
+    private static let laterEncodings = ["plist", "bplist", "xml", "text", "raw", "query"]
+
+    /// The plan of a conversion with the standard limits; nil when an encoding can't be told.
+    func plan(decode: ConversionSide, encode: ConversionSide) -> ConversionPlan? {
+        let inputs = inputs(decode)
+        guard let output = output(encode), let inputs else { return nil }
+        var plan = ConversionPlan(inputs: inputs, output: output)
+        decode.options.record("as", decode.encoding, origin(decode))
+        readInput(decode, &plan)
+        encode.options.record("as", encode.encoding, origin(encode))
+        readOutput(encode, &plan)
+        return plan
+    }
+
+    private func origin(_ side: ConversionSide) -> EffectiveValue.Origin { .line(side.position.line) }
+
+    // MARK: - Encodings
+
+    private func inputs(_ side: ConversionSide) -> [BodyEncoding]? {
+        if side.encoding == "auto" { return BodyEncoding.allCases }
+        return encoding(side, alsoKnown: ["auto"]).map { [$0] }
+    }
+
+    private func output(_ side: ConversionSide) -> BodyEncoding? {
+        if side.encoding == "auto" {
+            context.report(side.position, "the output \"auto\" is not available yet: write form, json or multipart")
+            return nil
+        }
+        return encoding(side, alsoKnown: [])
+    }
+
+    private func encoding(_ side: ConversionSide, alsoKnown: [String]) -> BodyEncoding? {
+        if let encoding = BodyEncoding(rawValue: side.encoding) { return encoding }
+        let known = BodyEncoding.allCases.map(\.rawValue) + alsoKnown
+        if Self.laterEncodings.contains(side.encoding) {
+            context.report(
+                side.position,
+                "the encoding \"\(side.encoding)\" is not available yet: known are \(known.joined(separator: ", "))")
+        } else {
+            let hint = NearestWord.hint(for: side.encoding, among: known)
+            context.report(side.position, "there is no encoding \"\(side.encoding)\": \(hint)")
+        }
+        return nil
+    }
+
+    // MARK: - Options
+
+    private func readInput(_ side: ConversionSide, _ plan: inout ConversionPlan) {
+        let options = side.options
+        let inputs = Set(plan.inputs)
+        refuse(Self.inputOptions, other: Self.outputOptions, options, inputs, "input")
+        if !inputs.isDisjoint(with: Self.fieldFormats) {
+            readDialect(options)
+            var fields = plan.fieldDecoding
+            fields.arrays = options.word("arrays", standard: fields.arrays) ?? fields.arrays
+            fields.nesting = options.word("nesting", standard: fields.nesting) ?? fields.nesting
+            fields.types = options.word("types", standard: fields.types) ?? fields.types
+            fields.malformedKey = options.word("malformed_key", standard: fields.malformedKey) ?? fields.malformedKey
+            fields.invalidUTF8 = options.word("invalid_utf8", standard: fields.invalidUTF8) ?? fields.invalidUTF8
+            if inputs.contains(.form) {
+                fields.percent = options.word("percent", standard: fields.percent) ?? fields.percent
+            }
+            plan.fieldDecoding = fields
+            readFixed("charset", "utf-8", options)
+        }
+        if inputs.contains(.json) { readFixed("numbers", "exact", options) }
+        readDuplicates(options, inputs, &plan)
+        let policies: [FilePolicy] = inputs.contains(.multipart) ? FilePolicy.allCases : []
+        if let policy = FileRuleReader(context).read(options, policies, "the \(side.encoding) input", &plan) {
+            plan.fieldDecoding.files = policy
+        }
+        options.finish()
+    }
+
+    private func readOutput(_ side: ConversionSide, _ plan: inout ConversionPlan) {
+        let options = side.options
+        let output = plan.output
+        refuse(Self.outputOptions, other: Self.inputOptions, options, [output], "output")
+        var fields = plan.fieldEncoding
+        if Self.fieldFormats.contains(output) {
+            readDialect(options)
+            let arrays = options.word("arrays", standard: fields.arrays)
+            let nesting = options.word("nesting", standard: fields.nesting)
+            plan.rewritesNames = arrays != nil || nesting != nil
+            fields.arrays = arrays ?? fields.arrays
+            fields.nesting = nesting ?? fields.nesting
+            // A part of a multipart body has no form without a value, as `a` is in `a&b=1`.
+            let nulls = NullStyle.allCases.filter { $0 != .key || output == .form }
+            fields.nulls = options.word("nulls", standard: fields.nulls, among: nulls) ?? fields.nulls
+            fields.empties = options.word("empties", standard: fields.empties) ?? fields.empties
+        }
+        fields.booleans = options.word("booleans", standard: fields.booleans) ?? fields.booleans
+        fields.order = options.word("order", standard: fields.order) ?? fields.order
+        if output == .form { fields.spaces = options.word("spaces", standard: fields.spaces) ?? fields.spaces }
+        if output == .json { readFixed("numbers", "exact", options) }
+        plan.fieldEncoding = fields
+        // Only multipart has files; elsewhere they are text or nothing.
+        let policies = FilePolicy.allCases.filter { $0 != .stream || output == .multipart }
+        if let policy = FileRuleReader(context).read(options, policies, "\(side.encoding) output", &plan) {
+            plan.fieldEncoding.files = policy
+        }
+        options.finish()
+    }
+
+    /// Refuses the options that are not for the encodings of this side.
+    private func refuse(
+        _ own: OptionTable, other: OptionTable, _ options: SectionReader, _ encodings: Set<BodyEncoding>, _ side: String
+    ) {
+        for option in own where option.encodings.isDisjoint(with: encodings) {
+            let words = BodyEncoding.allCases.filter(option.encodings.contains).map(\.rawValue)
+            options.refuse(option.name, "is for \(words.joined(separator: " and ")) \(side) only")
+        }
+        for option in other where !own.contains(where: { $0.name == option.name }) {
+            options.refuse(option.name, "is not an option of the \(side) but of the \(side == "input" ? "output" : "input")")
+        }
+    }
+
+    private func readDialect(_ options: SectionReader) {
+        guard let node = options.take("dialect"),
+            let word = context.word(node, "\"dialect\"", among: Self.dialects), word != "recast"
+        else { return }
+        context.report(node.position, "the dialect \"\(word)\" is not available yet: set its options one by one")
+    }
+
+    /// An option that has one value so far.
+    private func readFixed(_ key: String, _ only: String, _ options: SectionReader) {
+        if let node = options.take(key) { _ = context.word(node, "\"\(key)\"", among: [only]) }
+    }
+
+    /// Fields join to arrays and JSON members may stay double; the other words are for both.
+    private func readDuplicates(_ options: SectionReader, _ inputs: Set<BodyEncoding>, _ plan: inout ConversionPlan) {
+        let readsFields = !inputs.isDisjoint(with: Self.fieldFormats)
+        let readsJSON = inputs.contains(.json)
+        let words = DuplicatePolicy.allCases.filter {
+            switch $0 {
+            case .array: readsFields
+            case .keep: readsJSON
+            case .first, .last, .reject: true
+            }
+        }
+        let standard: DuplicatePolicy = readsFields ? .array : plan.output == .json ? .keep : .reject
+        guard let policy = options.word("duplicates", standard: standard, among: words) else { return }
+        if policy == .keep, plan.output != .json {
+            context.report(options.position, "\"duplicates: keep\" is for JSON output only")
+        }
+        if policy != .keep { plan.fieldDecoding.duplicates = policy }
+        if policy != .array { plan.jsonDuplicates = policy }
+    }
+}

@@ -1,0 +1,39 @@
+/// Which word somebody meant.
+enum NearestWord {
+    /// The word of `known` that differs from `word` by the fewest letters, when it is near enough to be meant.
+    static func of(_ word: String, among known: [String]) -> String? {
+        let wanted = Array(word.lowercased())
+        let bound = max(1, min(wanted.count, 12) / 3)
+        var best: (word: String, distance: Int)?
+        for candidate in known {
+            let distance = distance(wanted, Array(candidate.lowercased()))
+            if distance <= bound, distance < best?.distance ?? .max { best = (candidate, distance) }
+        }
+        return best?.word
+    }
+
+    /// The end of a message about a word that is not known: a guess, or all that there is.
+    static func hint(for word: String, among known: [String]) -> String {
+        if let nearest = of(word, among: known) { return "did you mean \"\(nearest)\"?" }
+        return "known are \(known.joined(separator: ", "))"
+    }
+
+    /// Insertions, deletions, replacements and swaps of neighbours that turn one word into the other.
+    private static func distance(_ first: [Character], _ second: [Character]) -> Int {
+        var beforeLast: [Int] = []
+        var last = Array(0...second.count)
+        for row in first.indices {
+            var current = [row + 1]
+            for column in second.indices {
+                var cost = min(last[column + 1], current[column]) + 1
+                cost = min(cost, last[column] + (first[row] == second[column] ? 0 : 1))
+                if row > 0, column > 0, first[row] == second[column - 1], first[row - 1] == second[column] {
+                    cost = min(cost, beforeLast[column - 1] + 1)
+                }
+                current.append(cost)
+            }
+            (beforeLast, last) = (last, current)
+        }
+        return last[second.count]
+    }
+}

@@ -1,0 +1,49 @@
+/// What all readers of one text share: the mistakes found, the effective values, and what `${env:…}` reads from.
+final class ReadingContext {
+    private(set) var mistakes: [SettingsMistake] = []
+    /// The values in effect, in the order they were read.
+    private(set) var effective: [EffectiveValue] = []
+    let environment: SettingsEnvironment
+    /// The text, to find places inside a value.
+    private let lines: [[Unicode.Scalar]]
+
+    init(_ text: String, environment: SettingsEnvironment) {
+        self.environment = environment
+        lines = text.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false).map(Array.init)
+    }
+
+    func report(_ position: SettingsNode.Position, _ message: String) {
+        let mistake = SettingsMistake(line: position.line, column: position.column, message: message)
+        // An alias repeats a value, and with it what is wrong there.
+        if !mistakes.contains(mistake) { mistakes.append(mistake) }
+    }
+
+    func record(_ key: String, _ value: String, _ origin: EffectiveValue.Origin) {
+        effective.append(EffectiveValue(key: key, value: value, origin: origin))
+    }
+
+    /// Takes the values recorded so far.
+    func takeEffective() -> [EffectiveValue] {
+        defer { effective = [] }
+        return effective
+    }
+
+    /// The place of the scalar at `offset` of a value's text, where the text stands in the file as it is; else the
+    /// value's own place.
+    func position(in node: SettingsNode, offset: Int) -> SettingsNode.Position {
+        guard case .scalar(let text, let isPlain) = node.content, node.position.line <= lines.count else {
+            return node.position
+        }
+        let line = lines[node.position.line - 1]
+        let start = node.position.column - 1 + (isPlain ? 0 : 1)
+        guard start <= line.count, line[start...].starts(with: text.unicodeScalars) else { return node.position }
+        return .init(line: node.position.line, column: start + 1 + offset)
+    }
+
+    /// The same by an offset in UTF-8 bytes.
+    func position(in node: SettingsNode, byte: Int) -> SettingsNode.Position {
+        guard case .scalar(let text, _) = node.content else { return node.position }
+        let end = text.utf8.index(text.utf8.startIndex, offsetBy: byte, limitedBy: text.utf8.endIndex)
+        return position(in: node, offset: text.unicodeScalars[..<(end ?? text.endIndex)].count)
+    }
+}

@@ -1,0 +1,125 @@
+/// Reads one mapping of the settings: each key is taken once, and what nobody took is reported at the end.
+///
+/// Values in effect are recorded under the section's path, given or not.
+final class SectionReader {
+    let context: ReadingContext
+    let position: SettingsNode.Position
+    /// What the section is, for messages: `the route "orders"`.
+    let what: String
+    /// The keys that lead to it, for the effective values: `limits`; empty at the top of a route.
+    let path: String
+    private var members: [SettingsNode.Member]
+    /// The keys that the section has, in the order they were asked for.
+    private var known: [String] = []
+
+    private init(
+        _ context: ReadingContext, _ position: SettingsNode.Position, _ what: String, _ path: String,
+        _ members: [SettingsNode.Member]
+    ) {
+        self.context = context
+        self.position = position
+        self.what = what
+        self.path = path
+        self.members = members
+    }
+
+    /// A reader for `node`, or nil, and a mistake, when it is no mapping.
+    convenience init?(_ node: SettingsNode, _ what: String, path: String = "", _ context: ReadingContext) {
+        guard case .mapping(let members) = node.content else {
+            context.report(node.position, "\(what) is a mapping of keys to values, not \(node.kind)")
+            return nil
+        }
+        self.init(context, node.position, what, path, members)
+    }
+
+    /// A section that nobody wrote: all its values are the standard ones.
+    static func absent(_ what: String, path: String, _ context: ReadingContext) -> SectionReader {
+        SectionReader(context, .init(line: 1, column: 1), what, path, [])
+    }
+
+    /// The keys that are there and were not taken yet.
+    var remaining: [SettingsNode.Member] { members }
+
+    /// The value of `key`, or nil when it isn't there.
+    func take(_ key: String) -> SettingsNode? {
+        member(key)?.value
+    }
+
+    /// The value of `key`; reports that it is missing.
+    func required(_ key: String, example: String) -> SettingsNode? {
+        if let value = take(key) { return value }
+        context.report(position, "\(what) needs \"\(key)\", as in \(key): \(example)")
+        return nil
+    }
+
+    /// Says that `key` can't be used here and why.
+    func refuse(_ key: String, _ reason: String) {
+        guard let index = members.firstIndex(where: { $0.key == key }) else { return }
+        let member = members.remove(at: index)
+        context.report(member.position, "\"\(key)\" \(reason)")
+    }
+
+    /// Refuses keys that the design has and this version has not.
+    func notYet(_ keys: String...) {
+        for key in keys { refuse(key, "is not available yet: remove it") }
+    }
+
+    private func member(_ key: String) -> SettingsNode.Member? {
+        known.append(key)
+        guard let index = members.firstIndex(where: { $0.key == key }) else { return nil }
+        return members.remove(at: index)
+    }
+
+    /// Reports the keys that nobody took.
+    func finish() {
+        for member in members {
+            context.report(
+                member.position,
+                "\(what) has no key \"\(member.key)\": \(NearestWord.hint(for: member.key, among: known))")
+        }
+        members = []
+    }
+
+    // MARK: - Values that are in effect whether they are written or not
+
+    func record(_ key: String, _ value: String, _ origin: EffectiveValue.Origin) {
+        context.record(path.isEmpty ? key : "\(path).\(key)", value, origin)
+    }
+
+    /// The value of `key` read by `read`, or the standard one; recorded as `describe` writes it.
+    func value<Value>(
+        _ key: String, standard: Sourced<Value>, describe: (Value) -> String, read: (SettingsNode, String) -> Value?
+    ) -> Sourced<Value> {
+        var result = standard
+        if let member = member(key), let value = read(member.value, "\"\(key)\"") {
+            result = Sourced(value, .line(member.position.line))
+        }
+        record(key, describe(result.value), result.origin)
+        return result
+    }
+
+    func size(_ key: String, standard: Sourced<Int>, from minimum: Int = 1) -> Sourced<Int> {
+        value(key, standard: standard, describe: Units.describe(bytes:)) { context.size($0, $1, from: minimum) }
+    }
+
+    func count(_ key: String, standard: Sourced<Int>, in range: ClosedRange<Int>) -> Sourced<Int> {
+        value(key, standard: standard, describe: String.init) { context.count($0, $1, in: range) }
+    }
+
+    func time(_ key: String, standard: Sourced<Duration>) -> Sourced<Duration> {
+        value(key, standard: standard, describe: Units.describe(_:)) { context.time($0, $1) }
+    }
+
+    /// One of an enumeration's words, or of those in `words`. Nil when it isn't written; then `standard` is recorded.
+    func word<Word: RawRepresentable<String> & CaseIterable>(
+        _ key: String, standard: Word, among words: [Word] = Array(Word.allCases)
+    ) -> Word? {
+        guard let member = member(key) else {
+            record(key, standard.rawValue, .standard)
+            return nil
+        }
+        guard let text = context.word(member.value, "\"\(key)\"", among: words.map(\.rawValue)) else { return nil }
+        record(key, text, .line(member.position.line))
+        return Word(rawValue: text)
+    }
+}

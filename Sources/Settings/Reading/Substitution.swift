@@ -1,0 +1,65 @@
+/// The `${…}` in a value. `$${` stands for `${` itself.
+enum Substitution {
+    enum Piece: Hashable {
+        case literal(String)
+        /// `${kind:name}` or `${kind.name}`, at an offset into the text in scalars.
+        case reference(kind: String, name: String, separator: Character, offset: Int)
+    }
+
+    struct Fault: Error, Hashable {
+        var reason: String
+        /// In scalars.
+        var offset: Int
+    }
+
+    static func parse(_ text: String) throws(Fault) -> [Piece] {
+        let scalars = Array(text.unicodeScalars)
+        var pieces: [Piece] = []
+        var literal = String.UnicodeScalarView()
+        var at = 0
+        func starts(_ prefix: String) -> Bool { scalars[at...].starts(with: prefix.unicodeScalars) }
+        while at < scalars.count {
+            if starts("$${") {
+                literal.append(contentsOf: "${".unicodeScalars)
+                at += 3
+            } else if starts("${") {
+                guard let end = scalars[at...].firstIndex(of: "}") else {
+                    throw Fault(reason: "\"${\" is never closed: write \"$${\" for the characters themselves", offset: at)
+                }
+                let inside = String(String.UnicodeScalarView(scalars[at + 2..<end]))
+                if !literal.isEmpty { pieces.append(.literal(String(literal))) }
+                literal = .init()
+                pieces.append(try reference(inside, offset: at))
+                at = end + 1
+            } else {
+                literal.append(scalars[at])
+                at += 1
+            }
+        }
+        if !literal.isEmpty { pieces.append(.literal(String(literal))) }
+        return pieces
+    }
+
+    private static func reference(_ inside: String, offset: Int) throws(Fault) -> Piece {
+        guard let separator = inside.firstIndex(where: { $0 == ":" || $0 == "." }) else {
+            throw Fault(reason: "\"${\(inside)}\" names no source: \(known)", offset: offset)
+        }
+        let kind = String(inside[..<separator])
+        let name = String(inside[inside.index(after: separator)...])
+        let kinds: [String: Character] = [
+            "env": ":", "file": ":", "header": ".", "path": ".", "query": ".", "client": ".", "field": ".",
+        ]
+        guard let wanted = kinds[kind] else {
+            throw Fault(reason: "\"${\(inside)}\" is no source that is known: \(known)", offset: offset)
+        }
+        guard wanted == inside[separator], !name.isEmpty else {
+            throw Fault(
+                reason: "\"${\(inside)}\" is written as ${\(kind)\(wanted)\(kind == "client" ? "ip" : "NAME")}",
+                offset: offset)
+        }
+        return .reference(kind: kind, name: name, separator: wanted, offset: offset)
+    }
+
+    private static let known =
+        "known are ${env:NAME}, ${file:PATH}, ${header.NAME}, ${path.NAME}, ${query.NAME}, ${client.ip}, ${field.NAME}"
+}
