@@ -89,10 +89,20 @@ public struct OutputBuffer: Sendable {
         storage[start...].reverse()
     }
 
+    /// Appends what `body` writes, at most `count` bytes, with room made for them once and nothing zeroed before.
+    @inlinable
+    public mutating func append(upTo count: Int, writing body: (inout OutputSpan<UInt8>) -> Void) {
+        storage.append(addingCapacity: count, initializingWith: body)
+    }
+
     /// Makes room for `count` more bytes in one allocation.
+    ///
+    /// It at least doubles what it replaces, since an array reserves exactly what is asked for: many small reservations
+    /// would copy everything again each time.
     @inlinable
     public mutating func reserve(_ count: Int) {
-        storage.reserveCapacity(storage.count + count)
+        let needed = storage.count + count
+        if needed > storage.capacity { storage.reserveCapacity(max(needed, 2 * storage.capacity)) }
     }
 
     /// Takes the first `count` bytes away. The allocation is kept.

@@ -8,7 +8,7 @@ public struct Limits: Hashable, Sendable {
     public var fields = 1000
     /// Bytes of one text field that enters the tree; 64 KiB.
     public var field = 64 * 1024
-    /// Segments of a bracketed or dotted field name, the root included; 32 (Rack's number).
+    /// Segments of a bracketed or dotted field name after its root; 32: `a[b]` has one.
     public var keyDepth = 32
     /// Nested arrays and objects of a document; 128.
     public var depth = 128

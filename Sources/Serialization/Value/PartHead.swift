@@ -13,6 +13,10 @@ public struct PartHead: Sendable {
     /// Whether the part is a file: it has a filename, or a rule declared it one.
     public var isFile = false
 
+    /// Whether the name has a value at all, an empty one included. False for a form's bare `a`, which differs from `a=` to
+    /// some parsers; its content is one empty piece. Encodings that know no such thing write an empty value.
+    public var hasValue = true
+
     public init() {}
 
     /// A head with a name only, as form fields have it.
@@ -64,6 +68,7 @@ public struct PartHead: Sendable {
         filenameRange = nil
         mediaTypeRange = nil
         isFile = false
+        hasValue = true
     }
 
     /// Starts a head anew with `name`; everything else is forgotten.
@@ -77,6 +82,7 @@ public struct PartHead: Sendable {
     public func renamed(_ name: Span<UInt8>) -> PartHead {
         var copy = PartHead(name: name)
         copy.isFile = isFile
+        copy.hasValue = hasValue
         if hasFilename { copy.setFilename(filename) }
         if hasMediaType { copy.setMediaType(mediaType) }
         for index in otherFields.indices { copy.addField(name: otherFieldName(index), value: otherFieldValue(index)) }

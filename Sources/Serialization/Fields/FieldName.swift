@@ -1,0 +1,106 @@
+internal import Octets
+
+/// A field's name, split into the path it spells.
+///
+/// - `nesting: brackets`: `root 1*("[" segment "]")`, where the root is not empty and no bracket stands inside a root or a
+///   segment. `[]` is a push: the next element of an array.
+/// - `nesting: dots`: as qs' `allowDots` writes it, `.` and a segment that is not empty, mixed with brackets:
+///   `a[0].b`, `a.b[]`.
+/// - `nesting: flat` and `json`: the name is one key, whatever is in it.
+///
+/// A name that doesn't follow the grammar is one literal key, so no structure is invented and it can be written back;
+/// under `malformed_key: reject` it is an error. One value is reused for all names and keeps its allocations.
+public struct FieldName: Sendable {
+    /// What a segment of a path is.
+    public enum SegmentKind: Hashable, Sendable {
+        /// A member's name, or an index: which of them is known only when all names are.
+        case key
+        /// `[]`
+        case push
+    }
+
+    private struct Segment {
+        var start: Int
+        var end: Int
+        var kind: SegmentKind
+    }
+
+    private var bytes: [UInt8] = []
+    private var segments: [Segment] = []
+
+    public init() {}
+
+    /// The number of segments, the root included; at least one once a name was parsed.
+    public var segmentCount: Int { segments.count }
+
+    public func kind(_ index: Int) -> SegmentKind { segments[index].kind }
+
+    /// The bytes of a segment: a key as it is written, nothing for a push.
+    @_lifetime(borrow self)
+    public func segment(_ index: Int) -> Span<UInt8> {
+        let all = bytes.span
+        let segment = segments[index]
+        // SAFETY: the span points into `bytes`, which self owns; the borrow keeps self unchanged while the span lives.
+        return unsafe _overrideLifetime(all.extracting(segment.start..<segment.end), borrowing: self)
+    }
+
+    /// Splits `name`, which replaces the name before.
+    ///
+    /// Throws `field_malformed_key` under `malformed_key: reject`, and `limit_key_depth` when more than `limits.keyDepth`
+    /// segments follow the root.
+    public mutating func parse(
+        _ name: Span<UInt8>, options: FieldDecodingOptions, limits: Limits
+    ) throws(ConversionError) {
+        bytes.removeAll(keepingCapacity: true)
+        bytes.append(contentsOf: name)
+        segments.removeAll(keepingCapacity: true)
+        let isStructured =
+            switch options.nesting {
+            case .brackets: split(dots: false)
+            case .dots: split(dots: true)
+            case .flat, .json: true
+            }
+        if !isStructured {
+            if options.malformedKey == .reject { throw FieldFault.malformedKey.error(field: name.lossyString()) }
+            segments.removeAll(keepingCapacity: true)
+        }
+        if segments.isEmpty { segments.append(Segment(start: 0, end: bytes.count, kind: .key)) }
+        guard segments.count - 1 <= limits.keyDepth else {
+            throw .limit(
+                "key_depth", of: limits.keyDepth, what: "the nesting of a field's name", field: name.lossyString())
+        }
+    }
+
+    /// Fills `segments`; leaves them empty where the name is one plain key. Returns false when the name breaks the grammar.
+    private mutating func split(dots: Bool) -> Bool {
+        let end = bytes.count
+        let open = UInt8(ascii: "["), close = UInt8(ascii: "]"), dot = UInt8(ascii: ".")
+        var at = 0
+        while at < end, !isDelimiter(bytes[at], dots: dots) { at += 1 }
+        guard at < end else { return true }
+        guard at > 0, bytes[at] != close else { return false }
+        segments.append(Segment(start: 0, end: at, kind: .key))
+        while at < end {
+            let start = at + 1
+            switch bytes[at] {
+            case open:
+                at = start
+                while at < end, bytes[at] != open, bytes[at] != close { at += 1 }
+                guard at < end, bytes[at] == close else { return false }
+                segments.append(Segment(start: start, end: at, kind: at == start ? .push : .key))
+                at += 1
+            case dot where dots:
+                at = start
+                while at < end, !isDelimiter(bytes[at], dots: true) { at += 1 }
+                guard at > start, at == end || bytes[at] != close else { return false }
+                segments.append(Segment(start: start, end: at, kind: .key))
+            default: return false
+            }
+        }
+        return true
+    }
+
+    private func isDelimiter(_ byte: UInt8, dots: Bool) -> Bool {
+        byte == UInt8(ascii: "[") || byte == UInt8(ascii: "]") || dots && byte == UInt8(ascii: ".")
+    }
+}

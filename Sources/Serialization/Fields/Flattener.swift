@@ -1,0 +1,399 @@
+internal import Octets
+
+/// Turns the events of a document into the fields and files of a flat body, each named by its path.
+///
+/// Every scalar and every file becomes one part; numbers keep their source text. The document's root must be an object.
+///
+/// **Objects** by `nesting`: `a[b]` · `a.b` · refused under `flat` · one field with a JSON text under `json`.
+///
+/// **Arrays** by `arrays`:
+/// - `brackets` `a[]`, `indices` `a[0]`; with `nesting: dots` the elements are spelled the same, `a[0].b`, as qs'
+///   `allowDots` does.
+/// - `auto` decides for each array at its first element: `brackets` for a scalar or file, `indices` for an object or array.
+///   An array that goes on with a container after scalars is refused. With `nesting: json`, `auto` is `json`, because names
+///   then have no structure.
+/// - `repeat` `a=1&a=2` and `comma` `a=1,2` take scalars only. An array of one reads like its element.
+/// - `json` writes the array as a JSON text into one field.
+///
+/// Under an explicit `brackets`, objects in arrays give `a[][x]=1&a[][y]=2`, which Rack's rule regroups: an object begins
+/// when the path of a field is already present in the one before. An object whose first field would not begin a new one is
+/// refused; so are an empty one and an array in an array.
+///
+/// An element that `nulls: omit` or `empties: omit` leaves out keeps its index, as in qs, PHP and axios: `a[0]=1&a[2]=3`. An
+/// object or array of which nothing is left counts as empty; the root may be empty. A repeated key of an object gives a
+/// repeated name: what is to become of those is settled before.
+///
+/// Errors name the field in the output's own spelling. Limits: `keyDepth`, the segments after a name's root, as for reading;
+/// `tree`, the bytes of names remembered for an element of a `brackets` array.
+public struct Flattener<Target: FieldSink & ~Copyable>: EventSink, ~Copyable {
+    /// An open object or array.
+    private struct Container {
+        let isObject: Bool
+        /// The bytes of `name` that name this container.
+        let nameEnd: Int
+        /// The segments of that name after its root.
+        let depth: Int
+        /// How the elements are written; settled at an array's first element that is written.
+        var style: ArrayStyle
+        /// Members or elements that have ended, left out or not.
+        var position = 0
+        /// Of those, the ones that were written.
+        var written = 0
+        /// Where the names of the latest object element begin in `seen`. For `brackets` arrays.
+        var seenStart = -1
+        /// Whether the element that was written last is an object, which the next one could be joined with.
+        var lastWasObject = false
+        /// Whether the element at hand is an object.
+        var inObject = false
+        /// Whether it is an object of which no field has been written yet.
+        var awaitsFirstField = false
+    }
+
+    /// What a value is to the array it stands in.
+    private enum ValueKind {
+        case scalar, file, object, array
+        /// An object or array that is written as a JSON text.
+        case json
+    }
+
+    public var target: Target
+
+    private let options: FieldEncodingOptions
+    private let limits: Limits
+    /// The name of the value at hand, or of the innermost container.
+    private var name: [UInt8] = []
+    private var containers: [Container] = []
+    private var head = PartHead()
+    private var inString = false
+    /// The open `brackets` arrays that hold objects, and the names written for their latest elements.
+    private var groupedArrays = 0
+    /// Whether any container awaits its first field.
+    private var awaitsFirstField = false
+    private var seen = NameLog()
+
+    /// A flattener of one document into `target`, under `options` (all but `spaces`, `order` and `files`).
+    public init(target: consuming Target, options: FieldEncodingOptions, limits: Limits) {
+        self.target = target
+        self.options = options
+        self.limits = limits
+    }
+
+    /// Makes the flattener as new for another document, with its allocations kept. The target is left as it is.
+    public mutating func reset() {
+        name.removeAll(keepingCapacity: true)
+        containers.removeAll(keepingCapacity: true)
+        inString = false
+        groupedArrays = 0
+        awaitsFirstField = false
+        seen.removeAll()
+    }
+
+    public var isFull: Bool { target.isFull }
+}
+
+// MARK: Events
+
+extension Flattener where Target: ~Copyable {
+    public mutating func beginObject() throws(ConversionError) {
+        guard !containers.isEmpty else {
+            containers.append(Container(isObject: true, nameEnd: 0, depth: -1, style: options.arrays))
+            return
+        }
+        try beginValue(.object)
+        if options.nesting == .flat { throw fault(.nestedObject) }
+        openContainer(isObject: true)
+    }
+
+    public mutating func endObject() throws(ConversionError) {
+        let object = containers.removeLast()
+        guard !containers.isEmpty else { return }
+        guard object.written == 0 else { return endValue() }
+        switch options.empties {
+        case .reject: throw fault(.empty)
+        case .omit: endValue(isWritten: false)
+        case .marker:
+            // `a[]=` would be read as an empty string among the objects.
+            let parent = containers[containers.count - 1]
+            if !parent.isObject && parent.style == .brackets { throw fault(.regrouped) }
+            try beginPart()
+            try target.content(Span(), isLast: true)
+            endValue()
+        }
+    }
+
+    public mutating func beginArray() throws(ConversionError) {
+        guard !containers.isEmpty else { throw FieldFault.rootNotObject.error(field: nil) }
+        try beginValue(.array)
+        openContainer(isObject: false)
+    }
+
+    public mutating func endArray() throws(ConversionError) {
+        let array = containers.removeLast()
+        if array.seenStart >= 0 {
+            groupedArrays -= 1
+            if groupedArrays == 0 { seen.removeAll() }
+        }
+        if array.written > 0 {
+            if array.style == .comma { try target.content(Span(), isLast: true) }
+            return endValue()
+        }
+        switch options.empties {
+        case .reject: throw fault(.empty)
+        case .omit: endValue(isWritten: false)
+        case .marker:
+            try appendBrackets(index: nil)
+            try beginPart()
+            try target.content(Span(), isLast: true)
+            endValue()
+        }
+    }
+
+    public mutating func key(_ key: Span<UInt8>) throws(ConversionError) {
+        let object = containers[containers.count - 1]
+        name.removeSubrange(object.nameEnd...)
+        let isRoot = containers.count == 1
+        let isDotted = options.nesting == .dots
+        if !isRoot { name.append(isDotted ? UInt8(ascii: ".") : UInt8(ascii: "[")) }
+        name.append(contentsOf: key)
+        if !isRoot && !isDotted { name.append(UInt8(ascii: "]")) }
+
+        guard isDotted || options.nesting == .brackets else { return }
+        // Below an empty root there is no spelling: `[b]` is a flat name.
+        var isSpellable = isRoot || !key.isEmpty && object.nameEnd > 0
+        for index in key.indices {
+            switch key[index] {
+            case UInt8(ascii: "["), UInt8(ascii: "]"): isSpellable = false
+            case UInt8(ascii: "."): if isDotted { isSpellable = false }
+            default: break
+            }
+        }
+        if !isSpellable { throw fault(.name) }
+    }
+
+    public mutating func string(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
+        if !inString {
+            try beginText()
+            inString = true
+        }
+        try sendText(piece, isLast: isLast)
+        if isLast {
+            inString = false
+            endValue()
+        }
+    }
+
+    public mutating func number(_ text: Span<UInt8>) throws(ConversionError) {
+        try beginText()
+        try sendText(text, isLast: true)
+        endValue()
+    }
+
+    public mutating func bool(_ value: Bool) throws(ConversionError) {
+        try beginText()
+        switch options.booleans {
+        case .literal: try sendText(value ? Words.true.span : Words.false.span, isLast: true)
+        case .numeric: try sendText(value ? Words.one.span : Words.zero.span, isLast: true)
+        }
+        endValue()
+    }
+
+    public mutating func null() throws(ConversionError) {
+        guard !containers.isEmpty else { throw FieldFault.rootNotObject.error(field: nil) }
+        switch options.nulls {
+        case .empty, .key:
+            try beginText(hasValue: options.nulls == .empty)
+            try sendText(Span(), isLast: true)
+            endValue()
+        case .literal:
+            try beginText()
+            try sendText(Words.null.span, isLast: true)
+            endValue()
+        case .omit: endValue(isWritten: false)
+        case .reject:
+            try beginValue(.scalar)
+            throw fault(.null)
+        }
+    }
+
+    public mutating func beginFile(_ file: borrowing PartHead) throws(ConversionError) {
+        try beginValue(.file)
+        try noteName()
+        head.setName(copying: name)
+        head.isFile = true
+        if file.hasFilename { head.setFilename(file.filename) }
+        if file.hasMediaType { head.setMediaType(file.mediaType) }
+        for index in 0..<file.otherFieldCount {
+            head.addField(name: file.otherFieldName(index), value: file.otherFieldValue(index))
+        }
+        try target.beginPart(head)
+    }
+
+    public mutating func fileContent(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
+        try target.content(piece, isLast: isLast)
+        if isLast { endValue() }
+    }
+}
+
+// MARK: Values
+
+extension Flattener where Target: ~Copyable {
+    /// Completes `name` for the value that begins, which must have a place in its array.
+    private mutating func beginValue(_ kind: ValueKind) throws(ConversionError) {
+        guard !containers.isEmpty else { throw FieldFault.rootNotObject.error(field: nil) }
+        let top = containers.count - 1
+        guard !containers[top].isObject else { return }
+        let isContainer = kind == .object || kind == .array
+        if options.arrays == .auto && containers[top].written == 0 {
+            containers[top].style = isContainer ? .indices : .brackets
+        }
+        containers[top].inObject = kind == .object
+        switch containers[top].style {
+        case .indices:
+            try appendBrackets(index: containers[top].position)
+        case .brackets:
+            if isContainer && options.arrays == .auto { throw fault(.mixedArray) }
+            if kind == .array { throw fault(.container) }
+            try appendBrackets(index: nil)
+            containers[top].awaitsFirstField = kind == .object
+            if kind == .object { awaitsFirstField = true }
+        case .repeated: if isContainer { throw fault(.container) }
+        case .comma:
+            if isContainer || kind == .json { throw fault(.container) }
+            if kind == .file { throw fault(.comma) }
+        case .auto, .json: preconditionFailure("an array's style is settled before its elements")
+        }
+    }
+
+    /// Ends a value: the name is its container's again.
+    private mutating func endValue(isWritten: Bool = true) {
+        let top = containers.count - 1
+        containers[top].position += 1
+        if isWritten {
+            containers[top].written += 1
+            containers[top].lastWasObject = containers[top].inObject
+        }
+        name.removeSubrange(containers[top].nameEnd...)
+    }
+
+    private mutating func openContainer(isObject: Bool) {
+        containers.append(
+            Container(isObject: isObject, nameEnd: name.count, depth: valueDepth, style: options.arrays))
+    }
+
+    /// The segments of the name of the value at hand after its root.
+    private var valueDepth: Int {
+        let parent = containers[containers.count - 1]
+        let isNamed = parent.isObject || parent.style == .indices || parent.style == .brackets
+        return parent.depth + (isNamed ? 1 : 0)
+    }
+
+    private func fault(_ fault: FieldFault) -> ConversionError {
+        fault.error(field: name.span.lossyString())
+    }
+
+    private var isJoined: Bool {
+        let parent = containers[containers.count - 1]
+        return !parent.isObject && parent.style == .comma
+    }
+
+    private mutating func beginText(hasValue: Bool = true) throws(ConversionError) {
+        try beginValue(.scalar)
+        if isJoined && containers[containers.count - 1].written > 0 {
+            try target.content(Words.comma.span, isLast: false)
+        } else {
+            try beginPart(hasValue: hasValue || isJoined)
+        }
+    }
+
+    private mutating func sendText(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
+        guard isJoined else { return try target.content(piece, isLast: isLast) }
+        if Scan.firstIndex(of: UInt8(ascii: ","), in: piece) != nil { throw fault(.comma) }
+        if !piece.isEmpty { try target.content(piece, isLast: false) }
+    }
+
+    private mutating func beginPart(hasValue: Bool = true) throws(ConversionError) {
+        try noteName()
+        head.setName(copying: name)
+        head.hasValue = hasValue
+        try target.beginPart(head)
+    }
+}
+
+// MARK: Names
+
+extension Flattener where Target: ~Copyable {
+    /// Appends `[index]`, or `[]` for nil.
+    private mutating func appendBrackets(index: Int?) throws(ConversionError) {
+        // `[]` without a root is a flat name.
+        guard !name.isEmpty else { throw fault(.name) }
+        name.append(UInt8(ascii: "["))
+        if let index {
+            let start = name.count
+            var rest = index
+            repeat {
+                name.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10))
+                rest /= 10
+            } while rest > 0
+            name[start...].reverse()
+        }
+        name.append(UInt8(ascii: "]"))
+    }
+
+    /// Checks the name of a part that is about to be written, and remembers it where a later object may be joined with it.
+    private mutating func noteName() throws(ConversionError) {
+        guard valueDepth <= limits.keyDepth else {
+            throw .limit(
+                "key_depth", of: limits.keyDepth, what: "the nesting of a field's name", field: name.span.lossyString())
+        }
+        if awaitsFirstField {
+            awaitsFirstField = false
+            for index in containers.indices where containers[index].awaitsFirstField {
+                containers[index].awaitsFirstField = false
+                try beginGroupedObject(in: index)
+            }
+        }
+        if groupedArrays > 0 && !seen.append(name, limit: limits.tree) {
+            throw .limit(
+                "tree", of: limits.tree, what: "the size of the names in an array's element",
+                field: name.span.lossyString())
+        }
+    }
+
+    /// Takes the first name of an object in a `brackets` array. A parser begins a new element with it only if the element
+    /// before is not an object or has that path already, and the path has no `[]` of its own (Rack's rule).
+    private mutating func beginGroupedObject(in index: Int) throws(ConversionError) {
+        let array = containers[index]
+        guard array.seenStart >= 0 else {
+            containers[index].seenStart = seen.count
+            groupedArrays += 1
+            return
+        }
+        if array.lastWasObject {
+            guard !hasPush(from: array.nameEnd + 2), seen.holds(name, from: array.seenStart) else {
+                throw fault(.regrouped)
+            }
+        }
+        // Outer arrays lose nothing they need: to them a path counts up to its first `[]` only, and the name that follows
+        // has the same beginning.
+        seen.truncate(to: array.seenStart)
+    }
+
+    private func hasPush(from start: Int) -> Bool {
+        var at = start
+        while at + 1 < name.count {
+            if name[at] == UInt8(ascii: "["), name[at + 1] == UInt8(ascii: "]") { return true }
+            at += 1
+        }
+        return false
+    }
+}
+
+/// The texts of values that have no text of their own.
+private enum Words {
+    static let `true` = Array("true".utf8)
+    static let `false` = Array("false".utf8)
+    static let one = Array("1".utf8)
+    static let zero = Array("0".utf8)
+    static let null = Array("null".utf8)
+    static let comma = Array(",".utf8)
+}

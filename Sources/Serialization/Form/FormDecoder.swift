@@ -1,0 +1,415 @@
+internal import Octets
+
+extension Form {
+    /// Reads application/x-www-form-urlencoded into fields, as the bytes arrive.
+    ///
+    /// The rules are those of the WHATWG URL standard §5.1: `&` alone separates, empty pairs are skipped, a pair is cut at
+    /// its first `=`, `+` is a space, an empty name is kept, and a `%` that begins no escape stands for itself unless
+    /// `percent: strict`. A name without `=` is a field with an empty value whose head says `hasValue == false`. After
+    /// decoding, names and values are UTF-8; what is not is treated by `invalid_utf8`.
+    ///
+    /// Names are assembled whole, at most `limits.key` decoded bytes. Values of any size pass in pieces and are never held;
+    /// a run without escapes is handed on where it lies. Limits: `fields`, `key`. Errors carry the offset of the byte at
+    /// fault, or of the name's first byte where a whole name is; after an error only `reset` may follow.
+    public struct Decoder: FieldDecoder, ~Copyable {
+        private enum Place {
+            /// Between pairs; goes to `name`.
+            case pairStart
+            /// In a name; goes to `value` at `=` and, without taking it, at `&`.
+            case name
+            /// In a value; goes to `pairStart` at `&`.
+            case value
+        }
+
+        /// The plain bytes in a row from which a run is handed on where it lies, though decoded bytes precede it.
+        private static let directRun = 256
+        /// The decoded bytes that are gathered before they are handed on.
+        private static let gathered = 4096
+
+        private let options: FieldDecodingOptions
+        private let limits: Limits
+        private var place = Place.pairStart
+        private var fields = 0
+        /// Bytes taken in earlier calls.
+        private var consumed = 0
+        private var nameOffset = 0
+        private var head = PartHead()
+        private var name: [UInt8] = []
+        /// Decoded bytes of the value that have not been handed on. Empty between two calls but for `carriedDecoded`.
+        private var decoded: [UInt8] = []
+        /// How many bytes at the front of `decoded` came from an escape that the last slice cut, and where it began.
+        private var carriedDecoded = 0
+        private var carriedOffset = 0
+        /// The bytes of an escape that the end of the slice cut: none, `%`, or `%` and a digit.
+        private var carryCount = 0
+        private var carriedDigit: UInt8 = 0
+        private var validator = UTF8Validator()
+        private var repair: UTF8Repair?
+        private var mended: [UInt8] = []
+
+        /// A decoder of one body under `options` (`percent`, `invalidUTF8`) and `limits` (`fields`, `key`).
+        public init(options: FieldDecodingOptions, limits: Limits) {
+            self.options = options
+            self.limits = limits
+            self.repair = options.repair
+        }
+
+        /// Makes the decoder as new for another body, with its allocations kept.
+        public mutating func reset() {
+            place = .pairStart
+            fields = 0
+            consumed = 0
+            name.removeAll(keepingCapacity: true)
+            decoded.removeAll(keepingCapacity: true)
+            carriedDecoded = 0
+            carryCount = 0
+            validator = UTF8Validator()
+            repair = options.repair
+        }
+
+        public mutating func feed<Sink: FieldSink & ~Copyable>(
+            _ input: Span<UInt8>, into sink: inout Sink
+        ) throws(ConversionError) -> Int {
+            var at = 0
+            if carryCount > 0 { try resumeEscape(input, &at) }
+            while at < input.count || carriedDecoded > 0 {
+                var sentEvent = false
+                switch place {
+                case .pairStart: try startPair(input, &at)
+                case .name: sentEvent = try readName(input, &at, into: &sink)
+                case .value: sentEvent = try readValue(input, &at, into: &sink)
+                }
+                if sentEvent && sink.isFull { break }
+            }
+            consumed += at
+            return at
+        }
+
+        /// Says that the body has ended. Sends at most two events whether or not the sink is full.
+        public mutating func finish<Sink: FieldSink & ~Copyable>(into sink: inout Sink) throws(ConversionError) {
+            if carryCount > 0 { try endEscape() }
+            if place == .name {
+                try takeCarriedIntoName()
+                try beginField(hasValue: false, into: &sink)
+            }
+            if place == .value {
+                try sendDecoded(Span(), from: 0, isLast: true, end: 0, into: &sink)
+            }
+            place = .pairStart
+        }
+
+        private mutating func startPair(_ input: Span<UInt8>, _ at: inout Int) throws(ConversionError) {
+            while at < input.count && input[at] == UInt8(ascii: "&") { at += 1 }
+            guard at < input.count else { return }
+            guard fields < limits.fields else {
+                throw .limit("fields", of: limits.fields, what: "the number of fields", offset: consumed + at)
+            }
+            fields += 1
+            nameOffset = consumed + at
+            place = .name
+        }
+    }
+}
+
+// MARK: Names
+
+extension Form.Decoder {
+    /// Reads on in a name. Returns whether it has sent an event, which is the name's end.
+    private mutating func readName<Sink: FieldSink & ~Copyable>(
+        _ input: Span<UInt8>, _ at: inout Int, into sink: inout Sink
+    ) throws(ConversionError) -> Bool {
+        try takeCarriedIntoName()
+        while at < input.count {
+            let stop = Scan.firstIndex(
+                ofAny: UInt8(ascii: "="), UInt8(ascii: "&"), UInt8(ascii: "%"), UInt8(ascii: "+"), in: input, from: at)
+            try appendToName(input.extracting(at..<stop))
+            at = stop
+            guard at < input.count else { return false }
+            switch input[at] {
+            case UInt8(ascii: "="):
+                at += 1
+                try beginField(hasValue: true, into: &sink)
+                return true
+            case UInt8(ascii: "&"):
+                // The separator is left for readValue, which ends the empty value with it.
+                try beginField(hasValue: false, into: &sink)
+                return true
+            case UInt8(ascii: "+"):
+                at += 1
+                try appendToName(ASCII.space)
+            default:
+                if let byte = try readEscape(input, &at) { try appendToName(byte) }
+            }
+        }
+        return false
+    }
+
+    private mutating func takeCarriedIntoName() throws(ConversionError) {
+        for index in 0..<carriedDecoded { try appendToName(decoded[index]) }
+        carriedDecoded = 0
+        decoded.removeAll(keepingCapacity: true)
+    }
+
+    private mutating func appendToName(_ bytes: Span<UInt8>) throws(ConversionError) {
+        guard bytes.count <= limits.key - name.count else { throw nameTooLong }
+        name.append(contentsOf: bytes)
+    }
+
+    private mutating func appendToName(_ byte: UInt8) throws(ConversionError) {
+        guard name.count < limits.key else { throw nameTooLong }
+        name.append(byte)
+    }
+
+    private var nameTooLong: ConversionError {
+        .limit("key", of: limits.key, what: "the length of a field's name", offset: nameOffset)
+    }
+
+    private mutating func beginField<Sink: FieldSink & ~Copyable>(
+        hasValue: Bool, into sink: inout Sink
+    ) throws(ConversionError) {
+        if UTF8Validator.isValid(name.span) {
+            head.setName(copying: name)
+        } else if var repair {
+            var text: [UInt8] = []
+            repair.append(name.span, to: &text)
+            repair.finish(to: &text)
+            head.setName(text.span)
+        } else {
+            throw Form.Fault.invalidUTF8.error(offset: nameOffset, field: name.span.lossyString())
+        }
+        head.hasValue = hasValue
+        name.removeAll(keepingCapacity: true)
+        place = .value
+        try sink.beginPart(head)
+    }
+}
+
+// MARK: Values
+
+extension Form.Decoder {
+    /// Reads on in a value until it has something to hand on. Returns whether it has sent an event.
+    private mutating func readValue<Sink: FieldSink & ~Copyable>(
+        _ input: Span<UInt8>, _ at: inout Int, into sink: inout Sink
+    ) throws(ConversionError) -> Bool {
+        let start = at
+        while true {
+            let stop = Scan.firstIndex(
+                ofAny: UInt8(ascii: "&"), UInt8(ascii: "%"), UInt8(ascii: "+"), UInt8(ascii: "+"), in: input, from: at)
+            let isLast = stop < input.count && input[stop] == UInt8(ascii: "&")
+            if decoded.isEmpty && (isLast || stop == input.count || stop - at >= Self.directRun) {
+                let run = at..<stop
+                at = isLast ? stop + 1 : stop
+                return try sendDirect(
+                    input.extracting(run), offset: consumed + run.lowerBound, isLast: isLast, into: &sink)
+            }
+            if !isLast && (stop - at >= Self.directRun || decoded.count >= Self.gathered) {
+                return try sendDecoded(input, from: start, isLast: false, end: at, into: &sink)
+            }
+            decoded.append(contentsOf: input.extracting(at..<stop))
+            at = stop
+            if stop == input.count {
+                return try sendDecoded(input, from: start, isLast: false, end: at, into: &sink)
+            }
+            switch input[stop] {
+            case UInt8(ascii: "&"):
+                at += 1
+                return try sendDecoded(input, from: start, isLast: true, end: stop, into: &sink)
+            case UInt8(ascii: "+"):
+                at += 1
+                decoded.append(ASCII.space)
+            default:
+                if let byte = try readEscape(input, &at) { decoded.append(byte) }
+                if at == input.count && !decoded.isEmpty {
+                    return try sendDecoded(input, from: start, isLast: false, end: at, into: &sink)
+                }
+                if at == input.count { return false }
+            }
+        }
+    }
+
+    /// Hands a run of the input on that needs no decoding. `offset` is the offset of its first byte in the body.
+    private mutating func sendDirect<Sink: FieldSink & ~Copyable>(
+        _ run: Span<UInt8>, offset: Int, isLast: Bool, into sink: inout Sink
+    ) throws(ConversionError) -> Bool {
+        if repair != nil { return try sendMended(run, isLast: isLast, into: &sink) }
+        if let fault = validator.firstFault(in: run, isLast: isLast) { throw invalidValue(at: offset + fault) }
+        guard isLast || !run.isEmpty else { return false }
+        if isLast { place = .pairStart }
+        try sink.content(run, isLast: isLast)
+        return true
+    }
+
+    /// Hands on what is gathered in `decoded`, which was made from `input` from `start` on; `end` is where the input
+    /// stands.
+    @discardableResult
+    private mutating func sendDecoded<Sink: FieldSink & ~Copyable>(
+        _ input: Span<UInt8>, from start: Int, isLast: Bool, end: Int, into sink: inout Sink
+    ) throws(ConversionError) -> Bool {
+        if repair != nil {
+            // The gathered bytes move out for the call: a method of self can't be given a span into self.
+            var bytes: [UInt8] = []
+            swap(&bytes, &decoded)
+            let sent = try sendMended(bytes.span, isLast: isLast, into: &sink)
+            swap(&bytes, &decoded)
+            decoded.removeAll(keepingCapacity: true)
+            carriedDecoded = 0
+            return sent
+        }
+        if let fault = validator.firstFault(in: decoded, isLast: isLast) {
+            throw invalidValue(
+                at: fault == decoded.count ? consumed + end : offset(ofDecoded: fault, in: input, from: start))
+        }
+        if isLast { place = .pairStart }
+        try sink.content(decoded.span, isLast: isLast)
+        decoded.removeAll(keepingCapacity: true)
+        carriedDecoded = 0
+        return true
+    }
+
+    private mutating func sendMended<Sink: FieldSink & ~Copyable>(
+        _ run: Span<UInt8>, isLast: Bool, into sink: inout Sink
+    ) throws(ConversionError) -> Bool {
+        mended.removeAll(keepingCapacity: true)
+        repair?.append(run, to: &mended)
+        if isLast { repair?.finish(to: &mended) }
+        guard isLast || !mended.isEmpty else { return false }
+        if isLast { place = .pairStart }
+        try sink.content(mended.span, isLast: isLast)
+        return true
+    }
+
+    private func invalidValue(at offset: Int) -> ConversionError {
+        Form.Fault.invalidUTF8.error(offset: offset, field: head.name.lossyString())
+    }
+
+    /// The offset in the body of what became the byte `index` of `decoded`. Walks; for errors only.
+    private func offset(ofDecoded index: Int, in input: Span<UInt8>, from start: Int) -> Int {
+        if index < carriedDecoded { return carriedOffset + index }
+        var at = start
+        for _ in carriedDecoded..<index {
+            if input[at] == UInt8(ascii: "%"), case .byte = Escape(input, at: at) { at += 3 } else { at += 1 }
+        }
+        return consumed + at
+    }
+}
+
+// MARK: Escapes
+
+extension Form.Decoder {
+    /// What stands at a percent sign.
+    private enum Escape {
+        case byte(UInt8)
+        /// No escape: the sign stands for itself.
+        case literal
+        /// The slice ends before that is known.
+        case cut
+
+        init(_ input: Span<UInt8>, at index: Int) {
+            guard index + 1 < input.count else {
+                self = .cut
+                return
+            }
+            guard let high = ASCII.hexValue(input[index + 1]) else {
+                self = .literal
+                return
+            }
+            guard index + 2 < input.count else {
+                self = .cut
+                return
+            }
+            guard let low = ASCII.hexValue(input[index + 2]) else {
+                self = .literal
+                return
+            }
+            self = .byte(high << 4 | low)
+        }
+    }
+
+    /// Takes the escape at `at`, or the percent sign alone where it begins none, and returns the byte; nil when the slice
+    /// ends inside, after which `at` is its end.
+    private mutating func readEscape(_ input: Span<UInt8>, _ at: inout Int) throws(ConversionError) -> UInt8? {
+        switch Escape(input, at: at) {
+        case .byte(let byte):
+            at += 3
+            return byte
+        case .literal:
+            if options.percent == .strict { throw Form.Fault.percent.error(offset: consumed + at, field: fieldName) }
+            at += 1
+            return UInt8(ascii: "%")
+        case .cut:
+            carryCount = input.count - at
+            carriedDigit = carryCount == 2 ? input[at + 1] : 0
+            at = input.count
+            return nil
+        }
+    }
+
+    /// Goes on with an escape that the last slice cut. What it gives stands in `decoded`, `carriedDecoded` bytes of it.
+    private mutating func resumeEscape(_ input: Span<UInt8>, _ at: inout Int) throws(ConversionError) {
+        guard !input.isEmpty else { return }
+        var high = carriedDigit
+        if carryCount == 1 {
+            guard ASCII.hexValue(input[0]) != nil else { return try endEscape() }
+            guard input.count > 1 else {
+                carriedDigit = input[0]
+                carryCount = 2
+                at = 1
+                return
+            }
+            high = input[0]
+        }
+        let index = 2 - carryCount
+        guard let low = ASCII.hexValue(input[index]), let high = ASCII.hexValue(high) else { return try endEscape() }
+        carriedOffset = consumed - carryCount
+        carriedDecoded = 1
+        carryCount = 0
+        decoded.append(high << 4 | low)
+        at = index + 1
+    }
+
+    /// Takes what was kept of a cut escape as itself: it turned out to be none.
+    private mutating func endEscape() throws(ConversionError) {
+        carriedOffset = consumed - carryCount
+        if options.percent == .strict { throw Form.Fault.percent.error(offset: carriedOffset, field: fieldName) }
+        decoded.append(UInt8(ascii: "%"))
+        if carryCount == 2 { decoded.append(carriedDigit) }
+        carriedDecoded = carryCount
+        carryCount = 0
+    }
+
+    /// The name of the field that is being read, where it is known.
+    private var fieldName: String? { place == .value ? head.name.lossyString() : nil }
+}
+
+extension FieldDecodingOptions {
+    /// How bytes that are not UTF-8 are mended; nil when they are refused.
+    internal var repair: UTF8Repair? {
+        switch invalidUTF8 {
+        case .reject: nil
+        case .replace: UTF8Repair(.replace)
+        case .latin1: UTF8Repair(.latin1)
+        }
+    }
+}
+
+extension UTF8Validator {
+    /// Takes the next piece of a text. Returns the index of the first byte that can't be part of UTF-8, or the count when
+    /// the text ends inside a character; nil when all is fine. After the last piece the next text may follow.
+    internal mutating func firstFault(in piece: Span<UInt8>, isLast: Bool) -> Int? {
+        if let fault = check(piece) { return fault }
+        guard isLast else { return nil }
+        let isWhole = isComplete
+        self = UTF8Validator()
+        return isWhole ? nil : piece.count
+    }
+
+    /// The same for bytes in an array: a span of a stored property would hold all of a non-copyable owner.
+    internal mutating func firstFault(in piece: [UInt8], isLast: Bool) -> Int? {
+        firstFault(in: piece.span, isLast: isLast)
+    }
+}
+
+extension PartHead {
+    /// `setName` for bytes in an array: a span of a stored property would hold all of a non-copyable owner.
+    internal mutating func setName(copying name: [UInt8]) { setName(name.span) }
+}

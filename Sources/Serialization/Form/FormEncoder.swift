@@ -1,0 +1,93 @@
+public import Octets
+
+extension Form {
+    /// Writes fields as application/x-www-form-urlencoded: `name=value` joined with `&`, in the order they come.
+    ///
+    /// Letters, digits and `*-._` stand for themselves (WHATWG URL §5.2); a space is `%20` or `+` by `spaces`; everything
+    /// else is percent-encoded with upper-case digits. A head with `hasValue == false` is written as a bare name, unless the
+    /// name is empty: nothing at all would be no pair, so that one is written `=`.
+    ///
+    /// A file is refused with `form_file`, except under `files: base64`, which writes its bytes as a base64 text and gives
+    /// up filename and media type, and under `files: drop`.
+    public struct Encoder: FieldEncoder {
+        public var output = OutputBuffer()
+
+        private let options: FieldEncodingOptions
+        private var hasPairs = false
+        private var content = Content.text
+        private var base64 = Base64Encoder()
+        private var base64Text = OutputBuffer()
+
+        /// What is done with the content of the part at hand.
+        private enum Content {
+            /// It is written, after the `=`.
+            case text
+            /// The name was written bare: nothing is expected.
+            case bare
+            case base64
+            case dropped
+        }
+
+        /// An encoder of one body under `options` (`spaces`, `files`).
+        public init(options: FieldEncodingOptions) {
+            self.options = options
+        }
+
+        /// Makes the encoder as new for another body, with its allocations kept. Bytes that nobody took are gone.
+        public mutating func reset() {
+            output.removeAll()
+            base64Text.removeAll()
+            base64 = Base64Encoder()
+            hasPairs = false
+            content = .text
+        }
+
+        public var isFull: Bool { output.isFull }
+
+        public mutating func beginPart(_ head: borrowing PartHead) throws(ConversionError) {
+            content = .text
+            if head.isFile {
+                switch options.files {
+                case .base64: content = .base64
+                case .drop:
+                    content = .dropped
+                    return
+                case .stream, .reject: throw Fault.file.error(field: head.name.lossyString())
+                }
+            } else if !head.hasValue && !head.name.isEmpty {
+                content = .bare
+            }
+            if hasPairs { output.append(UInt8(ascii: "&")) }
+            hasPairs = true
+            write(head.name)
+            if content != .bare { output.append(UInt8(ascii: "=")) }
+        }
+
+        public mutating func content(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
+            switch content {
+            case .text: write(piece)
+            case .bare:
+                guard !piece.isEmpty else { return }
+                output.append(UInt8(ascii: "="))
+                content = .text
+                write(piece)
+            case .base64:
+                base64.encode(piece, into: &base64Text)
+                if isLast { base64.finish(into: &base64Text) }
+                Self.move(&base64Text, to: &output)
+            case .dropped: break
+            }
+        }
+
+        public mutating func finish() throws(ConversionError) {}
+
+        private static func move(_ text: inout OutputBuffer, to output: inout OutputBuffer) {
+            output.append(formEncoding: text.span, plusForSpace: false)
+            text.removeAll()
+        }
+
+        private mutating func write(_ text: Span<UInt8>) {
+            output.append(formEncoding: text, plusForSpace: options.spaces == .plus)
+        }
+    }
+}
