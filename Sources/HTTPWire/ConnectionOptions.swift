@@ -1,0 +1,101 @@
+internal import Octets
+
+/// What Connection says (RFC 9110 §7.6.1): whether the connection persists, and which fields end here.
+internal enum ConnectionOptions {
+    /// R31 for requests: tokens only, few of them, and none that names a field which must not be removed.
+    static func applyToRequest(_ head: inout MessageHead) throws(WireError) {
+        // RFC 9112 §9.3: a proxy must not keep a connection to an HTTP/1.0 client.
+        head.isKeepAlive = head.minorVersion > 0
+        guard head.contains(.connection) else { return }
+        var count = 0
+        for index in head.lines.indices where head.lines[index].known == .connection {
+            let base = Int(head.lines[index].value.start)
+            var start = 0
+            while start <= head.value(index).count {
+                let member = ListMember.at(start, in: head.value(index))
+                start = member.next
+                if member.range.isEmpty { continue }
+                count += 1
+                let at = base + member.range.lowerBound
+                guard count <= WireLimits.connectionOptions,
+                    ListMember.isToken(head.value(index).extracting(member.range))
+                else { throw WireError(.badConnection, at: at) }
+                let known = KnownField.find(head.value(index).extracting(member.range))
+                guard !known.mustNotBeRemoved else { throw WireError(.protectedConnectionOption, at: at) }
+                apply(&head, at, base + member.range.upperBound, known)
+            }
+        }
+    }
+
+    /// For responses: an option that can't be read, or names what must stay, is not obeyed; the connection isn't reused then.
+    static func applyToResponse(_ head: inout MessageHead) {
+        // RFC 9112 §9.3: a response of HTTP/1.0 keeps the connection only where it says so.
+        head.isKeepAlive = head.minorVersion > 0
+        guard head.contains(.connection) else { return }
+        var count = 0
+        var isReadable = true
+        for index in head.lines.indices where head.lines[index].known == .connection {
+            let base = Int(head.lines[index].value.start)
+            var start = 0
+            while start <= head.value(index).count, count <= WireLimits.connectionOptions {
+                let member = ListMember.at(start, in: head.value(index))
+                start = member.next
+                if member.range.isEmpty { continue }
+                count += 1
+                let isToken = ListMember.isToken(head.value(index).extracting(member.range))
+                let known = isToken ? KnownField.find(head.value(index).extracting(member.range)) : .other
+                guard isToken, !known.mustNotBeRemoved, count <= WireLimits.connectionOptions else {
+                    isReadable = false
+                    continue
+                }
+                if known == .keepAlive { head.isKeepAlive = true }
+                apply(&head, base + member.range.lowerBound, base + member.range.upperBound, known)
+            }
+        }
+        if !isReadable || has("close", head) { head.isKeepAlive = false }
+    }
+
+    /// Acts on one option, the token at `start..<end` of the head.
+    private static func apply(_ head: inout MessageHead, _ start: Int, _ end: Int, _ known: KnownField) {
+        let range = ByteRange(start, end)
+        switch known {
+        case .keepAlive: return
+        case .upgrade: head.wantsUpgrade = head.contains(.upgrade)
+        case .other:
+            if head.span(range).isEqualIgnoringCase(to: "close") {
+                head.isKeepAlive = false
+                return
+            }
+            for index in head.lines.indices where head.lines[index].known == .other {
+                guard head.span(head.lines[index].name).isEqualIgnoringCase(to: head.span(range)) else { continue }
+                head.lines[index].isHopByHop = true
+            }
+        default:
+            guard head.contains(known) else { return }
+            for index in head.lines.indices where head.lines[index].known == known {
+                head.lines[index].isHopByHop = true
+            }
+        }
+    }
+
+    private static func has(_ option: StaticString, _ head: borrowing MessageHead) -> Bool {
+        for index in head.lines.indices where head.lines[index].known == .connection {
+            if ListMember.contains(option, in: head.value(index)) { return true }
+        }
+        return false
+    }
+}
+
+extension KnownField {
+    /// Fields that Connection must not take away: framing, routing, credentials, and what tells the upstream about the
+    /// client or the body (R31).
+    fileprivate var mustNotBeRemoved: Bool {
+        switch self {
+        case .host, .contentLength, .transferEncoding, .authorization, .cookie, .setCookie, .contentType,
+            .contentEncoding, .contentRange, .via, .forwarded, .xForwardedFor, .xForwardedProto, .xForwardedHost,
+            .xForwardedPort, .xRealIP, .xRequestID:
+            true
+        default: false
+        }
+    }
+}

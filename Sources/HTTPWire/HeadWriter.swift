@@ -1,0 +1,148 @@
+public import Octets
+
+/// Writes heads. Nothing that could start a line of its own can be written: a value with CR, LF or NUL is refused.
+///
+/// A function that returns `false` has written nothing.
+public enum HeadWriter {
+    /// `method SP target SP HTTP/1.1`. `false` when the method isn't a token, or the target is empty or holds a space, a
+    /// control or a byte above 0x7E.
+    public static func requestLine(
+        method: Span<UInt8>, target: Span<UInt8>, into output: inout OutputBuffer
+    ) -> Bool {
+        guard ListMember.isToken(method), isTarget(target), target.count > 0 else { return false }
+        output.append(method)
+        output.append(ASCII.space)
+        output.append(target)
+        output.append(" HTTP/1.1\r\n")
+        return true
+    }
+
+    /// The same with a target in two parts; `?` goes between them.
+    public static func requestLine(
+        method: Span<UInt8>, path: Span<UInt8>, query: Span<UInt8>, into output: inout OutputBuffer
+    ) -> Bool {
+        guard ListMember.isToken(method), isTarget(path), isTarget(query), path.count > 0 else { return false }
+        output.append(method)
+        output.append(ASCII.space)
+        output.append(path)
+        output.append(UInt8(ascii: "?"))
+        output.append(query)
+        output.append(" HTTP/1.1\r\n")
+        return true
+    }
+
+    /// The request line of a parsed head, its target in origin form (asterisk form stays; CONNECT keeps its authority).
+    public static func requestLine(of head: borrowing MessageHead, into output: inout OutputBuffer) {
+        output.append(head.method)
+        output.append(ASCII.space)
+        if head.targetForm == .authority {
+            output.append(head.target)
+        } else {
+            output.append(head.path)
+            if let query = head.query {
+                output.append(UInt8(ascii: "?"))
+                output.append(query)
+            }
+        }
+        output.append(" HTTP/1.1\r\n")
+    }
+
+    /// `HTTP/1.1 SP status SP reason` with the registered reason phrase, empty for statuses that have none.
+    /// `status` has three digits.
+    public static func statusLine(_ status: Int, into output: inout OutputBuffer) {
+        precondition((100...999).contains(status), "a status has three digits")
+        output.append("HTTP/1.1 ")
+        output.append(decimal: status)
+        output.append(ASCII.space)
+        output.append(ReasonPhrase.of(status))
+        output.append("\r\n")
+    }
+
+    /// The status line of a parsed response, its reason phrase kept.
+    public static func statusLine(of head: borrowing MessageHead, into output: inout OutputBuffer) {
+        output.append("HTTP/1.1 ")
+        output.append(decimal: head.status)
+        output.append(ASCII.space)
+        output.append(head.reason)
+        output.append("\r\n")
+    }
+
+    /// A field of our own. Both texts are constants of the program, so a bad one is a fault of ours.
+    public static func field(_ name: StaticString, _ value: StaticString, into output: inout OutputBuffer) {
+        precondition(isConstantFieldValue(value), "a field value holds no line end")
+        output.append(name)
+        output.append(": ")
+        output.append(value)
+        output.append("\r\n")
+    }
+
+    /// A field of ours with a value from elsewhere. `false` when the value holds a control other than HTAB.
+    public static func field(_ name: StaticString, _ value: Span<UInt8>, into output: inout OutputBuffer) -> Bool {
+        guard isFieldValue(value) else { return false }
+        output.append(name)
+        output.append(": ")
+        output.append(value)
+        output.append("\r\n")
+        return true
+    }
+
+    /// A field of ours with a number, such as Content-Length.
+    public static func field(_ name: StaticString, decimal value: Int, into output: inout OutputBuffer) {
+        output.append(name)
+        output.append(": ")
+        output.append(decimal: value)
+        output.append("\r\n")
+    }
+
+    /// A field with name and value from elsewhere. `false` when the name isn't a token, or the value holds a control other
+    /// than HTAB.
+    public static func field(_ name: Span<UInt8>, _ value: Span<UInt8>, into output: inout OutputBuffer) -> Bool {
+        guard ListMember.isToken(name), isFieldValue(value) else { return false }
+        output.append(name)
+        output.append(": ")
+        output.append(value)
+        output.append("\r\n")
+        return true
+    }
+
+    /// Field line `i` of a parsed head, which is known to be clean.
+    public static func field(_ i: Int, of head: borrowing MessageHead, into output: inout OutputBuffer) {
+        output.append(head.name(i))
+        output.append(": ")
+        output.append(head.value(i))
+        output.append("\r\n")
+    }
+
+    /// The fields that announce a body framed so: Content-Length, Transfer-Encoding, or none.
+    public static func framing(_ framing: BodyFraming, into output: inout OutputBuffer) {
+        switch framing {
+        case .none, .untilClose: break
+        case .length(let length): field("Content-Length", decimal: length, into: &output)
+        case .chunked: output.append("Transfer-Encoding: chunked\r\n")
+        }
+    }
+
+    /// The empty line that ends a head.
+    public static func end(into output: inout OutputBuffer) {
+        output.append("\r\n")
+    }
+
+    /// Whether bytes may stand in a field value: no CR, LF, NUL or other control but HTAB.
+    public static func isFieldValue(_ value: Span<UInt8>) -> Bool {
+        Scan.firstControl(in: value, from: 0) == value.count
+    }
+
+    private static func isTarget(_ target: Span<UInt8>) -> Bool {
+        for index in target.indices where target[index] <= 0x20 || target[index] >= 0x7F { return false }
+        return true
+    }
+
+    private static func isConstantFieldValue(_ value: StaticString) -> Bool {
+        for index in 0..<value.utf8CodeUnitCount {
+            // SAFETY: index < the literal's own length.
+            let byte = unsafe value.utf8Start[index]
+            if byte < 0x20 || byte == 0x7F { return false }
+        }
+        return true
+    }
+}

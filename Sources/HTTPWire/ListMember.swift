@@ -1,0 +1,34 @@
+internal import Octets
+
+/// One member of a comma-separated field value (RFC 9110 §5.6.1), without the white space around it.
+internal struct ListMember {
+    var range: Range<Int>
+    /// Where the next member starts; beyond the count when this was the last one.
+    var next: Int
+
+    /// The member that starts at `start`. Commas in quoted strings aren't known here: no list that framing reads has them.
+    static func at(_ start: Int, in value: Span<UInt8>) -> ListMember {
+        let comma = Scan.firstIndex(of: UInt8(ascii: ","), in: value, from: start) ?? value.count
+        var low = start
+        var high = comma
+        while low < high, value[low] == ASCII.space || value[low] == ASCII.tab { low += 1 }
+        while high > low, value[high - 1] == ASCII.space || value[high - 1] == ASCII.tab { high -= 1 }
+        return ListMember(range: low..<high, next: comma + 1)
+    }
+
+    /// Whether a member of the list is the word `word`, letters in either case.
+    static func contains(_ word: StaticString, in value: Span<UInt8>) -> Bool {
+        var start = 0
+        while start <= value.count {
+            let member = at(start, in: value)
+            if value.extracting(member.range).isEqualIgnoringCase(to: word) { return true }
+            start = member.next
+        }
+        return false
+    }
+
+    /// Whether the bytes are one token.
+    static func isToken(_ bytes: Span<UInt8>) -> Bool {
+        bytes.count > 0 && Scan.endOfToken(in: bytes, from: 0) == bytes.count
+    }
+}

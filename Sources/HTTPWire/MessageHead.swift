@@ -1,0 +1,201 @@
+internal import Octets
+
+/// A parsed head: the bytes as they came, and an index of what stands where.
+///
+/// A head that a parser has returned is safe to act on: one way to read its framing, one host, no byte in a name or value
+/// that could start a line of its own. Use one value for many messages: parsing into it again keeps its allocations.
+/// Spans borrow the head; copy what must outlive the next parse.
+public struct MessageHead: Sendable {
+    @usableFromInline internal var bytes: [UInt8] = []
+    @usableFromInline internal var lines: [FieldLine] = []
+    /// One bit for each known field: that it is there; that it is there more than once.
+    @usableFromInline internal var present: UInt64 = 0
+    internal var repeated: UInt64 = 0
+
+    internal var methodRange = ByteRange.empty
+    internal var targetRange = ByteRange.empty
+    internal var pathRange = ByteRange.empty
+    internal var queryRange: ByteRange?
+    internal var authorityRange = ByteRange.empty
+    internal var hostRange = ByteRange.empty
+    internal var reasonRange = ByteRange.empty
+
+    /// The method of a request, where forwarding cares.
+    public internal(set) var methodKind = Method.other
+    /// How the request's target was written (RFC 9112 §3.2).
+    public internal(set) var targetForm = TargetForm.origin
+    /// 0 for HTTP/1.0, 1 for HTTP/1.1 and any later minor, which must be read as 1.1 (RFC 9110 §2.5).
+    public internal(set) var minorVersion = 1
+    /// The status of a response, 100…599; 0 in a request.
+    public internal(set) var status = 0
+    /// The port of the effective host where one was written.
+    public internal(set) var port: Int?
+    /// Whether the connection persists after this message as far as this head says. A request of HTTP/1.0 never does
+    /// (RFC 9112 §9.3: a proxy must not keep such a connection); a response of 1.0 does with `keep-alive`.
+    public internal(set) var isKeepAlive = true
+    /// Whether the client waits for a 100 before it sends the body: HTTP/1.1, `Expect: 100-continue`, and a body follows.
+    public internal(set) var expectsContinue = false
+    /// Whether the message asks to leave HTTP on this connection: HTTP/1.1, Upgrade, named by Connection, no body, not h2c.
+    public internal(set) var wantsUpgrade = false
+    /// How the request's body is framed, as `Framing.request` says. Responses need the request's method too: ask `Framing`.
+    public internal(set) var framing = BodyFraming.none
+
+    /// An empty head to parse into.
+    public init() {}
+
+    /// Forgets the message and keeps the allocations.
+    public mutating func removeAll() {
+        bytes.removeAll(keepingCapacity: true)
+        lines.removeAll(keepingCapacity: true)
+        present = 0
+        repeated = 0
+        methodRange = .empty
+        targetRange = .empty
+        pathRange = .empty
+        queryRange = nil
+        authorityRange = .empty
+        hostRange = .empty
+        reasonRange = .empty
+        methodKind = .other
+        targetForm = .origin
+        minorVersion = 1
+        status = 0
+        port = nil
+        isKeepAlive = true
+        expectsContinue = false
+        wantsUpgrade = false
+        framing = .none
+    }
+
+    /// Gives the allocations back when they hold more than `limit` bytes.
+    public mutating func shrink(to limit: Int) {
+        guard bytes.capacity > limit else { return }
+        removeAll()
+        bytes = []
+        lines = []
+    }
+
+    /// SAFETY: the span points into `bytes`, which self owns; the borrow keeps self unchanged while the span lives. Every
+    /// range was made by a parser from offsets into those bytes, and `extracting` checks it.
+    @inlinable
+    @_lifetime(borrow self)
+    internal func span(_ range: ByteRange) -> Span<UInt8> {
+        unsafe _overrideLifetime(bytes.span.extracting(range.range), borrowing: self)
+    }
+}
+
+/// How the target of a request is written: RFC 9112 §3.2.1 to §3.2.4.
+public enum TargetForm: UInt8, Hashable, Sendable {
+    case origin, absolute, authority, asterisk
+}
+
+// MARK: - Fields
+
+extension MessageHead {
+    /// The number of field lines.
+    @inlinable public var fieldCount: Int { lines.count }
+
+    /// The name of field line `i` as it was written: a token.
+    @inlinable
+    @_lifetime(borrow self)
+    public func name(_ i: Int) -> Span<UInt8> { span(lines[i].name) }
+
+    /// The value of field line `i` without white space at its ends. It holds no CR, LF, NUL or other control but HTAB.
+    @inlinable
+    @_lifetime(borrow self)
+    public func value(_ i: Int) -> Span<UInt8> { span(lines[i].value) }
+
+    /// Which field line `i` is, where it matters to forwarding.
+    @inlinable
+    public func known(_ i: Int) -> KnownField { lines[i].known }
+
+    /// Whether the field is there at least once.
+    @inlinable
+    public func contains(_ field: KnownField) -> Bool {
+        present & (1 << UInt64(field.rawValue)) != 0
+    }
+
+    /// The first line of this field, or nil.
+    @inlinable
+    public func first(_ field: KnownField) -> Int? {
+        guard contains(field) else { return nil }
+        return lines.firstIndex { $0.known == field }
+    }
+
+    /// The first line at or after `start` whose name is `name`, letters in either case; for names that are not known.
+    public func first(named name: Span<UInt8>, from start: Int = 0) -> Int? {
+        var index = start
+        while index < lines.count {
+            if span(lines[index].name).isEqualIgnoringCase(to: name) { return index }
+            index += 1
+        }
+        return nil
+    }
+
+    /// Whether line `i` must not be forwarded: it belongs to this connection (RFC 9110 §7.6.1) or Connection lists it.
+    @inlinable
+    public func isHopByHop(_ i: Int) -> Bool { lines[i].isHopByHop }
+
+    /// Whether the name of line `i` holds `_`, which CGI-like servers read as `-`. Forward such a field only where a
+    /// setting says so.
+    @inlinable
+    public func hasUnderscore(_ i: Int) -> Bool { lines[i].hasUnderscore }
+
+    internal func isRepeated(_ field: KnownField) -> Bool {
+        repeated & (1 << UInt64(field.rawValue)) != 0
+    }
+}
+
+// MARK: - Start line
+
+extension MessageHead {
+    /// The request's method as it was written.
+    public var method: Span<UInt8> {
+        @_lifetime(borrow self)
+        get { span(methodRange) }
+    }
+
+    /// The request's target as it was written, in whatever form.
+    public var target: Span<UInt8> {
+        @_lifetime(borrow self)
+        get { span(targetRange) }
+    }
+
+    /// The path as it was written: not decoded, dots not removed, never empty. `/` where an absolute-form target has none,
+    /// `*` for the asterisk form, empty only for CONNECT.
+    public var path: Span<UInt8> {
+        @_lifetime(borrow self)
+        get { span(pathRange) }
+    }
+
+    /// Whether the target has a `?`.
+    public var hasQuery: Bool { queryRange != nil }
+
+    /// What follows the first `?` of the target, as it was written; nil without one.
+    public var query: Span<UInt8>? {
+        @_lifetime(borrow self)
+        get {
+            guard let queryRange else { return nil }
+            return span(queryRange)
+        }
+    }
+
+    /// The effective host: that of an absolute-form target, else of Host. In lower case, without port, an IPv6 literal with
+    /// its brackets. Empty only in HTTP/1.0 without Host.
+    public var host: Span<UInt8> {
+        @_lifetime(borrow self)
+        get { span(hostRange) }
+    }
+
+    /// The effective host with its port where one was written, in lower case: what Host should say upstream.
+    public var authority: Span<UInt8> {
+        @_lifetime(borrow self)
+        get { span(authorityRange) }
+    }
+
+    /// The response's reason phrase, often empty.
+    public var reason: Span<UInt8> {
+        @_lifetime(borrow self)
+        get { span(reasonRange) }
+    }
+}

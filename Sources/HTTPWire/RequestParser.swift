@@ -1,0 +1,147 @@
+internal import Octets
+
+/// Reads request heads: RFC 9112 §3 and §5, as strictly as reliability rules R1 to R25 and R31 to R35 want it.
+///
+/// The input always starts at the first byte that is not consumed yet. Keep the bytes and the same head between calls while
+/// the answer is nil. After a head was returned, or after `reset()`, the next call starts a new one.
+public struct RequestParser: Sendable {
+    /// What may be sent.
+    public let limits: WireLimits
+    /// Which of the rules that are a matter of taste hold.
+    public let rules: RequestRules
+
+    private var lines = HeadLines()
+    private var emptyLines = 0
+    private var hasRequestLine = false
+
+    /// A parser at the start of a connection.
+    public init(limits: WireLimits = WireLimits(), rules: RequestRules = RequestRules()) {
+        self.limits = limits
+        self.rules = rules
+    }
+
+    /// Forgets an unfinished head.
+    public mutating func reset() {
+        lines = HeadLines()
+        emptyLines = 0
+        hasRequestLine = false
+    }
+
+    /// Whether `input` holds nothing but empty lines that come before a request: the connection is idle, not in a head.
+    public static func isIdle(_ input: Span<UInt8>) -> Bool {
+        for index in input.indices
+        where input[index] != ASCII.carriageReturn && input[index] != ASCII.lineFeed {
+            return false
+        }
+        return true
+    }
+
+    /// Reads a head from the start of `input`. Returns the bytes it takes, empty lines before it included, or nil when more
+    /// are needed; nothing is consumed then. Throws where the request must be refused, with the status to answer.
+    public mutating func parse(_ input: Span<UInt8>, into head: inout MessageHead) throws(WireError) -> Int? {
+        if !hasRequestLine {
+            guard try parseRequestLine(input, into: &head) else { return nil }
+            hasRequestLine = true
+        }
+        guard let count = try lines.parseFields(input, into: &head, limits: limits) else { return nil }
+        head.bytes.append(contentsOf: input.extracting(0..<count))
+        reset()
+        try rules.check(&head)
+        return count
+    }
+
+    /// Reads `method SP target SP version`. `false` means that more bytes are needed.
+    private mutating func parseRequestLine(
+        _ input: Span<UInt8>, into head: inout MessageHead
+    ) throws(WireError) -> Bool {
+        guard try skipEmptyLines(input) else { return false }
+        let start = lines.start
+        head.removeAll()
+        let limit = limits.requestLine
+        // The method is judged as it comes, so that another protocol on this port is answered at once.
+        let methodEnd = Scan.endOfToken(in: input, from: start)
+        guard methodEnd - start <= WireLimits.method else {
+            throw WireError(.badMethod, at: start + WireLimits.method)
+        }
+        guard methodEnd < input.count else {
+            try lines.pause(input, limit: limit, fault: .requestLineTooLong, limits: limits)
+            return false
+        }
+        guard input[methodEnd] == ASCII.space, methodEnd > start else {
+            throw WireError(Self.methodFault(input, methodEnd), at: methodEnd)
+        }
+        guard try lines.hasLine(input, limit: limit, fault: .requestLineTooLong, limits: limits) else { return false }
+
+        var found: (fault: WireFault, at: Int)?
+        let targetStart = methodEnd + 1
+        let targetEnd = RequestTarget.end(in: input, from: targetStart)
+        let lineEnd = Scan.firstControl(in: input, from: targetEnd)
+        guard lineEnd + 1 < input.count else {
+            if lineEnd < input.count, input[lineEnd] == ASCII.lineFeed {
+                try lines.fail(.bareLF, at: lineEnd, input, limit: limit, fault: .requestLineTooLong, limits: limits)
+            }
+            try lines.pause(input, limit: limit, fault: .requestLineTooLong, limits: limits)
+            return false
+        }
+        if input[lineEnd] != ASCII.carriageReturn || input[lineEnd + 1] != ASCII.lineFeed {
+            found = (HeadLines.lineEndFault(input[lineEnd], else: .badTargetByte), lineEnd)
+        } else if targetEnd == lineEnd || targetEnd == targetStart {
+            found = (.badRequestLine, targetEnd)
+        } else if input[targetEnd] != ASCII.space {
+            found = (.badTargetByte, targetEnd)
+        } else if let fault = Self.version(input, targetEnd + 1, lineEnd, &head.minorVersion) {
+            found = (fault, targetEnd + 1)
+        }
+        if let found {
+            try lines.fail(
+                found.fault, at: found.at, input, limit: limit, fault: .requestLineTooLong, limits: limits)
+            return false
+        }
+        try lines.finish(at: lineEnd, limit: limit, fault: .requestLineTooLong, limits: limits)
+        head.methodRange = ByteRange(start, methodEnd)
+        head.methodKind = Method.find(input.extracting(start..<methodEnd))
+        head.targetRange = ByteRange(targetStart, targetEnd)
+        guard head.minorVersion <= 1 || !rules.refusesLaterMinor else {
+            throw WireError(.unsupportedVersion, at: targetEnd + 1)
+        }
+        head.minorVersion = min(head.minorVersion, 1)
+        return true
+    }
+
+    /// Skips the few CRLF that may come before a request line. `false` means that more bytes are needed.
+    private mutating func skipEmptyLines(_ input: Span<UInt8>) throws(WireError) -> Bool {
+        while lines.start < input.count {
+            let start = lines.start
+            switch input[start] {
+            case ASCII.lineFeed: throw WireError(.bareLF, at: start)
+            case ASCII.carriageReturn:
+                guard start + 1 < input.count else { return false }
+                guard input[start + 1] == ASCII.lineFeed else { throw WireError(.bareCR, at: start) }
+                guard emptyLines < WireLimits.emptyLines else { throw WireError(.tooManyEmptyLines, at: start) }
+                emptyLines += 1
+                lines.start = start + 2
+                lines.scanned = start + 2
+            default: return true
+            }
+        }
+        return false
+    }
+
+    private static func methodFault(_ input: Span<UInt8>, _ at: Int) -> WireFault {
+        switch input[at] {
+        case ASCII.lineFeed: .bareLF
+        // The method alone on the line; a CR that is the last byte so far can only become one of two errors.
+        case ASCII.carriageReturn: .badRequestLine
+        default: .badMethod
+        }
+    }
+
+    /// Reads `HTTP/1.x`; nil when it is one. A well-formed version of another major is told apart from nonsense.
+    internal static func version(_ input: Span<UInt8>, _ start: Int, _ end: Int, _ minor: inout Int) -> WireFault? {
+        guard end - start == 8, input.extracting(start..<start + 5).isEqual(to: "HTTP/"),
+            ASCII.isDigit(input[start + 5]), input[start + 6] == UInt8(ascii: "."), ASCII.isDigit(input[start + 7])
+        else { return .badVersion }
+        minor = Int(input[start + 7] &- 0x30)
+        return input[start + 5] == UInt8(ascii: "1") ? nil : .unsupportedVersion
+    }
+}

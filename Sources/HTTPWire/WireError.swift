@@ -1,0 +1,29 @@
+/// Why a peer's bytes can't be taken, or why bytes of ours must not be sent.
+///
+/// After one of these nothing more is read from that connection: answer if nothing was sent yet, then close. The framing
+/// is lost, so what follows can't be told apart from an attack.
+public struct WireError: Error, Hashable, Sendable {
+    /// The status to answer with: 4xx, 501 or 505 for a client, 502 for whatever an upstream did, 500 for a fault of ours.
+    public let status: Int
+    internal let fault: WireFault
+    /// Bytes before the one that was refused: in the head, or in the body as it came over the wire.
+    public let offset: Int
+
+    internal init(_ fault: WireFault, at offset: Int, fromUpstream: Bool = false) {
+        self.fault = fault
+        self.offset = offset
+        self.status = fromUpstream ? 502 : fault.status
+    }
+
+    /// A stable name for logs, metrics and `application/problem+json`, such as `http_bad_chunk_size`.
+    public var code: String { fault.texts.code.description }
+    /// One constant sentence. It never holds bytes of the message.
+    public var reason: String { fault.texts.reason.description }
+
+    /// The same error as seen from the client: what an upstream did wrong is a 502.
+    internal var asUpstreamFault: WireError { WireError(fault, at: offset, fromUpstream: true) }
+}
+
+extension WireError: CustomStringConvertible {
+    public var description: String { "\(code) at byte \(offset): \(reason)" }
+}
