@@ -45,7 +45,9 @@ public struct SettingsEnvironment: Sendable {
             throw FileFault(missing ? "there is no file \(path)" : "the file \(path) can't be read")
         }
         if data.count > maximumFileSize { throw FileFault("the file \(path) is larger than 1 MiB") }
-        guard let text = String(validating: data, as: UTF8.self) else { throw FileFault("the file \(path) is not UTF-8") }
+        guard let text = String(validating: data, as: UTF8.self) else {
+            throw FileFault("the file \(path) is not UTF-8")
+        }
         return text
     }
 }

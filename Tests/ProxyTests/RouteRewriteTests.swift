@@ -1,3 +1,4 @@
+import HTTPWire
 import Octets
 import Proxy
 import Serialization
@@ -16,10 +17,10 @@ import Testing
 
     private func matched(
         _ target: String, _ fields: [(String, String)]
-    ) throws -> (RouteTestRequest, PathCaptures) {
+    ) throws -> (MessageHead, PathCaptures) {
         let route = Route(
             index: 0, name: "r", match: RouteMatch(path: try PathPattern(parsing: "/orders/{id}/*")), upstream: 0)
-        let request = RouteTestRequest("GET", target, fields: fields)
+        let request = try requestHead("GET", target, fields: fields)
         guard case .found(let found) = RouteTable([route]).find(request) else {
             Issue.record("the request must match")
             return (request, PathCaptures())

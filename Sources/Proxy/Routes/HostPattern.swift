@@ -35,21 +35,13 @@ public struct HostPattern: Hashable, Sendable {
         takesSubdomains ? other.name.hasSuffix(name) : !other.takesSubdomains && other.name == name
     }
 
+    /// Whether a head's host, in lower case and without a port, is meant; a dot that ends an absolute name plays no part.
     func matches(_ host: Span<UInt8>) -> Bool {
         let wanted = name.utf8Span.span
-        if !takesSubdomains { return host.isEqualIgnoringCase(toLower: wanted) }
-        guard host.count > wanted.count else { return false }
-        return host.extracting(last: wanted.count).isEqualIgnoringCase(toLower: wanted)
-    }
-
-    /// The host without `:port` and without the dot that ends an absolute name.
-    @_lifetime(copy host)
-    static func withoutPort(_ host: Span<UInt8>) -> Span<UInt8> {
-        var end = host.count
-        while end > 0, ASCII.isDigit(host[end - 1]) { end -= 1 }
-        if end > 0, host[end - 1] == UInt8(ascii: ":") { end -= 1 } else { end = host.count }
-        if end > 1, host[end - 1] == UInt8(ascii: ".") { end -= 1 }
-        return host.extracting(first: end)
+        let isAbsolute = host.count > 1 && host[host.count - 1] == UInt8(ascii: ".")
+        let host = host.extracting(first: host.count - (isAbsolute ? 1 : 0))
+        if !takesSubdomains { return host.isEqual(to: wanted) }
+        return host.count > wanted.count && host.extracting(last: wanted.count).isEqual(to: wanted)
     }
 }
 

@@ -44,9 +44,9 @@ public struct MediaRange: Hashable, Sendable {
         let essence = Self.essence(contentType)
         guard let slash = Scan.firstIndex(of: UInt8(ascii: "/"), in: essence) else { return false }
         guard !type.isEmpty else { return true }
-        return essence.extracting(first: slash).isEqualIgnoringCase(toLower: type.utf8Span.span)
+        return essence.extracting(first: slash).isEqualIgnoringCase(to: type.utf8Span.span)
             && (subtype.isEmpty
-                || essence.extracting(slash + 1..<essence.count).isEqualIgnoringCase(toLower: subtype.utf8Span.span))
+                || essence.extracting(slash + 1..<essence.count).isEqualIgnoringCase(to: subtype.utf8Span.span))
     }
 
     /// The value without parameters and the blanks around it.

@@ -1,3 +1,4 @@
+public import HTTPWire
 public import Octets
 public import Serialization
 
@@ -32,18 +33,18 @@ public struct Rewrite: Hashable, Sendable {
 
     /// Appends the target in origin form for the upstream.
     public func appendTarget(
-        of subject: borrowing some RouteSubject & ~Copyable, captures: PathCaptures, client: Span<UInt8>,
+        of head: MessageHead, captures: PathCaptures, client: Span<UInt8>,
         to output: inout OutputBuffer
     ) throws(ConversionError) {
-        if path.isEmpty { output.append(subject.path) }
+        if path.isEmpty { output.append(head.path) }
         for piece in path {
             switch piece {
             case .literal(let text): output.append(text)
-            case .variable(let index): output.append(subject.path.extracting(captures[index]))
+            case .variable(let index): output.append(head.path.extracting(captures[index]))
             }
         }
         var separator = UInt8(ascii: "?")
-        if let received = subject.query {
+        if let received = head.query {
             var start = 0
             while start <= received.count {
                 let range = QueryText.nextParameter(received, &start)
@@ -60,7 +61,7 @@ public struct Rewrite: Hashable, Sendable {
             PercentText.encode(parameter.name.utf8Span.span, to: &output)
             output.append(UInt8(ascii: "="))
             value.removeAll(keepingCapacity: true)
-            try parameter.value.append(from: subject, captures: captures, client: client, to: &value)
+            try parameter.value.append(from: head, captures: captures, client: client, to: &value)
             PercentText.encode(value.span, to: &output)
         }
     }

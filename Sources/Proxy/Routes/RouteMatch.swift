@@ -1,3 +1,4 @@
+internal import HTTPWire
 internal import Octets
 
 /// The condition under which a route takes a request: all that is given must hold.
@@ -35,37 +36,33 @@ public struct RouteMatch: Hashable, Sendable {
             && headers.allSatisfy { mine in other.headers.contains { mine.covers($0) } }
     }
 
-    func takesMethod(of subject: borrowing some RouteSubject & ~Copyable) -> Bool {
+    func takesMethod(of head: MessageHead) -> Bool {
         if methods.isEmpty { return true }
-        let method = subject.method
+        let method = head.method
         for candidate in methods where method.isEqual(to: candidate.utf8Span.span) { return true }
         return false
     }
 
-    func takesHost(of subject: borrowing some RouteSubject & ~Copyable) -> Bool {
+    func takesHost(of head: MessageHead) -> Bool {
         if hosts.isEmpty { return true }
-        let host = HostPattern.withoutPort(subject.host)
-        for candidate in hosts where candidate.matches(host) { return true }
+        for candidate in hosts where candidate.matches(head.host) { return true }
         return false
     }
 
-    func takesType(of subject: borrowing some RouteSubject & ~Copyable) -> Bool {
+    func takesType(of head: MessageHead) -> Bool {
         if types.isEmpty { return true }
-        for index in 0..<subject.fieldCount
-        where subject.name(index).isEqualIgnoringCase(to: "content-type") {
-            let value = subject.value(index)
-            for candidate in types where candidate.matches(contentType: value) { return true }
-        }
+        guard let line = head.first(.contentType) else { return false }
+        for candidate in types where candidate.matches(contentType: head.value(line)) { return true }
         return false
     }
 
-    func takesHeaders(of subject: borrowing some RouteSubject & ~Copyable) -> Bool {
+    func takesHeaders(of head: MessageHead) -> Bool {
         for condition in headers {
             var holds = false
-            for index in 0..<subject.fieldCount
-            where subject.name(index).isEqualIgnoringCase(toLower: condition.name.utf8Span.span) {
-                let value = subject.value(index)
-                for wanted in condition.values where value.isEqual(to: wanted.utf8Span.span) { holds = true }
+            var next = head.first(named: condition.name.utf8Span.span)
+            while let line = next, !holds {
+                for wanted in condition.values where head.value(line).isEqual(to: wanted.utf8Span.span) { holds = true }
+                next = head.first(named: condition.name.utf8Span.span, from: line + 1)
             }
             if !holds { return false }
         }
@@ -87,14 +84,5 @@ public struct HeaderCondition: Hashable, Sendable {
 
     func covers(_ other: HeaderCondition) -> Bool {
         name == other.name && other.values.allSatisfy(values.contains)
-    }
-}
-
-extension Span where Element == UInt8 {
-    /// Whether the bytes are those of `other`, where ASCII letters match in either case. `other` must be in lower case.
-    func isEqualIgnoringCase(toLower other: Span<UInt8>) -> Bool {
-        guard count == other.count else { return false }
-        for index in indices where ASCII.lowercased(self[index]) != other[index] { return false }
-        return true
     }
 }

@@ -1,3 +1,4 @@
+public import HTTPWire
 internal import Octets
 
 /// The routes, ready for look-up: the first one in their order whose conditions all hold decides.
@@ -77,16 +78,16 @@ public struct RouteTable: Sendable {
     }
 
     /// The route for a request, or what to answer when there is none.
-    public func find(_ subject: borrowing some RouteSubject & ~Copyable) -> Lookup {
-        let path = subject.path
+    public func find(_ head: MessageHead) -> Lookup {
+        let path = head.path
         if let offset = PathLiteral.malformedEscape(in: path) { return .malformedPath(offset: offset) }
         guard path.count > 0, path[0] == UInt8(ascii: "/") else { return .noRoute }
         var search = Search(best: routes.count)
-        visit(0, path, from: 1, subject, &search)
+        visit(0, path, from: 1, head, &search)
         if search.best < routes.count { return .found(Found(route: routes[search.best], captures: search.captures)) }
         if !search.hasOtherMethod && !search.hasOtherType { return .noRoute }
         search.collects = true
-        visit(0, path, from: 1, subject, &search)
+        visit(0, path, from: 1, head, &search)
         search.refused.sort()
         if search.hasOtherType {
             let types = search.refused.flatMap { routes[$0].match.types.map(\.description) }
@@ -118,35 +119,35 @@ public struct RouteTable: Sendable {
 
     /// Looks at all routes whose path goes through `node`, where the rest of the path begins at `start`.
     private func visit(
-        _ node: Int, _ path: Span<UInt8>, from start: Int, _ subject: borrowing some RouteSubject & ~Copyable,
+        _ node: Int, _ path: Span<UInt8>, from start: Int, _ head: MessageHead,
         _ search: inout Search
     ) {
         for (prefix, routes) in nodes[node].rests {
             guard let end = prefix.end(in: path, from: start, to: path.count) else { continue }
             search.way.push(end..<path.count)
-            consider(routes, subject, &search)
+            consider(routes, head, &search)
             search.way.pop()
         }
         let end = Scan.firstIndex(of: UInt8(ascii: "/"), in: path, from: start) ?? path.count
         if let next = literal(nodes[node].literals, in: path, start..<end) {
-            enter(next, path, behind: end, subject, &search)
+            enter(next, path, behind: end, head, &search)
         }
         if start < end, let next = nodes[node].any {
             search.way.push(start..<end)
-            enter(next, path, behind: end, subject, &search)
+            enter(next, path, behind: end, head, &search)
             search.way.pop()
         }
     }
 
     /// Goes to `node` behind the segment that ends at `end`.
     private func enter(
-        _ node: Int, _ path: Span<UInt8>, behind end: Int, _ subject: borrowing some RouteSubject & ~Copyable,
+        _ node: Int, _ path: Span<UInt8>, behind end: Int, _ head: MessageHead,
         _ search: inout Search
     ) {
         if end == path.count {
-            consider(nodes[node].ends, subject, &search)
+            consider(nodes[node].ends, head, &search)
         } else {
-            visit(node, path, from: end + 1, subject, &search)
+            visit(node, path, from: end + 1, head, &search)
         }
     }
 
@@ -173,17 +174,17 @@ public struct RouteTable: Sendable {
 
     /// Takes the first of `candidates`, whose paths match, for which the other conditions hold too.
     private func consider(
-        _ candidates: [Int], _ subject: borrowing some RouteSubject & ~Copyable, _ search: inout Search
+        _ candidates: [Int], _ head: MessageHead, _ search: inout Search
     ) {
         for index in candidates where index < search.best {
             let match = routes[index].match
-            guard match.takesHost(of: subject), match.takesHeaders(of: subject) else { continue }
-            guard match.takesMethod(of: subject) else {
+            guard match.takesHost(of: head), match.takesHeaders(of: head) else { continue }
+            guard match.takesMethod(of: head) else {
                 search.hasOtherMethod = true
                 if search.collects, !search.hasOtherType { search.refused.append(index) }
                 continue
             }
-            guard match.takesType(of: subject) else {
+            guard match.takesType(of: head) else {
                 search.hasOtherType = true
                 if search.collects { search.refused.append(index) }
                 continue

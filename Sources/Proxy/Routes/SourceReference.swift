@@ -1,3 +1,4 @@
+public import HTTPWire
 internal import Octets
 public import Serialization
 
@@ -23,7 +24,7 @@ public indirect enum SourceReference: Hashable, Sendable {
 
     /// Appends the value. Throws when it is not UTF-8, because then neither JSON nor a form can carry it.
     public func append(
-        from subject: borrowing some RouteSubject & ~Copyable, captures: PathCaptures, client: Span<UInt8>,
+        from head: MessageHead, captures: PathCaptures, client: Span<UInt8>,
         to output: inout [UInt8]
     ) throws(ConversionError) {
         let start = output.count
@@ -33,25 +34,26 @@ public indirect enum SourceReference: Hashable, Sendable {
                 switch piece {
                 case .literal(let text): output.append(contentsOf: text.utf8)
                 case .source(let source):
-                    try source.append(from: subject, captures: captures, client: client, to: &output)
+                    try source.append(from: head, captures: captures, client: client, to: &output)
                 }
             }
             return
         case .clientAddress:
             output.append(contentsOf: client)
         case .path(let index):
-            PercentText.decode(subject.path.extracting(captures[index]), plusIsSpace: false, to: &output)
+            PercentText.decode(head.path.extracting(captures[index]), plusIsSpace: false, to: &output)
         case .query(let name):
-            if let query = subject.query, let value = QueryText.value(of: name.utf8Span.span, in: query) {
+            if let query = head.query, let value = QueryText.value(of: name.utf8Span.span, in: query) {
                 PercentText.decode(query.extracting(value), plusIsSpace: true, to: &output)
             }
         case .header(let name):
             var isFirst = true
-            for index in 0..<subject.fieldCount
-            where subject.name(index).isEqualIgnoringCase(toLower: name.utf8Span.span) {
+            var next = head.first(named: name.utf8Span.span)
+            while let line = next {
                 if !isFirst { output.append(contentsOf: ", ".utf8) }
                 isFirst = false
-                output.append(contentsOf: subject.value(index))
+                output.append(contentsOf: head.value(line))
+                next = head.first(named: name.utf8Span.span, from: line + 1)
             }
         }
         guard UTF8Validator.isValid(output.span.extracting(start..<output.count)) else {

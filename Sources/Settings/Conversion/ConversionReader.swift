@@ -145,7 +145,8 @@ struct ConversionReader {
             options.refuse(option.name, "is for \(words.joined(separator: " and ")) \(side) only")
         }
         for option in other where !own.contains(where: { $0.name == option.name }) {
-            options.refuse(option.name, "is not an option of the \(side) but of the \(side == "input" ? "output" : "input")")
+            options.refuse(
+                option.name, "is not an option of the \(side) but of the \(side == "input" ? "output" : "input")")
         }
     }
 

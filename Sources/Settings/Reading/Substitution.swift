@@ -24,7 +24,8 @@ enum Substitution {
                 at += 3
             } else if starts("${") {
                 guard let end = scalars[at...].firstIndex(of: "}") else {
-                    throw Fault(reason: "\"${\" is never closed: write \"$${\" for the characters themselves", offset: at)
+                    throw Fault(
+                        reason: "\"${\" is never closed: write \"$${\" for the characters themselves", offset: at)
                 }
                 let inside = String(String.UnicodeScalarView(scalars[at + 2..<end]))
                 if !literal.isEmpty { pieces.append(.literal(String(literal))) }

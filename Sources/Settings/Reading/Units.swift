@@ -38,11 +38,14 @@ enum Units {
         }
         guard !unit.isEmpty else { throw Fault(reason: "\(what) needs a unit (\(known)), as in \(example)") }
         guard let factor = units.first(where: { $0.unit == unit })?.factor else {
-            let nearest = units.first { $0.unit.lowercased() == unit.lowercased() || $0.unit.filter { $0 != "i" } == unit }
+            let nearest = units.first {
+                $0.unit.lowercased() == unit.lowercased() || $0.unit.filter { $0 != "i" } == unit
+            }
             let hint = nearest.map { "did you mean \"\(digits)\($0.unit)\"?" } ?? "known are \(known)"
             throw Fault(reason: "the unit \"\(unit)\" is not known for \(what): \(hint)")
         }
-        guard let number = Int(digits), case let (product, false) = number.multipliedReportingOverflow(by: factor) else {
+        guard let number = Int(digits), case let (product, false) = number.multipliedReportingOverflow(by: factor)
+        else {
             throw Fault(reason: "\(what) as large as \(text) can't be counted")
         }
         return product

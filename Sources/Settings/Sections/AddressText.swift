@@ -1,0 +1,111 @@
+internal import Proxy
+
+/// Addresses as the settings write them: `127.0.0.1:8080`, `[::1]:8080`, `app.internal:3000`, `unix:/run/app.sock`.
+enum AddressText {
+    struct Fault: Error, Hashable {
+        var reason: String
+    }
+
+    /// Where to listen: an address literal, or `localhost` for 127.0.0.1; port 0 lets the kernel pick.
+    static func listen(_ text: String) throws(Fault) -> ListenAddress {
+        if let path = try unixPath(text) { return .unix(path: path) }
+        let example = "as in 127.0.0.1:8080, [::1]:8080 or unix:/run/recast.sock"
+        let (host, port) = try split(text, ports: 0...65535, example: example)
+        if host == "localhost" { return .tcp(host: "127.0.0.1", port: port) }
+        guard host.contains(":") || isIPv4(host) else {
+            throw Fault(reason: "\"\(host)\" is no address to listen on: write one, \(example)")
+        }
+        return .tcp(host: host, port: port)
+    }
+
+    /// Where an upstream is: a name or an address literal.
+    static func upstream(_ text: String) throws(Fault) -> UpstreamAddress {
+        if let path = try unixPath(text) { return .unix(path: path) }
+        for scheme in ["http://", "https://"] where text.hasPrefix(scheme) {
+            throw Fault(
+                reason: scheme == "http://"
+                    ? "an address has no scheme: write \"\(text.dropFirst(scheme.count))\" with its port"
+                    : "TLS to an upstream is not available yet: write HOST:PORT of a plain one")
+        }
+        let example = "as in 127.0.0.1:3000, app.internal:3000 or unix:/run/app.sock"
+        let (host, port) = try split(text, ports: 1...65535, example: example)
+        let isName = host.utf8.allSatisfy {
+            switch $0 {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
+            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"): true
+            default: false
+            }
+        }
+        let looksNumeric = host.split(separator: ".", omittingEmptySubsequences: false).last?.allSatisfy(\.isNumber)
+        guard host.contains(":") || isName && host.utf8.count <= 253 && (looksNumeric != true || isIPv4(host)) else {
+            throw Fault(reason: "\"\(host)\" is neither a name nor an address: write one, \(example)")
+        }
+        return .tcp(host: host, port: port)
+    }
+
+    private static func unixPath(_ text: String) throws(Fault) -> String? {
+        guard text.hasPrefix("unix:") else { return nil }
+        let path = String(text.dropFirst(5))
+        guard path.hasPrefix("/") || path.hasPrefix("@"), path.utf8.count > 1 else {
+            throw Fault(reason: "a unix socket has an absolute path, as in unix:/run/app.sock")
+        }
+        // sun_path holds 108 bytes, the closing NUL included (unix(7)).
+        guard path.utf8.count <= 107 else { throw Fault(reason: "a unix socket's path has at most 107 bytes") }
+        return path
+    }
+
+    private static func split(
+        _ text: String, ports: ClosedRange<Int>, example: String
+    ) throws(Fault) -> (host: String, port: Int) {
+        guard let colon = text.lastIndex(of: ":"), !text.hasSuffix("]") else {
+            throw Fault(reason: "\"\(text)\" has no port: write HOST:PORT, \(example)")
+        }
+        let digits = text[text.index(after: colon)...]
+        guard let port = Int(digits), String(port) == digits, ports.contains(port) else {
+            throw Fault(
+                reason: "\"\(digits)\" is no port from \(ports.lowerBound) to \(ports.upperBound): "
+                    + "write HOST:PORT, \(example)")
+        }
+        var host = String(text[..<colon])
+        if host.hasPrefix("["), host.hasSuffix("]") {
+            host = String(host.dropFirst().dropLast())
+            guard isIPv6(host) else { throw Fault(reason: "\"[\(host)]\" is no IPv6 address") }
+        } else if host.contains(":") {
+            throw Fault(reason: "an IPv6 address stands in brackets, as in [::1]:8080")
+        }
+        guard !host.isEmpty else {
+            throw Fault(reason: "\"\(text)\" has no host: write HOST:PORT, \(example)")
+        }
+        return (host, port)
+    }
+
+    /// Four numbers up to 255 without leading zeros.
+    private static func isIPv4(_ text: String) -> Bool {
+        let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+        return parts.count == 4 && parts.allSatisfy { UInt8($0).map { String($0) } == String($0) }
+    }
+
+    /// RFC 4291 §2.2: groups of hexadecimal digits, one `::` at most, an IPv4 address at the end at most.
+    private static func isIPv6(_ text: String) -> Bool {
+        let halves = text.split(separator: "::", omittingEmptySubsequences: false)
+        guard halves.count <= 2 else { return false }
+        var groups = 0
+        for (index, half) in halves.enumerated() where !half.isEmpty {
+            let parts = half.split(separator: ":", omittingEmptySubsequences: false)
+            for (place, part) in parts.enumerated() {
+                if part.contains(".") {
+                    guard index == halves.count - 1, place == parts.count - 1, isIPv4(String(part)) else {
+                        return false
+                    }
+                    groups += 2
+                } else {
+                    guard (1...4).contains(part.count), part.allSatisfy({ $0.isASCII && $0.isHexDigit }) else {
+                        return false
+                    }
+                    groups += 1
+                }
+            }
+        }
+        return halves.count == 2 ? groups < 8 : groups == 8
+    }
+}

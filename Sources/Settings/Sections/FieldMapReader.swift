@@ -1,0 +1,151 @@
+internal import Proxy
+internal import Serialization
+
+/// Reads `map` and `fields` of a request.
+struct FieldMapReader {
+    private let context: ReadingContext
+    private let values: RequestValueReader
+
+    init(_ context: ReadingContext, values: RequestValueReader) {
+        self.context = context
+        self.values = values
+    }
+
+    func map(_ node: SettingsNode) -> FieldMap {
+        var map = FieldMap()
+        guard let section = SectionReader(node, "\"map\"", path: "request.map", context) else { return map }
+        if let node = section.take("remove") {
+            for element in context.elements(node, "\"remove\"") ?? [] {
+                guard let path = context.fieldPath(element, "\"remove\"") else { continue }
+                map.remove.append(path)
+                section.record("remove", path.description, .line(element.position.line))
+            }
+        }
+        if let node = section.take("rename"), let renames = SectionReader(node, "\"rename\"", context) {
+            for member in renames.remaining {
+                guard let from = context.fieldPath(member), let to = context.fieldPath(member.value, "the new name")
+                else { continue }
+                map.rename.append(.init(from: from, to: to))
+                section.record("rename", "\(from) to \(to)", .line(member.position.line))
+            }
+        }
+        if let node = section.take("set"), let assignments = SectionReader(node, "\"set\"", context) {
+            for member in assignments.remaining {
+                guard let path = context.fieldPath(member), let value = assigned(member.value, path) else { continue }
+                map.set.append(.init(path: path, value: value))
+                section.record("set", path.description, .line(member.position.line))
+            }
+        }
+        section.notYet("append")
+        section.finish()
+        return map
+    }
+
+    func types(_ node: SettingsNode) -> [TypeRule] {
+        guard let section = SectionReader(node, "\"fields\"", path: "request.fields", context) else { return [] }
+        var rules: [TypeRule] = []
+        for member in section.remaining {
+            let words = FieldType.allCases.map(\.rawValue)
+            guard let path = context.fieldPath(member),
+                let word = context.word(member.value, "the type of \"\(member.key)\"", among: words),
+                let type = FieldType(rawValue: word)
+            else { continue }
+            rules.append(TypeRule(path: path, type: type))
+            section.record(member.key, word, .line(member.position.line))
+        }
+        return rules
+    }
+
+    // MARK: - Values that are set
+
+    private func assigned(_ node: SettingsNode, _ path: FieldPath) -> AssignedValue? {
+        if path.segments.contains(.any) {
+            context.report(node.position, "a field that is set has one place: \"*\" means many")
+            return nil
+        }
+        if case .scalar(let text, _) = node.content, text.contains("${") {
+            return values.value(node, "the value of \"\(path)\"").map { value in
+                switch value {
+                case .text(let text): .literal(.string(text))
+                case .source(let source): .source(values.index(of: source))
+                }
+            }
+        }
+        return literal(node).map(AssignedValue.literal)
+    }
+
+    private func literal(_ node: SettingsNode) -> Literal? {
+        switch node.content {
+        case .scalar(let text, isPlain: true): return plain(text, node)
+        case .scalar: return context.text(node, "a value inside a list or a mapping").map(Literal.string)
+        case .sequence(let elements):
+            let values = elements.map(literal)
+            return values.contains(nil) ? nil : .array(values.compactMap(\.self))
+        case .mapping(let members):
+            let values = members.map { member in
+                literal(member.value).map { Literal.Member(name: member.key, value: $0) }
+            }
+            return values.contains(nil) ? nil : .object(values.compactMap(\.self))
+        }
+    }
+
+    /// YAML without quotes: what JSON has too, or text. What the YAML versions read differently is refused.
+    private func plain(_ text: String, _ node: SettingsNode) -> Literal? {
+        if node.isNull { return .null }
+        switch text {
+        case "true": return .bool(true)
+        case "false": return .bool(false)
+        default: break
+        }
+        if NumberText.isJSON(text) { return .number(text) }
+        let word = text.lowercased()
+        if ["yes", "no", "on", "off", "y", "n", "true", "false", "null"].contains(word) {
+            context.report(
+                node.position, "\"\(text)\" is not clear: write true, false or null, or the text in quotes")
+            return nil
+        }
+        if NumberText.looksLikeNumber(word) {
+            context.report(
+                node.position, "\"\(text)\" is not written as JSON writes numbers: write it so, or the text in quotes")
+            return nil
+        }
+        return context.text(node, "a value inside a list or a mapping").map(Literal.string)
+    }
+}
+
+/// How numbers are written.
+enum NumberText {
+    /// RFC 8259 §6.
+    static func isJSON(_ text: String) -> Bool {
+        var rest = Array(text.utf8)[...]
+        func digits() -> Int {
+            let count = rest.prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }.count
+            rest = rest.dropFirst(count)
+            return count
+        }
+        if rest.first == UInt8(ascii: "-") { rest = rest.dropFirst() }
+        let hasLeadingZero = rest.first == UInt8(ascii: "0")
+        let whole = digits()
+        guard whole > 0, whole == 1 || !hasLeadingZero else { return false }
+        if rest.first == UInt8(ascii: ".") {
+            rest = rest.dropFirst()
+            guard digits() > 0 else { return false }
+        }
+        if rest.first == UInt8(ascii: "e") || rest.first == UInt8(ascii: "E") {
+            rest = rest.dropFirst()
+            if rest.first == UInt8(ascii: "+") || rest.first == UInt8(ascii: "-") { rest = rest.dropFirst() }
+            guard digits() > 0 else { return false }
+        }
+        return rest.isEmpty
+    }
+
+    /// Whether some YAML reads `text`, in lower case, as a number: `0x1F`, `1_000`, `+1`, `.5`, `.inf`, `007`.
+    static func looksLikeNumber(_ text: String) -> Bool {
+        let unsigned = text.hasPrefix("-") || text.hasPrefix("+") ? text.dropFirst() : text[...]
+        if unsigned == ".inf" || text == ".nan" { return true }
+        guard let first = unsigned.first, first == "." || first.isASCII && first.isNumber else { return false }
+        let plain = unsigned.filter { $0 != "_" }
+        if plain.hasPrefix("0o") || plain.hasPrefix("0b") { return Int(plain.dropFirst(2), radix: 8) != nil }
+        return Double(plain) != nil || plain.last == "." && Double(plain.dropLast()) != nil
+    }
+}

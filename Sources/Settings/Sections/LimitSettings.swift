@@ -1,0 +1,62 @@
+internal import Serialization
+
+/// The limits of DESIGN §4.2 as settings. Each key is read here and nowhere else.
+struct LimitSettings {
+    private enum Kind {
+        case size
+        case count(ClosedRange<Int>)
+    }
+
+    private struct Key {
+        var name: String
+        var limit: WritableKeyPath<Limits, Int>
+        var kind: Kind
+    }
+
+    /// Depths are bounded because documents are walked by recursion in places; a boundary by RFC 2046 §5.1.1.
+    private static var keys: [Key] {
+        [
+            Key(name: "body", limit: \.body, kind: .size),
+            Key(name: "tree", limit: \.tree, kind: .size),
+            Key(name: "fields", limit: \.fields, kind: .count(1...1_000_000)),
+            Key(name: "field", limit: \.field, kind: .size),
+            Key(name: "depth", limit: \.depth, kind: .count(1...1000)),
+            Key(name: "key_depth", limit: \.keyDepth, kind: .count(1...1000)),
+            Key(name: "key", limit: \.key, kind: .size),
+            Key(name: "number", limit: \.number, kind: .size),
+            Key(name: "parts", limit: \.parts, kind: .count(1...1_000_000)),
+            Key(name: "part_headers", limit: \.partHeaders, kind: .count(1...1000)),
+            Key(name: "part_header_line", limit: \.partHeaderLine, kind: .size),
+            Key(name: "part_header_bytes", limit: \.partHeaderBytes, kind: .size),
+            Key(name: "preamble", limit: \.preamble, kind: .size),
+            Key(name: "boundary", limit: \.boundary, kind: .count(1...70)),
+        ]
+    }
+
+    private var values: [Sourced<Int>]
+
+    /// The limits that hold where nothing is written.
+    init() {
+        let standard = Limits()
+        values = Self.keys.map { Sourced(standard[keyPath: $0.limit]) }
+    }
+
+    /// Takes what `section` says and keeps the rest.
+    mutating func read(_ section: SectionReader) {
+        for (index, key) in Self.keys.enumerated() {
+            values[index] =
+                switch key.kind {
+                case .size: section.size(key.name, standard: values[index])
+                case .count(let range): section.count(key.name, standard: values[index], in: range)
+                }
+        }
+        section.notYet("decompressed", "ratio")
+        section.finish()
+    }
+
+    var limits: Limits {
+        var limits = Limits()
+        for (key, value) in zip(Self.keys, values) { limits[keyPath: key.limit] = value.value }
+        return limits
+    }
+}

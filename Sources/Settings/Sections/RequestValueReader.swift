@@ -1,0 +1,91 @@
+internal import Proxy
+
+/// Reads values that may be taken from the request: `${header.x-tenant}`, `${path.id}`, `${query.q}`, `${client.ip}`.
+final class RequestValueReader {
+    enum Value: Hashable {
+        case text(String)
+        case source(SourceReference)
+    }
+
+    private let context: ReadingContext
+    /// The variables of the route's path; nil when the path could not be read.
+    private let variables: [String?]?
+    /// The sources so far, each once; a conversion's assignments count by them.
+    private(set) var sources: [SourceReference] = []
+
+    init(_ context: ReadingContext, variables: [String?]?) {
+        self.context = context
+        self.variables = variables
+    }
+
+    /// The index of a source among `sources`.
+    func index(of source: SourceReference) -> Int {
+        if let index = sources.firstIndex(of: source) { return index }
+        sources.append(source)
+        return sources.count - 1
+    }
+
+    func value(_ node: SettingsNode, _ what: String) -> Value? {
+        guard let pieces = context.pieces(node, what) else { return nil }
+        var mix: [SourceReference.Piece] = []
+        for piece in pieces {
+            switch piece {
+            case .literal(let text): mix.append(.literal(text))
+            case .reference(let kind, let name, _, let offset):
+                let position = context.position(in: node, offset: offset)
+                guard let source = source(kind, name, position, what) else { return nil }
+                mix.append(.source(source))
+            }
+        }
+        switch mix.count {
+        case 0: return .text("")
+        case 1:
+            switch mix[0] {
+            case .literal(let text): return .text(text)
+            case .source(let source): return .source(source)
+            }
+        default: return .source(.literalMix(mix))
+        }
+    }
+
+    private func source(
+        _ kind: String, _ name: String, _ position: SettingsNode.Position, _ what: String
+    ) -> SourceReference? {
+        switch kind {
+        case "header":
+            if HeaderName.isValid(name) { return .header(name.lowercased()) }
+            context.report(position, "\"\(name)\" is no name of a header")
+        case "query": return .query(name)
+        case "client":
+            if name == "ip" { return .clientAddress }
+            context.report(position, "of the client only ${client.ip} is known")
+        case "path": return variable(name, position).map(SourceReference.path)
+        default: context.report(position, "\(what) takes no ${\(kind).\(name)}")
+        }
+        return nil
+    }
+
+    /// The index of a variable of the route's path.
+    func variable(_ name: String, _ position: SettingsNode.Position) -> Int? {
+        guard let variables else { return nil }
+        if let index = variables.firstIndex(of: name) { return index }
+        let known = variables.compactMap(\.self)
+        let hint =
+            known.isEmpty
+            ? "write it there as a segment, as in /orders/{\(name)}" : NearestWord.hint(for: name, among: known)
+        context.report(position, "the route's path has no variable \"\(name)\": \(hint)")
+        return nil
+    }
+}
+
+/// The names of header fields.
+enum HeaderName {
+    /// RFC 9110 §5.1: a token.
+    static func isValid(_ name: String) -> Bool {
+        !name.isEmpty
+            && name.unicodeScalars.allSatisfy {
+                $0.isASCII
+                    && ($0.properties.isAlphabetic || "0123456789!#$%&'*+-.^_`|~".unicodeScalars.contains($0))
+            }
+    }
+}

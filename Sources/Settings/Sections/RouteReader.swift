@@ -1,0 +1,96 @@
+internal import Proxy
+
+/// Reads `routes`.
+struct RouteReader {
+    /// A route with the place of its name, and the values in effect for it.
+    struct Entry {
+        var route: Route
+        var position: SettingsNode.Position
+        var effective: [EffectiveValue]
+    }
+
+    private let context: ReadingContext
+    private let upstreams: [String]
+    private let limits: LimitSettings
+    private let timeouts: TimeoutSettings
+
+    init(
+        _ context: ReadingContext, upstreams: [String], limits: LimitSettings, timeouts: TimeoutSettings
+    ) {
+        self.context = context
+        self.upstreams = upstreams
+        self.limits = limits
+        self.timeouts = timeouts
+    }
+
+    func read(_ node: SettingsNode) -> [Entry] {
+        guard case .sequence(let nodes) = node.content, !nodes.isEmpty else {
+            context.report(node.position, "\"routes\" is a list of at least one route")
+            return []
+        }
+        var names: [String: Int] = [:]
+        var entries: [Entry] = []
+        for (index, node) in nodes.enumerated() {
+            guard let entry = route(node, index, &names) else { continue }
+            if let cover = entries.first(where: { $0.route.match.covers(entry.route.match) }) {
+                context.report(
+                    entry.position,
+                    "the route \"\(entry.route.name)\" can never match: the route \"\(cover.route.name)\" in line "
+                        + "\(cover.position.line) takes every request before it")
+            }
+            entries.append(entry)
+        }
+        return entries
+    }
+
+    private func route(_ node: SettingsNode, _ index: Int, _ names: inout [String: Int]) -> Entry? {
+        guard let section = SectionReader(node, "a route", context) else { return nil }
+        _ = context.takeEffective()
+        let nameNode = section.required("name", example: "orders")
+        let name = nameNode.flatMap { self.name($0, &names) }
+        let matchNode = section.required("match", example: "/orders/*")
+        let match = matchNode.flatMap { MatchReader(context).read($0) }
+        let upstream = section.required("upstream", example: "app").flatMap { self.upstream($0, section) }
+        let values = RequestValueReader(context, variables: match?.path.variables)
+        let rewrite = section.take("rewrite").flatMap { RewriteReader(context, values: values).read($0) }
+        var limits = limits
+        if let part = part("limits", section) { limits.read(part) }
+        var timeouts = timeouts
+        if let part = part("timeouts", section) { timeouts.read(part) }
+        let request = RequestReader(context, values: values).read(section, limits: limits.limits)
+        section.notYet("response", "examples", "verify", "retry", "rate", "expect_continue")
+        section.finish()
+        guard let name, let match, let upstream, let request else { return nil }
+        let route = Route(
+            index: index, name: name, match: match, upstream: upstream, rewrite: rewrite, limits: limits.limits,
+            timeouts: timeouts.timeouts, request: request)
+        return Entry(
+            route: route, position: nameNode?.position ?? section.position, effective: context.takeEffective())
+    }
+
+    private func part(_ key: String, _ section: SectionReader) -> SectionReader? {
+        guard let node = section.take(key) else { return .absent("\"\(key)\"", path: key, context) }
+        return SectionReader(node, "\"\(key)\"", path: key, context)
+    }
+
+    private func name(_ node: SettingsNode, _ names: inout [String: Int]) -> String? {
+        guard let name = context.text(node, "a route's name") else { return nil }
+        if !SettingsName.isValid(name) {
+            context.report(node.position, "the route's name \"\(name)\" \(SettingsName.rule)")
+        }
+        if let line = names[name] {
+            context.report(node.position, "the name \"\(name)\" is that of the route in line \(line) too")
+        }
+        names[name] = node.position.line
+        return name
+    }
+
+    private func upstream(_ node: SettingsNode, _ section: SectionReader) -> Int? {
+        guard let name = context.text(node, "a route's upstream") else { return nil }
+        section.record("upstream", name, .line(node.position.line))
+        if let index = upstreams.firstIndex(of: name) { return index }
+        let hint = upstreams.isEmpty ? "there is none" : NearestWord.hint(for: name, among: upstreams)
+        context.report(node.position, "there is no upstream \"\(name)\": \(hint)")
+        return nil
+    }
+}

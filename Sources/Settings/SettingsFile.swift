@@ -1,0 +1,142 @@
+internal import Foundation
+public import Proxy
+
+/// A settings file that was read and checked.
+public struct SettingsFile: Sendable {
+    public let settings: ProxySettings
+    /// The values in effect that are not a route's, in the order of the file's sections.
+    public let effective: [EffectiveValue]
+    /// The values in effect for each route, in the order of the routes.
+    public let effectiveOfRoutes: [[EffectiveValue]]
+
+    /// Reads the file at `path`. Throws all that is wrong with it, also that it can't be read.
+    public static func load(_ path: String) throws(SettingsMistakes) -> SettingsFile {
+        let text: String
+        do {
+            text = try SettingsEnvironment.readText(path)
+        } catch {
+            throw SettingsMistakes([SettingsMistake(line: 1, column: 1, message: error.reason)])
+        }
+        let folder = path.lastIndex(of: "/").map { String(path[...$0].dropLast()) } ?? ""
+        return try parse(text, environment: .process(folder: folder))
+    }
+
+    /// Reads settings from text; nothing is opened but what `${file:…}` names. Throws all that is wrong with it.
+    public static func parse(
+        _ text: String, environment: SettingsEnvironment
+    ) throws(SettingsMistakes) -> SettingsFile {
+        let context = ReadingContext(text, environment: environment)
+        var file: SettingsFile?
+        if let root = YAMLText.read(text, context), let section = SectionReader(root, "the file", context) {
+            file = SettingsFile(section, context)
+        }
+        guard let file, context.mistakes.isEmpty else { throw SettingsMistakes(context.mistakes) }
+        return file
+    }
+
+    /// Reads the top of the file. What can't be read is reported and stands as its standard.
+    private init(_ file: SectionReader, _ context: ReadingContext) {
+        if let node = file.required("version", example: "1") { _ = context.word(node, "\"version\"", among: ["1"]) }
+        let listen = file.required("listen", example: "127.0.0.1:8080").map { Self.listen($0, file) } ?? []
+        file.notYet("admin")
+        let workers = Self.workers(file)
+        let log = Self.accessLog(file)
+        let client = ClientTimeoutSettings(Self.part("timeouts", file), grace: .seconds(25))
+        var limits = LimitSettings()
+        var timeouts = TimeoutSettings(bodyGap: client.bodyGap)
+        if let node = file.take("defaults"), let defaults = SectionReader(node, "\"defaults\"", context) {
+            // Their values are recorded where they take effect: in the routes.
+            let before = context.takeEffective()
+            limits.read(Self.part("limits", defaults))
+            timeouts.read(Self.part("timeouts", defaults))
+            _ = context.takeEffective()
+            for value in before { context.record(value.key, value.value, value.origin) }
+            defaults.finish()
+        }
+        let upstreams = file.required("upstreams", example: "{app: 127.0.0.1:3000}").map {
+            UpstreamReader(context).read($0)
+        }
+        effective = context.takeEffective()
+        let reader = RouteReader(context, upstreams: upstreams?.names ?? [], limits: limits, timeouts: timeouts)
+        let routes =
+            file.required("routes", example: "[{name: all, match: \"/*\", upstream: app}]").map(reader.read) ?? []
+        file.notYet("tls", "include")
+        file.finish()
+        effectiveOfRoutes = routes.map(\.effective)
+        var settings = ProxySettings(
+            listen: listen, workers: workers, upstreams: upstreams?.upstreams ?? [], routes: routes.map(\.route))
+        settings.accessLog = log
+        settings.client = client.timeouts
+        settings.grace = client.grace
+        self.settings = settings
+    }
+
+    /// A section that may be missing.
+    private static func part(_ key: String, _ file: SectionReader) -> SectionReader {
+        let absent = SectionReader.absent("\"\(key)\"", path: key, file.context)
+        guard let node = file.take(key) else { return absent }
+        return SectionReader(node, "\"\(key)\"", path: key, file.context) ?? absent
+    }
+
+    private static func listen(_ node: SettingsNode, _ file: SectionReader) -> [ListenAddress] {
+        let context = file.context
+        if case .mapping = node.content {
+            context.report(node.position, "\"listen\" is an address or a list of them: TLS is not available yet")
+            return []
+        }
+        var addresses: [ListenAddress] = []
+        for element in context.elements(node, "\"listen\"") ?? [] {
+            if case .mapping = element.content {
+                context.report(element.position, "\"listen\" is an address or a list of them: TLS is not available yet")
+                continue
+            }
+            guard let text = context.text(element, "\"listen\"") else { continue }
+            do {
+                let address = try AddressText.listen(text)
+                if addresses.contains(address) { context.report(element.position, "\(address) is listened on already") }
+                addresses.append(address)
+            } catch {
+                context.report(element.position, error.reason)
+            }
+        }
+        file.record("listen", addresses.map(\.description).joined(separator: ", "), .line(node.position.line))
+        return addresses
+    }
+
+    /// `auto` is one for each core that this process may run on.
+    private static func workers(_ file: SectionReader) -> Int {
+        let auto = max(1, ProcessInfo.processInfo.activeProcessorCount)
+        let context = file.context
+        return file.value("workers", standard: Sourced(auto), describe: String.init) { node, what in
+            guard let text = context.text(node, what) else { return nil }
+            if text == "auto" { return auto }
+            if let count = Int(text), String(count) == text, (1...1024).contains(count) { return count }
+            context.report(node.position, "\(what) is auto or a whole number from 1 to 1024, not \"\(text)\"")
+            return nil
+        }.value
+    }
+
+    private static func accessLog(_ file: SectionReader) -> AccessLogTarget {
+        let context = file.context
+        let describe = { (target: AccessLogTarget) in
+            switch target {
+            case .stdout: "stdout"
+            case .off: "off"
+            case .file(let path): path
+            }
+        }
+        return file.value("access_log", standard: Sourced(AccessLogTarget.stdout), describe: describe) { node, what in
+            guard let text = context.text(node, what) else { return nil }
+            switch text {
+            case "stdout": return .stdout
+            case "off": return .off
+            default:
+                if text.contains("/") { return .file(path: text) }
+                context.report(
+                    node.position,
+                    "\(what) is stdout, off or a path with a slash, as in /var/log/recast.log, not \"\(text)\"")
+                return nil
+            }
+        }.value
+    }
+}

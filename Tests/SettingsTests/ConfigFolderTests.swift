@@ -1,0 +1,38 @@
+import Foundation
+import Proxy
+import Settings
+import Testing
+
+@Suite struct ConfigFolderTests {
+    private static let folder = URL(filePath: #filePath).deletingLastPathComponent()
+        .appending(path: "../../config").standardizedFileURL
+
+    @Test("every file in the folder config can be served")
+    func files() throws {
+        let names = try FileManager.default.contentsOfDirectory(atPath: Self.folder.path).filter {
+            $0.hasSuffix(".yaml") || $0.hasSuffix(".yml")
+        }
+        #expect(names.contains("recast.yaml"))
+        for name in names {
+            do throws(SettingsMistakes) {
+                _ = try SettingsFile.load(Self.folder.appending(path: name).path)
+            } catch {
+                Issue.record("\(name): \(error.all.map(\.description).joined(separator: "\n"))")
+            }
+        }
+    }
+
+    @Test("the example file has a route of each kind, the plain forward last")
+    func example() throws {
+        let settings = try SettingsFile.load(Self.folder.appending(path: "recast.yaml").path).settings
+        #expect(
+            settings.routes.map(\.name) == [
+                "form-to-json", "json-to-form", "json-to-multipart", "multipart-to-json", "upload", "any-to-json",
+                "forward",
+            ])
+        guard case .forward = try #require(settings.routes.last).request else {
+            Issue.record("the last route forwards")
+            return
+        }
+    }
+}
