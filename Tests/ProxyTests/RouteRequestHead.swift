@@ -2,7 +2,7 @@ import HTTPWire
 import Octets
 import Testing
 
-/// The head of a request for the tables, read by the real parser; rules of taste are off so that odd paths come through.
+/// The head of a request for the tables, read by the real parser. Bad escapes come through for the table to judge.
 func requestHead(
     _ method: String, _ target: String, host: String = "shop.example", fields: [(String, String)] = []
 ) throws -> MessageHead {

@@ -35,7 +35,8 @@ public struct HostPattern: Hashable, Sendable {
         takesSubdomains ? other.name.hasSuffix(name) : !other.takesSubdomains && other.name == name
     }
 
-    /// Whether a head's host, in lower case and without a port, is meant; a dot that ends an absolute name plays no part.
+    /// Whether a head's host, in lower case and without a port, is meant. The dot that ends an absolute name plays no
+    /// part.
     func matches(_ host: Span<UInt8>) -> Bool {
         let wanted = name.utf8Span.span
         let isAbsolute = host.count > 1 && host[host.count - 1] == UInt8(ascii: ".")

@@ -2,7 +2,7 @@
 public enum ListenAddress: Hashable, Sendable {
     /// An address literal without brackets (`127.0.0.1`, `::1`) and a port, 0 for one that the kernel picks.
     case tcp(host: String, port: Int)
-    /// A unix socket's path; a leading `@` means the abstract namespace.
+    /// A unix socket's absolute path.
     case unix(path: String)
 }
 
@@ -15,7 +15,7 @@ extension ListenAddress: CustomStringConvertible {
 public enum UpstreamAddress: Hashable, Sendable {
     /// A name or an address literal without brackets, and a port from 1.
     case tcp(host: String, port: Int)
-    /// A unix socket's path; a leading `@` means the abstract namespace.
+    /// A unix socket's absolute path.
     case unix(path: String)
 }
 

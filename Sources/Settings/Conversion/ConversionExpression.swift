@@ -1,5 +1,5 @@
-/// Reads `input(options) -> output(options)`. What stands in the parentheses is a YAML flow mapping, so that options have
-/// one spelling everywhere.
+/// Reads `input(options) -> output(options)`. What stands in the parentheses is a YAML flow mapping, so that options
+/// have one spelling everywhere.
 struct ConversionExpression {
     /// The value that holds the expression.
     private let node: SettingsNode

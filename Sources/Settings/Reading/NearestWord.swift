@@ -3,11 +3,16 @@ enum NearestWord {
     /// The word of `known` that differs from `word` by the fewest letters, when it is near enough to be meant.
     static func of(_ word: String, among known: [String]) -> String? {
         let wanted = Array(word.lowercased())
+        // Somebody who writes `bool` means `boolean`.
+        let longer = known.filter { wanted.count >= 3 && $0.lowercased().hasPrefix(word.lowercased()) }
+        if longer.count == 1 { return longer[0] }
         let bound = max(1, min(wanted.count, 12) / 3)
         var best: (word: String, distance: Int)?
         for candidate in known {
             let distance = distance(wanted, Array(candidate.lowercased()))
-            if distance <= bound, distance < best?.distance ?? .max { best = (candidate, distance) }
+            if distance <= bound, distance < wanted.count, distance < best?.distance ?? .max {
+                best = (candidate, distance)
+            }
         }
         return best?.word
     }
@@ -15,6 +20,7 @@ enum NearestWord {
     /// The end of a message about a word that is not known: a guess, or all that there is.
     static func hint(for word: String, among known: [String]) -> String {
         if let nearest = of(word, among: known) { return "did you mean \"\(nearest)\"?" }
+        if known.count == 1 { return "only \"\(known[0])\" is known" }
         return "known are \(known.joined(separator: ", "))"
     }
 

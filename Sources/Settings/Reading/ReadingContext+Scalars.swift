@@ -1,6 +1,6 @@
 /// The readers of single values. Each reports what is wrong and then gives nil.
 extension ReadingContext {
-    /// The text of a single value, with `${env:…}` and `${file:…}` put in. `what` says what it is for: "the route's name".
+    /// The text of a single value, with `${env:…}` and `${file:…}` put in. `what` says what it is for: "a route's name".
     func text(_ node: SettingsNode, _ what: String) -> String? {
         guard let pieces = pieces(node, what) else { return nil }
         var text = ""
@@ -30,17 +30,20 @@ extension ReadingContext {
         }
         var resolved: [Substitution.Piece] = []
         for piece in pieces {
-            guard case .reference(let kind, let name, _, let offset) = piece, kind == "env" || kind == "file" else {
+            let literal: String?
+            switch piece {
+            case .literal(let text): literal = text
+            case .reference("env", let name, _, let offset): literal = variable(name, node, offset)
+            case .reference("file", let name, _, let offset): literal = file(name, node, offset)
+            case .reference:
                 resolved.append(piece)
                 continue
             }
-            guard let value = kind == "env" ? variable(name, node, offset) : file(name, node, offset) else {
-                return nil
-            }
+            guard let literal else { return nil }
             if case .literal(let before)? = resolved.last {
-                resolved[resolved.count - 1] = .literal(before + value)
+                resolved[resolved.count - 1] = .literal(before + literal)
             } else {
-                resolved.append(.literal(value))
+                resolved.append(.literal(literal))
             }
         }
         return resolved

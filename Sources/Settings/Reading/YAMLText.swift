@@ -2,8 +2,8 @@ internal import Yams
 
 /// YAML text as settings nodes. The only file that knows the YAML library.
 ///
-/// Yams gives up at the first key that occurs twice. So that all mistakes are found at once, the first occurrence is then
-/// marked in the text by a character of the private use area and the text read again.
+/// Yams gives up at the first key that occurs twice. So that all mistakes are found at once, the first occurrence is
+/// then marked in the text by a character of the private use area and the text read again.
 struct YAMLText {
     /// Nodes of one text at most, those that aliases repeat included.
     static let maximumNodes = 100_000
@@ -89,7 +89,9 @@ struct YAMLText {
         case .scanner(let context, let problem, let mark, _), .parser(let context, let problem, let mark, _),
             .composer(let context, let problem, let mark, _):
             let place = context.map { " \($0.text)" } ?? ""
-            self.context.report(position(mark), "this is not YAML: \(problem)\(place)")
+            // What `request: form -> json(order: sorted)` without quotes leads to.
+            let hint = problem.hasPrefix("mapping values") ? ": put a value with a colon in quotes" : ""
+            self.context.report(position(mark), "this is not YAML: \(problem)\(place)\(hint)")
         case .duplicatedKeysInMapping(let keys, let context):
             let names = keys.map { "\"\($0)\"" }.joined(separator: ", ")
             self.context.report(position(context.mark), "the key \(names) occurs twice")

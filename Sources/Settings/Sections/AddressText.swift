@@ -46,7 +46,7 @@ enum AddressText {
     private static func unixPath(_ text: String) throws(Fault) -> String? {
         guard text.hasPrefix("unix:") else { return nil }
         let path = String(text.dropFirst(5))
-        guard path.hasPrefix("/") || path.hasPrefix("@"), path.utf8.count > 1 else {
+        guard path.hasPrefix("/"), path.utf8.count > 1 else {
             throw Fault(reason: "a unix socket has an absolute path, as in unix:/run/app.sock")
         }
         // sun_path holds 108 bytes, the closing NUL included (unix(7)).

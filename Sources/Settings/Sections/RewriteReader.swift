@@ -73,7 +73,7 @@ struct RewriteReader {
         }
         if text.contains("?") {
             context.report(
-                node.position, "the query of a rewritten target is written as rewrite: {path: …, query: {name: value}}")
+                node.position, "a rewritten query stands apart, as in rewrite: {path: /x, query: {name: value}}")
             return false
         }
         let bytes = Array(text.utf8)

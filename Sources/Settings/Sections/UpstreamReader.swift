@@ -50,7 +50,7 @@ struct UpstreamReader {
         if let node = section.take("framing"),
             let word = context.word(node, "\"framing\"", among: ["auto", "length", "chunked"]), word != "auto"
         {
-            context.report(node.position, "\"framing: \(word)\" is not available yet: auto is")
+            context.report(node.position, "\"framing: \(word)\" is not available yet: write auto or leave it out")
         }
         section.notYet("tls", "max_connections", "spool", "health", "balance")
         section.finish()

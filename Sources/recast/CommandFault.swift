@@ -1,0 +1,27 @@
+internal import Settings
+
+/// Why a command ends without success: the lines for standard error, and the exit code as in sysexits.
+struct CommandFault: Error {
+    /// Wrong usage.
+    static let usage: Int32 = 64
+    /// Bad data or configuration.
+    static let data: Int32 = 65
+    /// Something that is needed is not there: an address in use, a closed output.
+    static let unavailable: Int32 = 69
+    /// A fault of ours.
+    static let ours: Int32 = 70
+
+    var code: Int32
+    var lines: [String]
+
+    init(_ code: Int32, _ line: String) {
+        self.code = code
+        lines = [line]
+    }
+
+    /// All that is wrong with a settings file, a line each.
+    init(_ mistakes: SettingsMistakes, in file: String) {
+        code = Self.data
+        lines = mistakes.all.map { "\(file):\($0)" }
+    }
+}

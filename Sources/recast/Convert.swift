@@ -1,0 +1,90 @@
+internal import ArgumentParser
+internal import Glibc
+internal import Octets
+internal import Serialization
+internal import Settings
+
+/// `recast convert`: one body from standard input to standard output, by the code that the proxy uses.
+struct Convert: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Re-encode standard input to standard output.",
+        discussion: """
+            The expression is that of a route's "request": 'form -> json', 'json -> form(arrays: indices)', \
+            'multipart -> json(files: base64)'.
+            """)
+
+    @Argument(help: "The conversion, as in 'form -> json'.")
+    var expression: String
+
+    @Option(help: "The input's Content-Type; needed for multipart, whose boundary it holds, and for auto.")
+    var type: String?
+
+    @Flag(name: .customShort("i"), help: "Print the output's Content-Type and an empty line first.")
+    var printsType = false
+
+    /// Bytes read at once.
+    private static let sliceSize = 64 * 1024
+
+    func run() throws {
+        // A closed output is an error of write, not the end of the process.
+        unsafe signal(SIGPIPE, SIG_IGN)
+        let plan = try plan()
+        let contentType = Array(try inputType(plan).utf8)
+        do {
+            try convert(try Conversion.make(plan: plan, contentType: contentType.span))
+        } catch let error as ConversionError {
+            throw CommandFault(CommandFault.data, "recast convert: \(error)")
+        }
+    }
+
+    private func plan() throws(CommandFault) -> ConversionPlan {
+        do {
+            return try Conversions.parse(expression)
+        } catch {
+            let reasons = error.all.map { "at character \($0.column): \($0.message)" }
+            throw CommandFault(CommandFault.usage, "recast convert: \(reasons.joined(separator: "; "))")
+        }
+    }
+
+    /// The Content-Type to read the input by: the one given, or that of the one encoding there can be.
+    private func inputType(_ plan: ConversionPlan) throws(CommandFault) -> String {
+        if let type { return type }
+        guard plan.inputs.count == 1, let input = plan.inputs.first else {
+            throw CommandFault(
+                CommandFault.usage, "recast convert: with the input auto, say what it is: --type application/json")
+        }
+        if input == .multipart {
+            throw CommandFault(
+                CommandFault.usage,
+                "recast convert: multipart is read by its boundary: --type 'multipart/form-data; boundary=…'")
+        }
+        return input.mediaType
+    }
+
+    /// Feeds slices until the input ends. Output is written when it is full and at the end, so a small body that turns
+    /// out to be bad leaves nothing behind; a large one lacks its end.
+    private func convert(_ conversion: Conversion) throws {
+        var head = printsType ? Array("Content-Type: ".utf8) + conversion.contentType + Array("\n\n".utf8) : []
+        var slice = [UInt8](repeating: 0, count: Self.sliceSize)
+        while case let count = try StandardStreams.read(into: &slice), count > 0 {
+            var fed = 0
+            while fed < count {
+                fed += try conversion.feed(slice.span.extracting(fed..<count))
+                if conversion.isFull { try write(conversion, &head) }
+            }
+        }
+        while try !conversion.finish() { try write(conversion, &head) }
+        try write(conversion, &head)
+    }
+
+    /// Writes what waits, behind the head where that is still to come.
+    private func write(_ conversion: Conversion, _ head: inout [UInt8]) throws(CommandFault) {
+        try StandardStreams.write(head.span)
+        head = []
+        var output = OutputBuffer()
+        conversion.swapOutput(&output)
+        try StandardStreams.write(output.span)
+        output.removeAll()
+        conversion.swapOutput(&output)
+    }
+}

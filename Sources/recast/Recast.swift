@@ -1,0 +1,36 @@
+internal import ArgumentParser
+internal import Glibc
+
+/// The command. Each subcommand has a file of its own; here is what they share: how a run ends.
+@main
+struct Recast: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "recast",
+        abstract: "A forwarding proxy that re-encodes request bodies between forms, JSON and multipart.",
+        discussion: """
+            Exit codes: 0 done, 64 wrong usage, 65 bad data or configuration, 69 something needed is not available, \
+            70 a fault of recast.
+            """,
+        subcommands: [Check.self, Convert.self, Routes.self])
+
+    /// Runs the command that the arguments name. Whatever is wrong is one line on standard error.
+    static func main() {
+        do {
+            var command = try parseAsRoot()
+            try command.run()
+        } catch let fault as CommandFault {
+            for line in fault.lines { StandardStreams.report(line) }
+            exit(fault.code)
+        } catch {
+            let code = exitCode(for: error)
+            if code.isSuccess {
+                print(fullMessage(for: error))
+            } else {
+                let reason = message(for: error).split(separator: "\n").joined(separator: " ")
+                StandardStreams.report("recast: \(reason) (\"recast help\" tells how)")
+            }
+            // What is neither help nor wrong usage is a fault of ours.
+            exit(code == .failure ? CommandFault.ours : code.rawValue)
+        }
+    }
+}

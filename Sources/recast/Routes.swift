@@ -1,0 +1,39 @@
+internal import ArgumentParser
+internal import Proxy
+internal import Settings
+
+/// `recast routes`: what is in effect for each route, and where each value comes from.
+struct Routes: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Print the routes in their order with every value in effect and where it comes from.")
+
+    @Argument(help: "The settings file.")
+    var file = SettingsPath.standard
+
+    func run() throws {
+        let loaded = try SettingsPath.load(file)
+        print(rows(loaded.effective).joined(separator: "\n"))
+        for (route, values) in zip(loaded.settings.routes, loaded.effectiveOfRoutes) {
+            print("\n\(route.name)")
+            print(rows(values).joined(separator: "\n"))
+        }
+    }
+
+    /// The values in three columns.
+    private func rows(_ values: [EffectiveValue]) -> [String] {
+        let keyWidth = values.map(\.key.count).max() ?? 0
+        let valueWidth = values.map(\.value.count).max() ?? 0
+        return values.map { value in
+            let origin =
+                switch value.origin {
+                case .standard: "default"
+                case .line(let line): "\(file):\(line)"
+                }
+            return "  \(padded(value.key, keyWidth))  \(padded(value.value, valueWidth))  \(origin)"
+        }
+    }
+
+    private func padded(_ text: String, _ width: Int) -> String {
+        text + String(repeating: " ", count: max(0, width - text.count))
+    }
+}

@@ -1,0 +1,41 @@
+internal import Glibc
+internal import Octets
+
+/// Standard input, output and error, without buffers of their own.
+enum StandardStreams {
+    /// Reads what there is, up to the buffer's size. Returns the count, 0 at the end of the input.
+    static func read(into buffer: inout [UInt8]) throws(CommandFault) -> Int {
+        while true {
+            // SAFETY: read writes at most the buffer's count of bytes.
+            let count = unsafe buffer.withUnsafeMutableBytes {
+                unsafe Glibc.read(STDIN_FILENO, $0.baseAddress, $0.count)
+            }
+            if count >= 0 { return count }
+            if errno != EINTR { throw CommandFault(CommandFault.unavailable, "recast: standard input can't be read") }
+        }
+    }
+
+    /// Writes all of `bytes` to standard output.
+    static func write(_ bytes: Span<UInt8>) throws(CommandFault) {
+        var written = 0
+        while written < bytes.count {
+            let rest = bytes.extracting(written..<bytes.count)
+            // SAFETY: write reads the span's bytes only.
+            let count = unsafe rest.withUnsafeBufferPointer {
+                unsafe Glibc.write(STDOUT_FILENO, $0.baseAddress, $0.count)
+            }
+            if count >= 0 {
+                written += count
+            } else if errno != EINTR {
+                throw CommandFault(CommandFault.unavailable, "recast: standard output can't be written")
+            }
+        }
+    }
+
+    /// Writes a line to standard error.
+    static func report(_ line: String) {
+        let bytes = Array((line + "\n").utf8)
+        // SAFETY: write reads the array's bytes only. Where standard error is gone there is nobody to tell.
+        _ = unsafe bytes.withUnsafeBytes { unsafe Glibc.write(STDERR_FILENO, $0.baseAddress, $0.count) }
+    }
+}

@@ -1,0 +1,189 @@
+import Serialization
+import Settings
+import Testing
+
+@Suite struct ConversionsTests {
+    /// The mistakes of an expression, as `column: message`.
+    private func mistakes(_ text: String) -> [String] {
+        do {
+            _ = try Conversions.parse(text)
+            return []
+        } catch {
+            return error.all.map { "\($0.column): \($0.message)" }
+        }
+    }
+
+    @Test("any of the three encodings goes to any of the three, with the standard options")
+    func pairs() throws {
+        for input in BodyEncoding.allCases {
+            for output in BodyEncoding.allCases {
+                let plan = try Conversions.parse("\(input.rawValue) -> \(output.rawValue)")
+                #expect(plan == ConversionPlan(inputs: [input], output: output))
+            }
+            #expect(try Conversions.parse("auto->\(input.rawValue)").inputs == BodyEncoding.allCases)
+        }
+    }
+
+    @Test(
+        "blanks and empty parentheses mean nothing",
+        arguments: ["form->json", "  form  ->  json  ", "form() -> json( )", "form\n->\n  json"])
+    func blanks(text: String) throws {
+        #expect(try Conversions.parse(text) == ConversionPlan(inputs: [.form], output: .json))
+    }
+
+    @Test("each word of each input option is read")
+    func inputOptions() throws {
+        func field<Word: RawRepresentable<String> & CaseIterable & Equatable>(
+            _ key: String, _ path: KeyPath<FieldDecodingOptions, Word>,
+            encodings: [String] = ["form", "multipart", "auto"],
+            except: Word? = nil
+        ) throws {
+            for word in Word.allCases where word != except {
+                for encoding in encodings {
+                    let plan = try Conversions.parse("\(encoding)(\(key): \(word.rawValue)) -> json")
+                    #expect(plan.fieldDecoding[keyPath: path] == word, "\(key) \(word)")
+                }
+            }
+        }
+        try field("arrays", \.arrays)
+        try field("nesting", \.nesting)
+        try field("types", \.types)
+        try field("malformed_key", \.malformedKey)
+        try field("invalid_utf8", \.invalidUTF8)
+        try field("percent", \.percent, encodings: ["form", "auto"])
+        try field("files", \.files, encodings: ["multipart", "auto"])
+        try field("duplicates", \.duplicates, encodings: ["form", "multipart"], except: .keep)
+        for word in DuplicatePolicy.allCases where word != .array {
+            #expect(try Conversions.parse("json(duplicates: \(word.rawValue)) -> json").jsonDuplicates == word)
+        }
+        #expect(try Conversions.parse("auto(duplicates: keep) -> json").jsonDuplicates == .keep)
+        #expect(try Conversions.parse("auto(duplicates: array) -> json").jsonDuplicates == nil)
+        let fixed = try Conversions.parse("auto(dialect: recast, charset: utf-8, numbers: exact) -> json")
+        #expect(fixed == (try Conversions.parse("auto -> json")))
+    }
+
+    @Test("each word of each output option is read")
+    func outputOptions() throws {
+        func field<Word: RawRepresentable<String> & CaseIterable & Equatable>(
+            _ key: String, _ path: KeyPath<FieldEncodingOptions, Word>, encodings: [String] = ["form", "multipart"],
+            rewrites: Bool = false, except: [String: Word] = [:]
+        ) throws {
+            for word in Word.allCases {
+                for encoding in encodings where except[encoding] != word {
+                    let plan = try Conversions.parse("json -> \(encoding)(\(key): \(word.rawValue))")
+                    #expect(plan.fieldEncoding[keyPath: path] == word, "\(key) \(word)")
+                    #expect(plan.rewritesNames == rewrites, "\(key)")
+                }
+            }
+        }
+        let all = ["form", "json", "multipart"]
+        try field("arrays", \.arrays, rewrites: true)
+        try field("nesting", \.nesting, rewrites: true)
+        try field("nulls", \.nulls, except: ["multipart": .key])
+        try field("empties", \.empties)
+        try field("booleans", \.booleans, encodings: all)
+        try field("order", \.order, encodings: all)
+        try field("spaces", \.spaces, encodings: ["form"])
+        try field("files", \.files, encodings: all, except: ["form": .stream, "json": .stream])
+        #expect(try Conversions.parse("form -> json(numbers: exact)") == ConversionPlan(inputs: [.form], output: .json))
+    }
+
+    @Test("files are declared in nested mappings")
+    func files() throws {
+        let plan = try Conversions.parse(
+            "json(numbers: exact) -> multipart(files: {photo: {from: base64, max: 1KiB}, 'a b': drop, \"*\": reject})")
+        #expect(plan.fieldEncoding.files == .reject)
+        #expect(
+            plan.files == [
+                FileRule(path: try FieldPath(parsing: "photo"), policy: .base64, max: 1024),
+                FileRule(path: try FieldPath(parsing: "a b"), policy: .drop),
+            ])
+        let quoted = try Conversions.parse("json -> multipart(files: {photo: {from: base64, filename: \"a) -> (b\"}})")
+        #expect(quoted.files.first?.filename == .literal("a) -> (b"))
+    }
+
+    @Test(
+        "an expression that can't be read says what is wrong and at which character",
+        arguments: [
+            ("", "1: the input of a conversion is missing here: write form, json or multipart"),
+            ("form", "5: a conversion is written as input -> output, as in form -> json: \"->\" is missing here"),
+            (
+                "form => json",
+                "6: a conversion is written as input -> output, as in form -> json: \"->\" is missing here"
+            ),
+            ("form ->", "8: the output of a conversion is missing here: write form, json or multipart"),
+            ("-> json", "1: the input of a conversion is missing here: write form, json or multipart"),
+            ("form -> json json", "14: nothing follows the output of a conversion"),
+            ("form -> json -> form", "14: nothing follows the output of a conversion"),
+            ("frm -> json", "1: there is no encoding \"frm\": did you mean \"form\"?"),
+            ("form -> JSON", "9: there is no encoding \"JSON\": did you mean \"json\"?"),
+            ("form -> yaml", "9: there is no encoding \"yaml\": known are form, json, multipart"),
+            ("plist -> json", "1: the encoding \"plist\" is not available yet: known are form, json, multipart, auto"),
+            ("json -> auto", "9: the output \"auto\" is not available yet: write form, json or multipart"),
+            ("json -> query", "9: the encoding \"query\" is not available yet: known are form, json, multipart"),
+            ("form(arrays: dots -> json", "5: this parenthesis is never closed"),
+            (
+                "form(arrays: dots) -> json",
+                "14: \"arrays\" is not \"dots\": known are auto, brackets, indices, repeat, comma, json"
+            ),
+            ("form(arays: auto) -> json", "6: the input has no key \"arays\": did you mean \"arrays\"?"),
+            ("form(arrays) -> json", "12: \"arrays\" is a single value, not nothing"),
+            ("form(arrays: [auto]) -> json", "14: \"arrays\" is a single value, not a list"),
+            ("form(arrays: auto, arrays: auto) -> json", "20: the key \"arrays\" occurs twice, first in line 1"),
+            (
+                "form(a: [b, c}) -> json",
+                "14: this is not YAML: did not find expected ',' or ']' while parsing a flow sequence"
+            ),
+            ("form(nulls: empty) -> json", "6: \"nulls\" is not an option of the input but of the output"),
+            ("json -> form(percent: strict)", "14: \"percent\" is not an option of the output but of the input"),
+            ("json(arrays: auto) -> form", "6: \"arrays\" is for form and multipart input only"),
+            ("multipart(percent: strict) -> form", "11: \"percent\" is for form input only"),
+            ("form -> json(arrays: auto)", "14: \"arrays\" is for form and multipart output only"),
+            ("form -> multipart(spaces: plus)", "19: \"spaces\" is for form output only"),
+            ("json -> multipart(nulls: key)", "26: \"nulls\" is not \"key\": known are empty, literal, omit, reject"),
+            (
+                "form(duplicates: keep) -> json",
+                "18: \"duplicates\" is not \"keep\": known are array, first, last, reject"
+            ),
+            (
+                "json(duplicates: array) -> json",
+                "18: \"duplicates\" is not \"array\": known are first, last, reject, keep"
+            ),
+            ("json(duplicates: keep) -> form", "5: \"duplicates: keep\" is for JSON output only"),
+            ("multipart -> json(files: stream)", "26: json output can't hold files: write base64, drop or reject"),
+            (
+                "json(files: base64) -> multipart",
+                "13: the json input has no files of its own: name the fields, as in files: {photo: base64}"
+            ),
+            ("form(dialect: php) -> json", "15: the dialect \"php\" is not available yet: set its options one by one"),
+            ("form(dialect: phpp) -> json", "15: \"dialect\" is not \"phpp\": did you mean \"php\"?"),
+            ("form(charset: latin1) -> json", "15: \"charset\" is not \"latin1\": only \"utf-8\" is known"),
+            ("json(numbers: fast) -> json", "15: \"numbers\" is not \"fast\": only \"exact\" is known"),
+        ])
+    func mistakes(text: String, mistake: String) {
+        #expect(mistakes(text) == [mistake])
+    }
+
+    @Test("all mistakes of an expression are reported at once")
+    func allMistakes() {
+        #expect(
+            mistakes("form(arays: auto, types: x) -> form(spaces: minus)") == [
+                "6: the input has no key \"arays\": did you mean \"arrays\"?",
+                "26: \"types\" is not \"x\": known are strings, safe",
+                "45: \"spaces\" is not \"minus\": known are percent, plus",
+            ])
+    }
+
+    @Test("a mistake in a route's expression has its place in the file")
+    func places() {
+        for (route, place) in [
+            ("  - { name: a, match: /a, upstream: app, request: frm -> json }", "5:51"),
+            ("  - { name: a, match: /a, upstream: app, request: \"frm -> json\" }", "5:52"),
+            ("  - name: a\n    match: /a\n    upstream: app\n    request: \"form -> json(ordr: sorted)\"", "8:28"),
+            ("  - name: a\n    match: /a\n    upstream: app\n    request: >\n      frm -> json", "8:14"),
+        ] {
+            let mistakes = SettingsTestFile.mistakesOfRoutes(route)
+            #expect(mistakes.count == 1 && mistakes[0].hasPrefix(place + ": "), "\(mistakes)")
+        }
+    }
+}

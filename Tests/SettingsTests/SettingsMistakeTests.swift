@@ -1,0 +1,419 @@
+import Settings
+import Testing
+
+/// The exact messages and places. A route in the tables stands in line 5.
+@Suite struct SettingsMistakeTests {
+    @Test(
+        "what is wrong at the top of a file is reported with line and column",
+        arguments: [
+            ("version: 2", "1:10: \"version\" is not \"2\": only \"1\" is known"),
+            ("version: 1\nworker: 3", "2:1: the file has no key \"worker\": did you mean \"workers\"?"),
+            ("version: 1\nworkers: many", "2:10: \"workers\" is auto or a whole number from 1 to 1024, not \"many\""),
+            ("version: 1\nworkers: 0", "2:10: \"workers\" is auto or a whole number from 1 to 1024, not \"0\""),
+            ("version: 1\nworkers: [1]", "2:10: \"workers\" is a single value, not a list"),
+            ("version: 1\nworkers:", "2:9: \"workers\" is a single value, not nothing"),
+            (
+                "version: 1\naccess_log: yes",
+                "2:13: \"access_log\" is stdout, off or a path with a slash, as in /var/log/recast.log, not \"yes\""
+            ),
+            ("version: 1\nadmin: 127.0.0.1:9901", "2:1: \"admin\" is not available yet: remove it"),
+            ("version: 1\ntls: {}", "2:1: \"tls\" is not available yet: remove it"),
+            ("version: 1\ntimeouts: { header: 10 }", "2:21: \"header\": a time needs a unit (ms, s, m, h), as in 3s"),
+            (
+                "version: 1\ntimeouts: { gap: 10s }",
+                "2:13: \"gap\" is a route's: write it under \"defaults: {timeouts: …}\" or in a route"
+            ),
+            (
+                "version: 1\ndefaults: { limit: {} }",
+                "2:13: \"defaults\" has no key \"limit\": did you mean \"limits\"?"
+            ),
+            ("version: 1\nworkers: 1\nworkers: 2", "3:1: the key \"workers\" occurs twice, first in line 2"),
+            (
+                "version: 1\nworkers: \"${env:NOPE}\"",
+                "2:11: the environment has no variable NOPE: set it before starting"
+            ),
+            ("version: 1\nworkers: ${file:/nope}", "2:10: there is no file /nope"),
+            (
+                "version: 1\nworkers: ${env.NOPE}", "2:10: \"${env.NOPE}\" is written as ${env:NAME}"
+            ),
+            ("version: 1\nworkers: a${header.x}", "2:11: \"workers\" takes no ${header.x}"),
+            (
+                "version: 1\nworkers: \"${\"",
+                "2:11: \"${\" is never closed: write \"$${\" for the characters themselves"
+            ),
+            ("version: !!int 1", "1:10: YAML tags mean nothing here: remove tag:yaml.org,2002:int"),
+            ("version: 1\n? [a]\n: b", "2:3: a key is a single value"),
+        ])
+    func top(text: String, mistake: String) {
+        let rest = """
+
+            listen: 127.0.0.1:8080
+            upstreams: { app: "127.0.0.1:3000" }
+            routes: [{ name: all, match: /*, upstream: app }]
+            """
+        #expect(SettingsTestFile.mistakes(text + rest) == [mistake])
+    }
+
+    @Test(
+        "an address that can't be listened on is reported",
+        arguments: [
+            ("8080", "\"8080\" has no port: write HOST:PORT, "),
+            (":8080", "\":8080\" has no host: write HOST:PORT, "),
+            ("\"*:8080\"", "\"*\" is no address to listen on: write one, "),
+            ("app:80", "\"app\" is no address to listen on: write one, "),
+            ("127.0.0.1:65536", "\"65536\" is no port from 0 to 65535: write HOST:PORT, "),
+            ("127.0.0.1:080", "\"080\" is no port from 0 to 65535: write HOST:PORT, "),
+            ("127.0.0.01:80", "\"127.0.0.01\" is no address to listen on: write one, "),
+            ("::1:80", "an IPv6 address stands in brackets, as in [::1]:8080"),
+            ("\"[::1::2]:80\"", "\"[::1::2]\" is no IPv6 address"),
+            ("\"[1:2:3:4:5:6:7]:80\"", "\"[1:2:3:4:5:6:7]\" is no IPv6 address"),
+            ("\"[::1]\"", "\"[::1]\" has no port: write HOST:PORT, "),
+            ("unix:run/x", "a unix socket has an absolute path, as in unix:/run/app.sock"),
+            (
+                "{ address: \"127.0.0.1:80\", tls: {} }",
+                "\"listen\" is an address or a list of them: TLS is not available yet"
+            ),
+            ("[127.0.0.1:1, {tls: {}}]", "\"listen\" is an address or a list of them: TLS is not available yet"),
+            ("[127.0.0.1:1, 127.0.0.1:1]", "127.0.0.1:1 is listened on already"),
+            ("[]", "\"listen\" is an empty list: leave it out or name something"),
+        ])
+    func listen(address: String, message: String) {
+        let mistakes = SettingsTestFile.mistakes(
+            """
+            version: 1
+            upstreams: { app: "127.0.0.1:3000" }
+            routes: [{ name: all, match: /*, upstream: app }]
+            listen: \(address)
+            """)
+        #expect(
+            mistakes.count == 1 && mistakes[0].hasPrefix("4:") && mistakes[0].contains(": " + message), "\(mistakes)")
+    }
+
+    @Test(
+        "an upstream that can't be used is reported",
+        arguments: [
+            ("http://a:1", "4:6: an address has no scheme: write \"a:1\" with its port"),
+            ("https://a:1", "4:6: TLS to an upstream is not available yet: write HOST:PORT of a plain one"),
+            (
+                "a",
+                "4:6: \"a\" has no port: write HOST:PORT, as in 127.0.0.1:3000, app.internal:3000 or unix:/run/app.sock"
+            ),
+            (
+                "a:0",
+                "4:6: \"0\" is no port from 1 to 65535: write HOST:PORT, "
+                    + "as in 127.0.0.1:3000, app.internal:3000 or unix:/run/app.sock"
+            ),
+            (
+                "1.2.3:80",
+                "4:6: \"1.2.3\" is neither a name nor an address: write one, "
+                    + "as in 127.0.0.1:3000, app.internal:3000 or unix:/run/app.sock"
+            ),
+            ("[a:1, b:2]", "4:12: the upstream \"x\" has several addresses, which is not available yet: name one"),
+            ("{ idle: 1s }", "4:6: the upstream \"x\" needs \"address\", as in address: 127.0.0.1:3000"),
+            (
+                "{ address: \"a:1\", idel: 1s }",
+                "4:24: the upstream \"x\" has no key \"idel\": did you mean \"idle\"?"
+            ),
+            (
+                "{ address: \"a:1\", framing: length }",
+                "4:33: \"framing: length\" is not available yet: write auto or leave it out"
+            ),
+            ("{ address: \"a:1\", tls: {} }", "4:24: \"tls\" is not available yet: remove it"),
+            ("{ address: \"a:1\", max_idle: -1 }", "4:34: \"max_idle\" is from 0 to 65535, not -1"),
+        ])
+    func upstreams(upstream: String, mistake: String) {
+        let mistakes = SettingsTestFile.mistakes(
+            """
+            version: 1
+            listen: 127.0.0.1:80
+            upstreams:
+              x: \(upstream)
+            routes: [{ name: all, match: /*, upstream: x }]
+            """)
+        #expect(mistakes == [mistake])
+    }
+
+    @Test(
+        "what is wrong in a route is reported with line and column",
+        arguments: [
+            ("match: /a, upstream: app", "5:5: a route needs \"name\", as in name: orders"),
+            ("name: a, upstream: app", "5:5: a route needs \"match\", as in match: /orders/*"),
+            ("name: a, match: /a", "5:5: a route needs \"upstream\", as in upstream: app"),
+            (
+                "name: a b, match: /a, upstream: app",
+                "5:13: the route's name \"a b\" has 1 to 64 letters, digits and the characters - _ . only"
+            ),
+            ("name: a, match: /a, upstream: ap", "5:37: there is no upstream \"ap\": did you mean \"app\"?"),
+            ("name: a, match: /a, upstream: zzz", "5:37: there is no upstream \"zzz\": only \"app\" is known"),
+            ("name: a, match: a, upstream: app", "5:23: a path begins with a slash"),
+            ("name: a, match: /a/x*y, upstream: app", "5:27: a star stands for a whole segment or ends the path"),
+            (
+                "name: a, match: { path: \"/{x\" }, upstream: app",
+                "5:33: a variable is a whole segment, as in /orders/{id}"
+            ),
+            (
+                "name: a, match: { method: post }, upstream: app",
+                "5:33: methods are in capitals: write \"POST\", not \"post\""
+            ),
+            ("name: a, match: { method: CONNECT }, upstream: app", "5:33: CONNECT is never forwarded"),
+            ("name: a, match: { method: [GET, GET] }, upstream: app", "5:39: \"method\" has \"GET\" twice"),
+            ("name: a, match: { host: \"a:80\" }, upstream: app", "5:33: a host is matched without its port"),
+            ("name: a, match: { type: json }, upstream: app", "5:35: a media type has a slash, as in application/json"),
+            ("name: a, match: { header: { a b: 1 } }, upstream: app", "5:35: \"a b\" is no name of a header"),
+            (
+                "name: a, match: { paht: /x }, upstream: app",
+                "5:25: \"match\" has no key \"paht\": did you mean \"path\"?"
+            ),
+            (
+                "name: a, match: /a, upstream: app, respons: x",
+                "5:42: a route has no key \"respons\": known are name, match, upstream, rewrite, limits, timeouts, on_other_type, request"
+            ),
+            ("name: a, match: /a, upstream: app, response: x", "5:42: \"response\" is not available yet: remove it"),
+            ("name: a, match: /a, upstream: app, examples: []", "5:42: \"examples\" is not available yet: remove it"),
+            (
+                "name: a, match: /a, upstream: app, on_other_type: pass",
+                "5:57: \"on_other_type\" is for routes that convert: add \"request\" or remove it"
+            ),
+            (
+                "name: a, match: /a, upstream: app, request: form -> json, on_other_type: drop",
+                "5:80: \"on_other_type\" is not \"drop\": known are reject, pass"
+            ),
+            (
+                "name: a, match: /a, upstream: app, limits: { body: 1GB }",
+                "5:58: \"body\": the unit \"GB\" is not known for a size: did you mean \"1GiB\"?"
+            ),
+            (
+                "name: a, match: /a, upstream: app, limits: { body: 1 MiB }",
+                "5:58: \"body\": the unit \" MiB\" is not known for a size: known are B, KiB, MiB, GiB, TiB"
+            ),
+            ("name: a, match: /a, upstream: app, limits: { body: 0B }", "5:58: \"body\" is at least 1B, not 0B"),
+            (
+                "name: a, match: /a, upstream: app, limits: { depth: 3B }",
+                "5:59: \"depth\" is a whole number, not \"3B\""
+            ),
+            (
+                "name: a, match: /a, upstream: app, limits: { boundary: 71 }",
+                "5:62: \"boundary\" is from 1 to 70, not 71"
+            ),
+            (
+                "name: a, match: /a, upstream: app, limits: { ratio: 3 }",
+                "5:52: \"ratio\" is not available yet: remove it"
+            ),
+            (
+                "name: a, match: /a, upstream: app, limits: { bodi: 1B }",
+                "5:52: \"limits\" has no key \"bodi\": did you mean \"body\"?"
+            ),
+            (
+                "name: a, match: /a, upstream: app, timeouts: { gap: 99999999999999999999s }",
+                "5:59: \"gap\": a time as large as 99999999999999999999s can't be counted"
+            ),
+            (
+                "name: a, match: /a, upstream: app, timeouts: { gap: 25h }",
+                "5:59: \"gap\": a time is at most 24h, not 25h"
+            ),
+            (
+                "name: a, match: /a, upstream: app, timeouts: { gap: 1.5s }",
+                "5:59: \"gap\": the unit \".5s\" is not known for a time: known are ms, s, m, h"
+            ),
+            (
+                "name: a, match: /a, upstream: app, timeouts: { connect: 1s }",
+                "5:54: \"connect\" is set per upstream: upstreams: {NAME: {address: …, connect: 3s}}"
+            ),
+            (
+                "name: a, match: \"/{id}\", upstream: app, rewrite: \"/x/${path.ix}\"",
+                "5:60: the route's path has no variable \"ix\": did you mean \"id\"?"
+            ),
+            (
+                "name: a, match: /a, upstream: app, rewrite: \"/x/${path.id}\"",
+                "5:55: the route's path has no variable \"id\": write it there as a segment, as in /orders/{id}"
+            ),
+            ("name: a, match: /a, upstream: app, rewrite: x", "5:51: a path begins with a slash"),
+            (
+                "name: a, match: /a, upstream: app, rewrite: \"/x?y=1\"",
+                "5:51: a rewritten query stands apart, as in rewrite: {path: /x, query: {name: value}}"
+            ),
+            ("name: a, match: /a, upstream: app, rewrite: /ä", "5:51: a path can't hold \"Ã\": percent-encode it"),
+            (
+                "name: a, match: /a, upstream: app, rewrite: \"/x${header.y}\"",
+                "5:54: a path takes variables of the route's path only, not ${header.y}"
+            ),
+            (
+                "name: a, match: /a, upstream: app, rewrite: { query: { a: \"${client.port}\" } }",
+                "5:66: of the client only ${client.ip} is known"
+            ),
+        ])
+    func routes(route: String, mistake: String) {
+        #expect(SettingsTestFile.mistakesOfRoutes("  - { \(route) }") == [mistake])
+    }
+
+    @Test(
+        "what is wrong in a long request is reported with line and column",
+        arguments: [
+            ("{ decode: json }", "5:14: \"request\" needs \"encode\", as in encode: {as: form}"),
+            ("{ encode: json }", "5:14: \"request\" needs \"decode\", as in decode: {as: json}"),
+            ("{ decode: { arrays: auto }, encode: json }", "5:24: \"decode\" needs \"as\", as in as: json"),
+            ("{ decode: jsn, encode: form }", "5:24: there is no encoding \"jsn\": did you mean \"json\"?"),
+            (
+                "{ decode: xml, encode: form }",
+                "5:24: the encoding \"xml\" is not available yet: known are form, json, multipart, auto"
+            ),
+            (
+                "{ decode: form, encode: auto }",
+                "5:38: the output \"auto\" is not available yet: write form, json or multipart"
+            ),
+            (
+                "{ decode: form, encode: json, mapp: {} }",
+                "5:44: \"request\" has no key \"mapp\": did you mean \"map\"?"
+            ),
+            ("{ decode: form, encode: json, files: {} }", "5:44: \"files\" is an option of \"decode\" or \"encode\""),
+            (
+                "{ decode: form, encode: json, map: { remove: [a..b] } }",
+                "5:62: the path can't be read; write a.b, a[0].b, a[*].b, and names with other characters in double quotes"
+            ),
+            ("{ decode: form, encode: json, map: { append: {} } }", "5:51: \"append\" is not available yet: remove it"),
+            (
+                "{ decode: form, encode: json, map: { set: { a: yes } } }",
+                "5:61: \"yes\" is not clear: write true, false or null, or the text in quotes"
+            ),
+            (
+                "{ decode: form, encode: json, map: { set: { a: 0x1F } } }",
+                "5:61: \"0x1F\" is not written as JSON writes numbers: write it so, or the text in quotes"
+            ),
+            (
+                "{ decode: form, encode: json, map: { set: { a: 007 } } }",
+                "5:61: \"007\" is not written as JSON writes numbers: write it so, or the text in quotes"
+            ),
+            (
+                "{ decode: form, encode: json, map: { set: { a: 1_000 } } }",
+                "5:61: \"1_000\" is not written as JSON writes numbers: write it so, or the text in quotes"
+            ),
+            (
+                "{ decode: form, encode: json, map: { set: { \"a[*]\": 1 } } }",
+                "5:66: a field that is set has one place: \"*\" means many"
+            ),
+            (
+                "{ decode: form, encode: json, map: { set: { a: [\"${query.q}\"] } } }",
+                "5:63: a value inside a list or a mapping takes no ${query.q}"
+            ),
+            (
+                "{ decode: form, encode: json, map: { set: { a: \"${field.x}\" } } }",
+                "5:62: the value of \"a\" takes no ${field.x}"
+            ),
+            (
+                "{ decode: form, encode: json, fields: { a: bool } }",
+                "5:57: the type of \"a\" is not \"bool\": did you mean \"boolean\"?"
+            ),
+            (
+                "{ decode: json, encode: { as: multipart, files: { a: { from: data_url } } } }",
+                "5:75: \"from: data_url\" is not available yet: base64 is"
+            ),
+            (
+                "{ decode: json, encode: { as: multipart, files: { a: { from: base64, do: drop } } } }",
+                "5:87: the file \"a\" has \"from\" or \"do\", not both"
+            ),
+            (
+                "{ decode: json, encode: { as: multipart, files: { a: { max: 3 } } } }",
+                "5:74: \"max\": a size needs a unit (B, KiB, MiB, GiB, TiB), as in 64KiB"
+            ),
+            (
+                "{ decode: json, encode: { as: multipart, files: { a: { type: image/* } } } }",
+                "5:75: \"type\" is one media type, as in image/jpeg"
+            ),
+            (
+                "{ decode: json, encode: { as: multipart, files: { a: { filename: \"x${field.y}\" } } } }",
+                "5:79: \"filename\" is a name, or ${field.PATH} alone"
+            ),
+            (
+                "{ decode: json, encode: { as: multipart, files: { a: { types: x } } } }",
+                "5:69: \"types\" is not available yet: remove it"
+            ),
+        ])
+    func requests(request: String, mistake: String) {
+        let route = "  - request: \(request)\n    name: a\n    match: /a\n    upstream: app"
+        #expect(SettingsTestFile.mistakesOfRoutes(route) == [mistake])
+    }
+
+    @Test("all mistakes are reported at once, in the order of the file, those of doubled keys too")
+    func all() {
+        let mistakes = SettingsTestFile.mistakes(
+            """
+            version: 1
+            listen: 127.0.0.1:80
+            listen: 127.0.0.1:81
+            upstreams: { app: "a:1", "app": "b:2" }
+            routes:
+              - { name: a, match: /a, upstream: ap, name: b }
+              - { name: a, match: /b, upstream: app, limits: { body: 1 } }
+              - { name: c, match: /c, request: form > json }
+            """)
+        #expect(
+            mistakes == [
+                "3:1: the key \"listen\" occurs twice, first in line 2",
+                "4:26: the key \"app\" occurs twice, first in line 4",
+                "6:37: there is no upstream \"ap\": did you mean \"app\"?",
+                "6:41: the key \"name\" occurs twice, first in line 6",
+                "7:13: the name \"a\" is that of the route in line 6 too",
+                "7:58: \"body\": a size needs a unit (B, KiB, MiB, GiB, TiB), as in 64KiB",
+                "8:5: a route needs \"upstream\", as in upstream: app",
+                "8:41: a conversion is written as input -> output, as in form -> json: \"->\" is missing here",
+            ])
+    }
+
+    @Test(
+        "a route that an earlier one covers is reported, and one that it covers in part is not",
+        arguments: [
+            ("/*", "/a", true), ("{ path: /a, method: POST }", "/a", false), ("/a", "{ path: /a, method: POST }", true),
+            ("{ path: /*, host: \"*.b\" }", "{ path: /a, host: a.b }", true), ("\"/a/{x}\"", "/a/b/c", false),
+            ("{ path: /a, type: image/* }", "{ path: /a, type: [image/png, image/jpeg] }", true),
+            ("{ path: /a, header: {x: 1} }", "{ path: /a, header: {y: 1} }", false),
+        ])
+    func unreachable(first: String, second: String, isCovered: Bool) {
+        let mistakes = SettingsTestFile.mistakesOfRoutes(
+            """
+              - { name: a, match: \(first), upstream: app }
+              - { name: b, match: \(second), upstream: app }
+            """)
+        let message = "6:13: the route \"b\" can never match: the route \"a\" in line 5 takes every request before it"
+        #expect(mistakes == (isCovered ? [message] : []))
+    }
+
+    @Test(
+        "text that is no YAML is reported where it breaks",
+        arguments: [
+            ("", "1:1: there is nothing here"),
+            ("a: [", "2:1: this is not YAML: did not find expected node content while parsing a flow node"),
+            (
+                "a: b: c",
+                "1:5: this is not YAML: mapping values are not allowed in this context: put a value with a colon in quotes"
+            ),
+            ("[1, 2]", "1:1: the file is a mapping of keys to values, not a list"),
+            ("a: \u{1}", "1:4: this is not YAML: control characters are not allowed"),
+            ("a: *b", "1:4: this is not YAML: found undefined alias"),
+            (
+                "a: 1\n---\nb: 2",
+                "2:1: this is not YAML: but found another document expected a single document in the stream"
+            ),
+        ])
+    func notYAML(text: String, mistake: String) {
+        #expect(SettingsTestFile.mistakes(text) == [mistake])
+    }
+
+    @Test("aliases that multiply and collections without end are bounded")
+    func bombs() {
+        var text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
+        for level in 1...9 {
+            text +=
+                "a\(level): &a\(level) [" + Array(repeating: "*a\(level - 1)", count: 10).joined(separator: ", ")
+                + "]\n"
+        }
+        let mistakes = SettingsTestFile.mistakes(text)
+        #expect(mistakes.count == 1)
+        #expect(mistakes[0].contains("there are more than 100000 values here"))
+
+        for depth in [60, 70] {
+            let nested = String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
+            let mistakes = SettingsTestFile.mistakes("version: \(nested)")
+            #expect(mistakes.contains { $0.contains("more than 64 lists and mappings") } == (depth > 64))
+        }
+    }
+}
