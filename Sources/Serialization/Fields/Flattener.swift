@@ -70,12 +70,18 @@ public struct Flattener<Target: FieldSink & ~Copyable>: EventSink, ~Copyable {
     /// Whether any container awaits its first field.
     private var awaitsFirstField = false
     private var seen = NameLog()
+    /// Writes the JSON text at hand, of which `jsonLevel` objects and arrays are open.
+    private var json: JSON.Encoder
+    private var jsonLevel = 0
 
     /// A flattener of one document into `target`, under `options` (all but `spaces`, `order` and `files`).
     public init(target: consuming Target, options: FieldEncodingOptions, limits: Limits) {
         self.target = target
         self.options = options
         self.limits = limits
+        var jsonOptions = JSON.EncodingOptions()
+        jsonOptions.files = options.files
+        self.json = JSON.Encoder(options: jsonOptions)
     }
 
     /// Makes the flattener as new for another document, with its allocations kept. The target is left as it is.
@@ -86,6 +92,8 @@ public struct Flattener<Target: FieldSink & ~Copyable>: EventSink, ~Copyable {
         groupedArrays = 0
         awaitsFirstField = false
         seen.removeAll()
+        json.reset()
+        jsonLevel = 0
     }
 
     public var isFull: Bool { target.isFull }
@@ -99,12 +107,21 @@ extension Flattener where Target: ~Copyable {
             containers.append(Container(isObject: true, nameEnd: 0, depth: -1, style: options.arrays))
             return
         }
+        if jsonLevel > 0 || options.nesting == .json {
+            try beginJSON()
+            json.beginObject()
+            return
+        }
         try beginValue(.object)
         if options.nesting == .flat { throw fault(.nestedObject) }
         openContainer(isObject: true)
     }
 
     public mutating func endObject() throws(ConversionError) {
+        if jsonLevel > 0 {
+            json.endObject()
+            return try endJSON()
+        }
         let object = containers.removeLast()
         guard !containers.isEmpty else { return }
         guard object.written == 0 else { return endValue() }
@@ -123,11 +140,20 @@ extension Flattener where Target: ~Copyable {
 
     public mutating func beginArray() throws(ConversionError) {
         guard !containers.isEmpty else { throw FieldFault.rootNotObject.error(field: nil) }
+        if jsonLevel > 0 || options.arrays == .json || options.arrays == .auto && options.nesting == .json {
+            try beginJSON()
+            json.beginArray()
+            return
+        }
         try beginValue(.array)
         openContainer(isObject: false)
     }
 
     public mutating func endArray() throws(ConversionError) {
+        if jsonLevel > 0 {
+            json.endArray()
+            return try endJSON()
+        }
         let array = containers.removeLast()
         if array.seenStart >= 0 {
             groupedArrays -= 1
@@ -149,6 +175,7 @@ extension Flattener where Target: ~Copyable {
     }
 
     public mutating func key(_ key: Span<UInt8>) throws(ConversionError) {
+        if jsonLevel > 0 { return json.key(key) }
         let object = containers[containers.count - 1]
         name.removeSubrange(object.nameEnd...)
         let isRoot = containers.count == 1
@@ -171,6 +198,10 @@ extension Flattener where Target: ~Copyable {
     }
 
     public mutating func string(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
+        if jsonLevel > 0 {
+            json.string(piece, isLast: isLast)
+            return try sendJSON()
+        }
         if !inString {
             try beginText()
             inString = true
@@ -183,12 +214,20 @@ extension Flattener where Target: ~Copyable {
     }
 
     public mutating func number(_ text: Span<UInt8>) throws(ConversionError) {
+        if jsonLevel > 0 {
+            json.number(text)
+            return try sendJSON()
+        }
         try beginText()
         try sendText(text, isLast: true)
         endValue()
     }
 
     public mutating func bool(_ value: Bool) throws(ConversionError) {
+        if jsonLevel > 0 {
+            json.bool(value)
+            return try sendJSON()
+        }
         try beginText()
         switch options.booleans {
         case .literal: try sendText(value ? Words.true.span : Words.false.span, isLast: true)
@@ -198,6 +237,10 @@ extension Flattener where Target: ~Copyable {
     }
 
     public mutating func null() throws(ConversionError) {
+        if jsonLevel > 0 {
+            json.null()
+            return try sendJSON()
+        }
         guard !containers.isEmpty else { throw FieldFault.rootNotObject.error(field: nil) }
         switch options.nulls {
         case .empty, .key:
@@ -216,6 +259,11 @@ extension Flattener where Target: ~Copyable {
     }
 
     public mutating func beginFile(_ file: borrowing PartHead) throws(ConversionError) {
+        if jsonLevel > 0 {
+            // The text's field is what an error can name.
+            head.setName(copying: name)
+            return try json.beginFile(head)
+        }
         try beginValue(.file)
         try noteName()
         head.setName(copying: name)
@@ -229,8 +277,48 @@ extension Flattener where Target: ~Copyable {
     }
 
     public mutating func fileContent(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
+        if jsonLevel > 0 {
+            json.fileContent(piece, isLast: isLast)
+            return try sendJSON()
+        }
         try target.content(piece, isLast: isLast)
         if isLast { endValue() }
+    }
+}
+
+// MARK: JSON texts
+
+extension Flattener where Target: ~Copyable {
+    /// The bytes of a JSON text that are gathered before they are handed on.
+    private static var gathered: Int { 4096 }
+
+    /// Begins a part for a JSON text, or one more object or array in it.
+    private mutating func beginJSON() throws(ConversionError) {
+        if jsonLevel == 0 {
+            try beginValue(.json)
+            try beginPart()
+            json.reset()
+        }
+        jsonLevel += 1
+    }
+
+    private mutating func endJSON() throws(ConversionError) {
+        jsonLevel -= 1
+        try sendJSON()
+        if jsonLevel == 0 { endValue() }
+    }
+
+    private mutating func sendJSON() throws(ConversionError) {
+        let isLast = jsonLevel == 0
+        guard isLast || json.output.count >= Self.gathered else { return }
+        try Self.move(&json.output, to: &target, isLast: isLast)
+    }
+
+    private static func move(
+        _ text: inout OutputBuffer, to target: inout Target, isLast: Bool
+    ) throws(ConversionError) {
+        try target.content(text.span, isLast: isLast)
+        text.removeAll()
     }
 }
 

@@ -1,0 +1,82 @@
+/// A run of text bytes that ends before a quotation mark, a backslash or a control byte.
+@frozen
+public struct TextRun: Sendable {
+    /// The index after the run's last byte.
+    public var end: Int
+    /// Whether the run has no byte above 0x7F, so that it needs no look at its UTF-8.
+    public var isASCII: Bool
+
+    @inlinable
+    public init(end: Int, isASCII: Bool) {
+        self.end = end
+        self.isASCII = isASCII
+    }
+}
+
+extension Scan {
+    /// The longest run from `start` without `"`, `\` and bytes below 0x20: what a JSON string holds unescaped.
+    ///
+    /// Sixteen bytes at a time; `start` may be the count.
+    @inlinable
+    public static func textRun(in bytes: Span<UInt8>, from start: Int) -> TextRun {
+        // SAFETY: sixteen bytes are loaded only while at + 16 <= count, single ones only while at < count.
+        unsafe bytes.withUnsafeBufferPointer { buffer in
+            let raw = UnsafeRawBufferPointer(buffer)
+            let end = raw.count
+            var at = start
+            var seen: UInt64 = 0
+            let quote = SIMD16<UInt8>(repeating: 0x22)
+            let backslash = SIMD16<UInt8>(repeating: 0x5C)
+            let space = SIMD16<UInt8>(repeating: 0x20)
+            while at &+ 16 <= end {
+                let block = unsafe raw.loadUnaligned(fromByteOffset: at, as: SIMD16<UInt8>.self)
+                let stops = (block .== quote) .| (block .== backslash) .| (block .< space)
+                let marks = unsafe unsafeBitCast(stops, to: SIMD2<UInt64>.self)
+                let words = unsafe unsafeBitCast(block, to: SIMD2<UInt64>.self)
+                if marks[0] != 0 {
+                    // Only what stands below the first mark belongs to the run.
+                    let bit = UInt64(truncatingIfNeeded: marks[0].trailingZeroBitCount)
+                    seen |= words[0] & ((1 &<< bit) &- 1)
+                    return TextRun(end: at &+ Int(bit &>> 3), isASCII: seen & 0x8080_8080_8080_8080 == 0)
+                }
+                seen |= words[0]
+                if marks[1] != 0 {
+                    let bit = UInt64(truncatingIfNeeded: marks[1].trailingZeroBitCount)
+                    seen |= words[1] & ((1 &<< bit) &- 1)
+                    return TextRun(end: at &+ 8 &+ Int(bit &>> 3), isASCII: seen & 0x8080_8080_8080_8080 == 0)
+                }
+                seen |= words[1]
+                at &+= 16
+            }
+            while at < end {
+                let byte = unsafe raw[at]
+                if byte < 0x20 || byte == 0x22 || byte == 0x5C { break }
+                seen |= UInt64(byte)
+                at &+= 1
+            }
+            return TextRun(end: at, isASCII: seen & 0x8080_8080_8080_8080 == 0)
+        }
+    }
+
+    /// The first index at or after `start` that is not a space, a tab, a line feed or a carriage return, or the count.
+    @inlinable
+    public static func endOfWhitespace(in bytes: Span<UInt8>, from start: Int) -> Int {
+        // SAFETY: eight bytes are loaded only while at + 8 <= count, single ones only while at < count.
+        unsafe bytes.withUnsafeBufferPointer { buffer in
+            let raw = UnsafeRawBufferPointer(buffer)
+            var at = start
+            while at < raw.count {
+                let byte = unsafe raw[at]
+                guard byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 else { break }
+                at &+= 1
+                // Indentation is a long row of spaces.
+                while at &+ 8 <= raw.count,
+                    unsafe raw.loadUnaligned(fromByteOffset: at, as: UInt64.self) == 0x2020_2020_2020_2020
+                {
+                    at &+= 8
+                }
+            }
+            return at
+        }
+    }
+}

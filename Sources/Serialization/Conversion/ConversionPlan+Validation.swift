@@ -1,0 +1,113 @@
+internal import Octets
+
+extension ConversionPlan {
+    /// What in the plan can't hold, whatever the body: to be shown when the settings are read. Empty when the plan is fine.
+    ///
+    /// Each fault has a `code` that begins with `plan_`, the path concerned as its `field`, and the setting to change.
+    public func validate() -> [ConversionError] {
+        var faults: [ConversionError] = []
+        func report(_ code: String, _ reason: String, _ path: FieldPath? = nil, setting: String) {
+            faults.append(
+                ConversionError(
+                    .unrepresentable, code: "plan_\(code)", reason: reason, field: path?.description, setting: setting))
+        }
+        if inputs.isEmpty { report("inputs", "the conversion takes no input", setting: "decode.as") }
+        if jsonDuplicates == .array {
+            report(
+                "duplicates", "repeated members of JSON are kept, refused, or the first or last one counts",
+                setting: "duplicates")
+        }
+        if fieldDecoding.duplicates == .keep {
+            report(
+                "duplicates", "repeated fields make an array, are refused, or the first or last one counts",
+                setting: "duplicates")
+        }
+
+        for path in map.remove where path.segments.isEmpty {
+            report("path", "the whole document can't be removed", path, setting: "map.remove")
+        }
+        for rename in map.rename {
+            let shared = rename.sharedPrefix
+            let isEmpty = rename.from.segments.isEmpty || rename.to.segments.isEmpty
+            if isEmpty || rename.from.segments[shared...].contains(.any) || rename.to.segments[shared...].contains(.any)
+            {
+                report(
+                    "wildcard", "a rename with * must begin with the same path, up to the *, on both sides",
+                    rename.from, setting: "map.rename")
+            }
+        }
+        for assignment in map.set where assignment.path.hasWildcard || assignment.path.segments.isEmpty {
+            report("wildcard", "a value can be set at one place only, without *", assignment.path, setting: "map.set")
+        }
+        if faults.isEmpty, !map.set.contains(where: \.path.hasIndex), let fault = faultOfAssignments() { faults.append(fault) }
+
+        for rule in files {
+            if rule.policy == .stream, output != .multipart {
+                report(
+                    "files", "\(output.rawValue) has no files; say base64, drop or reject", rule.path, setting: "files")
+            }
+            if rule.filename != nil || rule.mediaType != nil, output != .multipart {
+                report("files", "\(output.rawValue) has no filenames and types of files", rule.path, setting: "files")
+            }
+            if let max = rule.max, max < 0 {
+                report("files", "the size of a file can't be negative", rule.path, setting: "files")
+            }
+            if let type = rule.mediaType, type.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
+                report("files", "a media type has no control characters", rule.path, setting: "files")
+            }
+        }
+        if inputs.contains(.multipart), output == .json, fieldEncoding.order == .sorted,
+            fieldEncoding.files == .base64 || files.contains(where: { $0.policy == .base64 })
+        {
+            report(
+                "order", "files are written as they come, before the fields, so members can't be sorted",
+                setting: "order")
+        }
+        return faults
+    }
+
+    /// What the assigned values run into by themselves: one inside another that is no object, a number that is none, a null
+    /// that the output refuses.
+    private func faultOfAssignments() -> ConversionError? {
+        var count = 0
+        for assignment in map.set {
+            switch assignment.value {
+            case .source(let index): count = max(count, index + 1)
+            case .literal(let literal):
+                if let text = literal.badNumber {
+                    return ConversionError(
+                        .unrepresentable, code: "plan_number", reason: "\"\(text)\" is no number of JSON",
+                        field: assignment.path.description, setting: "map.set")
+                }
+            }
+        }
+        do throws(ConversionError) {
+            if output != .json {
+                var assigned = AssignedFields(self)
+                var list = FieldList()
+                try assigned.send(Array(repeating: [], count: count), to: &list)
+            } else {
+                var sets = FieldMap()
+                sets.set = map.set
+                var tree = Tree(limits: limits)
+                try tree.makeRootObject()
+                try tree.apply(sets, sources: Array(repeating: [], count: count))
+            }
+            return nil
+        } catch {
+            return error
+        }
+    }
+}
+
+extension Literal {
+    /// The text of a number, anywhere in the value, that isn't in JSON's grammar.
+    fileprivate var badNumber: String? {
+        switch self {
+        case .number(let text): NumberText(Array(text.utf8).span) == nil ? text : nil
+        case .array(let elements): elements.lazy.compactMap(\.badNumber).first
+        case .object(let members): members.lazy.compactMap(\.value.badNumber).first
+        case .null, .bool, .string: nil
+        }
+    }
+}

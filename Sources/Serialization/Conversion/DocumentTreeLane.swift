@@ -1,0 +1,60 @@
+internal import Octets
+
+/// JSON to anything by way of a tree: for declared types, sorted members, and maps that need the whole document.
+internal final class DocumentTreeLane<Encoder>: Conversion
+where Encoder: EventSink & OutputEncoder & LaneEncoder & ~Copyable {
+    private var decoder: JSON.Decoder
+    private var tree: Tree
+    private var splicer: JSONSplicer
+    private var walk = TreeWalk()
+    private var isWalking = false
+    /// Declares files; the map is the tree's.
+    private var mapper: EventMapper<Encoder>
+
+    init(
+        plan: ConversionPlan, inputEncoding: BodyEncoding, sources: [[UInt8]], decoder: consuming JSON.Decoder,
+        encoder: consuming Encoder
+    ) {
+        self.decoder = decoder
+        tree = Tree(limits: plan.limits, duplicates: plan.effectiveJSONDuplicates)
+        splicer = JSONSplicer(duplicates: plan.effectiveJSONDuplicates, limits: plan.limits)
+        mapper = EventMapper(encoder, plan: plan, map: FieldMap())
+        super.init(plan: plan, inputEncoding: inputEncoding, sources: sources)
+    }
+
+    override func decode(_ input: Span<UInt8>) throws(ConversionError) -> Int {
+        try decoder.feed(input, into: &tree)
+    }
+
+    override func end() throws(ConversionError) -> Bool {
+        if !isWalking {
+            try decoder.finish(into: &tree)
+            try tree.apply(plan.map, sources: sources)
+            try tree.apply(plan.types, splicer: &splicer)
+            walk.start(&tree, order: plan.fieldEncoding.order)
+            isWalking = true
+        }
+        guard try walk.advance(&tree, into: &mapper) else { return false }
+        try mapper.finish()
+        return true
+    }
+
+    override func reset(contentType: Span<UInt8>) throws(ConversionError) {
+        isWalking = false
+        try decoder.restart(contentType: contentType, limits: plan.limits)
+        tree.removeAll()
+        mapper.reset(sources: [])
+        mapper.encoder.restart()
+    }
+
+    override var contentType: [UInt8] { mapper.encoder.contentType }
+    override var accounting: Accounting {
+        var accounting = mapper.accounting
+        accounting.fields = tree.scalarCount - accounting.files
+        accounting.removed += tree.removedCount
+        return accounting
+    }
+    override var outputCount: Int { mapper.encoder.output.count }
+    override var isFull: Bool { mapper.encoder.output.isFull }
+    override func swapOutput(_ buffer: inout OutputBuffer) { swap(&mapper.encoder.output, &buffer) }
+}

@@ -1,0 +1,486 @@
+internal import Octets
+
+/// What a route does to a document's values as they pass: the map, as far as it is local, and the declared files.
+///
+/// Gives what the map gives on a tree, and refuses what that refuses. Local is: any `remove`; a `rename` within one object
+/// that no other rename touches; `set` of a member of the root. `ConversionPlan.mapsWhileStreaming` decides.
+///
+/// A string that a rule declares a file becomes one where multipart goes out: base64 (RFC 4648 §4), or a data URL with at
+/// most 256 bytes before the comma (RFC 2397), decoded in pieces. Its filename comes from the rule, or from a text that
+/// came before it in the same object.
+internal struct EventMapper<Encoder: EventEncoder>: EventSink, OutputEncoder, ~Copyable {
+    private struct Frame {
+        var isObject: Bool
+        /// Elements that have begun, as they came and as they go out.
+        var received = 0
+        var sent = 0
+        /// Where the container's own name ends in `place`.
+        var nameEnd: Int
+    }
+
+    private enum StringState {
+        case none, passing, skipped
+        /// The beginning of a file, which may be a data URL's.
+        case lead
+        case file
+    }
+
+    /// Bytes of a data URL up to its comma.
+    private static var leadLimit: Int { 256 }
+
+    private static var one: InlineArray<1, UInt8> { [UInt8(ascii: "1")] }
+    private static var zero: InlineArray<1, UInt8> { [UInt8(ascii: "0")] }
+
+    var encoder: Encoder
+    private let map: FieldMap
+    private let rules: [FileRule]
+    private let declaresFiles: Bool
+    private let hasRules: Bool
+    private let numericBooleans: Bool
+    private let nameSources: [(path: FieldPath, rule: Int)]
+    private var gate: FileGate
+    private var sources: [[UInt8]] = []
+
+    /// Paths as they come: `remove`, then the `from` and then the `to` of every rename.
+    private var received: PathMatcher
+    /// Paths as they go out: `set`, then files, then the texts that filenames come from.
+    private var sent: PathMatcher
+    private var frames: [Frame] = []
+    /// The place of the value at hand, as it goes out, for messages.
+    private var place: [UInt8] = []
+    private var skipDepth = 0
+    private var skipsNext = false
+    private var hasMoved: [Bool]
+    private var hasMet: [Bool]
+    private var hasSet: [Bool]
+
+    private var string = StringState.none
+    private var fileRule: Int?
+    private var captures = false
+    private var lead: [UInt8] = []
+    private var base64 = Base64Decoder()
+    private var decoded = OutputBuffer()
+    private var head = PartHead()
+    private(set) var accounting = Accounting()
+
+    /// - Parameter map: what of the plan's map is done here.
+    init(_ encoder: consuming Encoder, plan: ConversionPlan, map: FieldMap) {
+        self.encoder = encoder
+        self.map = map
+        rules = plan.files
+        declaresFiles = plan.output == .multipart
+        gate = FileGate(plan)
+        nameSources = declaresFiles ? gate.nameSources : []
+        numericBooleans = plan.output == .json && plan.fieldEncoding.booleans == .numeric
+        hasRules = !map.isEmpty || !plan.files.isEmpty
+        received = PathMatcher(map.remove + map.rename.map(\.from) + map.rename.map(\.to))
+        sent = PathMatcher(map.set.map(\.path) + plan.files.map(\.path) + nameSources.map(\.path))
+        hasMoved = Array(repeating: false, count: map.rename.count)
+        hasMet = hasMoved
+        hasSet = Array(repeating: false, count: map.set.count)
+    }
+
+    /// Makes the mapper as new for another document; the encoder is left as it is.
+    mutating func reset(sources: [[UInt8]]) {
+        self.sources = sources
+        gate.reset()
+        received.reset()
+        sent.reset()
+        frames.removeAll(keepingCapacity: true)
+        place.removeAll(keepingCapacity: true)
+        (skipDepth, skipsNext) = (0, false)
+        for index in hasMoved.indices { (hasMoved[index], hasMet[index]) = (false, false) }
+        for index in hasSet.indices { hasSet[index] = false }
+        string = .none
+        captures = false
+        base64 = Base64Decoder()
+        decoded.removeAll()
+        accounting = Accounting()
+    }
+
+    var isFull: Bool { encoder.isFull }
+
+    var output: OutputBuffer {
+        _read { yield encoder.output }
+        _modify { yield &encoder.output }
+    }
+
+    mutating func finish() throws(ConversionError) { try encoder.finish() }
+}
+
+// MARK: Events
+
+extension EventMapper where Encoder: ~Copyable {
+    mutating func beginObject() throws(ConversionError) {
+        guard try beginContainer(isObject: true) else { return }
+        try encoder.beginObject()
+    }
+
+    mutating func endObject() throws(ConversionError) {
+        guard hasRules else { return try encoder.endObject() }
+        guard !endSkipped() else { return }
+        if frames.count == 1 {
+            for index in map.set.indices where !hasSet[index] { try sendSet(index) }
+        }
+        frames.removeLast()
+        try encoder.endObject()
+        leaveValue()
+    }
+
+    mutating func beginArray() throws(ConversionError) {
+        guard try beginContainer(isObject: false) else { return }
+        try encoder.beginArray()
+    }
+
+    mutating func endArray() throws(ConversionError) {
+        guard hasRules else { return try encoder.endArray() }
+        guard !endSkipped() else { return }
+        frames.removeLast()
+        try encoder.endArray()
+        leaveValue()
+    }
+
+    mutating func key(_ name: Span<UInt8>) throws(ConversionError) {
+        guard hasRules else { return try encoder.key(name) }
+        guard skipDepth == 0 else { return }
+        received.enter(key: name)
+        let renames = map.remove.count
+        for rule in 0..<renames where received.isHere(rule) {
+            // Its value is left out, and nothing else applies to it.
+            skipsNext = true
+            return sent.enter(key: name)
+        }
+        for rule in map.rename.indices {
+            if received.isHere(renames + map.rename.count + rule) {
+                hasMet[rule] = true
+                if hasMoved[rule] { throw conflict("the field is there already", map.rename[rule].to) }
+            }
+        }
+        for rule in map.rename.indices where received.isHere(renames + rule) {
+            if hasMoved[rule] { throw conflict("the field to rename is there more than once", map.rename[rule].from) }
+            if hasMet[rule] { throw conflict("the field is there already", map.rename[rule].to) }
+            hasMoved[rule] = true
+            guard case .key(let renamed)? = map.rename[rule].to.segments.last else { continue }
+            return try sendKey(renamed.span)
+        }
+        try sendKey(name)
+    }
+
+    mutating func string(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
+        guard hasRules else {
+            if isLast { accounting.fields += 1 }
+            return try encoder.string(piece, isLast: isLast)
+        }
+        if string == .none { try beginString() }
+        switch string {
+        case .none, .skipped: break
+        case .passing:
+            if captures { try gate.text(piece, isLast: isLast) }
+            try encoder.string(piece, isLast: isLast)
+        case .lead: try takeLead(piece, isLast: isLast)
+        case .file: try decode(piece, isLast: isLast)
+        }
+        guard isLast else { return }
+        if string == .skipped { accounting.removed += 1 }
+        if string == .file { accounting.files += 1 } else { accounting.fields += 1 }
+        string = .none
+        if skipDepth == 0 { leaveValue() }
+    }
+
+    mutating func number(_ text: Span<UInt8>) throws(ConversionError) {
+        guard try beginScalar(isNull: false) else { return }
+        try encoder.number(text)
+        if hasRules { leaveValue() }
+    }
+
+    mutating func bool(_ value: Bool) throws(ConversionError) {
+        guard try beginScalar(isNull: false) else { return }
+        if numericBooleans {
+            try encoder.number((value ? Self.one : Self.zero).span)
+        } else {
+            try encoder.bool(value)
+        }
+        if hasRules { leaveValue() }
+    }
+
+    mutating func null() throws(ConversionError) {
+        guard try beginScalar(isNull: true) else { return }
+        try encoder.null()
+        if hasRules { leaveValue() }
+    }
+
+    /// No document decoder has files; they are made here.
+    mutating func beginFile(_ head: borrowing PartHead) throws(ConversionError) { try encoder.beginFile(head) }
+    mutating func fileContent(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
+        try encoder.fileContent(piece, isLast: isLast)
+    }
+}
+
+// MARK: Places
+
+extension EventMapper where Encoder: ~Copyable {
+    private mutating func beginContainer(isObject: Bool) throws(ConversionError) -> Bool {
+        guard hasRules else { return true }
+        if skipDepth > 0 {
+            skipDepth += 1
+            return false
+        }
+        guard try enterValue() else {
+            skipDepth = 1
+            return false
+        }
+        if fileHere() != nil { throw notText() }
+        if frames.isEmpty, !isObject, let set = map.set.first {
+            throw conflict("a parent of the field is no object", set.path)
+        }
+        // A new parent: what was seen of another one's members no longer counts.
+        for rule in map.rename.indices where received.isBelow(map.remove.count + rule) {
+            (hasMoved[rule], hasMet[rule]) = (false, false)
+        }
+        for (index, source) in nameSources.enumerated() where sent.isBelow(map.set.count + rules.count + index) {
+            gate.forgetName(rule: source.rule)
+        }
+        frames.append(Frame(isObject: isObject, nameEnd: place.count))
+        return true
+    }
+
+    /// Ends a container that is left out; false when what ends is none.
+    private mutating func endSkipped() -> Bool {
+        guard skipDepth > 0 else { return false }
+        skipDepth -= 1
+        if skipDepth == 0 { leaveValue() }
+        return true
+    }
+
+    private mutating func beginScalar(isNull: Bool) throws(ConversionError) -> Bool {
+        accounting.fields += 1
+        guard hasRules else { return true }
+        guard skipDepth == 0 else {
+            accounting.removed += 1
+            return false
+        }
+        guard try enterValue() else {
+            accounting.removed += 1
+            leaveValue()
+            return false
+        }
+        if !isNull, fileHere() != nil { throw notText() }
+        return true
+    }
+
+    /// Goes to the value that begins. Returns false when it is left out.
+    private mutating func enterValue() throws(ConversionError) -> Bool {
+        guard let frame = frames.last else {
+            guard !skipsNext else { return false }
+            return true
+        }
+        if frame.isObject {
+            defer { skipsNext = false }
+            return !skipsNext
+        }
+        received.enter(index: frame.received)
+        sent.enter(index: frame.sent)
+        frames[frames.count - 1].received += 1
+        for rule in map.remove.indices where received.isHere(rule) { return false }
+        frames[frames.count - 1].sent += 1
+        place.append(UInt8(ascii: "["))
+        place.append(contentsOf: String(frame.sent).utf8)
+        place.append(UInt8(ascii: "]"))
+        return try !isDropped()
+    }
+
+    /// Goes back to the container of the value that has ended.
+    private mutating func leaveValue() {
+        guard let frame = frames.last else { return }
+        received.leave()
+        sent.leave()
+        place.removeSubrange(frame.nameEnd...)
+    }
+
+    /// Sends a member's name, or what `set` gives that member.
+    private mutating func sendKey(_ name: Span<UInt8>) throws(ConversionError) {
+        sent.enter(key: name)
+        if !place.isEmpty { place.append(UInt8(ascii: ".")) }
+        place.append(contentsOf: name)
+        for rule in map.set.indices where sent.isHere(rule) {
+            skipsNext = true
+            if !hasSet[rule] { try sendSet(rule) }
+            return
+        }
+        if try isDropped() {
+            skipsNext = true
+            return
+        }
+        try encoder.key(name)
+    }
+
+    private mutating func sendSet(_ rule: Int) throws(ConversionError) {
+        hasSet[rule] = true
+        guard let key = map.set[rule].path.rootKey else { return }
+        // Of two rules for one member the last one counts, as on a tree.
+        for later in map.set.indices where later > rule && map.set[later].path == map.set[rule].path { return }
+        try encoder.key(key.span)
+        switch map.set[rule].value {
+        case .literal(let literal): try encoder.send(literal)
+        case .source(let index):
+            let source = sources[index]
+            try encoder.string(source.span, isLast: true)
+        }
+    }
+
+    private func conflict(_ reason: String, _ path: FieldPath) -> ConversionError {
+        ConversionError(
+            .unrepresentable, code: "map_conflict", reason: reason, field: path.description, setting: "map")
+    }
+}
+
+// MARK: Files
+
+extension EventMapper where Encoder: ~Copyable {
+    /// The first rule about the value at hand.
+    private func ruleHere() -> Int? {
+        rules.indices.first { sent.isHere(map.set.count + $0) }
+    }
+
+    /// The rule that makes the value at hand a file.
+    private func fileHere() -> Int? {
+        guard declaresFiles, let rule = ruleHere(), rules[rule].policy == .base64 else { return nil }
+        return rule
+    }
+
+    /// Whether a rule leaves the value at hand out. Throws where one refuses it.
+    private mutating func isDropped() throws(ConversionError) -> Bool {
+        guard let rule = ruleHere() else { return false }
+        switch rules[rule].policy {
+        case .drop: return true
+        case .reject:
+            _ = try gate.admit(rule: rule, field: place)
+            return false
+        case .stream, .base64: return false
+        }
+    }
+
+    private mutating func beginString() throws(ConversionError) {
+        guard skipDepth == 0, try enterValue() else {
+            string = .skipped
+            return
+        }
+        string = .passing
+        captures = false
+        for (index, source) in nameSources.enumerated() where sent.isHere(map.set.count + rules.count + index) {
+            gate.beginText(rule: source.rule)
+            captures = true
+        }
+        guard let rule = fileHere() else { return }
+        fileRule = rule
+        string = .lead
+        lead.removeAll(keepingCapacity: true)
+        _ = try gate.admit(rule: rule, field: place)
+    }
+
+    /// Gathers the beginning until it is known whether the text is a data URL.
+    private mutating func takeLead(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
+        let scheme: StaticString = "data:"
+        var at = 0
+        var isURL: Bool?
+        while at < piece.count {
+            let byte = piece[at]
+            if lead.count < scheme.utf8CodeUnitCount {
+                // SAFETY: the index is below the literal's length.
+                guard unsafe ASCII.lowercased(byte) == scheme.utf8Start[lead.count] else {
+                    isURL = false
+                    break
+                }
+            } else if byte == UInt8(ascii: ",") {
+                at += 1
+                isURL = true
+                break
+            } else if lead.count == Self.leadLimit {
+                throw badFile("a data URL has at most \(Self.leadLimit) bytes before its comma")
+            }
+            lead.append(byte)
+            at += 1
+        }
+        guard isURL != nil || isLast else { return }
+        head.removeAll()
+        head.isFile = true
+        if isURL == true {
+            try takeMediaType()
+            lead.removeAll(keepingCapacity: true)
+        } else if lead.count >= scheme.utf8CodeUnitCount {
+            throw badFile("the data URL has no comma")
+        }
+        try gate.describe(&head, rule: fileRule)
+        try encoder.beginFile(head)
+        string = .file
+        // The move lets a method of self read it.
+        var beginning: [UInt8] = []
+        swap(&beginning, &lead)
+        if !beginning.isEmpty { try decode(beginning.span, isLast: false) }
+        swap(&beginning, &lead)
+        try decode(piece.extracting(at..<piece.count), isLast: isLast)
+    }
+
+    /// Reads `data:TYPE;base64`, which `lead` holds.
+    private mutating func takeMediaType() throws(ConversionError) {
+        let mark: StaticString = ";base64"
+        let end = lead.count - mark.utf8CodeUnitCount
+        guard end >= 5, lead.span.extracting(end..<lead.count).isEqualIgnoringCase(to: mark) else {
+            throw badFile("a data URL must hold base64")
+        }
+        if end > 5 { head.setMediaType(lead, 5..<end) }
+    }
+
+    private mutating func decode(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
+        if base64.decode(piece, into: &decoded) != nil { throw badFile("the text is not base64 (RFC 4648 section 4)") }
+        if isLast, !base64.finish(into: &decoded) { throw badFile("the base64 text ends within four characters") }
+        try gate.count(decoded.count)
+        if isLast || !decoded.isEmpty { try encoder.send(fileContent: decoded, isLast: isLast) }
+        decoded.removeAll()
+    }
+
+    private func badFile(_ reason: String) -> ConversionError {
+        ConversionError(
+            .malformed, code: "file_base64", reason: reason, field: place.span.lossyString(), setting: "files")
+    }
+
+    private func notText() -> ConversionError {
+        ConversionError(
+            .malformed, code: "file_not_text", reason: "the value is declared a file, so it must be a base64 string",
+            field: place.span.lossyString(), setting: "files")
+    }
+}
+
+extension PartHead {
+    fileprivate mutating func setMediaType(_ bytes: [UInt8], _ range: Range<Int>) {
+        setMediaType(bytes.span.extracting(range))
+    }
+}
+
+extension EventSink where Self: ~Copyable {
+    /// `fileContent` for bytes in a buffer: a span of a stored property would hold all of its owner.
+    internal mutating func send(fileContent buffer: OutputBuffer, isLast: Bool) throws(ConversionError) {
+        try fileContent(buffer.span, isLast: isLast)
+    }
+
+    /// Sends a value that is written down in the settings.
+    internal mutating func send(_ literal: Literal) throws(ConversionError) {
+        switch literal {
+        case .null: try null()
+        case .bool(let value): try bool(value)
+        case .number(let text): try number(Array(text.utf8).span)
+        case .string(let text): try string(Array(text.utf8).span, isLast: true)
+        case .array(let elements):
+            try beginArray()
+            for element in elements { try send(element) }
+            try endArray()
+        case .object(let members):
+            try beginObject()
+            for member in members {
+                try key(Array(member.name.utf8).span)
+                try send(member.value)
+            }
+            try endObject()
+        }
+    }
+}

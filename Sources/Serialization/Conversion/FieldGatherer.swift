@@ -1,0 +1,152 @@
+internal import Octets
+
+/// An encoder that takes a document and, before that, files one by one.
+internal protocol FileOutlet: EventSink, OutputEncoder, LaneEncoder, ~Copyable {
+    /// Begins a file, or a base64 text where `isText`, at the place that `name` says. `spelling` is the name it came with,
+    /// nil when a map has changed it.
+    mutating func beginFile(
+        _ head: borrowing PartHead, at name: borrowing MappedName, spelling: Span<UInt8>?, isText: Bool
+    ) throws(ConversionError)
+    mutating func content(ofFile piece: Span<UInt8>, isLast: Bool) throws(ConversionError)
+    /// Ends the files; the document follows.
+    mutating func endFiles() throws(ConversionError)
+    /// Whether the root object has been begun for a file, so that only members may follow.
+    var isRootOpen: Bool { get }
+    /// Whether no member of the root may hold both fields and files.
+    var sharesNoRoots: Bool { get }
+    /// Whether a file has taken that member of the root for itself.
+    func claims(rootKey: Span<UInt8>) -> Bool
+}
+
+/// Gathers fields in a tree and lets files pass to the outlet.
+internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: FieldSink, ~Copyable {
+    private enum Content {
+        case field, capturedField, file, dropped
+    }
+
+    var outlet: Outlet
+    var fields: FieldTreeBuilder
+    private let options: FieldDecodingOptions
+    private let limits: Limits
+    private let hasMap: Bool
+    private let wantsTexts: Bool
+    private var names: NameMapper
+    private var gate: FileGate
+    private var name = FieldName()
+    private var mapped = MappedName()
+    private var spelled: [UInt8] = []
+    private var head = PartHead()
+    private var content = Content.field
+    private var walk = TreeWalk()
+    private var counts = Accounting()
+
+    init(_ outlet: consuming Outlet, plan: ConversionPlan) {
+        self.outlet = outlet
+        options = plan.fieldDecoding
+        limits = plan.limits
+        hasMap = !plan.map.isEmpty
+        fields = FieldTreeBuilder(
+            options: plan.fieldDecoding, limits: plan.limits, duplicates: plan.spliceDuplicates)
+        names = NameMapper(plan.map)
+        gate = FileGate(plan)
+        wantsTexts = gate.wantsTexts
+    }
+
+    mutating func reset() {
+        fields.reset()
+        names.reset()
+        gate.reset()
+        counts = Accounting()
+    }
+
+    var accounting: Accounting {
+        var accounting = counts
+        accounting.removed += fields.tree.removedCount
+        return accounting
+    }
+
+    var isFull: Bool { outlet.isFull }
+
+    mutating func beginPart(_ part: borrowing PartHead) throws(ConversionError) {
+        guard part.isFile else {
+            counts.fields += 1
+            content = .field
+            try fields.beginPart(part)
+            if !hasMap, outlet.claims(rootKey: fields.rootKey) { throw Self.taken(part.name) }
+            guard wantsTexts else { return }
+            try parse(part)
+            _ = try names.apply(to: &mapped)
+            gate.beginText(mapped)
+            content = .capturedField
+            return
+        }
+        counts.files += 1
+        try parse(part)
+        let verdict = try names.apply(to: &mapped)
+        spelled.removeAll(keepingCapacity: true)
+        if verdict == .renamed {
+            mapped.spell(options.nesting, to: &spelled)
+        } else {
+            spelled.append(contentsOf: part.name)
+        }
+        var policy = FilePolicy.drop
+        let rule = gate.rule(for: mapped)
+        if verdict != .removed { policy = try gate.admit(rule: rule, field: spelled) }
+        if policy == .drop {
+            counts.removed += 1
+            content = .dropped
+            return
+        }
+        content = .file
+        if !hasMap, outlet.sharesNoRoots, fields.hasRootMember(mapped.segment(0)) { throw Self.taken(part.name) }
+        head.copy(part, named: spelled)
+        try gate.describe(&head, rule: rule)
+        try outlet.beginFile(
+            head, at: mapped, spelling: verdict == .renamed ? nil : part.name, isText: policy == .base64)
+    }
+
+    mutating func content(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
+        switch content {
+        case .field: try fields.content(piece, isLast: isLast)
+        case .capturedField:
+            try gate.text(piece, isLast: isLast)
+            try fields.content(piece, isLast: isLast)
+        case .file:
+            try gate.count(piece.count)
+            try outlet.content(ofFile: piece, isLast: isLast)
+        case .dropped: break
+        }
+    }
+
+    private mutating func parse(_ part: borrowing PartHead) throws(ConversionError) {
+        try name.parse(part.name, options: options, limits: limits)
+        mapped.set(name)
+    }
+
+    /// Ends the body: settles the fields, maps and types them, and makes sure that none wants a file's place.
+    mutating func settle(
+        _ plan: ConversionPlan, sources: [[UInt8]], splicer: inout JSONSplicer
+    ) throws(ConversionError) {
+        try fields.settle()
+        try fields.tree.apply(plan.map, sources: sources)
+        try fields.tree.apply(plan.types, splicer: &splicer)
+        try outlet.endFiles()
+        walk.start(&fields.tree, order: plan.fieldEncoding.order, isOpen: outlet.isRootOpen)
+        var member = fields.tree.firstChild(fields.tree.root)
+        while member != Tree.none {
+            if outlet.claims(rootKey: fields.tree.name(member)) { throw Self.taken(fields.tree.name(member)) }
+            member = fields.tree.nextSibling(member)
+        }
+    }
+
+    /// Sends the fields to the outlet, after `settle`. Returns false when the outlet is full.
+    mutating func send() throws(ConversionError) -> Bool { try walk.advance(&fields.tree, into: &outlet) }
+
+    private static func taken(_ name: Span<UInt8>) -> ConversionError {
+        ConversionError(
+            .unrepresentable, code: "files_shared_root",
+            reason: "fields and files stand in one object or array, which can't be written while files stream; "
+                + "give them names of their own, or rename one",
+            field: name.lossyString(), setting: "map.rename")
+    }
+}

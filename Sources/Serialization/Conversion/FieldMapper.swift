@@ -1,0 +1,153 @@
+internal import Octets
+
+/// What a route does to fields as they pass: the map on their names, and the policy for files.
+internal struct FieldMapper<Encoder: FieldEncoder>: FieldSink, ~Copyable {
+    private enum Content {
+        case passing, dropped
+        /// Text that a filename comes from.
+        case captured
+        case file
+        /// A file that becomes a base64 text.
+        case text
+    }
+
+    var encoder: Encoder
+    private let options: FieldDecodingOptions
+    private let limits: Limits
+    private let nesting: NestingStyle
+    private var names: NameMapper
+    private var gate: FileGate
+    private var assigned: AssignedFields
+    private let needsPaths: Bool
+    private let wantsTexts: Bool
+    private var name = FieldName()
+    private var mapped = MappedName()
+    private var spelled: [UInt8] = []
+    private var head = PartHead()
+    private var content = Content.passing
+    private var base64 = Base64Encoder()
+    private var text = OutputBuffer()
+    private(set) var accounting = Accounting()
+    private(set) var hasBegun = false
+
+    init(_ encoder: consuming Encoder, plan: ConversionPlan) {
+        self.encoder = encoder
+        options = plan.fieldDecoding
+        limits = plan.limits
+        nesting = plan.fieldDecoding.nesting
+        names = NameMapper(plan.map)
+        gate = FileGate(plan)
+        assigned = AssignedFields(plan)
+        needsPaths = !plan.map.isEmpty || !plan.files.isEmpty
+        wantsTexts = gate.wantsTexts
+    }
+
+    /// Makes the mapper as new for another body; the encoder is left as it is.
+    mutating func reset() {
+        names.reset()
+        gate.reset()
+        content = .passing
+        base64 = Base64Encoder()
+        text.removeAll()
+        accounting = Accounting()
+        hasBegun = false
+    }
+
+    /// Sends what `set` gives.
+    mutating func begin(sources: [[UInt8]]) throws(ConversionError) {
+        hasBegun = true
+        try assigned.send(sources, to: &encoder)
+    }
+
+    var isFull: Bool { encoder.isFull }
+
+    mutating func beginPart(_ part: borrowing PartHead) throws(ConversionError) {
+        if part.isFile { accounting.files += 1 } else { accounting.fields += 1 }
+        content = .passing
+        if !needsPaths {
+            guard part.isFile else { return try encoder.beginPart(part) }
+            spelled.removeAll(keepingCapacity: true)
+            spelled.append(contentsOf: part.name)
+            return try beginFile(part, rule: nil, isRenamed: false)
+        }
+        try name.parse(part.name, options: options, limits: limits)
+        mapped.set(name)
+        let verdict = try names.apply(to: &mapped)
+        if verdict == .removed {
+            accounting.removed += 1
+            content = .dropped
+            return
+        }
+        spelled.removeAll(keepingCapacity: true)
+        if verdict == .renamed { mapped.spell(nesting, to: &spelled) } else { spelled.append(contentsOf: part.name) }
+        if part.isFile { return try beginFile(part, rule: gate.rule(for: mapped), isRenamed: verdict == .renamed) }
+        if wantsTexts {
+            gate.beginText(mapped)
+            content = .captured
+        }
+        guard verdict == .renamed else { return try encoder.beginPart(part) }
+        head.copy(part, named: spelled)
+        try encoder.beginPart(head)
+    }
+
+    private mutating func beginFile(
+        _ part: borrowing PartHead, rule: Int?, isRenamed: Bool
+    ) throws(ConversionError) {
+        let policy = try gate.admit(rule: rule, field: spelled)
+        switch policy {
+        case .drop:
+            accounting.removed += 1
+            content = .dropped
+        case .base64:
+            content = .text
+            head.setName(copying: spelled)
+            try encoder.beginPart(head)
+        default:
+            content = .file
+            guard isRenamed || rule != nil else { return try encoder.beginPart(part) }
+            head.copy(part, named: spelled)
+            try gate.describe(&head, rule: rule)
+            try encoder.beginPart(head)
+        }
+    }
+
+    mutating func content(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
+        switch content {
+        case .passing: try encoder.content(piece, isLast: isLast)
+        case .dropped: break
+        case .captured:
+            try gate.text(piece, isLast: isLast)
+            try encoder.content(piece, isLast: isLast)
+        case .file:
+            try gate.count(piece.count)
+            try encoder.content(piece, isLast: isLast)
+        case .text:
+            try gate.count(piece.count)
+            base64.encode(piece, into: &text)
+            if isLast { base64.finish(into: &text) }
+            if isLast || !text.isEmpty { try encoder.send(content: text, isLast: isLast) }
+            text.removeAll()
+        }
+    }
+}
+
+extension FieldSink where Self: ~Copyable {
+    /// `content` for bytes in a buffer: a span of a stored property would hold all of its owner.
+    internal mutating func send(content buffer: OutputBuffer, isLast: Bool) throws(ConversionError) {
+        try content(buffer.span, isLast: isLast)
+    }
+}
+
+extension PartHead {
+    /// Makes this head a copy of `other` under another name, with the allocations kept.
+    internal mutating func copy(_ other: borrowing PartHead, named name: [UInt8]) {
+        setName(copying: name)
+        if other.hasFilename { setFilename(other.filename) }
+        if other.hasMediaType { setMediaType(other.mediaType) }
+        for index in 0..<other.otherFieldCount {
+            addField(name: other.otherFieldName(index), value: other.otherFieldValue(index))
+        }
+        isFile = other.isFile
+        hasValue = other.hasValue
+    }
+}

@@ -1,0 +1,135 @@
+internal import Octets
+
+/// What happens to each file: the route's policy, the rule of one field, its size, its name and type on the way out.
+internal struct FileGate {
+    private let rules: [FileRule]
+    private let general: FilePolicy
+    private let output: BodyEncoding
+    private let nameLimit: Int
+    private var field: [UInt8] = []
+    private var size = 0
+    private var maxSize: Int?
+    /// For each rule, the text that its filename comes from, once that has been met.
+    private var names: [[UInt8]]
+    private var hasName: [Bool]
+    private var capturing: Int?
+
+    init(_ plan: ConversionPlan) {
+        rules = plan.files
+        general = plan.fieldDecoding.files == .stream ? plan.fieldEncoding.files : plan.fieldDecoding.files
+        output = plan.output
+        nameLimit = plan.limits.key
+        names = Array(repeating: [], count: plan.files.count)
+        hasName = Array(repeating: false, count: plan.files.count)
+    }
+
+    mutating func reset() {
+        capturing = nil
+        for index in hasName.indices { hasName[index] = false }
+    }
+
+    // MARK: Files
+
+    /// The first rule that is about the file with that name.
+    func rule(for name: borrowing MappedName) -> Int? {
+        rules.firstIndex { name.isAtOrBelow($0.path) }
+    }
+
+    /// Decides about a file and returns `stream` where it passes as one, `base64` where it becomes text, or `drop`.
+    ///
+    /// Throws 422 `files_rejected`, and `files_unrepresentable` where the output has no files and nothing else is said.
+    mutating func admit(rule: Int?, field name: [UInt8]) throws(ConversionError) -> FilePolicy {
+        field.removeAll(keepingCapacity: true)
+        field.append(contentsOf: name)
+        size = 0
+        maxSize = rule.flatMap { rules[$0].max }
+        let policy = rule.map { rules[$0].policy } ?? general
+        switch policy {
+        case .reject:
+            throw ConversionError(
+                .unrepresentable, code: "files_rejected", reason: "this route takes no file here",
+                field: field.span.lossyString(), setting: "files")
+        case .stream where output != .multipart:
+            throw ConversionError(
+                .unrepresentable, code: "files_unrepresentable",
+                reason: "\(output.rawValue) has no files; say files: base64 to carry it as text, or files: drop",
+                field: field.span.lossyString(), setting: "files: base64")
+        default: return policy
+        }
+    }
+
+    /// Counts bytes of the file against its `max`.
+    mutating func count(_ bytes: Int) throws(ConversionError) {
+        size += bytes
+        guard let maxSize, size > maxSize else { return }
+        let name = field.span.lossyString()
+        throw ConversionError(
+            .limit, code: "limit_file", reason: "the file passes the limit of \(maxSize) bytes (files.\(name).max)",
+            field: name, setting: "files.\(name).max")
+    }
+
+    /// Puts the filename and the media type that the rule gives into `head`.
+    func describe(_ head: inout PartHead, rule: Int?) throws(ConversionError) {
+        guard let rule else { return }
+        switch rules[rule].filename {
+        case nil: break
+        case .literal(let name): head.setFilename(Array(name.utf8).span)
+        case .field(let path):
+            guard hasName[rule] else {
+                throw ConversionError(
+                    .unrepresentable, code: "files_no_filename",
+                    reason:
+                        "the file's name is to come from \"\(path)\", which must be a text that comes before the file",
+                    field: field.span.lossyString(), setting: "files")
+            }
+            let name = names[rule]
+            head.setFilename(name.span)
+        }
+        if let type = rules[rule].mediaType { head.setMediaType(Array(type.utf8).span) }
+    }
+
+    // MARK: Filenames from other fields
+
+    /// Whether texts have to be shown to the gate.
+    var wantsTexts: Bool {
+        rules.contains { if case .field = $0.filename { true } else { false } }
+    }
+
+    /// The paths of the texts that filenames come from, with their rules.
+    var nameSources: [(path: FieldPath, rule: Int)] {
+        rules.indices.compactMap { index in
+            if case .field(let path) = rules[index].filename { (path, index) } else { nil }
+        }
+    }
+
+    /// Says that the text of that name begins.
+    mutating func beginText(_ name: borrowing MappedName) {
+        capturing = nil
+        for index in rules.indices {
+            if case .field(let path) = rules[index].filename, name.isAt(path) { beginText(rule: index) }
+        }
+    }
+
+    mutating func beginText(rule: Int) {
+        capturing = rule
+        names[rule].removeAll(keepingCapacity: true)
+        hasName[rule] = true
+    }
+
+    mutating func text(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
+        guard let rule = capturing else { return }
+        guard names[rule].count + piece.count <= nameLimit else {
+            throw .limit("key", of: nameLimit, what: "a filename")
+        }
+        names[rule].append(contentsOf: piece)
+        guard isLast else { return }
+        capturing = nil
+        // Two files may take their names from one text.
+        for other in rules.indices where other != rule && rules[other].filename == rules[rule].filename {
+            names[other] = names[rule]
+            hasName[other] = true
+        }
+    }
+
+    mutating func forgetName(rule: Int) { hasName[rule] = false }
+}

@@ -1,0 +1,139 @@
+internal import Octets
+
+/// Files and a document into a flat body: each file is a part at once, the fields follow.
+internal struct FlatOutlet<Target: FieldEncoder & LaneEncoder>: FileOutlet, ~Copyable {
+    private var encoder: FlatEncoder<Target>
+    private let arrays: ArrayStyle
+    private let nesting: NestingStyle
+    private let rewritesNames: Bool
+    /// The places of files whose names hold numbers of ours, which fields must not use too.
+    private var places: Tree
+    private var spelled: [UInt8] = []
+    private var head = PartHead()
+    private var isText = false
+    private var base64 = Base64Encoder()
+    private var text = OutputBuffer()
+
+    init(_ target: consuming Target, plan: ConversionPlan) {
+        encoder = FlatEncoder(target, plan: plan)
+        arrays = plan.fieldEncoding.arrays
+        nesting = plan.fieldEncoding.nesting
+        rewritesNames = plan.rewritesNames
+        places = Tree(limits: plan.limits)
+    }
+
+    // MARK: Files
+
+    /// A name that nobody changed passes as it came, unless the route writes names anew: then nesting and pushes are spelled
+    /// as it says. `arrays: indices` numbers the files of `photos[]` from 0.
+    mutating func beginFile(
+        _ file: borrowing PartHead, at name: borrowing MappedName, spelling: Span<UInt8>?, isText: Bool
+    ) throws(ConversionError) {
+        spelled.removeAll(keepingCapacity: true)
+        if rewritesNames {
+            try spell(name, field: file.name)
+        } else if let spelling {
+            spelled.append(contentsOf: spelling)
+        } else {
+            name.spell(nesting, to: &spelled)
+        }
+        self.isText = isText
+        if isText { head.setName(copying: spelled) } else { head.copy(file, named: spelled) }
+        try encoder.flattener.target.beginPart(head)
+    }
+
+    mutating func content(ofFile piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
+        guard isText else { return try encoder.flattener.target.content(piece, isLast: isLast) }
+        base64.encode(piece, into: &text)
+        if isLast { base64.finish(into: &text) }
+        if isLast || !text.isEmpty { try encoder.flattener.target.send(content: text, isLast: isLast) }
+        text.removeAll()
+    }
+
+    mutating func endFiles() throws(ConversionError) {}
+    var isRootOpen: Bool { false }
+    var sharesNoRoots: Bool { false }
+
+    func claims(rootKey: Span<UInt8>) -> Bool {
+        places.root != Tree.none && places.child(of: places.root, named: rootKey) != Tree.none
+    }
+
+    private mutating func spell(_ name: borrowing MappedName, field: Span<UInt8>) throws(ConversionError) {
+        let count = name.segmentCount
+        guard count == 1 || nesting == .brackets || nesting == .dots else {
+            throw ConversionError(
+                .unrepresentable, code: "files_nested",
+                reason: "a file can't stand in an object or array under nesting: \(nesting.rawValue)",
+                field: field.lossyString(), setting: "nesting")
+        }
+        var hasPush = false
+        for index in 0..<count where name.kind(index) == .push { hasPush = true }
+        let isNumbered = hasPush && arrays == .indices
+        var place = Tree.none
+        if isNumbered {
+            try places.makeRootObject()
+            place = try places.makeNode(.null)
+            try places.put(place, at: name, duplicates: .array, field: field.copied())
+        }
+        spelled.append(contentsOf: name.segment(0))
+        for index in 1..<max(1, count) {
+            if name.kind(index) == .key {
+                if nesting == .dots, name.segment(index).canonicalIndex == nil {
+                    spelled.append(UInt8(ascii: "."))
+                    spelled.append(contentsOf: name.segment(index))
+                } else {
+                    spelled.append(UInt8(ascii: "["))
+                    spelled.append(contentsOf: name.segment(index))
+                    spelled.append(UInt8(ascii: "]"))
+                }
+            } else if isNumbered {
+                spelled.append(UInt8(ascii: "["))
+                spelled.append(contentsOf: String(position(place, above: count - 1 - index)).utf8)
+                spelled.append(UInt8(ascii: "]"))
+            } else if arrays != .repeated || index < count - 1 {
+                spelled.append(contentsOf: [UInt8(ascii: "["), UInt8(ascii: "]")])
+            }
+        }
+    }
+
+    /// The number, in its array, of the ancestor `levels` above `node`.
+    private func position(_ node: Tree.Node, above levels: Int) -> Int {
+        var at = node
+        for _ in 0..<levels { at = places.parent(at) }
+        return places.childCount(places.parent(at)) - 1
+    }
+
+    // MARK: The document
+
+    var output: OutputBuffer {
+        _read { yield encoder.output }
+        _modify { yield &encoder.output }
+    }
+
+    var isFull: Bool { encoder.isFull }
+    var contentType: [UInt8] { encoder.contentType }
+
+    mutating func restart() {
+        encoder.restart()
+        places.removeAll()
+        base64 = Base64Encoder()
+        text.removeAll()
+    }
+
+    mutating func beginObject() throws(ConversionError) { try encoder.beginObject() }
+    mutating func endObject() throws(ConversionError) { try encoder.endObject() }
+    mutating func beginArray() throws(ConversionError) { try encoder.beginArray() }
+    mutating func endArray() throws(ConversionError) { try encoder.endArray() }
+    mutating func key(_ name: Span<UInt8>) throws(ConversionError) { try encoder.key(name) }
+    mutating func string(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
+        try encoder.string(piece, isLast: isLast)
+    }
+    mutating func number(_ text: Span<UInt8>) throws(ConversionError) { try encoder.number(text) }
+    mutating func bool(_ value: Bool) throws(ConversionError) { try encoder.bool(value) }
+    mutating func null() throws(ConversionError) { try encoder.null() }
+    mutating func beginFile(_ head: borrowing PartHead) throws(ConversionError) { try encoder.beginFile(head) }
+    mutating func fileContent(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
+        try encoder.fileContent(piece, isLast: isLast)
+    }
+    mutating func finish() throws(ConversionError) { try encoder.finish() }
+}

@@ -1,0 +1,157 @@
+internal import Octets
+
+/// Files and a document into JSON: a file is a base64 string at its place, written while it comes.
+///
+/// The places of the files so far are kept as a tree of names, without content. A file goes on in the objects and arrays
+/// that the one before it left open; one that would have to go back into a closed one is refused. Keys make an array when
+/// the first one is `0` and the others follow in order.
+internal struct JSONOutlet: FileOutlet, ~Copyable {
+    private struct Level {
+        var node: Tree.Node
+        var isArray: Bool
+    }
+
+    private var encoder: JSON.Encoder
+    private let numericBooleans: Bool
+    private let numbersMakeArrays: Bool
+    private var places: Tree
+    /// The containers that are open, below the root.
+    private var open: [Level] = []
+    /// The containers of the file at hand, below the root.
+    private var path: [Tree.Node] = []
+    private var field: [UInt8] = []
+    private(set) var isRootOpen = false
+
+    init(_ encoder: consuming JSON.Encoder, plan: ConversionPlan) {
+        self.encoder = encoder
+        numericBooleans = plan.fieldEncoding.booleans == .numeric
+        numbersMakeArrays = plan.fieldDecoding.arrays == .auto || plan.fieldDecoding.arrays == .indices
+        places = Tree(limits: plan.limits)
+    }
+
+    // MARK: Files
+
+    mutating func beginFile(
+        _ head: borrowing PartHead, at name: borrowing MappedName, spelling: Span<UInt8>?, isText: Bool
+    ) throws(ConversionError) {
+        field.removeAll(keepingCapacity: true)
+        field.append(contentsOf: head.name)
+        if !isRootOpen {
+            isRootOpen = true
+            try places.makeRootObject()
+            encoder.beginObject()
+        }
+        let known = Tree.Node(places.records.count)
+        let node = try places.makeNode(.null)
+        do throws(ConversionError) {
+            try places.put(node, at: name, duplicates: .reject, field: field)
+        } catch {
+            guard error.code == "form_duplicate" else { throw error }
+            throw refusal(
+                "two files of one name can't become one value while they stream; name them with [] at the end")
+        }
+        path.removeAll(keepingCapacity: true)
+        var at = places.parent(node)
+        while at != places.root {
+            path.append(at)
+            at = places.parent(at)
+        }
+        path.reverse()
+        var shared = 0
+        while shared < min(open.count, path.count), open[shared].node == path[shared] { shared += 1 }
+        for level in path[shared...] where level < known {
+            throw refusal("the object or array it belongs to has been written already; send its files together")
+        }
+        while open.count > shared { try close() }
+        for index in shared..<path.count {
+            let container = path[index]
+            try enter(container)
+            let child = index + 1 < path.count ? path[index + 1] : node
+            let isArray =
+                places.kind(container) == .array || numbersMakeArrays && places.name(child).isEqual(to: "0")
+            open.append(Level(node: container, isArray: isArray))
+            if isArray { encoder.beginArray() } else { encoder.beginObject() }
+        }
+        try enter(node)
+        try encoder.beginFile(head)
+    }
+
+    mutating func content(ofFile piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
+        encoder.fileContent(piece, isLast: isLast)
+    }
+
+    mutating func endFiles() throws(ConversionError) {
+        while !open.isEmpty { try close() }
+    }
+
+    var sharesNoRoots: Bool { true }
+
+    func claims(rootKey: Span<UInt8>) -> Bool {
+        isRootOpen && places.child(of: places.root, named: rootKey) != Tree.none
+    }
+
+    /// Writes what stands before the value of `node` in the innermost open container.
+    private mutating func enter(_ node: Tree.Node) throws(ConversionError) {
+        guard let level = open.last, level.isArray else { return Self.sendName(of: node, in: places, to: &encoder) }
+        guard places.kind(level.node) == .keyed else { return }
+        guard places.name(node).canonicalIndex == places.childCount(level.node) - 1 else {
+            throw refusal("its array has been begun; files with numbers must come in the order 0, 1, 2")
+        }
+    }
+
+    private static func sendName(of node: Tree.Node, in places: borrowing Tree, to encoder: inout JSON.Encoder) {
+        encoder.key(places.name(node))
+    }
+
+    private mutating func close() throws(ConversionError) {
+        let level = open.removeLast()
+        if level.isArray { return encoder.endArray() }
+        encoder.endObject()
+        if numbersMakeArrays, places.kind(level.node) == .keyed, places.numbersItsMembers(level.node) {
+            throw refusal("its array was begun as an object; files with numbers must come in the order 0, 1, 2")
+        }
+    }
+
+    private func refusal(_ reason: String) -> ConversionError {
+        ConversionError(
+            .unrepresentable, code: "files_order", reason: reason, field: field.span.lossyString(), setting: "files")
+    }
+
+    // MARK: The document
+
+    var output: OutputBuffer {
+        _read { yield encoder.output }
+        _modify { yield &encoder.output }
+    }
+
+    var isFull: Bool { encoder.isFull }
+    var contentType: [UInt8] { encoder.contentType }
+
+    mutating func restart() {
+        encoder.restart()
+        places.removeAll()
+        open.removeAll(keepingCapacity: true)
+        isRootOpen = false
+    }
+
+    mutating func beginObject() throws(ConversionError) { encoder.beginObject() }
+    mutating func endObject() throws(ConversionError) { encoder.endObject() }
+    mutating func beginArray() throws(ConversionError) { encoder.beginArray() }
+    mutating func endArray() throws(ConversionError) { encoder.endArray() }
+    mutating func key(_ name: Span<UInt8>) throws(ConversionError) { encoder.key(name) }
+    mutating func string(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
+        encoder.string(piece, isLast: isLast)
+    }
+    mutating func number(_ text: Span<UInt8>) throws(ConversionError) { encoder.number(text) }
+    mutating func bool(_ value: Bool) throws(ConversionError) {
+        guard numericBooleans else { return encoder.bool(value) }
+        let digit: InlineArray<1, UInt8> = [UInt8(ascii: value ? "1" : "0")]
+        encoder.number(digit.span)
+    }
+    mutating func null() throws(ConversionError) { encoder.null() }
+    mutating func beginFile(_ head: borrowing PartHead) throws(ConversionError) { try encoder.beginFile(head) }
+    mutating func fileContent(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
+        encoder.fileContent(piece, isLast: isLast)
+    }
+    mutating func finish() throws(ConversionError) { encoder.finish() }
+}

@@ -1,0 +1,25 @@
+internal import Octets
+
+extension Multipart.Decoder: LaneDecoder {
+    internal init(_ plan: ConversionPlan, contentType: Span<UInt8>) throws(ConversionError) {
+        let boundary = try Multipart.Boundary(contentType: contentType, limits: plan.limits)
+        self.init(boundary: boundary, options: plan.fieldDecoding, limits: plan.limits)
+    }
+
+    internal mutating func restart(contentType: Span<UInt8>, limits: Limits) throws(ConversionError) {
+        reset(boundary: try Multipart.Boundary(contentType: contentType, limits: limits))
+    }
+}
+
+/// Every body gets a boundary of its own, also where multipart comes in: the client's may stand in what a map adds.
+extension Multipart.Encoder: LaneEncoder {
+    /// The lanes have decided about files before one arrives here.
+    internal init(_ plan: ConversionPlan) {
+        var options = plan.fieldEncoding
+        options.files = .stream
+        self.init(boundary: .random(), options: options)
+    }
+
+    internal mutating func restart() { reset(boundary: .random()) }
+    internal var contentType: [UInt8] { boundary.contentType() }
+}

@@ -1,0 +1,41 @@
+internal import Octets
+
+/// What a lane asks of a decoder besides decoding: to begin another body.
+internal protocol LaneDecoder: ~Copyable {
+    /// Makes the decoder as new for a body of that Content-Type.
+    mutating func restart(contentType: Span<UInt8>, limits: Limits) throws(ConversionError)
+}
+
+/// What a lane asks of an encoder besides encoding: to begin another body, and the name of what it writes.
+internal protocol LaneEncoder: ~Copyable {
+    /// Makes the encoder as new for another body.
+    mutating func restart()
+    /// The Content-Type of the body.
+    var contentType: [UInt8] { get }
+}
+
+extension JSON.Decoder: LaneDecoder {
+    internal mutating func restart(contentType: Span<UInt8>, limits: Limits) throws(ConversionError) { reset() }
+}
+
+extension JSON.Encoder: LaneEncoder {
+    internal mutating func restart() { reset() }
+    internal var contentType: [UInt8] { Array("application/json".utf8) }
+}
+
+extension Form.Decoder: LaneDecoder {
+    internal mutating func restart(contentType: Span<UInt8>, limits: Limits) throws(ConversionError) { reset() }
+}
+
+extension Form.Encoder: LaneEncoder {
+    internal mutating func restart() { reset() }
+    internal var contentType: [UInt8] { Array("application/x-www-form-urlencoded".utf8) }
+}
+
+extension FlatEncoder: LaneEncoder where Target: LaneEncoder & ~Copyable {
+    mutating func restart() {
+        flattener.reset()
+        flattener.target.restart()
+    }
+    var contentType: [UInt8] { flattener.target.contentType }
+}

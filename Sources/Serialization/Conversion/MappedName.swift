@@ -1,0 +1,97 @@
+internal import Octets
+
+/// A field's name as a path that a map can change. Reused for all fields; keeps its allocations.
+internal struct MappedName: FieldSegments {
+    private struct Segment {
+        var start: Int
+        var end: Int
+        var kind: FieldName.SegmentKind
+    }
+
+    private var bytes: [UInt8] = []
+    private var segments: [Segment] = []
+    private var moved: [Segment] = []
+
+    var segmentCount: Int { segments.count }
+    func kind(_ index: Int) -> FieldName.SegmentKind { segments[index].kind }
+
+    @_lifetime(borrow self)
+    func segment(_ index: Int) -> Span<UInt8> {
+        let segment = segments[index]
+        let all = bytes.span
+        // SAFETY: the span points into `bytes`, which self owns; the borrow keeps self unchanged while the span lives.
+        return unsafe _overrideLifetime(all.extracting(segment.start..<segment.end), borrowing: self)
+    }
+
+    mutating func set(_ name: borrowing FieldName) {
+        bytes.removeAll(keepingCapacity: true)
+        segments.removeAll(keepingCapacity: true)
+        for index in 0..<name.segmentCount { append(name.segment(index), name.kind(index)) }
+    }
+
+    private mutating func append(_ segment: Span<UInt8>, _ kind: FieldName.SegmentKind) {
+        let start = bytes.count
+        bytes.append(contentsOf: segment)
+        segments.append(Segment(start: start, end: bytes.count, kind: kind))
+    }
+
+    /// Whether the first `count` segments are those of `path`.
+    private func begins(with path: FieldPath, count: Int) -> Bool {
+        for index in 0..<count {
+            switch path.segments[index] {
+            case .any: break
+            case let own where segments[index].kind == .key:
+                guard own.matches(key: segment(index)) else { return false }
+            default: return false
+            }
+        }
+        return true
+    }
+
+    /// Whether the field stands at `path` or anywhere below.
+    func isAtOrBelow(_ path: FieldPath) -> Bool {
+        segmentCount >= path.segments.count && begins(with: path, count: path.segments.count)
+    }
+
+    func isAt(_ path: FieldPath) -> Bool {
+        segmentCount == path.segments.count && begins(with: path, count: segmentCount)
+    }
+
+    /// Whether `path` leads through this field, which has a value where `path` needs an object or array.
+    func isAbove(_ path: FieldPath) -> Bool {
+        segmentCount < path.segments.count && begins(with: path, count: segmentCount)
+    }
+
+    /// Puts the place that `rename` names for the one that it stands at.
+    mutating func move(_ rename: FieldMap.Rename) {
+        let shared = rename.sharedPrefix
+        moved.removeAll(keepingCapacity: true)
+        moved.append(contentsOf: segments[..<shared])
+        for segment in rename.to.segments[shared...] {
+            let start = bytes.count
+            switch segment {
+            case .key(let key): bytes.append(contentsOf: key)
+            case .index(let index): bytes.append(contentsOf: String(index).utf8)
+            case .any: continue
+            }
+            moved.append(Segment(start: start, end: bytes.count, kind: .key))
+        }
+        moved.append(contentsOf: segments[rename.from.segments.count...])
+        swap(&segments, &moved)
+    }
+
+    /// Appends the name in the spelling of `nesting`.
+    func spell(_ nesting: NestingStyle, to name: inout [UInt8]) {
+        name.append(contentsOf: segment(0))
+        for index in 1..<max(1, segmentCount) {
+            if nesting == .dots, kind(index) == .key {
+                name.append(UInt8(ascii: "."))
+                name.append(contentsOf: segment(index))
+            } else {
+                name.append(UInt8(ascii: "["))
+                name.append(contentsOf: segment(index))
+                name.append(UInt8(ascii: "]"))
+            }
+        }
+    }
+}

@@ -1,0 +1,105 @@
+internal import Octets
+
+extension ConversionPlan {
+    /// The input encoding for a body of that Content-Type.
+    ///
+    /// The type decides among `inputs`, never the body. Where a single encoding other than multipart is declared, a body
+    /// without a Content-Type is taken as that. `application/json`, `text/json` and what ends in `+json` (RFC 6839 §3.1) are
+    /// JSON. Throws 415: `unsupported_media_type`, and `unsupported_charset` for a charset other than UTF-8 and its subset
+    /// US-ASCII.
+    public func inputEncoding(for contentType: Span<UInt8>) throws(ConversionError) -> BodyEncoding {
+        guard let type = MediaTypeText(contentType) else {
+            if contentType.isEmpty, inputs.count == 1, let only = inputs.first, only != .multipart { return only }
+            throw Self.unsupported(
+                contentType.isEmpty ? "the body has no Content-Type" : "the Content-Type can't be read")
+        }
+        guard let encoding = type.encoding, inputs.contains(encoding) else {
+            throw Self.unsupported("the body's type is none of \(inputs.map(\.mediaType).joined(separator: ", "))")
+        }
+        guard type.isUTF8 else {
+            throw ConversionError(
+                .unsupported, code: "unsupported_charset", reason: "the body's charset must be utf-8")
+        }
+        return encoding
+    }
+
+    internal static func unsupported(_ reason: String) -> ConversionError {
+        ConversionError(.unsupported, code: "unsupported_media_type", reason: reason)
+    }
+}
+
+/// What a Content-Type says: the encoding and whether the charset is one that can be read.
+private struct MediaTypeText {
+    var encoding: BodyEncoding?
+    var isUTF8 = true
+
+    /// Nil when `value` isn't `type "/" subtype` with parameters as RFC 9110 §8.3.1 and §5.6.6 have them.
+    init?(_ value: Span<UInt8>) {
+        var at = 0
+        func skipSpace() {
+            while at < value.count, value[at] == ASCII.space || value[at] == ASCII.tab { at += 1 }
+        }
+        func token() -> Range<Int>? {
+            let start = at
+            while at < value.count, ASCII.isToken(value[at]) { at += 1 }
+            return at > start ? start..<at : nil
+        }
+        skipSpace()
+        guard let type = token(), at < value.count, value[at] == UInt8(ascii: "/") else { return nil }
+        at += 1
+        guard let subtype = token() else { return nil }
+        encoding = Self.encoding(value.extracting(type), value.extracting(subtype))
+        while true {
+            skipSpace()
+            guard at < value.count else { return }
+            guard value[at] == UInt8(ascii: ";") else { return nil }
+            at += 1
+            skipSpace()
+            guard at < value.count, value[at] != UInt8(ascii: ";") else { continue }
+            // A boundary is read again, by its own rules; here only its end matters.
+            guard let name = token(), at < value.count, value[at] == UInt8(ascii: "=") else { return nil }
+            at += 1
+            var range = at..<at
+            if at < value.count, value[at] == UInt8(ascii: "\"") {
+                at += 1
+                let start = at
+                while at < value.count, value[at] != UInt8(ascii: "\"") {
+                    at += value[at] == UInt8(ascii: "\\") ? 2 : 1
+                }
+                guard at < value.count else { return nil }
+                range = start..<at
+                at += 1
+            } else {
+                let start = at
+                while at < value.count, value[at] != UInt8(ascii: ";") { at += 1 }
+                var end = at
+                while end > start, value[end - 1] == ASCII.space || value[end - 1] == ASCII.tab { end -= 1 }
+                range = start..<end
+            }
+            guard value.extracting(name).isEqualIgnoringCase(to: "charset") else { continue }
+            let charset = value.extracting(range)
+            isUTF8 =
+                isUTF8
+                && (charset.isEqualIgnoringCase(to: "utf-8") || charset.isEqualIgnoringCase(to: "utf8")
+                    || charset.isEqualIgnoringCase(to: "us-ascii"))
+        }
+    }
+
+    private static func encoding(_ type: Span<UInt8>, _ subtype: Span<UInt8>) -> BodyEncoding? {
+        if type.isEqualIgnoringCase(to: "multipart") {
+            return subtype.isEqualIgnoringCase(to: "form-data") ? .multipart : nil
+        }
+        if type.isEqualIgnoringCase(to: "application"), subtype.isEqualIgnoringCase(to: "x-www-form-urlencoded") {
+            return .form
+        }
+        if subtype.isEqualIgnoringCase(to: "json"),
+            type.isEqualIgnoringCase(to: "application") || type.isEqualIgnoringCase(to: "text")
+        {
+            return .json
+        }
+        if subtype.count > 5, subtype.extracting(subtype.count - 5..<subtype.count).isEqualIgnoringCase(to: "+json") {
+            return .json
+        }
+        return nil
+    }
+}

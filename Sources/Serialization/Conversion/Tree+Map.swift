@@ -1,0 +1,173 @@
+internal import Octets
+
+/// The map of a route on a tree: remove, then rename, then set.
+///
+/// Objects are scanned here, not looked up, so that repeated members are all met; a rule costs what it passes through.
+extension Tree {
+    /// Applies `map`. Files that the tree doesn't hold are the lane's.
+    ///
+    /// Throws 422 `map_conflict` where a rule would overwrite what it doesn't name, or where a parent is no container.
+    internal mutating func apply(_ map: FieldMap, sources: [[UInt8]]) throws(ConversionError) {
+        guard root != Tree.none else { return }
+        var found: [Node] = []
+        // All are found before any goes, so that indices mean the places of the input.
+        for path in map.remove { resolve(path.segments[...], below: root, into: &found) }
+        for node in found where node != root && stands(node) {
+            removedCount += leafCount(node)
+            unlink(node)
+        }
+        for rename in map.rename {
+            let shared = rename.sharedPrefix
+            var bases: [Node] = []
+            resolve(rename.from.segments[..<shared], below: root, into: &bases)
+            for base in bases {
+                found.removeAll(keepingCapacity: true)
+                resolve(rename.from.segments[shared...], below: base, into: &found)
+                guard let node = found.first else { continue }
+                guard found.count == 1 else {
+                    throw Self.conflict("the field to rename is there more than once", rename.from.description)
+                }
+                unlink(node)
+                try place(node, at: rename.to, from: shared, below: base, mayReplace: false)
+            }
+        }
+        for assignment in map.set {
+            let node: Node
+            switch assignment.value {
+            case .literal(let literal): node = try make(literal)
+            case .source(let index):
+                let source = sources[index]
+                node = try makeText(.string, source.span)
+            }
+            try place(node, at: assignment.path, from: 0, below: root, mayReplace: true)
+        }
+    }
+
+    /// Whether `node` is still part of the document.
+    private func stands(_ node: Node) -> Bool {
+        var at = node
+        while records[Int(at)].parent != Tree.none { at = records[Int(at)].parent }
+        return at == root
+    }
+
+    /// The nodes that `segments` lead to from `node`, in document order.
+    internal func resolve(_ segments: ArraySlice<FieldPath.Segment>, below node: Node, into found: inout [Node]) {
+        guard let segment = segments.first else {
+            found.append(node)
+            return
+        }
+        let record = records[Int(node)]
+        guard record.kind.isContainer else { return }
+        var child = record.first
+        var position = 0
+        while child != Tree.none {
+            let matches =
+                switch segment {
+                case .any: true
+                case .key(let key): record.kind.hasNames && name(child).isEqual(to: key.span)
+                case .index(let index):
+                    record.kind.hasNames ? name(child).isDecimal(index) : position == index
+                }
+            if matches { resolve(segments.dropFirst(), below: child, into: &found) }
+            position += 1
+            child = records[Int(child)].next
+        }
+    }
+
+    /// Puts `node` at `path`, of which the segments before `start` led to `base`, and makes the parents that are missing.
+    private mutating func place(
+        _ node: Node, at path: FieldPath, from start: Int, below base: Node, mayReplace: Bool
+    ) throws(ConversionError) {
+        var parent = base
+        for depth in start..<path.segments.count {
+            let isLast = depth == path.segments.count - 1
+            let isArray = records[Int(parent)].kind.isArray
+            guard records[Int(parent)].kind.isContainer else {
+                throw Self.conflict("a parent of the field is no object", path.description)
+            }
+            var found: [Node] = []
+            resolve(path.segments[depth...depth], below: parent, into: &found)
+            if let existing = found.first {
+                guard isLast else {
+                    parent = existing
+                    continue
+                }
+                guard mayReplace else { throw Self.conflict("the field is there already", path.description) }
+                removedCount += leafCount(existing)
+                replace(existing, by: node)
+                for further in found.dropFirst() { unlink(further) }
+                return
+            }
+            let child = isLast ? node : try makeContainer(for: path.segments[depth + 1])
+            switch path.segments[depth] {
+            case .key(let key):
+                guard !isArray else { throw Self.conflict("a parent of the field is an array", path.description) }
+                try append(child, to: parent, named: key.span)
+            case .index(let index):
+                if isArray {
+                    guard index == childCount(parent) else {
+                        throw Self.conflict("the array has no element before that index", path.description)
+                    }
+                    append(child, to: parent)
+                } else {
+                    try append(child, to: parent, named: Array(String(index).utf8).span)
+                }
+            case .any: throw Self.conflict("a rule can't put a field at every place", path.description)
+            }
+            parent = child
+        }
+    }
+
+    private mutating func makeContainer(for segment: FieldPath.Segment) throws(ConversionError) -> Node {
+        if case .index = segment { return try makeNode(.array) }
+        return try makeNode(.object)
+    }
+
+    /// The node of a value that is written down in the settings.
+    internal mutating func make(_ literal: Literal) throws(ConversionError) -> Node {
+        switch literal {
+        case .null: return try makeNode(.null)
+        case .bool(let value): return try makeNode(value ? .yes : .no)
+        case .number(let text): return try makeText(.number, Array(text.utf8).span)
+        case .string(let text): return try makeText(.string, Array(text.utf8).span)
+        case .array(let elements):
+            let node = try makeNode(.array)
+            for element in elements { append(try make(element), to: node) }
+            return node
+        case .object(let members):
+            let node = try makeNode(.object)
+            for member in members { try append(try make(member.value), to: node, named: Array(member.name.utf8).span) }
+            return node
+        }
+    }
+
+    private static func conflict(_ reason: String, _ field: String) -> ConversionError {
+        ConversionError(.unrepresentable, code: "map_conflict", reason: reason, field: field, setting: "map")
+    }
+}
+
+extension FieldMap.Rename {
+    /// How many segments `from` and `to` share: a rename moves fields within what these lead to.
+    internal var sharedPrefix: Int {
+        var count = 0
+        let most = min(from.segments.count, to.segments.count) - 1
+        while count < most, from.segments[count] == to.segments[count] { count += 1 }
+        return max(count, 0)
+    }
+}
+
+extension Span where Element == UInt8 {
+    /// Whether the bytes are `value` in decimal as one writes it.
+    internal func isDecimal(_ value: Int) -> Bool { canonicalIndex == value }
+
+    /// The value of a decimal number without sign, leading zeros or more than nine digits, or nil.
+    internal var canonicalIndex: Int? {
+        guard count > 0, count < 10, count == 1 || self[0] != UInt8(ascii: "0") else { return nil }
+        var value = 0
+        for at in indices {
+            guard ASCII.isDigit(self[at]) else { return nil }
+            value = value * 10 + Int(self[at] &- 0x30)
+        }
+        return value
+    }
+}

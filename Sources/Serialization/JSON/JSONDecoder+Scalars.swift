@@ -1,0 +1,135 @@
+internal import Octets
+
+extension JSON.Decoder {
+    /// Where a number stands in the grammar of RFC 8259 §6.
+    enum NumberState: UInt8 {
+        case start, minus, zero, integer, point, fraction, exponent, exponentSign, exponentDigits
+
+        /// Whether what has come is a number.
+        var mayEnd: Bool {
+            switch self {
+            case .zero, .integer, .fraction, .exponentDigits: true
+            default: false
+            }
+        }
+    }
+
+    enum Literal: UInt8 {
+        case null, `true`, `false`
+
+        init(firstByte: UInt8) {
+            self = firstByte == UInt8(ascii: "t") ? .true : firstByte == UInt8(ascii: "f") ? .false : .null
+        }
+
+        var text: StaticString {
+            switch self {
+            case .null: "null"
+            case .true: "true"
+            case .false: "false"
+            }
+        }
+    }
+
+    /// Reads a number, or goes on in one. Returns whether to return from `feed`.
+    mutating func readNumber<Sink: EventSink & ~Copyable>(
+        _ input: Span<UInt8>, at: inout Int, into sink: inout Sink
+    ) throws(ConversionError) -> Bool {
+        let start = at
+        let isFirst = numberState == .start
+        let room = limits.number - (isFirst ? 0 : scratch.count)
+        // One byte more than the limit is looked at: a number that fits must be seen to end.
+        let bound = room < input.count - start ? start + room + 1 : input.count
+        try scanNumber(input, at: &at, to: bound)
+        if at - start > room {
+            throw limitFailure("number", of: limits.number, what: "a number", at: start + room, in: input)
+        }
+        let piece = input.extracting(start..<at)
+        if at == input.count {
+            if isFirst { scratch.removeAll(keepingCapacity: true) }
+            scratch.append(contentsOf: piece)
+            return true
+        }
+        guard numberState.mayEnd else { throw failure(.invalidNumber, at: at, in: input) }
+        let isMuted = mutedDepth >= 0
+        endValue()
+        if isMuted { return false }
+        if isFirst {
+            try sink.number(piece)
+        } else {
+            scratch.append(contentsOf: piece)
+            try sink.number(scratch.span)
+        }
+        return sink.isFull
+    }
+
+    /// Moves `at` behind the bytes before `bound` that go on with the number.
+    @inline(__always)
+    private mutating func scanNumber(
+        _ input: Span<UInt8>, at: inout Int, to bound: Int
+    ) throws(ConversionError) {
+        var number = numberState
+        defer { numberState = number }
+        while at < bound {
+            let byte = input[at]
+            switch number {
+            case .integer, .fraction, .exponentDigits:
+                if ASCII.isDigit(byte) {
+                    at &+= 1
+                    while at < bound, ASCII.isDigit(input[at]) { at &+= 1 }
+                    continue
+                }
+                if number == .integer, byte == UInt8(ascii: ".") {
+                    number = .point
+                } else if number != .exponentDigits, byte | 0x20 == UInt8(ascii: "e") {
+                    number = .exponent
+                } else {
+                    return
+                }
+            case .start where byte == UInt8(ascii: "-"):
+                number = .minus
+            case .start, .minus:
+                guard ASCII.isDigit(byte) else { throw failure(.invalidNumber, at: at, in: input) }
+                number = byte == UInt8(ascii: "0") ? .zero : .integer
+            case .zero:
+                if byte == UInt8(ascii: ".") {
+                    number = .point
+                } else if byte | 0x20 == UInt8(ascii: "e") {
+                    number = .exponent
+                } else if ASCII.isDigit(byte) {
+                    throw failure(.invalidNumber, at: at, in: input)
+                } else {
+                    return
+                }
+            case .point:
+                guard ASCII.isDigit(byte) else { throw failure(.invalidNumber, at: at, in: input) }
+                number = .fraction
+            case .exponent where byte == UInt8(ascii: "+") || byte == UInt8(ascii: "-"):
+                number = .exponentSign
+            case .exponent, .exponentSign:
+                guard ASCII.isDigit(byte) else { throw failure(.invalidNumber, at: at, in: input) }
+                number = .exponentDigits
+            }
+            at &+= 1
+        }
+    }
+
+    /// Reads `true`, `false` or `null`, or goes on in one. Returns whether to return from `feed`.
+    mutating func readLiteral<Sink: EventSink & ~Copyable>(
+        _ input: Span<UInt8>, at: inout Int, into sink: inout Sink
+    ) throws(ConversionError) -> Bool {
+        let word = literal.text
+        let length = word.utf8CodeUnitCount
+        while matched < length {
+            guard at < input.count else { return true }
+            // SAFETY: matched < length, which is the literal's own length.
+            guard unsafe input[at] == word.utf8Start[matched] else { throw unexpectedByte(at: at, in: input) }
+            at += 1
+            matched += 1
+        }
+        let isMuted = mutedDepth >= 0
+        endValue()
+        if isMuted { return false }
+        if literal == .null { try sink.null() } else { try sink.bool(literal == .true) }
+        return sink.isFull
+    }
+}

@@ -1,0 +1,146 @@
+public import Octets
+
+extension JSON {
+    /// Writes events as a compact JSON text (RFC 8259).
+    ///
+    /// Of a string only `"`, `\` and the controls below U+0020 are escaped: `\b \t \n \f \r` and `\u00xx`. Everything else
+    /// goes out as it came, numbers as their text. A file becomes a string in base64 (RFC 4648 §4) while its pieces come.
+    /// Nothing but two bytes of a file is held besides the output.
+    public struct Encoder: EventEncoder {
+        /// The bytes written so far and not taken yet.
+        public var output = OutputBuffer()
+
+        private let options: EncodingOptions
+        /// Whether a value stands before the next one in the same container.
+        private var needsComma = false
+        private var isInText = false
+        private var base64 = Base64Encoder()
+
+        public init(options: EncodingOptions) {
+            self.options = options
+        }
+
+        public var isFull: Bool { output.isFull }
+
+        /// Makes the encoder ready for another body. The output is emptied and its allocation kept.
+        public mutating func reset() {
+            output.removeAll()
+            needsComma = false
+            isInText = false
+            base64 = Base64Encoder()
+        }
+
+        public mutating func beginObject() {
+            beginValue()
+            output.append(UInt8(ascii: "{"))
+            needsComma = false
+        }
+
+        public mutating func endObject() {
+            output.append(UInt8(ascii: "}"))
+            needsComma = true
+        }
+
+        public mutating func beginArray() {
+            beginValue()
+            output.append(UInt8(ascii: "["))
+            needsComma = false
+        }
+
+        public mutating func endArray() {
+            output.append(UInt8(ascii: "]"))
+            needsComma = true
+        }
+
+        public mutating func key(_ name: Span<UInt8>) {
+            beginValue()
+            output.append(UInt8(ascii: "\""))
+            appendEscaped(name)
+            output.append("\":")
+            needsComma = false
+        }
+
+        public mutating func string(_ piece: Span<UInt8>, isLast: Bool) {
+            if !isInText {
+                beginValue()
+                output.append(UInt8(ascii: "\""))
+            }
+            appendEscaped(piece)
+            isInText = !isLast
+            if isLast { endText() }
+        }
+
+        public mutating func number(_ text: Span<UInt8>) {
+            beginValue()
+            output.append(text)
+            needsComma = true
+        }
+
+        public mutating func bool(_ value: Bool) {
+            beginValue()
+            output.append(value ? "true" : "false")
+            needsComma = true
+        }
+
+        public mutating func null() {
+            beginValue()
+            output.append("null")
+            needsComma = true
+        }
+
+        /// Begins a file. Throws `JSON.Fault.file` unless the options say `base64`.
+        public mutating func beginFile(_ head: borrowing PartHead) throws(ConversionError) {
+            guard options.files == .base64 else {
+                throw ConversionError(.file, field: head.name.lossyString())
+            }
+            beginValue()
+            output.append(UInt8(ascii: "\""))
+        }
+
+        public mutating func fileContent(_ piece: Span<UInt8>, isLast: Bool) {
+            base64.encode(piece, into: &output)
+            if isLast {
+                base64.finish(into: &output)
+                endText()
+            }
+        }
+
+        public mutating func finish() {}
+
+        private mutating func beginValue() {
+            if needsComma { output.append(UInt8(ascii: ",")) }
+        }
+
+        private mutating func endText() {
+            output.append(UInt8(ascii: "\""))
+            needsComma = true
+        }
+
+        private mutating func appendEscaped(_ piece: Span<UInt8>) {
+            var at = 0
+            while true {
+                let end = Scan.textRun(in: piece, from: at).end
+                if end > at { output.append(piece.extracting(at..<end)) }
+                guard end < piece.count else { return }
+                appendEscape(of: piece[end])
+                at = end + 1
+            }
+        }
+
+        private mutating func appendEscape(of byte: UInt8) {
+            switch byte {
+            case UInt8(ascii: "\""): output.append("\\\"")
+            case UInt8(ascii: "\\"): output.append("\\\\")
+            case 0x08: output.append("\\b")
+            case 0x09: output.append("\\t")
+            case 0x0A: output.append("\\n")
+            case 0x0C: output.append("\\f")
+            case 0x0D: output.append("\\r")
+            default:
+                output.append("\\u00")
+                output.append(ASCII.lowerHexDigit(byte >> 4))
+                output.append(ASCII.lowerHexDigit(byte & 15))
+            }
+        }
+    }
+}

@@ -1,0 +1,293 @@
+internal import Octets
+
+extension Multipart {
+    /// Reads multipart/form-data into fields and files, as the bytes arrive.
+    ///
+    /// The grammar is that of RFC 2046 §5.1.1 and RFC 7578, read strictly so that no other parser can read the same bytes
+    /// in another way: a line that begins with the boundary and goes on with anything but spaces, or two hyphens, is refused,
+    /// and so is a boundary in the preamble's middle or one that shares the line end of the headers. Preamble and epilogue
+    /// are discarded. A part with a filename is a file; the others are text, in UTF-8 (`invalid_utf8`).
+    ///
+    /// Content of any size passes in pieces, on the place where it lies in the input; nothing of it is held but whether the
+    /// last slice ended with the start of a delimiter. What is held of a part are its headers. Limits: `parts`, `fields`,
+    /// `key`, `partHeaders`, `partHeaderLine`, `partHeaderBytes`, `preamble`, and 16 parameters of a Content-Disposition.
+    ///
+    /// Errors carry the offset of the byte at fault, of the header line where that is at fault, or of the end of a body
+    /// that is cut off; and the name of the part once it is known. After an error every call throws it again until `reset`.
+    public struct Decoder: FieldDecoder, ~Copyable {
+        private enum State {
+            /// Before the first boundary; goes to `delimiterEnd`.
+            case preamble
+            /// Behind a boundary; goes to `headers` or `epilogue`.
+            case delimiterEnd(DelimiterEnd)
+            /// In the header lines of a part; goes to `content`.
+            case headers
+            /// In the content of a part; goes to `delimiterEnd`.
+            case content
+            /// Behind the final boundary; the body may end.
+            case epilogue
+        }
+
+        private enum DelimiterEnd {
+            /// Right behind the boundary: a hyphen, a space or a carriage return.
+            case start
+            /// Behind that many spaces and tabs: another one or a carriage return.
+            case padding(Int)
+            case carriageReturn
+            case hyphen
+        }
+
+        /// Spaces and tabs that may stand between a boundary and its line end: what the most lenient peers allow.
+        private static let maximumPadding = 16
+
+        private let options: FieldDecodingOptions
+        private let limits: Limits
+        private var state = State.preamble
+        private var failure: ConversionError?
+        /// Bytes taken in earlier calls.
+        private var consumed = 0
+        private var parts = 0
+        private var fields = 0
+
+        private var search: BoundarySearch
+        /// Where the preamble's current line begins, and how far the body consists of empty lines only.
+        private var lineStart = 0
+        private var emptyLinesEnd = 0
+        private var followsCarriageReturn = false
+        private var hasPreamble = false
+
+        private var scanner: ContentScanner
+        private var headers: PartHeaders
+        private var headReader = PartHeadReader()
+        private var head = PartHead()
+        private var validator = UTF8Validator()
+        private var repair: UTF8Repair?
+        private var mended: [UInt8] = []
+
+        /// A decoder of one body under `options` (`invalidUTF8`) and `limits`.
+        public init(boundary: Boundary, options: FieldDecodingOptions, limits: Limits) {
+            self.options = options
+            self.limits = limits
+            self.search = BoundarySearch(boundary: boundary)
+            self.scanner = ContentScanner(boundary: boundary)
+            self.headers = PartHeaders(limits: limits)
+            self.repair = options.repair
+        }
+
+        /// Makes the decoder as new for another body, with its allocations kept.
+        public mutating func reset(boundary: Boundary) {
+            state = .preamble
+            failure = nil
+            consumed = 0
+            parts = 0
+            fields = 0
+            search.setBoundary(boundary)
+            lineStart = 0
+            emptyLinesEnd = 0
+            followsCarriageReturn = false
+            hasPreamble = false
+            scanner.setBoundary(boundary)
+            headers.begin(at: 0)
+            head.removeAll()
+            validator = UTF8Validator()
+            repair = options.repair
+        }
+
+        public mutating func feed<Sink: FieldSink & ~Copyable>(
+            _ input: Span<UInt8>, into sink: inout Sink
+        ) throws(ConversionError) -> Int {
+            if let failure { throw failure }
+            var at = 0
+            do throws(ConversionError) {
+                while at < input.count {
+                    var sentEvent = false
+                    switch state {
+                    case .preamble: try readPreamble(input, &at)
+                    case .delimiterEnd(let place): try readDelimiterEnd(place, input[at], &at)
+                    case .headers: sentEvent = try readHeaders(input, &at, into: &sink)
+                    case .content: sentEvent = try readContent(input, &at, into: &sink)
+                    case .epilogue: try readEpilogue(input, &at)
+                    }
+                    if sentEvent && sink.isFull { break }
+                }
+            } catch {
+                failure = error
+                throw error
+            }
+            consumed += at
+            return at
+        }
+
+        /// Says that the body has ended. Sends no event; throws unless the final boundary has come.
+        public mutating func finish<Sink: FieldSink & ~Copyable>(into sink: inout Sink) throws(ConversionError) {
+            if let failure { throw failure }
+            switch state {
+            case .epilogue: return
+            case .preamble: throw Fault.boundaryNotFound.error(offset: consumed)
+            case .delimiterEnd, .headers, .content: throw fault(.truncated, at: consumed)
+            }
+        }
+    }
+}
+
+// MARK: Delimiters
+
+extension Multipart.Decoder {
+    /// Reads up to the end of the first boundary, which must begin a line.
+    private mutating func readPreamble(_ input: Span<UInt8>, _ at: inout Int) throws(ConversionError) {
+        while at < input.count {
+            let byte = input[at]
+            at += 1
+            let offset = consumed + at
+            if search.advance(byte) {
+                let start = offset - search.count
+                guard start == lineStart else { throw Multipart.Fault.boundaryInLine.error(offset: start) }
+                hasPreamble = start != emptyLinesEnd
+                search.restart()
+                state = .delimiterEnd(.start)
+                return
+            }
+            guard offset - search.matched <= limits.preamble else {
+                throw .limit(
+                    "preamble", of: limits.preamble, what: "the length of the preamble", offset: limits.preamble)
+            }
+            if byte == ASCII.lineFeed, followsCarriageReturn {
+                if lineStart == emptyLinesEnd, offset == lineStart + 2 { emptyLinesEnd = offset }
+                lineStart = offset
+            }
+            followsCarriageReturn = byte == ASCII.carriageReturn
+        }
+    }
+
+    private mutating func readDelimiterEnd(
+        _ place: DelimiterEnd, _ byte: UInt8, _ at: inout Int
+    ) throws(ConversionError) {
+        switch (place, byte) {
+        case (.start, ASCII.carriageReturn), (.padding, ASCII.carriageReturn): state = .delimiterEnd(.carriageReturn)
+        case (.start, ASCII.space), (.start, ASCII.tab): state = .delimiterEnd(.padding(1))
+        case (.padding(let count), ASCII.space) where count < Self.maximumPadding,
+            (.padding(let count), ASCII.tab) where count < Self.maximumPadding:
+            state = .delimiterEnd(.padding(count + 1))
+        case (.start, UInt8(ascii: "-")): state = .delimiterEnd(.hyphen)
+        case (.hyphen, UInt8(ascii: "-")):
+            guard parts > 0 || !hasPreamble else { throw fault(.endAfterPreamble, at: consumed + at) }
+            state = .epilogue
+        case (.carriageReturn, ASCII.lineFeed): try beginHeaders(at: consumed + at + 1)
+        default: throw fault(.delimiter, at: consumed + at)
+        }
+        at += 1
+    }
+
+    private mutating func beginHeaders(at offset: Int) throws(ConversionError) {
+        guard parts < limits.parts else {
+            throw .limit("parts", of: limits.parts, what: "the number of parts", offset: offset)
+        }
+        parts += 1
+        head.removeAll()
+        headers.begin(at: offset)
+        state = .headers
+    }
+
+    /// Discards what follows the final boundary. Without a part before it, that must not be one.
+    private mutating func readEpilogue(_ input: Span<UInt8>, _ at: inout Int) throws(ConversionError) {
+        if parts == 0 {
+            while at < input.count {
+                let byte = input[at]
+                at += 1
+                if search.advance(byte) {
+                    throw Multipart.Fault.partAfterEnd.error(offset: consumed + at - search.count)
+                }
+            }
+        }
+        at = input.count
+    }
+
+    /// An error with the name of the part at hand, or of the one just read.
+    private func fault(_ fault: Multipart.Fault, at offset: Int) -> ConversionError {
+        fault.error(offset: offset, field: hasHead ? head.name.lossyString() : nil)
+    }
+
+    private var hasHead: Bool {
+        switch state {
+        case .content: true
+        case .delimiterEnd: parts > 0
+        case .preamble, .headers, .epilogue: false
+        }
+    }
+}
+
+// MARK: Parts
+
+extension Multipart.Decoder {
+    /// Reads on in the headers. Returns whether it has sent an event, which is their end.
+    private mutating func readHeaders<Sink: FieldSink & ~Copyable>(
+        _ input: Span<UInt8>, _ at: inout Int, into sink: inout Sink
+    ) throws(ConversionError) -> Bool {
+        guard try headers.read(input, &at, base: consumed) else { return false }
+        if let field = headers.fields.first(where: {
+            headers.bytes[$0.name.lowerBound...].starts(with: scanner.dashBoundary)
+        }) {
+            throw Multipart.Fault.delimiterInHeaders.error(offset: field.offset)
+        }
+        try headReader.read(headers, repair: repair, limits: limits, into: &head)
+        if !head.isFile {
+            guard fields < limits.fields else {
+                throw .limit(
+                    "fields", of: limits.fields, what: "the number of fields", offset: headers.offset,
+                    field: head.name.lossyString())
+            }
+            fields += 1
+        }
+        scanner.begin()
+        state = .content
+        try sink.beginPart(head)
+        return true
+    }
+
+    /// Reads on in the content. Returns whether it has sent an event.
+    private mutating func readContent<Sink: FieldSink & ~Copyable>(
+        _ input: Span<UInt8>, _ at: inout Int, into sink: inout Sink
+    ) throws(ConversionError) -> Bool {
+        let start = consumed + at - scanner.matched
+        switch scanner.next(in: input, from: &at) {
+        case .content(let range):
+            return try send(
+                input.extracting(range), offset: consumed + range.lowerBound, isLast: false, into: &sink)
+        case .held(let range):
+            // The array moves out for the call: a method of self can't be given a span into self.
+            let delimiter = scanner.delimiter
+            return try send(
+                delimiter.span.extracting(range), offset: start + range.lowerBound, isLast: false, into: &sink)
+        case .delimiter(let range):
+            state = .delimiterEnd(.start)
+            let offset = consumed + at - scanner.delimiter.count - range.count
+            return try send(input.extracting(range), offset: offset, isLast: true, into: &sink)
+        case .glued: throw fault(.delimiterGlued, at: consumed + at - scanner.delimiter.count + 2)
+        }
+    }
+
+    /// Hands a piece of content on; `offset` is where it stands in the body. Returns whether that was an event: an empty
+    /// piece is none, unless it is the last.
+    private mutating func send<Sink: FieldSink & ~Copyable>(
+        _ piece: Span<UInt8>, offset: Int, isLast: Bool, into sink: inout Sink
+    ) throws(ConversionError) -> Bool {
+        guard isLast || !piece.isEmpty else { return false }
+        if head.isFile {
+            try sink.content(piece, isLast: isLast)
+            return true
+        }
+        if repair == nil {
+            if let index = validator.firstFault(in: piece, isLast: isLast) {
+                throw Multipart.Fault.invalidUTF8.error(offset: offset + index, field: head.name.lossyString())
+            }
+            try sink.content(piece, isLast: isLast)
+            return true
+        }
+        mended.removeAll(keepingCapacity: true)
+        repair?.append(piece, to: &mended)
+        if isLast { repair?.finish(to: &mended) }
+        guard isLast || !mended.isEmpty else { return false }
+        try sink.content(mended.span, isLast: isLast)
+        return true
+    }
+}

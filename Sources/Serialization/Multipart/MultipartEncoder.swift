@@ -1,0 +1,233 @@
+public import Octets
+
+extension Multipart {
+    /// Writes fields and files as multipart/form-data (RFC 7578), in the order they come.
+    ///
+    /// Names and filenames are written as browsers do (WHATWG HTML, multipart/form-data encoding): `"` becomes `%22`, CR
+    /// `%0D`, LF `%0A`, and in names each line end becomes CRLF first; everything else stands for itself. A receiver that
+    /// doesn't decode these sees them as they are. A name with another control character, or one that ends with an unpaired
+    /// backslash, which receivers would take for an escape of the quote, is refused.
+    ///
+    /// A file has a Content-Type, application/octet-stream where its head names none, and a filename, `blob` where its head
+    /// has none (WHATWG XHR). Text has a Content-Type only where its head names one. Other part headers are written as they
+    /// came, without a Content-Transfer-Encoding.
+    ///
+    /// A streamed content can't be searched for the boundary before the boundary is written. So the boundary must be
+    /// `Boundary.random()`, which no sender can foresee, or, where the parts of a multipart body are copied, may be the
+    /// client's own, which the decoder has found in none of them.
+    public struct Encoder: FieldEncoder, ~Copyable {
+        /// What becomes of the content of the part at hand.
+        private enum Content {
+            case verbatim
+            /// Each CR, LF and CRLF becomes CRLF. Whether the last byte was a CR.
+            case lines(endedWithCR: Bool)
+            case base64
+            case dropped
+        }
+
+        public var output = OutputBuffer()
+        public private(set) var boundary: Boundary
+
+        /// Whether line ends in text become CRLF, as when a browser submits a form. False: text is copied byte by byte.
+        public var normalizesLineEnds = false
+
+        private let options: FieldEncodingOptions
+        /// What stands in front of each name: the delimiter line and the start of Content-Disposition.
+        private var opening: [UInt8] = []
+        private var content = Content.verbatim
+        private var base64 = Base64Encoder()
+
+        /// An encoder of one body under `options` (`files`).
+        public init(boundary: Boundary, options: FieldEncodingOptions) {
+            self.boundary = boundary
+            self.options = options
+            makeOpening()
+        }
+
+        /// Makes the encoder as new for another body, with its allocations kept. Bytes that nobody took are gone.
+        public mutating func reset(boundary: Boundary) {
+            self.boundary = boundary
+            output.removeAll()
+            content = .verbatim
+            base64 = Base64Encoder()
+            makeOpening()
+        }
+
+        private mutating func makeOpening() {
+            opening.removeAll(keepingCapacity: true)
+            opening += [UInt8(ascii: "-"), UInt8(ascii: "-")]
+            opening += boundary.bytes
+            opening.append(contentsOf: "\r\nContent-Disposition: form-data; name=\"".utf8)
+        }
+
+        public var isFull: Bool { output.isFull }
+
+        /// Writes the headers of a part. Throws for what they can't carry, with the part's name; nothing is written then.
+        public mutating func beginPart(_ head: borrowing PartHead) throws(ConversionError) {
+            guard head.isFile else {
+                try check(head, withHeaders: true)
+                content = normalizesLineEnds ? .lines(endedWithCR: false) : .verbatim
+                writeName(head)
+                writeHeaders(head)
+                return
+            }
+            switch options.files {
+            case .stream:
+                try check(head, withHeaders: true)
+                content = .verbatim
+                writeName(head)
+                output.append("; filename=\"")
+                if head.hasFilename { writeQuoted(head.filename, joinsLineEnds: false) } else { output.append("blob") }
+                output.append("\"")
+                writeHeaders(head)
+            case .base64:
+                try check(head, withHeaders: false)
+                content = .base64
+                writeName(head)
+                output.append("\r\n\r\n")
+            case .drop: content = .dropped
+            case .reject: throw Fault.file.error(field: head.name.lossyString())
+            }
+        }
+
+        public mutating func content(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
+            switch content {
+            case .verbatim: output.append(piece)
+            case .lines(let endedWithCR): writeLines(piece, isLast: isLast, endedWithCR: endedWithCR)
+            case .base64:
+                base64.encode(piece, into: &output)
+                if isLast { base64.finish(into: &output) }
+            case .dropped: return
+            }
+            if isLast { output.append("\r\n") }
+        }
+
+        /// Writes the final boundary. A body without parts is that line alone.
+        public mutating func finish() throws(ConversionError) {
+            output.append("--")
+            output.append(boundary.bytes)
+            output.append("--\r\n")
+        }
+    }
+}
+
+// MARK: Checks
+
+extension Multipart.Encoder {
+    /// Throws when the name, or with `withHeaders` anything else that would be written of the head, can't be.
+    private func check(_ head: borrowing PartHead, withHeaders: Bool) throws(ConversionError) {
+        if let fault = Self.fault(in: head, withHeaders: withHeaders) {
+            throw fault.error(field: head.name.lossyString())
+        }
+    }
+
+    private static func fault(in head: borrowing PartHead, withHeaders: Bool) -> Multipart.Fault? {
+        guard isWritable(head.name) else { return .nameUnwritable }
+        guard withHeaders else { return nil }
+        guard isWritable(head.filename) else { return .nameUnwritable }
+        guard isText(head.mediaType) else { return .mediaTypeUnwritable }
+        for index in 0..<head.otherFieldCount {
+            let name = head.otherFieldName(index)
+            let value = head.otherFieldValue(index)
+            guard !name.isEmpty, isToken(name), isText(value) else { return .headerUnwritable }
+            if PartHeadReader.kind(of: name) == .transferEncoding, !PartHeadReader.isIdentity(value) {
+                return .headerUnwritable
+            }
+        }
+        return nil
+    }
+
+    /// Whether the text can stand in quotes, once quotes and line ends are escaped.
+    private static func isWritable(_ text: Span<UInt8>) -> Bool {
+        var isAfterBackslash = false
+        for index in text.indices {
+            let byte = text[index]
+            if byte < 0x20, byte != ASCII.carriageReturn, byte != ASCII.lineFeed { return false }
+            if byte == 0x7F { return false }
+            isAfterBackslash = byte == UInt8(ascii: "\\") && !isAfterBackslash
+        }
+        return !isAfterBackslash
+    }
+
+    private static func isText(_ text: Span<UInt8>) -> Bool {
+        for index in text.indices where !PartHeaders.isText(text[index]) { return false }
+        return true
+    }
+
+    private static func isToken(_ text: Span<UInt8>) -> Bool {
+        for index in text.indices where !ASCII.isToken(text[index]) { return false }
+        return true
+    }
+}
+
+// MARK: Writing
+
+extension Multipart.Encoder {
+    private mutating func writeName(_ head: borrowing PartHead) {
+        output.append(opening)
+        writeQuoted(head.name, joinsLineEnds: true)
+        output.append("\"")
+    }
+
+    /// Writes the further headers and the empty line.
+    private mutating func writeHeaders(_ head: borrowing PartHead) {
+        if !head.mediaType.isEmpty {
+            output.append("\r\nContent-Type: ")
+            output.append(head.mediaType)
+        } else if head.isFile {
+            output.append("\r\nContent-Type: application/octet-stream")
+        }
+        for index in 0..<head.otherFieldCount {
+            let name = head.otherFieldName(index)
+            guard PartHeadReader.kind(of: name) == .other else { continue }
+            output.append("\r\n")
+            output.append(name)
+            output.append(": ")
+            output.append(head.otherFieldValue(index))
+        }
+        output.append("\r\n\r\n")
+    }
+
+    /// Writes text that stands in quotes. With `joinsLineEnds` each CR, LF and CRLF is written as CRLF.
+    private mutating func writeQuoted(_ text: Span<UInt8>, joinsLineEnds: Bool) {
+        var at = 0
+        var plain = 0
+        while at < text.count {
+            let byte = text[at]
+            guard byte == UInt8(ascii: "\"") || byte == ASCII.carriageReturn || byte == ASCII.lineFeed else {
+                at += 1
+                continue
+            }
+            output.append(text.extracting(plain..<at))
+            if byte == UInt8(ascii: "\"") {
+                output.append("%22")
+            } else if joinsLineEnds {
+                output.append("%0D%0A")
+                if byte == ASCII.carriageReturn, at + 1 < text.count, text[at + 1] == ASCII.lineFeed { at += 1 }
+            } else {
+                output.append(byte == ASCII.carriageReturn ? "%0D" : "%0A")
+            }
+            at += 1
+            plain = at
+        }
+        output.append(text.extracting(plain..<text.count))
+    }
+
+    /// Copies text with each CR, LF and CRLF, wherever it is cut, written as CRLF.
+    private mutating func writeLines(_ piece: Span<UInt8>, isLast: Bool, endedWithCR: Bool) {
+        var isAfterCR = endedWithCR
+        var plain = 0
+        for at in piece.indices {
+            let byte = piece[at]
+            if byte == ASCII.carriageReturn || byte == ASCII.lineFeed {
+                output.append(piece.extracting(plain..<at))
+                plain = at + 1
+                // The line feed of a CRLF has been written with the carriage return.
+                if byte == ASCII.carriageReturn || !isAfterCR { output.append("\r\n") }
+            }
+            isAfterCR = byte == ASCII.carriageReturn
+        }
+        output.append(piece.extracting(plain..<piece.count))
+        content = .lines(endedWithCR: isAfterCR && !isLast)
+    }
+}

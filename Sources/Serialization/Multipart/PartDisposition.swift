@@ -1,0 +1,161 @@
+internal import Octets
+
+/// Reads a part's Content-Disposition: form-data, with its name and filename as they are meant (RFC 7578 §4.2).
+///
+/// Senders write a quote in a name in two ways. A value that has `\"` is read with backslash escapes; in any other exactly
+/// `%22`, `%0D` and `%0A` are decoded (WHATWG HTML, multipart/form-data encoding) and a backslash is itself, as in the paths
+/// that old browsers send. Of a filename only what follows the last `/` or `\` is kept.
+internal struct PartDisposition {
+    private(set) var name: [UInt8] = []
+    /// The filename without folders; only where `hasFilename`.
+    private(set) var filename: [UInt8] = []
+    private(set) var hasFilename = false
+    private var extended: [UInt8] = []
+    private var scratch: [UInt8] = []
+
+    /// Reads the value of the header. `repair` mends a name or filename that is not UTF-8; nil: it is refused.
+    mutating func read(_ value: Span<UInt8>, repair: UTF8Repair?) throws(Multipart.Fault) {
+        name.removeAll(keepingCapacity: true)
+        filename.removeAll(keepingCapacity: true)
+        hasFilename = false
+        var at = 0
+        while at < value.count, ASCII.isToken(value[at]) { at += 1 }
+        guard value.extracting(0..<at).isEqualIgnoringCase(to: "form-data") else { throw .dispositionType }
+        var hasName = false
+        var hasExtended = false
+        var count = 0
+        var parameters = HeaderParameters(from: at, grammar: .disposition)
+        while let parameter = try Self.next(&parameters, in: value) {
+            count += 1
+            guard count <= HeaderParameters.maximumCount else { throw .parameterCount }
+            let label = value.extracting(parameter.name)
+            if label.isEqualIgnoringCase(to: "name") {
+                guard !hasName else { throw .parameterRepeated }
+                hasName = true
+                try Self.decode(parameter, of: value, into: &name)
+                try Self.mend(&name, repair, &scratch)
+            } else if label.isEqualIgnoringCase(to: "filename") {
+                guard !hasFilename else { throw .parameterRepeated }
+                hasFilename = true
+                try Self.decode(parameter, of: value, into: &filename)
+                try Self.mend(&filename, repair, &scratch)
+            } else if label.isEqualIgnoringCase(to: "filename*") {
+                guard !hasExtended else { throw .parameterRepeated }
+                hasExtended = true
+                guard !parameter.isQuoted else { throw .parameterExtended }
+                try Self.decodeExtended(value.extracting(parameter.value), into: &extended)
+            } else if Self.isContinuation(label) {
+                throw .parameterExtended
+            }
+        }
+        guard hasName else { throw .nameMissing }
+        if hasExtended, !hasFilename {
+            swap(&filename, &extended)
+            hasFilename = true
+        }
+        removeFolders()
+    }
+
+    private static func next(
+        _ parameters: inout HeaderParameters, in value: Span<UInt8>
+    ) throws(Multipart.Fault) -> HeaderParameters.Parameter? {
+        do { return try parameters.next(in: value) } catch { throw .parameters }
+    }
+
+    /// Whether the parameter would be a further form of name or filename (RFC 2231 §3, RFC 8187), which RFC 7578 forbids.
+    private static func isContinuation(_ label: Span<UInt8>) -> Bool {
+        label.count > 4 && label.extracting(first: 5).isEqualIgnoringCase(to: "name*")
+            || label.count > 8 && label.extracting(first: 9).isEqualIgnoringCase(to: "filename*")
+    }
+
+    private static func decode(
+        _ parameter: HeaderParameters.Parameter, of text: Span<UInt8>, into output: inout [UInt8]
+    ) throws(Multipart.Fault) {
+        let value = text.extracting(parameter.value)
+        output.removeAll(keepingCapacity: true)
+        var at = 0
+        while at < value.count {
+            var byte = value[at]
+            guard byte >= 0x20 else { throw .nameControl }
+            if parameter.hasEscapedQuote {
+                if byte == UInt8(ascii: "\\") {
+                    // The scan of the quoted string saw to it that a byte follows.
+                    at += 1
+                    byte = value[at]
+                    guard byte >= 0x20 else { throw .nameControl }
+                }
+            } else if parameter.isQuoted, byte == UInt8(ascii: "%"), at + 2 < value.count {
+                let escape = value.extracting(at..<at + 3)
+                if escape.isEqual(to: "%22") {
+                    byte = UInt8(ascii: "\"")
+                    at += 2
+                } else if escape.isEqual(to: "%0D") {
+                    byte = ASCII.carriageReturn
+                    at += 2
+                } else if escape.isEqual(to: "%0A") {
+                    byte = ASCII.lineFeed
+                    at += 2
+                }
+            }
+            output.append(byte)
+            at += 1
+        }
+    }
+
+    /// Decodes an `ext-value` of RFC 8187 §3.2.1: `UTF-8''n%C3%A4me.txt`, or ISO-8859-1.
+    private static func decodeExtended(_ value: Span<UInt8>, into output: inout [UInt8]) throws(Multipart.Fault) {
+        let quote = UInt8(ascii: "'")
+        guard let first = Scan.firstIndex(of: quote, in: value),
+            let second = Scan.firstIndex(of: quote, in: value, from: first + 1)
+        else { throw .parameterExtended }
+        let charset = value.extracting(0..<first)
+        let isLatin1 = charset.isEqualIgnoringCase(to: "iso-8859-1")
+        guard isLatin1 || charset.isEqualIgnoringCase(to: "utf-8") else { throw .parameterExtended }
+        for index in first + 1..<second {
+            let byte = value[index]
+            guard ASCII.isAlpha(byte) || ASCII.isDigit(byte) || byte == UInt8(ascii: "-") else {
+                throw .parameterExtended
+            }
+        }
+        output.removeAll(keepingCapacity: true)
+        var at = second + 1
+        while at < value.count {
+            var byte = value[at]
+            if byte == UInt8(ascii: "%") {
+                guard at + 2 < value.count, let high = ASCII.hexValue(value[at + 1]),
+                    let low = ASCII.hexValue(value[at + 2])
+                else { throw .parameterExtended }
+                byte = high << 4 | low
+                at += 2
+            } else if byte == UInt8(ascii: "*") || byte == quote {
+                throw .parameterExtended
+            }
+            guard byte >= 0x20, byte != 0x7F else { throw .nameControl }
+            if isLatin1, byte >= 0x80 {
+                output.append(0xC0 | byte >> 6)
+                output.append(0x80 | byte & 0x3F)
+            } else {
+                output.append(byte)
+            }
+            at += 1
+        }
+        guard UTF8Validator.isValid(output.span) else { throw .parameterExtended }
+    }
+
+    private static func mend(
+        _ text: inout [UInt8], _ repair: UTF8Repair?, _ scratch: inout [UInt8]
+    ) throws(Multipart.Fault) {
+        guard !UTF8Validator.isValid(text.span) else { return }
+        guard var repair else { throw .invalidUTF8 }
+        scratch.removeAll(keepingCapacity: true)
+        repair.append(text.span, to: &scratch)
+        repair.finish(to: &scratch)
+        swap(&text, &scratch)
+    }
+
+    private mutating func removeFolders() {
+        if let last = filename.lastIndex(where: { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "\\") }) {
+            filename.removeSubrange(...last)
+        }
+    }
+}

@@ -1,0 +1,265 @@
+internal import Octets
+
+/// Puts fields into a tree by the names they have: the reading of forms and multipart bodies.
+///
+/// - `a[b]` is a member, `a[]` pushes on an array, `a[][k]` goes on with the array's last object unless that has the whole
+///   rest of the path already (Rack's rule).
+/// - Keys that are exactly 0…n-1 make an array in their order, under `arrays: auto` and `indices`; nothing is ever allocated
+///   by index. Under the other styles, keys stay keys.
+/// - `arrays: repeat` changes nothing else: repeating a name makes an array by `duplicates: array`, and `[]` still pushes.
+/// - `arrays: comma` splits a value with commas into an array. `arrays: json` and `nesting: json` read a value that begins
+///   with `[` or `{` and is JSON as a whole as that array or object; other values stay strings.
+/// - A repeated scalar goes by `duplicates`. What wants an object or array where a value stands, or the other way round, is
+///   refused with 400 `form_conflict` in either order.
+/// - `types: safe` reads text that prints back identically as a number or boolean; see `Span.isSafeNumber`.
+///
+/// Limits: `field` for each value, `tree` for all, `keyDepth`; a decoder has counted the fields.
+public struct FieldTreeBuilder: FieldSink, ~Copyable {
+    public internal(set) var tree: Tree
+    private let options: FieldDecodingOptions
+    private let limits: Limits
+    private var name = FieldName()
+    /// The field's name as it came, for messages.
+    private var fieldName: [UInt8] = []
+    private var value: [UInt8] = []
+    private var splicer: JSONSplicer
+
+    /// - Parameter duplicates: what happens to repeated members of JSON texts in fields.
+    public init(options: FieldDecodingOptions, limits: Limits, duplicates: DuplicatePolicy = .reject) {
+        self.options = options
+        self.limits = limits
+        tree = Tree(limits: limits, duplicates: duplicates)
+        splicer = JSONSplicer(duplicates: duplicates, limits: limits)
+    }
+
+    /// A tree is never full: it refuses.
+    public var isFull: Bool { false }
+
+    /// Empties the tree for another body and keeps the allocations.
+    public mutating func reset() {
+        tree.removeAll()
+        value.removeAll(keepingCapacity: true)
+        if value.capacity > 128 * 1024 { value = [] }
+    }
+
+    /// The root's member that the field at hand belongs to.
+    internal var rootKey: Span<UInt8> {
+        @_lifetime(borrow self)
+        get { name.segment(0) }
+    }
+
+    /// Whether some field so far belongs to that member of the root.
+    internal func hasRootMember(_ key: Span<UInt8>) -> Bool {
+        tree.root != Tree.none && tree.child(of: tree.root, named: key) != Tree.none
+    }
+
+    public mutating func beginPart(_ head: borrowing PartHead) throws(ConversionError) {
+        try name.parse(head.name, options: options, limits: limits)
+        fieldName.removeAll(keepingCapacity: true)
+        fieldName.append(contentsOf: head.name)
+        value.removeAll(keepingCapacity: true)
+    }
+
+    public mutating func content(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
+        guard value.count + piece.count <= limits.field else {
+            throw .limit("field", of: limits.field, what: "a value", field: fieldName.span.lossyString())
+        }
+        value.append(contentsOf: piece)
+        guard isLast else { return }
+        try tree.makeRootObject()
+        let node = try makeValue()
+        try tree.put(node, at: name, duplicates: options.duplicates, field: fieldName)
+    }
+
+    /// Ends the body: decides which containers are arrays. The root is an object, also of no fields at all.
+    public mutating func settle() throws(ConversionError) {
+        try tree.makeRootObject()
+        tree.settle(numbersMakeArrays: options.arrays == .auto || options.arrays == .indices)
+    }
+
+    private mutating func makeValue() throws(ConversionError) -> Tree.Node {
+        switch value.first {
+        case UInt8(ascii: "[") where options.arrays == .json || options.nesting == .json,
+            UInt8(ascii: "{") where options.arrays == .json || options.nesting == .json:
+            if case .value(let node) = try splicer.splice(value, into: &tree) {
+                tree.records[Int(node)].isSpliced = true
+                return node
+            }
+        default: break
+        }
+        if options.arrays == .comma, value.contains(UInt8(ascii: ",")) {
+            let array = try tree.makeNode(.collected)
+            var start = 0
+            for end in 0...value.count where end == value.count || value[end] == UInt8(ascii: ",") {
+                tree.append(try makeScalar(start..<end), to: array)
+                start = end + 1
+            }
+            return array
+        }
+        return try makeScalar(0..<value.count)
+    }
+
+    private mutating func makeScalar(_ range: Range<Int>) throws(ConversionError) -> Tree.Node {
+        try tree.makeScalar(value, range, isTyped: options.types == .safe)
+    }
+}
+
+/// A field's name as a path: what `FieldName` parsed, or what a map made of it.
+internal protocol FieldSegments {
+    var segmentCount: Int { get }
+    func kind(_ index: Int) -> FieldName.SegmentKind
+    @_lifetime(borrow self)
+    func segment(_ index: Int) -> Span<UInt8>
+}
+
+extension FieldName: FieldSegments {}
+
+extension Tree {
+    /// Makes the root an object, when there is no root yet.
+    internal mutating func makeRootObject() throws(ConversionError) {
+        if root == Tree.none { root = try makeNode(.object) }
+    }
+
+    /// The node of a text field, or of what it says where types are wanted.
+    internal mutating func makeScalar(
+        _ bytes: [UInt8], _ range: Range<Int>, isTyped: Bool
+    ) throws(ConversionError) -> Node {
+        let text = bytes.span.extracting(range)
+        if isTyped {
+            if text.isEqual(to: "true") { return try makeNode(.yes) }
+            if text.isEqual(to: "false") { return try makeNode(.no) }
+            if text.isSafeNumber { return try makeText(.number, text) }
+        }
+        return try makeText(.string, text)
+    }
+
+    /// Puts a new value at the place that a field's name gives it.
+    internal mutating func put(
+        _ value: Node, at name: borrowing some FieldSegments, duplicates: DuplicatePolicy, field: [UInt8]
+    ) throws(ConversionError) {
+        var parent = root
+        let last = name.segmentCount - 1
+        for depth in 0..<last { parent = try descend(from: parent, name, depth, field: field) }
+        guard name.kind(last) == .key else { return append(value, to: parent) }
+        let existing = child(of: parent, named: name.segment(last))
+        guard existing != Tree.none else { return try append(value, to: parent, named: name.segment(last)) }
+        let record = records[Int(existing)]
+        guard !record.kind.isContainer || record.kind == .collected || record.isSpliced else {
+            throw conflict(field)
+        }
+        switch duplicates {
+        case .array, .keep: try collect(value, with: existing)
+        case .first: removedCount += leafCount(value)
+        case .last:
+            removedCount += leafCount(existing)
+            replace(existing, by: value)
+        case .reject:
+            throw ConversionError(
+                .malformed, code: "form_duplicate", reason: "the field is there more than once",
+                field: field.span.lossyString(), setting: "duplicates")
+        }
+    }
+
+    /// Makes an array of all values that one name has.
+    private mutating func collect(_ value: Node, with existing: Node) throws(ConversionError) {
+        var array = existing
+        if records[Int(existing)].kind != .collected {
+            array = try makeNode(.collected)
+            replace(existing, by: array)
+            append(existing, to: array)
+        }
+        guard records[Int(value)].kind == .collected else { return append(value, to: array) }
+        var child = records[Int(value)].first
+        while child != Tree.none {
+            let next = records[Int(child)].next
+            append(child, to: array)
+            child = next
+        }
+    }
+
+    /// Goes one segment down, to the container for the segment after it.
+    private mutating func descend(
+        from parent: Node, _ name: borrowing some FieldSegments, _ depth: Int, field: [UInt8]
+    ) throws(ConversionError) -> Node {
+        let kind: Kind = name.kind(depth + 1) == .push ? .array : .keyed
+        if name.kind(depth) == .push {
+            let last = records[Int(parent)].last
+            if kind == .keyed, last != Tree.none, records[Int(last)].kind == .keyed,
+                !has(name, from: depth + 1, in: last)
+            {
+                return last
+            }
+            let node = try makeNode(kind)
+            append(node, to: parent)
+            return node
+        }
+        let existing = child(of: parent, named: name.segment(depth))
+        guard existing == Tree.none else {
+            guard records[Int(existing)].kind == kind, !records[Int(existing)].isSpliced else { throw conflict(field) }
+            return existing
+        }
+        let node = try makeNode(kind)
+        try append(node, to: parent, named: name.segment(depth))
+        return node
+    }
+
+    /// Whether `node` has the whole rest of a path already, so that the next object of an array must begin. A rest with a
+    /// push goes on with the object that is there.
+    private func has(_ name: borrowing some FieldSegments, from start: Int, in node: Node) -> Bool {
+        for depth in start..<name.segmentCount where name.kind(depth) == .push { return false }
+        var at = node
+        for depth in start..<name.segmentCount {
+            at = child(of: at, named: name.segment(depth))
+            if at == Tree.none { return false }
+        }
+        return true
+    }
+
+    private func conflict(_ field: [UInt8]) -> ConversionError {
+        ConversionError(
+            .malformed, code: "form_conflict",
+            reason: "the name wants an object, an array or a value where another field has put something else",
+            field: field.span.lossyString())
+    }
+
+    /// Decides what the containers made by names are: an array where the keys are exactly 0…n-1, else an object.
+    internal mutating func settle(numbersMakeArrays: Bool) {
+        for at in records.indices where records[at].kind == .keyed {
+            records[at].kind = .object
+            if numbersMakeArrays, orderByIndex(Node(at)) { records[at].kind = .array }
+        }
+    }
+
+    /// Whether the members' names are exactly 0…n-1.
+    internal func numbersItsMembers(_ node: Node) -> Bool {
+        let count = Int(records[Int(node)].count)
+        var child = records[Int(node)].first
+        while child != Tree.none {
+            guard let index = name(child).canonicalIndex, index < count else { return false }
+            child = records[Int(child)].next
+        }
+        return count > 0
+    }
+
+    /// Orders the members by their keys and returns true, when these are exactly 0…n-1.
+    private mutating func orderByIndex(_ node: Node) -> Bool {
+        let count = Int(records[Int(node)].count)
+        scratch.removeAll(keepingCapacity: true)
+        var child = records[Int(node)].first
+        while child != Tree.none {
+            guard let index = name(child).canonicalIndex, index < count else { return false }
+            scratch.append(child)
+            child = records[Int(child)].next
+        }
+        // The names are distinct, so each place is taken once. Cycles are followed in place.
+        for start in 0..<count {
+            var wanted = name(scratch[start]).canonicalIndex ?? start
+            while wanted != start {
+                scratch.swapAt(start, wanted)
+                wanted = name(scratch[start]).canonicalIndex ?? start
+            }
+        }
+        relinkScratch(below: node)
+        return count > 0
+    }
+}

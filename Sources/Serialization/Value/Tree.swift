@@ -1,0 +1,317 @@
+internal import Octets
+
+/// A whole document in memory: a flat arena of nodes and one pool of bytes, both kept when the tree is emptied.
+///
+/// The tree is bounded: every byte of a name or a value costs one, every node `nodeCost`, and what passes `limits.tree`
+/// is refused with `limit_tree`. What has been replaced or removed stays paid for until `removeAll`. Building is linear
+/// in the input, also for objects with thousands of members: beyond `TreeIndex.threshold` members a seeded hash finds them.
+public struct Tree: ~Copyable {
+    /// A node, good until `removeAll`.
+    public typealias Node = Int32
+
+    /// No node.
+    public static let none: Node = -1
+    /// What a node counts against `limits.tree`, in bytes, besides its name and value.
+    public static let nodeCost = 48
+
+    /// What a node is.
+    public enum Kind: UInt8, Sendable {
+        case object
+        /// An object made from field names, which becomes an array in `settle` when its keys are 0…n-1.
+        case keyed
+        case array
+        /// An array made of the values of one repeated field.
+        case collected
+        case string, number
+        case yes, no, null
+
+        /// Whether members with names stand below.
+        var hasNames: Bool { self == .object || self == .keyed }
+        var isArray: Bool { self == .array || self == .collected }
+        var isContainer: Bool { rawValue <= Kind.collected.rawValue }
+    }
+
+    internal struct Record {
+        var parent = Tree.none
+        var first = Tree.none
+        var last = Tree.none
+        var next = Tree.none
+        var previous = Tree.none
+        /// The number of children.
+        var count: Int32 = 0
+        var nameStart: Int32 = 0
+        var nameCount: Int32 = 0
+        var valueStart: Int32 = 0
+        var valueCount: Int32 = 0
+        var kind: Kind
+        /// A whole value that came as JSON text in one field: what stands below belongs to it alone.
+        var isSpliced = false
+        /// A type rule has decided about this value.
+        var isTyped = false
+    }
+
+    internal var records: [Record] = []
+    internal var bytes: [UInt8] = []
+    internal var index = TreeIndex()
+    internal let limit: Int
+
+    // What building from events has open; `Tree+Events.swift`.
+    internal var open = Tree.none
+    internal var openString = Tree.none
+    internal var pendingNameStart: Int32 = 0
+    internal var pendingNameCount: Int32 = 0
+    /// What happens to a repeated member: `keep`, `first` or `last`; a decoder has refused it under `reject`.
+    internal var duplicates: DuplicatePolicy
+    /// Fields that a rule left out: values of repeated members, members that the map removed.
+    public internal(set) var removedCount = 0
+    /// Scalars that came in as events.
+    public internal(set) var scalarCount = 0
+
+    /// The top of the document, or `none`.
+    public internal(set) var root = Tree.none
+
+    internal var scratch: [Node] = []
+
+    /// - Parameter limits: `tree` holds.
+    public init(limits: Limits, duplicates: DuplicatePolicy = .keep) {
+        limit = min(limits.tree, Int(Int32.max))
+        self.duplicates = duplicates
+    }
+
+    /// What the tree counts against `limits.tree`, in bytes.
+    public var cost: Int { bytes.count + records.count * Tree.nodeCost }
+
+    /// Empties the tree. It keeps its allocations unless they are large for what a request usually needs.
+    public mutating func removeAll() {
+        if bytes.capacity > 128 * 1024 { bytes = [] } else { bytes.removeAll(keepingCapacity: true) }
+        if records.capacity > 4096 { records = [] } else { records.removeAll(keepingCapacity: true) }
+        if scratch.capacity > 4096 { scratch = [] } else { scratch.removeAll(keepingCapacity: true) }
+        index.removeAll()
+        open = Tree.none
+        openString = Tree.none
+        root = Tree.none
+        removedCount = 0
+        scalarCount = 0
+    }
+
+    // MARK: Reading
+
+    public func kind(_ node: Node) -> Kind { records[Int(node)].kind }
+    public func childCount(_ node: Node) -> Int { Int(records[Int(node)].count) }
+    public func firstChild(_ node: Node) -> Node { records[Int(node)].first }
+    public func nextSibling(_ node: Node) -> Node { records[Int(node)].next }
+    public func parent(_ node: Node) -> Node { records[Int(node)].parent }
+
+    /// The member's name; empty for what stands in an array.
+    @_lifetime(borrow self)
+    public func name(_ node: Node) -> Span<UInt8> {
+        let record = records[Int(node)]
+        return slice(record.nameStart, record.nameCount)
+    }
+
+    /// The text of a string or a number.
+    @_lifetime(borrow self)
+    public func text(_ node: Node) -> Span<UInt8> {
+        let record = records[Int(node)]
+        return slice(record.valueStart, record.valueCount)
+    }
+
+    @_lifetime(borrow self)
+    internal func slice(_ start: Int32, _ count: Int32) -> Span<UInt8> {
+        let all = bytes.span
+        // SAFETY: the span points into `bytes`, which self owns; the borrow keeps self unchanged while the span lives.
+        return unsafe _overrideLifetime(all.extracting(Int(start)..<Int(start) + Int(count)), borrowing: self)
+    }
+
+    /// The member of `parent` with that name, or `none`; the first one where a name repeats.
+    public func child(of parent: Node, named name: Span<UInt8>) -> Node {
+        let record = records[Int(parent)]
+        guard record.kind.hasNames else { return Tree.none }
+        if Int(record.count) > TreeIndex.threshold { return find(name, in: parent) }
+        var child = record.first
+        while child != Tree.none {
+            if self.name(child).isEqual(to: name) { return child }
+            child = records[Int(child)].next
+        }
+        return Tree.none
+    }
+
+    // MARK: Changing
+
+    /// Makes `count` bytes and a number of nodes part of the cost, or refuses.
+    internal func charge(bytes count: Int, nodes: Int = 0) throws(ConversionError) {
+        guard cost + count + nodes * Tree.nodeCost <= limit else {
+            throw .limit("tree", of: limit, what: "what must be held in memory")
+        }
+    }
+
+    /// Puts bytes into the pool and returns where they start.
+    internal mutating func store(_ text: Span<UInt8>) throws(ConversionError) -> Int32 {
+        try charge(bytes: text.count)
+        let start = Int32(bytes.count)
+        bytes.append(contentsOf: text)
+        return start
+    }
+
+    /// A node that stands nowhere yet.
+    internal mutating func makeNode(_ kind: Kind) throws(ConversionError) -> Node {
+        try charge(bytes: 0, nodes: 1)
+        records.append(Record(kind: kind))
+        return Node(records.count - 1)
+    }
+
+    internal mutating func makeText(_ kind: Kind, _ text: Span<UInt8>) throws(ConversionError) -> Node {
+        let node = try makeNode(kind)
+        try setText(node, kind, text)
+        return node
+    }
+
+    internal mutating func setText(_ node: Node, _ kind: Kind, _ text: Span<UInt8>) throws(ConversionError) {
+        let start = try store(text)
+        records[Int(node)].kind = kind
+        records[Int(node)].valueStart = start
+        records[Int(node)].valueCount = Int32(text.count)
+    }
+
+    /// Puts `node` last below `parent`, under `name` when that is an object.
+    internal mutating func append(
+        _ node: Node, to parent: Node, named name: Span<UInt8>
+    ) throws(ConversionError) {
+        let start = try store(name)
+        link(node, to: parent, nameStart: start, nameCount: Int32(name.count))
+    }
+
+    /// Puts `node` last below the array `parent`.
+    internal mutating func append(_ node: Node, to parent: Node) {
+        link(node, to: parent, nameStart: 0, nameCount: 0)
+    }
+
+    internal mutating func link(_ node: Node, to parent: Node, nameStart: Int32, nameCount: Int32) {
+        let last = records[Int(parent)].last
+        records[Int(node)].parent = parent
+        records[Int(node)].previous = last
+        records[Int(node)].next = Tree.none
+        records[Int(node)].nameStart = nameStart
+        records[Int(node)].nameCount = nameCount
+        if last == Tree.none { records[Int(parent)].first = node } else { records[Int(last)].next = node }
+        records[Int(parent)].last = node
+        records[Int(parent)].count &+= 1
+        guard records[Int(parent)].kind.hasNames else { return }
+        let count = Int(records[Int(parent)].count)
+        if count > TreeIndex.threshold + 1 {
+            enter(node)
+        } else if count == TreeIndex.threshold + 1 {
+            var child = records[Int(parent)].first
+            while child != Tree.none {
+                enter(child)
+                child = records[Int(child)].next
+            }
+        }
+    }
+
+    /// Takes `node` from where it stands. Objects are searched by scanning from then on: see `Tree+Map.swift`.
+    internal mutating func unlink(_ node: Node) {
+        let record = records[Int(node)]
+        if record.previous != Tree.none { records[Int(record.previous)].next = record.next }
+        if record.next != Tree.none { records[Int(record.next)].previous = record.previous }
+        if record.parent != Tree.none {
+            let parent = Int(record.parent)
+            if records[parent].first == node { records[parent].first = record.next }
+            if records[parent].last == node { records[parent].last = record.previous }
+            records[parent].count &-= 1
+        }
+        records[Int(node)].parent = Tree.none
+        records[Int(node)].next = Tree.none
+        records[Int(node)].previous = Tree.none
+    }
+
+    /// Puts `new` where `old` stands, under its name; `old` then stands nowhere.
+    internal mutating func replace(_ old: Node, by new: Node) {
+        let record = records[Int(old)]
+        records[Int(new)].parent = record.parent
+        records[Int(new)].previous = record.previous
+        records[Int(new)].next = record.next
+        records[Int(new)].nameStart = record.nameStart
+        records[Int(new)].nameCount = record.nameCount
+        if record.previous != Tree.none { records[Int(record.previous)].next = new }
+        if record.next != Tree.none { records[Int(record.next)].previous = new }
+        if record.parent != Tree.none {
+            let parent = Int(record.parent)
+            if records[parent].first == old { records[parent].first = new }
+            if records[parent].last == old { records[parent].last = new }
+            if records[parent].kind.hasNames, Int(records[parent].count) > TreeIndex.threshold { enter(new) }
+        }
+        records[Int(old)].parent = Tree.none
+        records[Int(old)].next = Tree.none
+        records[Int(old)].previous = Tree.none
+        if root == old { root = new }
+    }
+
+    /// Takes all children away from `node`.
+    internal mutating func clearChildren(_ node: Node) {
+        var child = records[Int(node)].first
+        while child != Tree.none {
+            records[Int(child)].parent = Tree.none
+            child = records[Int(child)].next
+        }
+        records[Int(node)].first = Tree.none
+        records[Int(node)].last = Tree.none
+        records[Int(node)].count = 0
+    }
+
+    /// Puts the children of `parent` in the order of `scratch`, which holds all of them.
+    internal mutating func relinkScratch(below parent: Node) {
+        var previous = Tree.none
+        for child in scratch {
+            records[Int(child)].previous = previous
+            records[Int(child)].next = Tree.none
+            if previous == Tree.none {
+                records[Int(parent)].first = child
+            } else {
+                records[Int(previous)].next = child
+            }
+            previous = child
+        }
+        records[Int(parent)].last = previous
+    }
+
+    /// The number of fields in the subtree of `node`: scalars, and empty containers.
+    internal func leafCount(_ node: Node) -> Int {
+        var count = 0
+        var at = node
+        while true {
+            let first = records[Int(at)].first
+            if first != Tree.none {
+                at = first
+                continue
+            }
+            count += 1
+            while at != node, records[Int(at)].next == Tree.none { at = records[Int(at)].parent }
+            if at == node { return count }
+            at = records[Int(at)].next
+        }
+    }
+
+    /// Where `node` stands, as settings write it: `user.id`, `items[0].qty`. For messages.
+    public func path(_ node: Node) -> String {
+        var parts: [String] = []
+        var at = node
+        while at != Tree.none, records[Int(at)].parent != Tree.none {
+            let parent = records[Int(at)].parent
+            if records[Int(parent)].kind.isArray {
+                var position = 0
+                var sibling = records[Int(at)].previous
+                while sibling != Tree.none {
+                    position += 1
+                    sibling = records[Int(sibling)].previous
+                }
+                parts.append("[\(position)]")
+            } else {
+                parts.append("." + name(at).lossyString())
+            }
+            at = parent
+        }
+        let joined = parts.reversed().joined()
+        return joined.hasPrefix(".") ? String(joined.dropFirst()) : joined
+    }
+}

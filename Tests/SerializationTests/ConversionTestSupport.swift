@@ -1,0 +1,38 @@
+import Octets
+import Serialization
+import TestSupport
+
+/// A plan from one encoding to another, changed by `change`.
+func plan(
+    _ input: BodyEncoding, _ output: BodyEncoding, _ change: (inout ConversionPlan) -> Void = { _ in }
+) -> ConversionPlan {
+    var plan = ConversionPlan(inputs: [input], output: output)
+    change(&plan)
+    return plan
+}
+
+/// What comes out of a whole body, as text, or `!code field`. Brackets of forms are readable.
+func convert(
+    _ plan: ConversionPlan, _ input: String, type: String? = nil, sources: [String] = []
+) -> String {
+    let run = ConversionRun.run(plan, .whole(Array(input.utf8)), type: type, sources: sources)
+    if !run.violations.isEmpty { return "violations: \(run.violations)" }
+    return plan.output == .form ? readable(run.result) : run.result
+}
+
+/// A path that is known to be well written.
+func path(_ text: String) -> FieldPath { try! FieldPath(parsing: text) }
+
+/// A multipart body with the boundary `b`: a field is `name=value`, a file `name:filename:type=content`.
+func multipart(_ parts: String...) -> String {
+    var body = ""
+    for part in parts {
+        let at = part.firstIndex(of: "=") ?? part.endIndex
+        let head = part[..<at].split(separator: ":", omittingEmptySubsequences: false)
+        body += "--b\r\nContent-Disposition: form-data; name=\"\(head[0])\""
+        if head.count > 1 { body += "; filename=\"\(head[1])\"" }
+        if head.count > 2 { body += "\r\nContent-Type: \(head[2])" }
+        body += "\r\n\r\n\(part[at...].dropFirst())\r\n"
+    }
+    return body + "--b--\r\n"
+}
