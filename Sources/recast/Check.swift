@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Proxy
 internal import Settings
 
 /// `recast check`: every mistake of a settings file at once.

@@ -27,7 +27,7 @@ struct Convert: ParsableCommand {
 
     func run() throws {
         // A closed output is an error of write, not the end of the process.
-        unsafe signal(SIGPIPE, SIG_IGN)
+        signal(SIGPIPE, SIG_IGN)
         let plan = try plan()
         let contentType = Array(try inputType(plan).utf8)
         do {

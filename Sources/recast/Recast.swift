@@ -20,7 +20,7 @@ struct Recast: ParsableCommand {
             try command.run()
         } catch let fault as CommandFault {
             for line in fault.lines { StandardStreams.report(line) }
-            exit(fault.code)
+            Glibc.exit(fault.code)
         } catch {
             let code = exitCode(for: error)
             if code.isSuccess {
@@ -30,7 +30,7 @@ struct Recast: ParsableCommand {
                 StandardStreams.report("recast: \(reason) (\"recast help\" tells how)")
             }
             // What is neither help nor wrong usage is a fault of ours.
-            exit(code == .failure ? CommandFault.ours : code.rawValue)
+            Glibc.exit(code == .failure ? CommandFault.ours : code.rawValue)
         }
     }
 }
