@@ -178,13 +178,13 @@ public struct RouteTable: Sendable {
     ) {
         for index in candidates where index < search.best {
             let route = routes[index]
-            guard route.match.takesHost(of: head), route.match.takesHeaders(of: head) else { continue }
-            guard route.match.takesMethod(of: head) else {
+            guard route.takesHost(of: head), route.takesHeaders(of: head) else { continue }
+            guard route.takesMethod(of: head) else {
                 search.hasOtherMethod = true
                 if search.collects, !search.hasOtherType { search.refused.append(index) }
                 continue
             }
-            guard route.match.takesType(of: head) else {
+            guard route.takesType(of: head) else {
                 search.hasOtherType = true
                 if search.collects { search.refused.append(index) }
                 continue
