@@ -35,39 +35,6 @@ public struct RouteMatch: Hashable, Sendable {
                 || !other.types.isEmpty && other.types.allSatisfy { type in types.contains { $0.covers(type) } })
             && headers.allSatisfy { mine in other.headers.contains { mine.covers($0) } }
     }
-
-    func takesMethod(of head: MessageHead) -> Bool {
-        if methods.isEmpty { return true }
-        let method = head.method
-        for candidate in methods where method.isEqual(to: candidate.utf8Span.span) { return true }
-        return false
-    }
-
-    func takesHost(of head: MessageHead) -> Bool {
-        if hosts.isEmpty { return true }
-        for candidate in hosts where candidate.matches(head.host) { return true }
-        return false
-    }
-
-    func takesType(of head: MessageHead) -> Bool {
-        if types.isEmpty { return true }
-        guard let line = head.first(.contentType) else { return false }
-        for candidate in types where candidate.matches(contentType: head.value(line)) { return true }
-        return false
-    }
-
-    func takesHeaders(of head: MessageHead) -> Bool {
-        for condition in headers {
-            var holds = false
-            var next = head.first(named: condition.name.utf8Span.span)
-            while let line = next, !holds {
-                for wanted in condition.values where head.value(line).isEqual(to: wanted.utf8Span.span) { holds = true }
-                next = head.first(named: condition.name.utf8Span.span, from: line + 1)
-            }
-            if !holds { return false }
-        }
-        return true
-    }
 }
 
 /// A field of the request's head must have one of these values, byte for byte; one line of it suffices.
@@ -84,5 +51,42 @@ public struct HeaderCondition: Hashable, Sendable {
 
     func covers(_ other: HeaderCondition) -> Bool {
         name == other.name && other.values.allSatisfy(values.contains)
+    }
+}
+
+/// The conditions of a route, one by one. They are the route's and not the match's, so that only what is looked at is
+/// retained: a match is eight references to copy.
+extension Route {
+    func takesMethod(of head: MessageHead) -> Bool {
+        if match.methods.isEmpty { return true }
+        let method = head.method
+        for candidate in match.methods where method.isEqual(to: candidate.utf8Span.span) { return true }
+        return false
+    }
+
+    func takesHost(of head: MessageHead) -> Bool {
+        if match.hosts.isEmpty { return true }
+        for candidate in match.hosts where candidate.matches(head.host) { return true }
+        return false
+    }
+
+    func takesType(of head: MessageHead) -> Bool {
+        if match.types.isEmpty { return true }
+        guard let line = head.first(.contentType) else { return false }
+        for candidate in match.types where candidate.matches(contentType: head.value(line)) { return true }
+        return false
+    }
+
+    func takesHeaders(of head: MessageHead) -> Bool {
+        for condition in match.headers {
+            var holds = false
+            var next = head.first(named: condition.name.utf8Span.span)
+            while let line = next, !holds {
+                for wanted in condition.values where head.value(line).isEqual(to: wanted.utf8Span.span) { holds = true }
+                next = head.first(named: condition.name.utf8Span.span, from: line + 1)
+            }
+            if !holds { return false }
+        }
+        return true
     }
 }

@@ -177,14 +177,14 @@ public struct RouteTable: Sendable {
         _ candidates: [Int], _ head: MessageHead, _ search: inout Search
     ) {
         for index in candidates where index < search.best {
-            let match = routes[index].match
-            guard match.takesHost(of: head), match.takesHeaders(of: head) else { continue }
-            guard match.takesMethod(of: head) else {
+            let route = routes[index]
+            guard route.takesHost(of: head), route.takesHeaders(of: head) else { continue }
+            guard route.takesMethod(of: head) else {
                 search.hasOtherMethod = true
                 if search.collects, !search.hasOtherType { search.refused.append(index) }
                 continue
             }
-            guard match.takesType(of: head) else {
+            guard route.takesType(of: head) else {
                 search.hasOtherType = true
                 if search.collects { search.refused.append(index) }
                 continue

@@ -1,28 +1,24 @@
-internal import Proxy
+public import Proxy
 
 /// Addresses as the settings write them: `127.0.0.1:8080`, `[::1]:8080`, `app.internal:3000`, `unix:/run/app.sock`.
 enum AddressText {
-    struct Fault: Error, Hashable {
-        var reason: String
-    }
-
     /// Where to listen: an address literal, or `localhost` for 127.0.0.1; port 0 lets the kernel pick.
-    static func listen(_ text: String) throws(Fault) -> ListenAddress {
+    static func listen(_ text: String) throws(AddressFault) -> ListenAddress {
         if let path = try unixPath(text) { return .unix(path: path) }
         let example = "as in 127.0.0.1:8080, [::1]:8080 or unix:/run/recast.sock"
         let (host, port) = try split(text, ports: 0...65535, example: example)
         if host == "localhost" { return .tcp(host: "127.0.0.1", port: port) }
         guard host.contains(":") || isIPv4(host) else {
-            throw Fault(reason: "\"\(host)\" is no address to listen on: write one, \(example)")
+            throw AddressFault(reason: "\"\(host)\" is no address to listen on: write one, \(example)")
         }
         return .tcp(host: host, port: port)
     }
 
     /// Where an upstream is: a name or an address literal.
-    static func upstream(_ text: String) throws(Fault) -> UpstreamAddress {
+    static func upstream(_ text: String) throws(AddressFault) -> UpstreamAddress {
         if let path = try unixPath(text) { return .unix(path: path) }
         for scheme in ["http://", "https://"] where text.hasPrefix(scheme) {
-            throw Fault(
+            throw AddressFault(
                 reason: scheme == "http://"
                     ? "an address has no scheme: write \"\(text.dropFirst(scheme.count))\" with its port"
                     : "TLS to an upstream is not available yet: write HOST:PORT of a plain one")
@@ -38,43 +34,43 @@ enum AddressText {
         }
         let looksNumeric = host.split(separator: ".", omittingEmptySubsequences: false).last?.allSatisfy(\.isNumber)
         guard host.contains(":") || isName && host.utf8.count <= 253 && (looksNumeric != true || isIPv4(host)) else {
-            throw Fault(reason: "\"\(host)\" is neither a name nor an address: write one, \(example)")
+            throw AddressFault(reason: "\"\(host)\" is neither a name nor an address: write one, \(example)")
         }
         return .tcp(host: host, port: port)
     }
 
-    private static func unixPath(_ text: String) throws(Fault) -> String? {
+    private static func unixPath(_ text: String) throws(AddressFault) -> String? {
         guard text.hasPrefix("unix:") else { return nil }
         let path = String(text.dropFirst(5))
         guard path.hasPrefix("/"), path.utf8.count > 1 else {
-            throw Fault(reason: "a unix socket has an absolute path, as in unix:/run/app.sock")
+            throw AddressFault(reason: "a unix socket has an absolute path, as in unix:/run/app.sock")
         }
         // sun_path holds 108 bytes, the closing NUL included (unix(7)).
-        guard path.utf8.count <= 107 else { throw Fault(reason: "a unix socket's path has at most 107 bytes") }
+        guard path.utf8.count <= 107 else { throw AddressFault(reason: "a unix socket's path has at most 107 bytes") }
         return path
     }
 
     private static func split(
         _ text: String, ports: ClosedRange<Int>, example: String
-    ) throws(Fault) -> (host: String, port: Int) {
+    ) throws(AddressFault) -> (host: String, port: Int) {
         guard let colon = text.lastIndex(of: ":"), !text.hasSuffix("]") else {
-            throw Fault(reason: "\"\(text)\" has no port: write HOST:PORT, \(example)")
+            throw AddressFault(reason: "\"\(text)\" has no port: write HOST:PORT, \(example)")
         }
         let digits = text[text.index(after: colon)...]
         guard let port = Int(digits), String(port) == digits, ports.contains(port) else {
-            throw Fault(
+            throw AddressFault(
                 reason: "\"\(digits)\" is no port from \(ports.lowerBound) to \(ports.upperBound): "
                     + "write HOST:PORT, \(example)")
         }
         var host = String(text[..<colon])
         if host.hasPrefix("["), host.hasSuffix("]") {
             host = String(host.dropFirst().dropLast())
-            guard isIPv6(host) else { throw Fault(reason: "\"[\(host)]\" is no IPv6 address") }
+            guard isIPv6(host) else { throw AddressFault(reason: "\"[\(host)]\" is no IPv6 address") }
         } else if host.contains(":") {
-            throw Fault(reason: "an IPv6 address stands in brackets, as in [::1]:8080")
+            throw AddressFault(reason: "an IPv6 address stands in brackets, as in [::1]:8080")
         }
         guard !host.isEmpty else {
-            throw Fault(reason: "\"\(text)\" has no host: write HOST:PORT, \(example)")
+            throw AddressFault(reason: "\"\(text)\" has no host: write HOST:PORT, \(example)")
         }
         return (host, port)
     }
@@ -107,5 +103,19 @@ enum AddressText {
             }
         }
         return halves.count == 2 ? groups < 8 : groups == 8
+    }
+}
+
+/// Why a text is no address.
+public struct AddressFault: Error, Hashable, Sendable {
+    /// One sentence in lower case without a full stop, which says what to write.
+    public var reason: String
+}
+
+extension ListenAddress {
+    /// Reads an address to listen on as the settings write it: `127.0.0.1:8080`, `[::1]:8080`, `localhost:8080`,
+    /// `unix:/run/recast.sock`.
+    public init(parsing text: String) throws(AddressFault) {
+        self = try AddressText.listen(text)
     }
 }

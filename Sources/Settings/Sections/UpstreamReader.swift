@@ -64,7 +64,7 @@ struct UpstreamReader {
         }
         return elements.compactMap { element -> UpstreamAddress? in
             guard let text = context.text(element, "the address of \(what)") else { return nil }
-            do throws(AddressText.Fault) {
+            do throws(AddressFault) {
                 return try AddressText.upstream(text)
             } catch {
                 context.report(element.position, error.reason)
