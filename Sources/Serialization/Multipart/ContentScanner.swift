@@ -66,7 +66,7 @@ internal struct ContentScanner {
         }
         let start = at
         var from = at
-        while let candidate = Scan.firstIndex(of: ASCII.carriageReturn, in: input, from: from) {
+        while let candidate = Self.firstCarriageReturn(in: input, from: from) {
             var length = 1
             while length < delimiter.count, candidate + length < input.count,
                 input[candidate + length] == delimiter[length]
@@ -87,5 +87,12 @@ internal struct ContentScanner {
         }
         at = input.count
         return .content(start..<input.count)
+    }
+
+    /// Line ends in a row are frequent in text and cheap to send: they are found without a call.
+    @inline(__always)
+    private static func firstCarriageReturn(in input: Span<UInt8>, from start: Int) -> Int? {
+        if start < input.count, input[start] == ASCII.carriageReturn { return start }
+        return Scan.firstIndex(of: ASCII.carriageReturn, in: input, from: start)
     }
 }
