@@ -20,7 +20,8 @@ struct MultipartEncoderTests {
         ),
         (
             Part(name: "f", isFile: true, filename: ""),
-            "Content-Disposition: form-data; name=\"f\"; filename=\"\"\r\nContent-Type: application/octet-stream\r\n\r\n"
+            "Content-Disposition: form-data; name=\"f\"; filename=\"\"\r\n"
+                + "Content-Type: application/octet-stream\r\n\r\n"
         ),
         (
             Part(name: "f", isFile: true),

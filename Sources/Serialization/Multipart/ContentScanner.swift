@@ -2,10 +2,10 @@ internal import Octets
 
 /// Finds the delimiter, `CRLF "--" boundary`, behind the content of a part, wherever the input is cut.
 ///
-/// A carriage return stands only at the delimiter's start. So after a mismatch nothing before the byte at hand can begin
-/// one, and what was held back over the end of a slice is known without keeping it: it is the delimiter's own first bytes.
-/// Each byte is looked at once by `memchr` and at most once more for each carriage return in front of it that is followed
-/// by a part of the delimiter: work is linear, and memory is the delimiter.
+/// A carriage return stands only at the delimiter's start. So after a mismatch nothing before the byte at hand can
+/// begin one, and what was held back over the end of a slice is known without keeping it: it is the delimiter's own
+/// first bytes. Each byte is looked at once by `memchr` and at most once more for each carriage return in front of it
+/// that is followed by a part of the delimiter: work is linear, and memory is the delimiter.
 internal struct ContentScanner {
     /// What the next bytes of the input are.
     enum Finding {
@@ -41,7 +41,8 @@ internal struct ContentScanner {
         borrowed = 0
     }
 
-    /// Starts a part's content. The line end of its headers counts as the start of a delimiter, to find one that is glued.
+    /// Starts a part's content. The line end of its headers counts as the start of a delimiter, to find one that is
+    /// glued.
     mutating func begin() {
         matched = 2
         borrowed = 2
