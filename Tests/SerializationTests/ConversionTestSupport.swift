@@ -17,7 +17,12 @@ func convert(
 ) -> String {
     let run = ConversionRun.run(plan, .whole(Array(input.utf8)), type: type, sources: sources)
     if !run.violations.isEmpty { return "violations: \(run.violations)" }
-    return plan.output == .form ? readable(run.result) : run.result
+    guard run.failure == nil else { return run.result }
+    switch plan.output {
+    case .json: return run.result
+    case .form: return readable(run.result)
+    case .multipart: return summary(ofMultipart: run.output.bytes)
+    }
 }
 
 /// A path that is known to be well written.
@@ -35,4 +40,20 @@ func multipart(_ parts: String...) -> String {
         body += "\r\n\r\n\(part[at...].dropFirst())\r\n"
     }
     return body + "--b--\r\n"
+}
+
+/// The parts of a multipart body that came out, in the notation of `multipart`, with `|` between.
+func summary(ofMultipart body: [UInt8]) -> String {
+    let type = Array("multipart/form-data; boundary=BOUNDARY".utf8)
+    guard let boundary = try? Multipart.Boundary(contentType: type.span, limits: .init()) else { return "no boundary" }
+    var decoder = Multipart.Decoder(boundary: boundary, options: .init(), limits: .init())
+    let recording = FieldRecorder.record(.whole(body), with: &decoder)
+    if let failure = recording.failure { return "unreadable: \(failure)" }
+    func text(_ bytes: ByteString) -> String { String(decoding: bytes.bytes, as: UTF8.self) }
+    return recording.parts.map { part in
+        var head = text(part.name)
+        if let filename = part.filename { head += ":" + text(filename) }
+        if let type = part.mediaType { head += ":" + text(type) }
+        return head + "=" + text(part.content)
+    }.joined(separator: "|")
 }

@@ -39,7 +39,9 @@ extension ConversionPlan {
         for assignment in map.set where assignment.path.hasWildcard || assignment.path.segments.isEmpty {
             report("wildcard", "a value can be set at one place only, without *", assignment.path, setting: "map.set")
         }
-        if faults.isEmpty, !map.set.contains(where: \.path.hasIndex), let fault = faultOfAssignments() { faults.append(fault) }
+        if faults.isEmpty, !map.set.contains(where: \.path.hasIndex), let fault = faultOfAssignments() {
+            faults.append(fault)
+        }
 
         for rule in files {
             if rule.policy == .stream, output != .multipart {

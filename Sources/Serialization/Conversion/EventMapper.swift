@@ -230,9 +230,7 @@ extension EventMapper where Encoder: ~Copyable {
             return false
         }
         if fileHere() != nil { throw notText() }
-        if frames.isEmpty, !isObject, let set = map.set.first {
-            throw conflict("a parent of the field is no object", set.path)
-        }
+        if frames.isEmpty, !isObject { try checkRoot() }
         // A new parent: what was seen of another one's members no longer counts.
         for rule in map.rename.indices where received.isBelow(map.remove.count + rule) {
             (hasMoved[rule], hasMet[rule]) = (false, false)
@@ -265,7 +263,13 @@ extension EventMapper where Encoder: ~Copyable {
             return false
         }
         if !isNull, fileHere() != nil { throw notText() }
+        if frames.isEmpty { try checkRoot() }
         return true
+    }
+
+    /// A document that is no object has no members to set.
+    private func checkRoot() throws(ConversionError) {
+        if let set = map.set.first { throw conflict("a parent of the field is no object", set.path) }
     }
 
     /// Goes to the value that begins. Returns false when it is left out.
@@ -305,8 +309,8 @@ extension EventMapper where Encoder: ~Copyable {
         for rule in map.set.indices where sent.isHere(rule) {
             skipsNext = true
             if !hasSet[rule] { try sendSet(rule) }
-            return
         }
+        if skipsNext { return }
         if try isDropped() {
             skipsNext = true
             return
@@ -365,6 +369,7 @@ extension EventMapper where Encoder: ~Copyable {
             string = .skipped
             return
         }
+        if frames.isEmpty { try checkRoot() }
         string = .passing
         captures = false
         for (index, source) in nameSources.enumerated() where sent.isHere(map.set.count + rules.count + index) {

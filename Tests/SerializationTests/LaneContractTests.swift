@@ -1,0 +1,235 @@
+import Octets
+import Serialization
+import TestSupport
+import Testing
+
+/// What holds for every pair of encodings, whatever way the input is cut and the output is taken.
+@Suite("Contract of conversions")
+struct LaneContractTests {
+    static let long = String(repeating: "0123456789 äöü+&=%\\\"", count: 20)
+    static let form =
+        "a=1&b%5Bc%5D=%C3%A4%26&b%5Bd%5D%5B%5D=x+y&e%5B1%5D=2&e%5B0%5D=1&a=3&k&long="
+        + String(repeating: "%41b+", count: 40)
+    static let json =
+        #"{"n":"p\u00e4.jpg","a":[1.50,true],"l":[{"x":true},{"y":"1"}],"long":""#
+        + String(repeating: #"\u0041b\n"#, count: 40)
+        + #"","f":"data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ","z":{"y":null,"s":"t"}}"#
+    static let body = multipart(
+        "a=1", "b[c]=\u{e4}&", "f:p.png:image/png=\u{1}\r\n--\r\n-b\r\n--c PNG", "p[]:x=A", "p[]:y=", "e[1]=2",
+        "e[0]=1",
+        "long=" + String(repeating: "line\r\n", count: 30))
+
+    static let rows: [LaneRow] = {
+        var rows: [LaneRow] = []
+        let inputs: [BodyEncoding: String] = [.form: form, .json: json, .multipart: body]
+        for from in BodyEncoding.allCases {
+            for to in BodyEncoding.allCases {
+                func add(_ change: (inout ConversionPlan) -> Void) {
+                    rows.append(
+                        LaneRow(from, to, inputs[from]!, "") { plan in
+                            plan.fieldEncoding.files = to == .multipart ? .stream : .base64
+                            change(&plan)
+                        })
+                }
+                add { _ in }
+                add { plan in
+                    plan.map.remove = [path("b.c"), path("z.y")]
+                    plan.map.rename = [.init(from: path("a"), to: path("renamed"))]
+                    plan.map.set = [.init(path: path("s"), value: .literal(.string("x")))]
+                }
+                add { plan in
+                    plan.types = [TypeRule(path: path("e[*]"), type: .integer)]
+                    plan.rewritesNames = true
+                    plan.fieldEncoding.arrays = .indices
+                }
+                if from == .json, to == .multipart {
+                    add { $0.files = [FileRule(path: path("f"), policy: .base64, filename: .field(path("n")))] }
+                    add {
+                        $0.files = [FileRule(path: path("f"), policy: .base64, filename: .field(path("n")))]
+                        $0.types = [TypeRule(path: path("z"), type: .object)]
+                    }
+                }
+            }
+        }
+        return rows
+    }()
+
+    @Test("the bytes are the same however the input is cut and the output taken", arguments: rows)
+    func recut(_ row: LaneRow) {
+        let input = Array(row.input.utf8)
+        let whole = ConversionRun.run(row.plan, .whole(input))
+        #expect(whole.failure == nil && !whole.output.bytes.isEmpty && whole.violations.isEmpty)
+        for cut in Recut.cuts(of: input, splits: 300) {
+            for watermark in [1, OutputBuffer.defaultHighWatermark] {
+                let run = ConversionRun.run(row.plan, cut, highWatermark: watermark)
+                #expect(run == whole, "\(cut), watermark \(watermark)")
+                if run != whole { return }
+            }
+        }
+    }
+
+    @Test("an input that is cut off gives an error and no whole output", arguments: rows)
+    func truncation(_ row: LaneRow) {
+        let input = Array(row.input.utf8)
+        let whole = ConversionRun.run(row.plan, .whole(input))
+        for count in input.indices {
+            // A form may end anywhere. A multipart body may end behind its final boundary, whatever follows.
+            if row.plan.inputs == [.form] { break }
+            let isWhole = row.plan.inputs == [.multipart] && count >= input.count - 2
+            let run = ConversionRun.run(row.plan, .whole(Array(input[..<count])), highWatermark: 1)
+            guard !isWhole else { continue }
+            #expect(run.failure != nil, "\(count) bytes of \(input.count)")
+            #expect(run.violations.isEmpty, "\(run.violations)")
+            #expect(
+                !isComplete(run.output.bytes, row.plan.output) || run.output.bytes.isEmpty, "\(count): \(run.output)")
+            // A form has no end that could be missing; whoever passes it on must not end the message.
+            #expect(row.plan.output == .form || run.output.bytes.count < whole.output.bytes.count)
+        }
+    }
+
+    /// Whether a receiver would take the bytes for a whole body. A form has no end of its own.
+    private func isComplete(_ bytes: [UInt8], _ encoding: BodyEncoding) -> Bool {
+        switch encoding {
+        case .form: return false
+        case .json:
+            var decoder = JSON.Decoder(options: .init(), limits: .init())
+            return EventRecorder.record(.whole(bytes), with: &decoder).failure == nil
+        case .multipart: return !summary(ofMultipart: bytes).hasPrefix("unreadable")
+        }
+    }
+
+    @Test("a conversion that is restarted, also after an error, gives what a new one gives", arguments: rows)
+    func restart(_ row: LaneRow) throws {
+        let type = Array(ConversionRun.defaultType(row.plan.inputs[0]).utf8)
+        let input = Array(row.input.utf8)
+        let whole = ConversionRun.run(row.plan, .whole(input))
+        let conversion = try Conversion.make(plan: row.plan, contentType: type.span)
+        for end in [input.count, input.count / 2, input.count, 0, input.count / 3] {
+            _ = ConversionRun.run(conversion, .whole(Array(input[..<end])))
+            try conversion.restart(contentType: type.span, sources: [])
+            #expect(conversion.outputCount == 0)
+        }
+        #expect(ConversionRun.run(conversion, .every(7, of: input)) == whole)
+    }
+
+    @Test("what came in and was not removed has gone out", arguments: rows)
+    func accounting(_ row: LaneRow) {
+        guard row.plan.output == .multipart else { return }
+        let run = ConversionRun.run(row.plan, .whole(Array(row.input.utf8)))
+        let added = row.plan.map.set.count
+        let type = Array("multipart/form-data; boundary=BOUNDARY".utf8)
+        guard let boundary = try? Multipart.Boundary(contentType: type.span, limits: .init()) else { return }
+        var decoder = Multipart.Decoder(boundary: boundary, options: .init(), limits: .init())
+        let parts = FieldRecorder.record(.whole(run.output.bytes), with: &decoder).parts
+        #expect(parts.count == run.accounting.parts - run.accounting.removed + added)
+        #expect(parts.filter(\.isFile).count == run.accounting.files)
+        if row.plan.map.isEmpty { #expect(run.accounting.removed == 0) } else { #expect(run.accounting.removed == 1) }
+    }
+
+    // MARK: Limits
+
+    /// A limit, a body that needs exactly `size` of it, and the code beyond.
+    static let limits: [(name: String, row: LaneRow, size: Int, set: @Sendable (inout Limits, Int) -> Void)] = [
+        ("limit_tree", LaneRow(.form, .json, "a=12&b=345", ""), 3 * Tree.nodeCost + 7, { $0.tree = $1 }),
+        (
+            "limit_tree",
+            LaneRow(.json, .json, #"{"a":[12,"345"]}"#, "") { $0.types = [TypeRule(path: path("x"), type: .string)] },
+            4 * Tree.nodeCost + 6, { $0.tree = $1 }
+        ),
+        ("limit_field", LaneRow(.form, .json, "a=12345", ""), 5, { $0.field = $1 }),
+        ("limit_field", LaneRow(.multipart, .json, multipart("a=12345"), ""), 5, { $0.field = $1 }),
+        ("limit_fields", LaneRow(.form, .json, "a=1&b=2&c=3", ""), 3, { $0.fields = $1 }),
+        ("limit_fields", LaneRow(.form, .multipart, "a=1&b=2&c=3", ""), 3, { $0.fields = $1 }),
+        ("limit_fields", LaneRow(.multipart, .json, multipart("a=1", "b=2", "c=3"), ""), 3, { $0.fields = $1 }),
+        ("limit_parts", LaneRow(.multipart, .multipart, multipart("a=1", "f:x=2", "c=3"), ""), 3, { $0.parts = $1 }),
+        ("limit_key_depth", LaneRow(.form, .json, "a[b][c]=1", ""), 2, { $0.keyDepth = $1 }),
+        ("limit_depth", LaneRow(.json, .json, "[[[1]]]", ""), 3, { $0.depth = $1 }),
+        ("limit_body", LaneRow(.json, .form, #"{"a":1}"#, ""), 7, { $0.body = $1 }),
+        ("limit_body", LaneRow(.form, .form, "a=1&b=2", ""), 7, { $0.body = $1 }),
+    ]
+
+    @Test("each limit lets n through and refuses n + 1 with 413, however the input is cut", arguments: limits.indices)
+    func limit(_ index: Int) {
+        let (name, row, size, set) = Self.limits[index]
+        for bound in [size - 1, size, size + 1] {
+            var plan = row.plan
+            set(&plan.limits, bound)
+            for cut in [Cut.whole(Array(row.input.utf8)), Cut.every(1, of: Array(row.input.utf8))] {
+                let run = ConversionRun.run(plan, cut)
+                #expect(run.failure?.code == (bound < size ? name : nil), "\(bound), \(cut)")
+                #expect(run.failure == nil || run.failure?.kind == .limit)
+            }
+        }
+    }
+
+    @Test("a text field that doesn't enter the tree is bounded by the body alone")
+    func streamedField() {
+        let value = String(repeating: "x", count: 200_000)
+        #expect(convert(plan(.form, .form), "a=" + value) == "a=" + value)
+        #expect(convert(plan(.form, .json), "a=" + value) == "!limit_field a")
+    }
+
+    @Test("thousands of members in one object are found by hash, and none of them is lost")
+    func manyMembers() {
+        let names = (0..<1000).map { "k\($0 * 7919 % 1000)" }
+        let input = names.map { "o[\($0)]=\($0)" }.joined(separator: "&")
+        let expected = "{\"o\":{" + names.map { "\"\($0)\":\"\($0)\"" }.joined(separator: ",") + "}}"
+        #expect(convert(plan(.form, .json), input) == expected)
+        let indices = (0..<1000).map { $0 * 7919 % 1000 }
+        let array = "[" + (0..<1000).map { "\"v\($0)\"" }.joined(separator: ",") + "]"
+        #expect(
+            convert(plan(.form, .json), indices.map { "a[\($0)]=v\($0)" }.joined(separator: "&")) == "{\"a\":\(array)}")
+        let again = names.map { "\"\($0)\":1" }.joined(separator: ",")
+        let last = plan(.json, .json) { $0.jsonDuplicates = .last }
+        #expect(convert(last, "{" + again + "," + again + "}") == "{" + again + "}")
+    }
+
+    // MARK: Content types
+
+    static let contentTypes: [(inputs: [BodyEncoding], type: String, expected: String)] = [
+        ([.json], "application/json", "json"), ([.json], "Application/JSON; charset=UTF-8", "json"),
+        ([.json], "application/problem+json", "json"), ([.json], "text/json ; charset=\"utf-8\"", "json"),
+        ([.json], "", "json"), ([.json, .form], "", "!unsupported_media_type"),
+        ([.multipart], "", "!unsupported_media_type"), ([.json], "text/plain", "!unsupported_media_type"),
+        ([.json], "application/json; charset=utf-16", "!unsupported_charset"),
+        ([.form], "application/x-www-form-urlencoded; charset=iso-8859-1", "!unsupported_charset"),
+        ([.form], "application/x-www-form-urlencoded;charset=us-ascii;", "form"),
+        ([.json], "application/x-www-form-urlencoded", "!unsupported_media_type"),
+        ([.form, .json, .multipart], "application/x-www-form-urlencoded", "form"),
+        ([.form, .json, .multipart], "multipart/form-data; boundary=\"a charset=x\"", "multipart"),
+        ([.multipart], "multipart/mixed; boundary=b", "!unsupported_media_type"),
+        ([.json], "application", "!unsupported_media_type"),
+        ([.json], "application/json, text/plain", "!unsupported_media_type"),
+        ([.json], "application/json; charset", "!unsupported_media_type"),
+        ([.json], "/json", "!unsupported_media_type"),
+    ]
+
+    @Test("the Content-Type chooses the input, and what isn't taken is 415", arguments: contentTypes.indices)
+    func contentType(_ index: Int) {
+        let (inputs, type, expected) = Self.contentTypes[index]
+        let plan = ConversionPlan(inputs: inputs, output: .json)
+        do throws(ConversionError) {
+            let conversion = try Conversion.make(plan: plan, contentType: Array(type.utf8).span)
+            #expect(conversion.inputEncoding.rawValue == expected)
+        } catch {
+            #expect("!" + error.code == expected)
+            #expect(error.kind == .unsupported)
+        }
+    }
+
+    @Test("the output says what it is, and each multipart body has a boundary of its own")
+    func outputType() throws {
+        #expect(ConversionRun.run(plan(.form, .json), .whole([])).contentType == "application/json")
+        #expect(
+            ConversionRun.run(plan(.json, .form), .whole(Array("{}".utf8))).contentType
+                == "application/x-www-form-urlencoded")
+        let type = Array("multipart/form-data; boundary=b".utf8)
+        let conversion = try Conversion.make(plan: plan(.multipart, .multipart), contentType: type.span)
+        let first = conversion.contentType
+        try conversion.restart(contentType: type.span, sources: [])
+        #expect(first != conversion.contentType && first.count > type.count)
+        #expect(throws: ConversionError.self) {
+            try conversion.restart(contentType: Array("application/json".utf8).span, sources: [])
+        }
+    }
+}

@@ -1,0 +1,276 @@
+import Octets
+import Serialization
+import TestSupport
+import Testing
+
+/// One conversion of a table: its plan, its input and what comes out.
+struct LaneRow: Sendable, CustomStringConvertible {
+    var plan: ConversionPlan
+    var input: String
+    var expected: String
+    var sources: [String] = []
+
+    init(
+        _ from: BodyEncoding, _ to: BodyEncoding, _ input: String, _ expected: String, sources: [String] = [],
+        _ change: (inout ConversionPlan) -> Void = { _ in }
+    ) {
+        plan = SerializationTests.plan(from, to, change)
+        self.input = input
+        self.expected = expected
+        self.sources = sources
+    }
+
+    var description: String { "\(plan.inputs[0]) -> \(plan.output): \(input.prefix(60)) => \(expected.prefix(60))" }
+
+    func check() {
+        #expect(convert(plan, input, sources: sources) == expected, "\(self)")
+    }
+}
+
+@Suite("Lanes")
+struct LaneTableTests {
+    static let pairs: [LaneRow] = [
+        // form in
+        LaneRow(.form, .json, "a=1&b[c]=2&b[d][]=3&b[d][]=4", #"{"a":"1","b":{"c":"2","d":["3","4"]}}"#),
+        LaneRow(.form, .json, "", "{}"),
+        LaneRow(.form, .json, "a=1&b=2&a=3", #"{"a":["1","3"],"b":"2"}"#),
+        LaneRow(.form, .form, "b=1&a%5B%5D=x+y&b=2&k", "b=1&a[]=x%20y&b=2&k"),
+        LaneRow(.form, .form, "", ""),
+        LaneRow(.form, .multipart, "a=1&b[]=x&b[]=y&a=2", "a=1|b[]=x|b[]=y|a=2"),
+        LaneRow(.form, .multipart, "", ""),
+        // JSON in
+        LaneRow(
+            .json, .json, #" { "a" : 1.50, "b":[true,null,"\u0041"], "a":{} } "#,
+            #"{"a":1.50,"b":[true,null,"A"],"a":{}}"#),
+        LaneRow(.json, .json, #""x""#, #""x""#),
+        LaneRow(.json, .json, "[1,[2]]", "[1,[2]]"),
+        LaneRow(.json, .form, #"{"a":1.0,"b":{"c":true,"d":[1,2]},"n":null}"#, "a=1.0&b[c]=true&b[d][]=1&b[d][]=2&n="),
+        LaneRow(.json, .form, "{}", ""),
+        LaneRow(.json, .form, "[1]", "!root_not_object"),
+        LaneRow(.json, .form, #"{"a":1,"a":2}"#, "!json_duplicate_key /a"),
+        LaneRow(.json, .multipart, #"{"a":"x","b":[{"c":1},{"c":2}]}"#, "a=x|b[0][c]=1|b[1][c]=2"),
+        // multipart in
+        LaneRow(.multipart, .json, multipart("a=1", "b[c]=2", "b[d]=3"), #"{"a":"1","b":{"c":"2","d":"3"}}"#),
+        LaneRow(.multipart, .form, multipart("a=x y", "b[]=1", "b[]=2"), "a=x%20y&b[]=1&b[]=2"),
+        LaneRow(
+            .multipart, .multipart, multipart("a=1", "f:x.png:image/png=PNG", "b=2"), "a=1|f:x.png:image/png=PNG|b=2"),
+        LaneRow(.multipart, .multipart, "--b--\r\n", ""),
+    ]
+
+    @Test("each pair of encodings gives what its lane promises", arguments: pairs)
+    func pair(_ row: LaneRow) { row.check() }
+
+    static let options: [LaneRow] = [
+        LaneRow(.form, .json, "a=1&a=2", #"{"a":"1"}"#) { $0.fieldDecoding.duplicates = .first },
+        LaneRow(.form, .json, "a=1&b=x&a=2", #"{"a":"2","b":"x"}"#) { $0.fieldDecoding.duplicates = .last },
+        LaneRow(.form, .json, "a=1&a=2", "!form_duplicate a") { $0.fieldDecoding.duplicates = .reject },
+        LaneRow(.form, .form, "a=1&a=2&b=3", "a=2&b=3") { $0.fieldDecoding.duplicates = .last },
+        LaneRow(.form, .json, "b=1&a[d]=2&a[c]=3", #"{"a":{"c":"3","d":"2"},"b":"1"}"#) {
+            $0.fieldEncoding.order = .sorted
+        },
+        LaneRow(.json, .json, #"{"b":1,"a":{"d":2,"c":3}}"#, #"{"a":{"c":3,"d":2},"b":1}"#) {
+            $0.fieldEncoding.order = .sorted
+        },
+        LaneRow(.form, .form, "b=1&a=2", "a=2&b=1") { $0.fieldEncoding.order = .sorted },
+        LaneRow(.form, .json, "a.b=1&a.c[]=2", #"{"a":{"b":"1","c":["2"]}}"#) { $0.fieldDecoding.nesting = .dots },
+        LaneRow(.form, .json, "a[b]=1", #"{"a[b]":"1"}"#) { $0.fieldDecoding.nesting = .flat },
+        LaneRow(.form, .json, #"a={"b":[1]}&c={x&d=[1]"#, #"{"a":{"b":[1]},"c":"{x","d":[1]}"#) {
+            $0.fieldDecoding.nesting = .json
+        },
+        LaneRow(.form, .json, "a=[1,2]&a=[3]", #"{"a":[[1,2],[3]]}"#) { $0.fieldDecoding.arrays = .json },
+        LaneRow(.form, .json, "a=1,2&b=3&c=", #"{"a":["1","2"],"b":"3","c":""}"#) { $0.fieldDecoding.arrays = .comma },
+        LaneRow(.form, .json, "a=1,2&a=3&a=4,5", #"{"a":["1","2","3","4","5"]}"#) { $0.fieldDecoding.arrays = .comma },
+        LaneRow(.form, .json, "a=1&a=2&b[0]=x", #"{"a":["1","2"],"b":{"0":"x"}}"#) {
+            $0.fieldDecoding.arrays = .repeated
+        },
+        LaneRow(.form, .json, "a[0]=x&a[1]=y", #"{"a":{"0":"x","1":"y"}}"#) { $0.fieldDecoding.arrays = .brackets },
+        LaneRow(.form, .json, "a[1]=y&a[0]=x", #"{"a":["x","y"]}"#) { $0.fieldDecoding.arrays = .indices },
+        LaneRow(.form, .json, "a[b=1", "!field_malformed_key a[b") { $0.fieldDecoding.malformedKey = .reject },
+        LaneRow(.form, .form, "a[]=1&a[]=2&b[0][c]=x", "a[0]=1&a[1]=2&b[0][c]=x") {
+            $0.fieldEncoding.arrays = .indices
+            $0.rewritesNames = true
+        },
+        LaneRow(.form, .multipart, "a[0]=1&a[1]=2", "a=1|a=2") {
+            $0.fieldEncoding.arrays = .repeated
+            $0.rewritesNames = true
+        },
+        LaneRow(.form, .json, "a=true&b=false&c=1&d=-7&e=1.5", #"{"a":true,"b":false,"c":1,"d":-7,"e":1.5}"#) {
+            $0.fieldDecoding.types = .safe
+        },
+        LaneRow(
+            .form, .json, "a=01&b=1e3&c=-0&d=1.50&e=True&f=&g=%2B1&h=1234567890123456&i=0.00001",
+            #"{"a":"01","b":"1e3","c":"-0","d":"1.50","e":"True","f":"","g":"+1","h":"1234567890123456","i":"0.00001"}"#
+        ) { $0.fieldDecoding.types = .safe },
+        LaneRow(.form, .json, "a=true", #"{"a":1}"#) {
+            $0.fieldDecoding.types = .safe
+            $0.fieldEncoding.booleans = .numeric
+        },
+        LaneRow(.json, .json, #"{"a":true,"b":[false]}"#, #"{"a":1,"b":[0]}"#) { $0.fieldEncoding.booleans = .numeric },
+        LaneRow(.json, .json, #"{"a":1,"b":2,"a":3}"#, #"{"a":1,"b":2}"#) { $0.jsonDuplicates = .first },
+        LaneRow(.json, .json, #"{"a":{"x":1},"b":2,"a":{"y":3}}"#, #"{"a":{"y":3},"b":2}"#) {
+            $0.jsonDuplicates = .last
+        },
+        LaneRow(.json, .json, #"{"a":1,"a":3}"#, "!json_duplicate_key /a") { $0.jsonDuplicates = .reject },
+        LaneRow(.json, .form, #"{"a":1,"a":2}"#, "a=1&a=2") { $0.jsonDuplicates = .keep },
+    ]
+
+    @Test("options of reading and writing reach their lane", arguments: options)
+    func option(_ row: LaneRow) { row.check() }
+
+    static let files: [LaneRow] = [
+        LaneRow(.multipart, .json, multipart("f:x.png:image/png=PNG"), "!files_unrepresentable f"),
+        LaneRow(.multipart, .form, multipart("f:x.png=PNG"), "!files_unrepresentable f"),
+        LaneRow(.multipart, .json, multipart("a=1", "f:x:t/x=PNG", "b=2"), #"{"f":"UE5H","a":"1","b":"2"}"#) {
+            $0.fieldEncoding.files = .base64
+        },
+        LaneRow(.multipart, .json, multipart("a=1", "f:x:t/x=PNG", "b=2"), #"{"a":"1","b":"2"}"#) {
+            $0.fieldEncoding.files = .drop
+        },
+        LaneRow(.multipart, .json, multipart("a=1", "f:x=PNG"), #"{"a":"1"}"#) { $0.fieldDecoding.files = .drop },
+        LaneRow(.multipart, .json, multipart("f:x=PNG"), "!files_rejected f") { $0.fieldEncoding.files = .reject },
+        LaneRow(.multipart, .multipart, multipart("f:x=PNG"), "!files_rejected f") { $0.fieldEncoding.files = .reject },
+        LaneRow(.multipart, .multipart, multipart("a=1", "f:x=PNG"), "a=1|f=UE5H") { $0.fieldEncoding.files = .base64 },
+        LaneRow(.multipart, .multipart, multipart("a=1", "f:x=PNG"), "a=1") { $0.fieldEncoding.files = .drop },
+        LaneRow(.multipart, .form, multipart("a=1", "f:x=PN"), "a=1&f=UE4%3D") { $0.fieldEncoding.files = .base64 },
+        LaneRow(.multipart, .form, multipart("f:x=PN", "a=1"), "f=UE4%3D&a=1") {
+            $0.fieldEncoding.files = .base64
+            $0.rewritesNames = true
+        },
+        LaneRow(.multipart, .json, multipart("p[]:x=A", "p[]:y=B", "t=1"), #"{"p":["QQ==","Qg=="],"t":"1"}"#) {
+            $0.fieldEncoding.files = .base64
+        },
+        LaneRow(.multipart, .json, multipart("p[0]:x=A", "p[1]:y=B"), #"{"p":["QQ==","Qg=="]}"#) {
+            $0.fieldEncoding.files = .base64
+        },
+        LaneRow(
+            .multipart, .json, multipart("u[cv]:x=A", "u[pic]:y=B", "v[x]=1"),
+            #"{"u":{"cv":"QQ==","pic":"Qg=="},"v":{"x":"1"}}"#
+        ) { $0.fieldEncoding.files = .base64 },
+        LaneRow(.multipart, .json, multipart("p[]:x=A", "t=1", "p[]:y=B"), #"{"p":["QQ==","Qg=="],"t":"1"}"#) {
+            $0.fieldEncoding.files = .base64
+        },
+        LaneRow(.multipart, .json, multipart("p[]:x=A", "q:z=C", "p[]:y=B"), "!files_order p[]") {
+            $0.fieldEncoding.files = .base64
+        },
+        LaneRow(.multipart, .json, multipart("p:x=A", "p:y=B"), "!files_order p") { $0.fieldEncoding.files = .base64 },
+        LaneRow(.multipart, .json, multipart("p[1]:x=A", "p[0]:y=B"), "!files_order p[0]") {
+            $0.fieldEncoding.files = .base64
+        },
+        LaneRow(.multipart, .json, multipart("p[0]:x=A", "p[2]:y=B"), "!files_order p[2]") {
+            $0.fieldEncoding.files = .base64
+        },
+        LaneRow(.multipart, .json, multipart("p[5]:x=A", "p[x]:y=B"), #"{"p":{"5":"QQ==","x":"Qg=="}}"#) {
+            $0.fieldEncoding.files = .base64
+        },
+        LaneRow(.multipart, .json, multipart("i[name]=n", "i[pic]:x=A"), "!files_shared_root i[pic]") {
+            $0.fieldEncoding.files = .base64
+        },
+        LaneRow(.multipart, .json, multipart("i[pic]:x=A", "i[name]=n"), "!files_shared_root i[name]") {
+            $0.fieldEncoding.files = .base64
+        },
+        LaneRow(
+            .multipart, .json, multipart("p[][f]:x=A", "p[][g]:x=B", "p[][f]:y=C"),
+            #"{"p":[{"f":"QQ==","g":"Qg=="},{"f":"Qw=="}]}"#
+        ) { $0.fieldEncoding.files = .base64 },
+        // names written anew
+        LaneRow(
+            .multipart, .multipart, multipart("t[]=1", "p[]:x=A", "d:d=D", "p[]:y=B"),
+            "p[0]:x:application/octet-stream=A|d:d:application/octet-stream=D|p[1]:y:application/octet-stream=B|t[0]=1"
+        ) {
+            $0.fieldEncoding.arrays = .indices
+            $0.rewritesNames = true
+        },
+        LaneRow(.multipart, .multipart, multipart("p[]=1", "p[]:x=A"), "!files_shared_root p") {
+            $0.fieldEncoding.arrays = .indices
+            $0.rewritesNames = true
+        },
+        LaneRow(.multipart, .multipart, multipart("i[name]=n", "i[pic]:x:t/x=A"), "i.pic:x:t/x=A|i.name=n") {
+            $0.fieldEncoding.nesting = .dots
+            $0.rewritesNames = true
+        },
+        LaneRow(.multipart, .multipart, multipart("i[pic]:x:t/x=A"), "!files_nested i[pic]") {
+            $0.fieldEncoding.nesting = .flat
+            $0.rewritesNames = true
+        },
+        // rules of one file
+        LaneRow(.multipart, .json, multipart("f:x=A", "g:y=B"), #"{"f":"QQ=="}"#) {
+            $0.files = [FileRule(path: path("f"), policy: .base64), FileRule(path: path("g"), policy: .drop)]
+        },
+        LaneRow(.multipart, .multipart, multipart("n=me.jpg", "f:x:t/x=A"), "n=me.jpg|f:me.jpg:image/jpeg=A") {
+            $0.files = [
+                FileRule(path: path("f"), policy: .stream, filename: .field(path("n")), mediaType: "image/jpeg")
+            ]
+        },
+        LaneRow(.multipart, .multipart, multipart("f:x=A", "n=me.jpg"), "!files_no_filename f") {
+            $0.files = [FileRule(path: path("f"), policy: .stream, filename: .field(path("n")))]
+        },
+        LaneRow(.multipart, .multipart, multipart("f:x=ABC"), "f:x:application/octet-stream=ABC") {
+            $0.files = [FileRule(path: path("f"), policy: .stream, max: 3)]
+        },
+        LaneRow(.multipart, .multipart, multipart("f:x=ABCD"), "!limit_file f") {
+            $0.files = [FileRule(path: path("f"), policy: .stream, max: 3)]
+        },
+        // JSON to files
+        LaneRow(.json, .multipart, #"{"n":"p.jpg","f":"UE5H","t":1}"#, "n=p.jpg|f:p.jpg:image/jpeg=PNG|t=1") {
+            $0.files = [
+                FileRule(path: path("f"), policy: .base64, filename: .field(path("n")), mediaType: "image/jpeg")
+            ]
+        },
+        LaneRow(.json, .multipart, #"{"f":"data:image\/png;base64,UE5H"}"#, "f:blob:image/png=PNG") {
+            $0.files = [FileRule(path: path("f"), policy: .base64)]
+        },
+        LaneRow(.json, .multipart, #"{"f":"data:image/png,UE5H"}"#, "!file_base64 f") {
+            $0.files = [FileRule(path: path("f"), policy: .base64)]
+        },
+        LaneRow(.json, .multipart, #"{"f":"data:UE5H"}"#, "!file_base64 f") {
+            $0.files = [FileRule(path: path("f"), policy: .base64)]
+        },
+        LaneRow(.json, .multipart, #"{"f":"dat!"}"#, "!file_base64 f") {
+            $0.files = [FileRule(path: path("f"), policy: .base64)]
+        },
+        LaneRow(.json, .multipart, #"{"f":"UE5"}"#, "!file_base64 f") {
+            $0.files = [FileRule(path: path("f"), policy: .base64)]
+        },
+        LaneRow(.json, .multipart, #"{"f":""}"#, "f:x:application/octet-stream=") {
+            $0.files = [FileRule(path: path("f"), policy: .base64, filename: .literal("x"))]
+        },
+        LaneRow(.json, .multipart, #"{"f":"data"}"#, "!files_rejected f") {
+            $0.files = [FileRule(path: path("f"), policy: .reject)]
+        },
+        LaneRow(.json, .multipart, #"{"f":"ZGF0YQ=="}"#, "f:blob:application/octet-stream=data") {
+            $0.files = [FileRule(path: path("f"), policy: .base64)]
+        },
+        LaneRow(.json, .multipart, #"{"f":12}"#, "!file_not_text f") {
+            $0.files = [FileRule(path: path("f"), policy: .base64)]
+        },
+        LaneRow(.json, .multipart, #"{"f":null}"#, "f=") { $0.files = [FileRule(path: path("f"), policy: .base64)] },
+        LaneRow(.json, .multipart, #"{"f":"QQ==","g":1}"#, "g=1") {
+            $0.files = [FileRule(path: path("f"), policy: .drop)]
+        },
+        LaneRow(.json, .multipart, #"{"f":"QUJD"}"#, "f:blob:application/octet-stream=ABC") {
+            $0.files = [FileRule(path: path("f"), policy: .base64, max: 3)]
+        },
+        LaneRow(.json, .multipart, #"{"f":"QUJDRA=="}"#, "!limit_file f") {
+            $0.files = [FileRule(path: path("f"), policy: .base64, max: 3)]
+        },
+        LaneRow(.json, .multipart, #"{"p":[{"n":"a","d":"QQ=="},{"d":"Qg=="}]}"#, "!files_no_filename p[1].d") {
+            $0.files = [FileRule(path: path("p[*].d"), policy: .base64, filename: .field(path("p[*].n")))]
+        },
+        LaneRow(
+            .json, .multipart, #"{"p":[{"n":"a","d":"QQ=="},{"n":"b","d":"Qg=="}]}"#,
+            "p[0][n]=a|p[0][d]:a:application/octet-stream=A|p[1][n]=b|p[1][d]:b:application/octet-stream=B"
+        ) {
+            $0.files = [FileRule(path: path("p[*].d"), policy: .base64, filename: .field(path("p[*].n")))]
+        },
+        LaneRow(.json, .multipart, #"{"z":"1","f":"QQ=="}"#, "f:blob:application/octet-stream=A|z=1") {
+            $0.files = [FileRule(path: path("f"), policy: .base64)]
+            $0.fieldEncoding.order = .sorted
+        },
+        LaneRow(.json, .json, #"{"f":"data:x;base64,QQ=="}"#, #"{"f":"data:x;base64,QQ=="}"#) {
+            $0.files = [FileRule(path: path("f"), policy: .base64)]
+        },
+    ]
+
+    @Test("files go as the route and their rules say, in both directions", arguments: files)
+    func file(_ row: LaneRow) { row.check() }
+}
