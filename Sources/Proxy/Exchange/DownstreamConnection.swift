@@ -23,7 +23,8 @@ final class DownstreamConnection: StreamHandler {
         case nothing, request, head, body, write, linger
     }
 
-    unowned let worker: Worker
+    /// Held strongly, because counting an unowned reference costs more; the worker lets go of them all when it ends.
+    let worker: Worker
     let peer: SocketAddress
     private(set) var stream: Stream!
     private var timer: Timer!
