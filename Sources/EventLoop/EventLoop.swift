@@ -98,7 +98,7 @@ public final class EventLoop {
             cachedNow = 0
             cachedSeconds = 0
             turnCount &+= 1
-            let flags = EVLOOP_ONCE | (deferred.isEmpty ? 0 : EVLOOP_NONBLOCK)
+            let flags = EVLOOP_ONCE | (deferred.isEmpty && !isStopRequested ? 0 : EVLOOP_NONBLOCK)
             // SAFETY: the base is alive as long as self is.
             let outcome = unsafe event_base_loop(base, flags)
             // The back end fails only if the loop's own descriptor was closed under it.
