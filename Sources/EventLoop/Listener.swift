@@ -1,6 +1,5 @@
 internal import CEvent
 internal import CEventShims
-internal import CCares
 internal import Glibc
 
 /// A listening socket: TCP or unix.

@@ -1,5 +1,3 @@
-// Whole-module builds find the socket address types through the first header that includes them, which is c-ares's.
-internal import CCares
 internal import Glibc
 public import Octets
 
