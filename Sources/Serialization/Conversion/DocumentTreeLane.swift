@@ -1,6 +1,9 @@
 internal import Octets
 
 /// JSON to anything by way of a tree: for declared types, sorted members, and maps that need the whole document.
+///
+/// Its methods are reached through `Conversion`'s table, where the compiler puts generic code unless it is told for which
+/// types to make code: without `@_specialize` a small body costs three times as much.
 internal final class DocumentTreeLane<Encoder>: Conversion
 where Encoder: EventSink & OutputEncoder & LaneEncoder & ~Copyable {
     private var decoder: JSON.Decoder
@@ -22,10 +25,16 @@ where Encoder: EventSink & OutputEncoder & LaneEncoder & ~Copyable {
         super.init(plan: plan, inputEncoding: inputEncoding, sources: sources)
     }
 
+    @_specialize(where Encoder == JSON.Encoder)
+    @_specialize(where Encoder == FlatEncoder<Form.Encoder>)
+    @_specialize(where Encoder == FlatEncoder<Multipart.Encoder>)
     override func decode(_ input: Span<UInt8>) throws(ConversionError) -> Int {
         try decoder.feed(input, into: &tree)
     }
 
+    @_specialize(where Encoder == JSON.Encoder)
+    @_specialize(where Encoder == FlatEncoder<Form.Encoder>)
+    @_specialize(where Encoder == FlatEncoder<Multipart.Encoder>)
     override func end() throws(ConversionError) -> Bool {
         if !isWalking {
             try decoder.finish(into: &tree)
@@ -39,6 +48,9 @@ where Encoder: EventSink & OutputEncoder & LaneEncoder & ~Copyable {
         return true
     }
 
+    @_specialize(where Encoder == JSON.Encoder)
+    @_specialize(where Encoder == FlatEncoder<Form.Encoder>)
+    @_specialize(where Encoder == FlatEncoder<Multipart.Encoder>)
     override func reset(contentType: Span<UInt8>) throws(ConversionError) {
         isWalking = false
         try decoder.restart(contentType: contentType, limits: plan.limits)
@@ -56,5 +68,8 @@ where Encoder: EventSink & OutputEncoder & LaneEncoder & ~Copyable {
     }
     override var outputCount: Int { mapper.encoder.output.count }
     override var isFull: Bool { mapper.encoder.output.isFull }
+    @_specialize(where Encoder == JSON.Encoder)
+    @_specialize(where Encoder == FlatEncoder<Form.Encoder>)
+    @_specialize(where Encoder == FlatEncoder<Multipart.Encoder>)
     override func swapOutput(_ buffer: inout OutputBuffer) { swap(&mapper.encoder.output, &buffer) }
 }
