@@ -1,8 +1,8 @@
-/// Reads base64 (RFC 4648 §4) strictly: the standard alphabet only, padding only at the end and only to a length that is a
-/// multiple of four, no white space, and no bits in the last character that belong to no byte (§3.5).
+/// Reads base64 (RFC 4648 §4) strictly: the standard alphabet only, padding only at the end and only to a length that
+/// is a multiple of four, no white space, and no bits in the last character that belong to no byte (§3.5).
 ///
-/// Fed in slices cut anywhere, it gives the bytes of the whole: up to three characters are carried from one slice to the
-/// next. So one text stands for one sequence of bytes, and encoding those gives the same text.
+/// Fed in slices cut anywhere, it gives the bytes of the whole: up to three characters are carried from one slice to
+/// the next. So one text stands for one sequence of bytes, and encoding those gives the same text.
 public struct Base64Decoder: Sendable {
     /// The values of the characters of the quad that is begun, six bits each, the latest lowest.
     private var bits: UInt32 = 0
@@ -12,8 +12,8 @@ public struct Base64Decoder: Sendable {
 
     public init() {}
 
-    /// Appends the bytes that `text` makes certain. Returns nil, or the index of the first character that can't stand where
-    /// it does; the decoder must not be used after that until `finish` has made it as new.
+    /// Appends the bytes that `text` makes certain. Returns nil, or the index of the first character that can't stand
+    /// where it does; the decoder must not be used after that until `finish` has made it as new.
     public mutating func decode(_ text: Span<UInt8>, into output: inout OutputBuffer) -> Int? {
         var at = 0
         while at < text.count {
@@ -61,15 +61,15 @@ public struct Base64Decoder: Sendable {
         return true
     }
 
-    /// Decodes whole quads until the text has none left or a quad holds anything but characters of the alphabet. Returns the
-    /// number of characters taken.
+    /// Decodes whole quads until the text has none left or a quad holds anything but characters of the alphabet.
+    /// Returns the number of characters taken.
     private static func decodeQuads(_ text: Span<UInt8>, from start: Int, into output: inout OutputBuffer) -> Int {
         let quads = (text.count - start) / 4
         var taken = 0
         output.append(upTo: quads * 3) { (target: inout OutputSpan<UInt8>) in
-            // SAFETY: `quads * 4` characters follow `start` and `quads * 3` bytes fit into the target. Eight bytes are stored
-            // only while at least eight fit, of which six count. A byte plus a multiple of 256 up to 768 indexes a table
-            // of 1024.
+            // SAFETY: `quads * 4` characters follow `start` and `quads * 3` bytes fit into the target. Eight bytes are
+            // stored only while at least eight fit, of which six count. A byte plus a multiple of 256 up to 768 indexes
+            // a table of 1024.
             unsafe text.withUnsafeBufferPointer { source in
                 unsafe table.withUnsafeBufferPointer { table in
                     unsafe target.withUnsafeMutableBufferPointer { buffer, written in
@@ -119,7 +119,8 @@ public struct Base64Decoder: Sendable {
     /// The mark of a character that is not of the alphabet: a bit above the 24 of a group.
     private static let bad: UInt32 = 1 << 24
 
-    /// The values of the characters, shifted to the first, second, third and fourth place of a group: four tables in one.
+    /// The values of the characters, shifted to the first, second, third and fourth place of a group: four tables in
+    /// one.
     private static let table: [UInt32] = {
         var table = [UInt32](repeating: bad, count: 1024)
         let alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"

@@ -1,7 +1,7 @@
 /// Writes bytes as base64 (RFC 4648 §4): the standard alphabet, padded, without line breaks.
 ///
-/// Fed in slices cut anywhere, it writes what it would write for the whole: up to two bytes are carried from one slice to
-/// the next. Three bytes become four characters; the output grows by at most `4 * ((count + 2) / 3)` a call.
+/// Fed in slices cut anywhere, it writes what it would write for the whole: up to two bytes are carried from one slice
+/// to the next. Three bytes become four characters; the output grows by at most `4 * ((count + 2) / 3)` a call.
 public struct Base64Encoder: Sendable {
     /// The carried bytes, the latest lowest.
     private var carried: UInt32 = 0
@@ -62,8 +62,8 @@ public struct Base64Encoder: Sendable {
         _ bytes: Span<UInt8>, from start: Int, groups: Int, into output: inout OutputBuffer
     ) {
         output.append(upTo: groups * 4) { (target: inout OutputSpan<UInt8>) in
-            // SAFETY: `groups * 3` bytes follow `start` and `groups * 4` fit into the target. Eight bytes are loaded only
-            // where at least eight are left, of which six are used. A 12-bit number indexes a table of 4096.
+            // SAFETY: `groups * 3` bytes follow `start` and `groups * 4` fit into the target. Eight bytes are loaded
+            // only where at least eight are left, of which six are used. A 12-bit number indexes a table of 4096.
             unsafe bytes.withUnsafeBufferPointer { source in
                 unsafe pairs.withUnsafeBufferPointer { pairs in
                     unsafe target.withUnsafeMutableBufferPointer { buffer, written in

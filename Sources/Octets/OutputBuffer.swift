@@ -113,7 +113,8 @@ public struct OutputBuffer: Sendable {
         if head == storage.count {
             storage.removeAll(keepingCapacity: true)
             head = 0
-        } else if head >= 256 * 1024 {
+        } else if head >= 256 * 1024, head >= self.count {
+            // No more bytes are moved than were taken since the last time, so work stays linear however much waits.
             storage.removeSubrange(0..<head)
             head = 0
         }

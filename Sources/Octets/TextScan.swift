@@ -58,6 +58,29 @@ extension Scan {
         }
     }
 
+    /// The first index at or after `start` and before `bound` that holds no ASCII digit, or `bound`, which is at most the
+    /// count.
+    @inlinable
+    public static func endOfDigits(in bytes: Span<UInt8>, from start: Int, to bound: Int) -> Int {
+        precondition(bound <= bytes.count, "the bound lies beyond the bytes")
+        // SAFETY: eight bytes are loaded only while at + 8 <= bound, single ones only while at < bound <= count.
+        return unsafe bytes.withUnsafeBufferPointer { buffer in
+            let raw = UnsafeRawBufferPointer(buffer)
+            var at = start
+            while at &+ 8 <= bound {
+                let word = unsafe UInt64(littleEndian: raw.loadUnaligned(fromByteOffset: at, as: UInt64.self))
+                // A digit's byte is now its value. Adding 0x76 sets the high bit of what is above 9.
+                let values = word ^ 0x3030_3030_3030_3030
+                let sums = (values & 0x7F7F_7F7F_7F7F_7F7F) &+ 0x7676_7676_7676_7676
+                let marks = (sums | values) & 0x8080_8080_8080_8080
+                if marks != 0 { return at &+ marks.trailingZeroBitCount / 8 }
+                at &+= 8
+            }
+            while at < bound, unsafe ASCII.isDigit(raw[at]) { at &+= 1 }
+            return at
+        }
+    }
+
     /// The first index at or after `start` that is not a space, a tab, a line feed or a carriage return, or the count.
     @inlinable
     public static func endOfWhitespace(in bytes: Span<UInt8>, from start: Int) -> Int {

@@ -75,8 +75,8 @@ extension Multipart {
         return FieldRecorder.record(cut, with: &decoder, pauses: pauses)
     }
 
-    /// What a decoder makes of a body, having checked that it makes the same of all its cuts, with a sink that has room and
-    /// with one that is full after each event.
+    /// What a decoder makes of a body, having checked that it makes the same of all its cuts, with a sink that has room
+    /// and with one that is full after each event.
     static func decode(
         _ body: [UInt8], boundary: Boundary = b, options: FieldDecodingOptions = .init(), limits: Limits = .init(),
         splits: Int = 400, sourceLocation: SourceLocation = #_sourceLocation

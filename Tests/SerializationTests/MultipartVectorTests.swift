@@ -3,8 +3,8 @@ import Serialization
 import TestSupport
 import Testing
 
-/// `multipart-vectors.json`: every row runs; the rows whose expectation isn't taken over are listed here, with the proof
-/// and with what must happen instead.
+/// `multipart-vectors.json`: every row runs; the rows whose expectation isn't taken over are listed here, with the
+/// proof and with what must happen instead.
 @Suite("Multipart vectors")
 struct MultipartVectorTests {
     @Test("All rows of the file are run")
@@ -14,8 +14,8 @@ struct MultipartVectorTests {
     }
 
     /// `mp-part-charset-latin1` expects the byte E9 as the content of a text field. A text field's content is UTF-8 for
-    /// every sink (`FieldSink`), and E9 alone is not; formats.md §3.4 asks for "UTF-8 required for text" unless an option
-    /// transcodes. So a charset other than UTF-8 is 415 here, as in a Content-Type (reliability.md R36).
+    /// every sink (`FieldSink`), and E9 alone is not; formats.md §3.4 asks for "UTF-8 required for text" unless an
+    /// option transcodes. So a charset other than UTF-8 is 415 here, as in a Content-Type (reliability.md R36).
     static let refused = ["mp-part-charset-latin1": "multipart_charset"]
 
     @Test("A body is read as the vectors say, however it is cut", arguments: Multipart.vectorFile.vectors)

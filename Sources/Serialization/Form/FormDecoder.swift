@@ -122,8 +122,19 @@ extension Form.Decoder {
         while at < input.count {
             let stop = Scan.firstIndex(
                 ofAny: UInt8(ascii: "="), UInt8(ascii: "&"), UInt8(ascii: "%"), UInt8(ascii: "+"), in: input, from: at)
-            try appendToName(input.extracting(at..<stop))
+            let run = input.extracting(at..<stop)
             at = stop
+            if name.isEmpty, stop < input.count {
+                // The usual case: the whole name lies here and needs no decoding.
+                let hasValue = input[stop] == UInt8(ascii: "=")
+                if hasValue || input[stop] == UInt8(ascii: "&"), run.count <= limits.key, UTF8Validator.isValid(run) {
+                    // A separator is left for readValue, which ends the empty value with it.
+                    if hasValue { at += 1 }
+                    try beginField(run, hasValue: hasValue, into: &sink)
+                    return true
+                }
+            }
+            try appendToName(run)
             guard at < input.count else { return false }
             switch input[at] {
             case UInt8(ascii: "="):
@@ -131,7 +142,6 @@ extension Form.Decoder {
                 try beginField(hasValue: true, into: &sink)
                 return true
             case UInt8(ascii: "&"):
-                // The separator is left for readValue, which ends the empty value with it.
                 try beginField(hasValue: false, into: &sink)
                 return true
             case UInt8(ascii: "+"):
@@ -145,6 +155,7 @@ extension Form.Decoder {
     }
 
     private mutating func takeCarriedIntoName() throws(ConversionError) {
+        guard carriedDecoded > 0 else { return }
         for index in 0..<carriedDecoded { try appendToName(decoded[index]) }
         carriedDecoded = 0
         decoded.removeAll(keepingCapacity: true)
@@ -164,6 +175,17 @@ extension Form.Decoder {
         .limit("key", of: limits.key, what: "the length of a field's name", offset: nameOffset)
     }
 
+    /// Begins a field under a name that is checked already.
+    private mutating func beginField<Sink: FieldSink & ~Copyable>(
+        _ name: Span<UInt8>, hasValue: Bool, into sink: inout Sink
+    ) throws(ConversionError) {
+        head.setName(name)
+        head.hasValue = hasValue
+        place = .value
+        try sink.beginPart(head)
+    }
+
+    /// Begins a field under the name that was assembled.
     private mutating func beginField<Sink: FieldSink & ~Copyable>(
         hasValue: Bool, into sink: inout Sink
     ) throws(ConversionError) {

@@ -74,8 +74,7 @@ extension JSON.Decoder {
             switch number {
             case .integer, .fraction, .exponentDigits:
                 if ASCII.isDigit(byte) {
-                    at &+= 1
-                    while at < bound, ASCII.isDigit(input[at]) { at &+= 1 }
+                    at = Scan.endOfDigits(in: input, from: at &+ 1, to: bound)
                     continue
                 }
                 if number == .integer, byte == UInt8(ascii: ".") {

@@ -31,60 +31,60 @@ extension JSON {
         }
 
         public mutating func beginObject() {
-            beginValue()
-            output.append(UInt8(ascii: "{"))
+            output.append(opening(OutputBuffer.Word("{")))
             needsComma = false
         }
 
         public mutating func endObject() {
-            output.append(UInt8(ascii: "}"))
+            output.append(OutputBuffer.Word("}"))
             needsComma = true
         }
 
         public mutating func beginArray() {
-            beginValue()
-            output.append(UInt8(ascii: "["))
+            output.append(opening(OutputBuffer.Word("[")))
             needsComma = false
         }
 
         public mutating func endArray() {
-            output.append(UInt8(ascii: "]"))
+            output.append(OutputBuffer.Word("]"))
             needsComma = true
         }
 
         public mutating func key(_ name: Span<UInt8>) {
-            beginValue()
-            output.append(UInt8(ascii: "\""))
-            appendEscaped(name)
-            output.append("\":")
+            if Scan.textRun(in: name, from: 0).end == name.count {
+                output.append(opening(Self.quote), name, Self.quoteColon)
+            } else {
+                output.append(opening(Self.quote))
+                appendEscaped(name)
+                output.append(Self.quoteColon)
+            }
             needsComma = false
         }
 
         public mutating func string(_ piece: Span<UInt8>, isLast: Bool) {
-            if !isInText {
-                beginValue()
-                output.append(UInt8(ascii: "\""))
+            if isLast, !isInText, Scan.textRun(in: piece, from: 0).end == piece.count {
+                output.append(opening(Self.quote), piece, Self.quote)
+                needsComma = true
+                return
             }
+            if !isInText { output.append(opening(Self.quote)) }
             appendEscaped(piece)
             isInText = !isLast
             if isLast { endText() }
         }
 
         public mutating func number(_ text: Span<UInt8>) {
-            beginValue()
-            output.append(text)
+            output.append(opening(OutputBuffer.Word()), text, OutputBuffer.Word())
             needsComma = true
         }
 
         public mutating func bool(_ value: Bool) {
-            beginValue()
-            output.append(value ? "true" : "false")
+            output.append(opening(value ? OutputBuffer.Word("true") : OutputBuffer.Word("false")))
             needsComma = true
         }
 
         public mutating func null() {
-            beginValue()
-            output.append("null")
+            output.append(opening(OutputBuffer.Word("null")))
             needsComma = true
         }
 
@@ -93,8 +93,7 @@ extension JSON {
             guard options.files == .base64 else {
                 throw ConversionError(.file, field: head.name.lossyString())
             }
-            beginValue()
-            output.append(UInt8(ascii: "\""))
+            output.append(opening(Self.quote))
         }
 
         public mutating func fileContent(_ piece: Span<UInt8>, isLast: Bool) {
@@ -107,12 +106,16 @@ extension JSON {
 
         public mutating func finish() {}
 
-        private mutating func beginValue() {
-            if needsComma { output.append(UInt8(ascii: ",")) }
+        private static var quote: OutputBuffer.Word { OutputBuffer.Word("\"") }
+        private static var quoteColon: OutputBuffer.Word { OutputBuffer.Word("\":") }
+
+        /// What begins a value or a name, behind a comma where one is due.
+        private func opening(_ word: OutputBuffer.Word) -> OutputBuffer.Word {
+            needsComma ? word.preceded(by: UInt8(ascii: ",")) : word
         }
 
         private mutating func endText() {
-            output.append(UInt8(ascii: "\""))
+            output.append(Self.quote)
             needsComma = true
         }
 

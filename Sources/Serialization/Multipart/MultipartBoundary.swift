@@ -12,9 +12,9 @@ extension Multipart {
 
         /// The boundary that the value of a Content-Type declares.
         ///
-        /// The type must be multipart/form-data, in any case. The boundary must stand there once, of at least one and at
-        /// most `limits.boundary` legal characters, the last no space; quoted, or unquoted without spaces and commas. A
-        /// charset that is not UTF-8 is refused.
+        /// The type must be multipart/form-data, in any case. The boundary must stand there once, of at least one and
+        /// at most `limits.boundary` legal characters, the last no space; quoted, or unquoted without spaces and
+        /// commas. A charset that is not UTF-8 is refused.
         public init(contentType: Span<UInt8>, limits: Limits) throws(ConversionError) {
             let value = contentType.trimmingSpace()
             guard let end = ContentType.endOfMediaType(in: value),
@@ -45,8 +45,8 @@ extension Multipart {
             self.bytes = bytes
         }
 
-        /// A boundary that nobody can foresee, so that no sender can put it into a body: 144 bits of the system's random
-        /// numbers in 24 characters of 64, none of which needs quotes.
+        /// A boundary that nobody can foresee, so that no sender can put it into a body: 144 bits of the system's
+        /// random numbers in 24 characters of 64, none of which needs quotes.
         public static func random() -> Boundary {
             var generator = SystemRandomNumberGenerator()
             var bytes = Array("recast-".utf8)

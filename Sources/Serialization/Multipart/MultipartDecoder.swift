@@ -3,17 +3,20 @@ internal import Octets
 extension Multipart {
     /// Reads multipart/form-data into fields and files, as the bytes arrive.
     ///
-    /// The grammar is that of RFC 2046 §5.1.1 and RFC 7578, read strictly so that no other parser can read the same bytes
-    /// in another way: a line that begins with the boundary and goes on with anything but spaces, or two hyphens, is refused,
-    /// and so is a boundary in the preamble's middle or one that shares the line end of the headers. Preamble and epilogue
-    /// are discarded. A part with a filename is a file; the others are text, in UTF-8 (`invalid_utf8`).
+    /// The grammar is that of RFC 2046 §5.1.1 and RFC 7578, read strictly so that no other parser can read the same
+    /// bytes in another way: a line that begins with the boundary and goes on with anything but spaces, or two hyphens,
+    /// is refused, and so is a boundary in the preamble's middle or one that shares the line end of the headers.
+    /// Preamble and epilogue are discarded. A part with a filename is a file; the others are text, in UTF-8
+    /// (`invalid_utf8`).
     ///
-    /// Content of any size passes in pieces, on the place where it lies in the input; nothing of it is held but whether the
-    /// last slice ended with the start of a delimiter. What is held of a part are its headers. Limits: `parts`, `fields`,
-    /// `key`, `partHeaders`, `partHeaderLine`, `partHeaderBytes`, `preamble`, and 16 parameters of a Content-Disposition.
+    /// Content of any size passes in pieces, on the place where it lies in the input; nothing of it is held but whether
+    /// the last slice ended with the start of a delimiter. What is held of a part are its headers. Limits: `parts`,
+    /// `fields`, `key`, `partHeaders`, `partHeaderLine`, `partHeaderBytes`, `preamble`, and 16 parameters of a
+    /// Content-Disposition.
     ///
     /// Errors carry the offset of the byte at fault, of the header line where that is at fault, or of the end of a body
-    /// that is cut off; and the name of the part once it is known. After an error every call throws it again until `reset`.
+    /// that is cut off; and the name of the part once it is known. After an error every call throws it again until
+    /// `reset`.
     public struct Decoder: FieldDecoder, ~Copyable {
         private enum State {
             /// Before the first boundary; goes to `delimiterEnd`.
@@ -266,8 +269,8 @@ extension Multipart.Decoder {
         }
     }
 
-    /// Hands a piece of content on; `offset` is where it stands in the body. Returns whether that was an event: an empty
-    /// piece is none, unless it is the last.
+    /// Hands a piece of content on; `offset` is where it stands in the body. Returns whether that was an event: an
+    /// empty piece is none, unless it is the last.
     private mutating func send<Sink: FieldSink & ~Copyable>(
         _ piece: Span<UInt8>, offset: Int, isLast: Bool, into sink: inout Sink
     ) throws(ConversionError) -> Bool {

@@ -3,14 +3,14 @@ public import Octets
 extension Multipart {
     /// Writes fields and files as multipart/form-data (RFC 7578), in the order they come.
     ///
-    /// Names and filenames are written as browsers do (WHATWG HTML, multipart/form-data encoding): `"` becomes `%22`, CR
-    /// `%0D`, LF `%0A`, and in names each line end becomes CRLF first; everything else stands for itself. A receiver that
-    /// doesn't decode these sees them as they are. A name with another control character, or one that ends with an unpaired
-    /// backslash, which receivers would take for an escape of the quote, is refused.
+    /// Names and filenames are written as browsers do (WHATWG HTML, multipart/form-data encoding): `"` becomes `%22`,
+    /// CR `%0D`, LF `%0A`, and in names each line end becomes CRLF first; everything else stands for itself. A receiver
+    /// that doesn't decode these sees them as they are. A name with another control character, or one that ends with an
+    /// unpaired backslash, which receivers would take for an escape of the quote, is refused.
     ///
-    /// A file has a Content-Type, application/octet-stream where its head names none, and a filename, `blob` where its head
-    /// has none (WHATWG XHR). Text has a Content-Type only where its head names one. Other part headers are written as they
-    /// came, without a Content-Transfer-Encoding.
+    /// A file has a Content-Type, application/octet-stream where its head names none, and a filename, `blob` where its
+    /// head has none (WHATWG XHR). Text has a Content-Type only where its head names one. Other part headers are
+    /// written as they came, without a Content-Transfer-Encoding.
     ///
     /// A streamed content can't be searched for the boundary before the boundary is written. So the boundary must be
     /// `Boundary.random()`, which no sender can foresee, or, where the parts of a multipart body are copied, may be the
@@ -62,7 +62,8 @@ extension Multipart {
 
         public var isFull: Bool { output.isFull }
 
-        /// Writes the headers of a part. Throws for what they can't carry, with the part's name; nothing is written then.
+        /// Writes the headers of a part. Throws for what they can't carry, with the part's name; nothing is written
+        /// then.
         public mutating func beginPart(_ head: borrowing PartHead) throws(ConversionError) {
             guard head.isFile else {
                 try check(head, withHeaders: true)

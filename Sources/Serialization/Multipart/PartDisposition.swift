@@ -2,9 +2,9 @@ internal import Octets
 
 /// Reads a part's Content-Disposition: form-data, with its name and filename as they are meant (RFC 7578 §4.2).
 ///
-/// Senders write a quote in a name in two ways. A value that has `\"` is read with backslash escapes; in any other exactly
-/// `%22`, `%0D` and `%0A` are decoded (WHATWG HTML, multipart/form-data encoding) and a backslash is itself, as in the paths
-/// that old browsers send. Of a filename only what follows the last `/` or `\` is kept.
+/// Senders write a quote in a name in two ways. A value that has `\"` is read with backslash escapes; in any other
+/// exactly `%22`, `%0D` and `%0A` are decoded (WHATWG HTML, multipart/form-data encoding) and a backslash is itself, as
+/// in the paths that old browsers send. Of a filename only what follows the last `/` or `\` is kept.
 internal struct PartDisposition {
     private(set) var name: [UInt8] = []
     /// The filename without folders; only where `hasFilename`.
@@ -62,7 +62,8 @@ internal struct PartDisposition {
         do { return try parameters.next(in: value) } catch { throw .parameters }
     }
 
-    /// Whether the parameter would be a further form of name or filename (RFC 2231 §3, RFC 8187), which RFC 7578 forbids.
+    /// Whether the parameter would be a further form of name or filename (RFC 2231 §3, RFC 8187), which RFC 7578
+    /// forbids.
     private static func isContinuation(_ label: Span<UInt8>) -> Bool {
         label.count > 4 && label.extracting(first: 5).isEqualIgnoringCase(to: "name*")
             || label.count > 8 && label.extracting(first: 9).isEqualIgnoringCase(to: "filename*")

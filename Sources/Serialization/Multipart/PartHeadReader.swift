@@ -78,7 +78,8 @@ internal struct PartHeadReader {
             || token.isEqualIgnoringCase(to: "binary")
     }
 
-    /// What keeps the content of a part without filename from being read as UTF-8; nil for an empty or usual media type.
+    /// What keeps the content of a part without filename from being read as UTF-8; nil for an empty or usual media
+    /// type.
     private static func fault(ofTextType value: Span<UInt8>) -> Multipart.Fault? {
         guard !value.isEmpty else { return nil }
         guard let end = ContentType.endOfMediaType(in: value) else { return .partContentType }

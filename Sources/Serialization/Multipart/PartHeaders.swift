@@ -2,8 +2,8 @@ internal import Octets
 
 /// Gathers the header lines of a part, wherever the input is cut, with continuation lines unfolded to one space.
 ///
-/// A line is a name, a colon and a value of visible characters, spaces, tabs and bytes above 0x7F, ended by CRLF
-/// (RFC 5322 §2.2, RFC 9110 §5.5). Bounded by `limits.partHeaders`, `partHeaderLine` and `partHeaderBytes`, both counted
+/// A line is a name, a colon and a value of visible characters, spaces, tabs and bytes above 0x7F, ended by CRLF (RFC
+/// 5322 §2.2, RFC 9110 §5.5). Bounded by `limits.partHeaders`, `partHeaderLine` and `partHeaderBytes`, both counted
 /// without the line ends.
 internal struct PartHeaders {
     struct Field {
@@ -54,8 +54,8 @@ internal struct PartHeaders {
         openField = nil
     }
 
-    /// Takes bytes from `at` on, which is the offset `base + at` of the body, up to the end of the headers. Returns whether
-    /// it has come.
+    /// Takes bytes from `at` on, which is the offset `base + at` of the body, up to the end of the headers. Returns
+    /// whether it has come.
     mutating func read(_ input: Span<UInt8>, _ at: inout Int, base: Int) throws(ConversionError) -> Bool {
         while at < input.count {
             let byte = input[at]
