@@ -80,7 +80,9 @@ extension Exchange {
                     try worker.takeConversion(
                         plan, route: route, contentType: request.value(typeIndex), sources: sources)
                 } else {
-                    try worker.takeConversion(plan, route: route, contentType: Span(), sources: sources)
+                    // The type decides, so a body without one is not guessed at (reliability R36).
+                    throw ConversionError(
+                        .unsupported, code: "unsupported_media_type", reason: "the body has no Content-Type")
                 }
             conversion.swapOutput(&waiting)
             self.conversion = conversion
