@@ -141,6 +141,11 @@ extension Exchange {
                     requestDecoder.took(taken)
                     at += taken
                     if taken < slice.count { break }
+                    // Also when these bytes had to wait: nothing follows that would bring us here again.
+                    if requestDecoder.isComplete, requestPhase == .body || requestPhase == .discarding {
+                        bodyEnded()
+                        return at
+                    }
                 } else if step.isEnd {
                     bodyEnded()
                     return at
@@ -231,6 +236,7 @@ extension Exchange {
     private var upstreamIsFull: Bool { upstream?.stream.isAboveHighWatermark ?? false }
 
     private func bodyEnded() {
+        isHeldBack = false
         downstream?.expectNothing()
         if requestPhase == .discarding {
             requestPhase = .discarded

@@ -123,6 +123,10 @@ final class UpstreamConnection: StreamHandler {
                     }
                     decoder.took(step.available)
                     at += step.available
+                    // Also when the client can't take more: no byte follows that would bring us here again.
+                    if decoder.isComplete, phase == .body {
+                        return responseEnded(leaving: bytes.count - at, of: bytes.count)
+                    }
                 } else if step.isEnd {
                     return responseEnded(leaving: bytes.count - at, of: bytes.count)
                 } else {
