@@ -114,6 +114,9 @@ final class DownstreamConnection: StreamHandler {
         if wait == .body { disarm() }
     }
 
+    /// Says that the answer is out and the rest of the request is thrown away: a client that doesn't send it is let go.
+    func expectDiscard() { arm(.linger, Self.lingerTime) }
+
     // MARK: Endings
 
     /// The exchange is over. `keepAlive`: the request was read to its end and both sides may go on.

@@ -252,7 +252,10 @@ extension Exchange {
         if let conversion {
             do throws(ConversionError) {
                 while try !conversion.finish() {
-                    guard pushConverted() else { return }
+                    guard pushConverted() else {
+                        upstream?.expectProgress()
+                        return
+                    }
                 }
             } catch {
                 return refuse(.conversion(error, accepted: []))
@@ -327,13 +330,17 @@ extension Exchange {
         guard upstreamPhase == .open else { return }
         if requestPhase == .ending {
             sendWaiting()
-            if !upstreamIsFull { endRequest() }
+            if upstreamIsFull { upstream?.expectProgress() } else { endRequest() }
             return
         }
         guard requestPhase == .body else { return }
         sendWaiting()
         flushFramed()
-        if isHeldBack, !upstreamIsFull {
+        if isHeldBack {
+            guard !upstreamIsFull else {
+                upstream?.expectProgress()
+                return
+            }
             isHeldBack = false
             downstream?.expectBody(within: times.bodyGap)
             downstream?.stream.resumeReading()

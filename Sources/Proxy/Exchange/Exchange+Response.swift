@@ -106,6 +106,7 @@ extension Exchange {
             end(on: downstream, keepAlive: keepsAlive, requestComplete: true)
         case .discarding where keepsAlive:
             // A few bytes are still to be read and dropped before the next request begins.
+            downstream.expectDiscard()
             downstream.stream.resumeReading()
         case .head, .body, .ending, .discarding:
             end(on: downstream, keepAlive: false, requestComplete: requestPhase == .ending)

@@ -219,8 +219,8 @@ final class UpstreamConnection: StreamHandler {
 
     func drained(_ stream: Stream) {
         guard let exchange else { return }
-        // Once the request is sent the timer stands for the response, and goes on.
-        if exchange.requestPhase != .sent { timer.cancel() }
+        // Once the request is sent, or the response has begun, the timer stands for the response, and goes on.
+        if phase == .head, exchange.requestPhase != .sent { timer.cancel() }
         exchange.upstreamDrained()
     }
 
