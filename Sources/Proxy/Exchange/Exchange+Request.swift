@@ -36,6 +36,8 @@ extension Exchange {
         guard chooseConversion(route, hasBody: hasBody) else { return }
         if hasBody {
             if conversion == nil { startUpstream(framing: framing) }
+            // Refused on the way, perhaps to its end: then this exchange is no longer ours to go on with.
+            guard requestPhase == .body else { return }
             if request.expectsContinue { sendContinue() }
             downstream.expectBody(within: times.bodyGap)
         } else {
@@ -271,6 +273,7 @@ extension Exchange {
     /// Everything of the request is at hand and the connection is open: sends the rest.
     private func completeRequest() {
         sendWaiting()
+        guard upstreamPhase == .open else { return }
         do throws(WireError) {
             try requestEncoder.finish(into: &framed)
         } catch {
