@@ -96,6 +96,8 @@ extension Exchange {
     /// The client has room again.
     func downstreamDrained() {
         upstream?.resume()
+        // The time for the client to read has taken the place of that for its body.
+        if requestPhase == .body, !isHeldBack { downstream?.expectBody(within: times.bodyGap) }
     }
 
     /// Ends the exchange when both halves have ended.
