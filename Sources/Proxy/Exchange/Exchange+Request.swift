@@ -281,8 +281,8 @@ extension Exchange {
         }
         flushFramed()
         requestPhase = .sent
+        if responsePhase == .complete { return finishUpload() }
         upstream?.expectResponse(within: times.firstByte)
-        finishIfOver()
     }
 
     // MARK: To the upstream
@@ -327,7 +327,9 @@ extension Exchange {
     }
 
     /// The upstream has room again.
-    func upstreamDrained() { continueRequest() }
+    func upstreamDrained() {
+        if responsePhase == .complete, requestPhase == .sent { finishUpload() } else { continueRequest() }
+    }
 
     private func continueRequest() {
         guard upstreamPhase == .open else { return }
