@@ -32,7 +32,15 @@ extension Exchange {
         requestPhase = .body
         let hasBody = !framing.isEmpty
         guard let route = findRoute() else { return }
-        if case .length(let count) = framing, count > route.limits.body { return refuse(.bodyTooLarge(route.limits.body)) }
+        switch framing {
+        case .length(let count) where count > route.limits.body: return refuse(.bodyTooLarge(route.limits.body))
+        case .chunked:
+            // A chunk that passes the limit is refused by its size line, before its data has to come.
+            var limits = worker.wireLimits
+            limits.body = route.limits.body
+            requestDecoder = BodyDecoder(framing: framing, limits: limits, isResponse: false)
+        case .none, .length, .untilClose: break
+        }
         guard chooseConversion(route, hasBody: hasBody) else { return }
         if hasBody {
             if conversion == nil { startUpstream(framing: framing) }
@@ -156,7 +164,7 @@ extension Exchange {
                 }
             }
         } catch {
-            refuse(.wire(error))
+            refuse(error.isBodyTooLarge ? .bodyTooLarge(requestDecoder.limits.body) : .wire(error))
             return bytes.count
         }
         if requestPhase == .body, !isHeldBack { downstream?.expectBody(within: times.bodyGap) }
@@ -164,11 +172,6 @@ extension Exchange {
     }
 
     private func takeBody(_ slice: Span<UInt8>) -> Int {
-        let limit = route?.limits.body ?? 0
-        guard record.bytesIn + slice.count <= limit else {
-            refuse(.bodyTooLarge(limit))
-            return slice.count
-        }
         let taken = conversion == nil ? forward(slice) : convert(slice)
         record.bytesIn += taken
         return taken
