@@ -37,17 +37,30 @@ public struct RequestParser: Sendable {
     }
 
     /// Reads a head from the start of `input`. Returns the bytes it takes, empty lines before it included, or nil when more
-    /// are needed; nothing is consumed then. Throws where the request must be refused, with the status to answer.
+    /// are needed; nothing is consumed then. Throws where the request must be refused, with the status to answer; the head
+    /// is then empty, unless all of it was there.
     public mutating func parse(_ input: Span<UInt8>, into head: inout MessageHead) throws(WireError) -> Int? {
-        if !hasRequestLine {
-            guard try parseRequestLine(input, into: &head) else { return nil }
-            hasRequestLine = true
+        let whole: Int?
+        do throws(WireError) {
+            whole = try parseLines(input, into: &head)
+        } catch {
+            // The index points at bytes that the head doesn't have.
+            head.removeAll()
+            throw error
         }
-        guard let count = try lines.parseFields(input, into: &head, limits: limits) else { return nil }
+        guard let count = whole else { return nil }
         head.bytes.append(contentsOf: input.extracting(0..<count))
         reset()
         try rules.check(&head)
         return count
+    }
+
+    private mutating func parseLines(_ input: Span<UInt8>, into head: inout MessageHead) throws(WireError) -> Int? {
+        if !hasRequestLine {
+            guard try parseRequestLine(input, into: &head) else { return nil }
+            hasRequestLine = true
+        }
+        return try lines.parseFields(input, into: &head, limits: limits)
     }
 
     /// Reads `method SP target SP version`. `false` means that more bytes are needed.

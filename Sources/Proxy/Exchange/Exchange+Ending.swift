@@ -47,6 +47,8 @@ extension Exchange {
 
     /// A head that can't be read, or that didn't come in time: answered, and the connection ends.
     func refuseHead(_ refusal: Refusal, on downstream: DownstreamConnection) {
+        // Of an unfinished head only the index is here, which must not be read.
+        if case .headTimeout = refusal { request.removeAll() }
         self.downstream = downstream
         if record.startedAt == 0 { record.startedAt = worker.loop.now }
         worker.nextRequestID(into: &requestID)
