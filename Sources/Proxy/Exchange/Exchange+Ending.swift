@@ -30,6 +30,10 @@ extension Exchange {
         record.bytesBack = responseFramed.count
         settleResponse()
         downstream.expectNothing()
+        // The rest of the body has one such time in all: it is not worth more.
+        if requestPhase == .discarding {
+            downstream.expectBody(within: route == nil ? worker.clientTimes.bodyGap : times.bodyGap)
+        }
         finishIfOver()
     }
 
@@ -87,10 +91,10 @@ extension Exchange {
     /// The request's body stopped arriving.
     func bodyTimedOut() {
         keepsAlive = false
-        if responsePhase == .awaited {
-            refuse(.bodyTimeout)
-        } else {
-            cut("CT")
+        switch responsePhase {
+        case .awaited: refuse(.bodyTimeout)
+        case .streaming: cut("CT")
+        case .complete: downstream?.close()
         }
     }
 

@@ -36,6 +36,8 @@ extension Exchange {
         guard chooseConversion(route, hasBody: hasBody) else { return }
         if hasBody {
             if conversion == nil { startUpstream(framing: framing) }
+            // Writing the upstream's head may have refused the request.
+            guard requestPhase == .body else { return }
             if request.expectsContinue { sendContinue() }
             downstream.expectBody(within: times.bodyGap)
         } else {
