@@ -141,6 +141,11 @@ extension Exchange {
                     requestDecoder.took(taken)
                     at += taken
                     if taken < slice.count { break }
+                    // The last bytes may have filled what waits: nothing more comes that could end the body later.
+                    if requestDecoder.isComplete, requestPhase == .body || requestPhase == .discarding {
+                        bodyEnded()
+                        return at
+                    }
                 } else if step.isEnd {
                     bodyEnded()
                     return at

@@ -123,6 +123,8 @@ final class UpstreamConnection: StreamHandler {
                     }
                     decoder.took(step.available)
                     at += step.available
+                    // Also when the client has enough for now: nothing more comes that could end the response later.
+                    if phase == .body, decoder.isComplete { return responseEnded(leaving: bytes.count - at, of: bytes.count) }
                 } else if step.isEnd {
                     return responseEnded(leaving: bytes.count - at, of: bytes.count)
                 } else {
