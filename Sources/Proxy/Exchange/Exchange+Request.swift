@@ -253,7 +253,10 @@ extension Exchange {
         if let conversion {
             do throws(ConversionError) {
                 while try !conversion.finish() {
-                    guard pushConverted() else { return }
+                    guard pushConverted() else {
+                        upstream?.expectProgress()
+                        return
+                    }
                 }
             } catch {
                 return refuse(.conversion(error, accepted: []))
@@ -326,15 +329,15 @@ extension Exchange {
 
     private func continueRequest() {
         guard upstreamPhase == .open else { return }
-        if requestPhase == .ending {
-            sendWaiting()
-            if !upstreamIsFull { endRequest() }
+        guard requestPhase == .ending || requestPhase == .body else { return }
+        sendWaiting()
+        guard !upstreamIsFull else {
+            upstream?.expectProgress()
             return
         }
-        guard requestPhase == .body else { return }
-        sendWaiting()
+        if requestPhase == .ending { return endRequest() }
         flushFramed()
-        if isHeldBack, !upstreamIsFull {
+        if isHeldBack {
             isHeldBack = false
             downstream?.expectBody(within: times.bodyGap)
             downstream?.stream.resumeReading()
