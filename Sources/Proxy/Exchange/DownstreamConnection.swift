@@ -60,6 +60,12 @@ final class DownstreamConnection: StreamHandler {
             let rest = bytes.extracting(at..<bytes.count)
             switch phase {
             case .idle, .head:
+                if stream.isAboveHighWatermark {
+                    // A client that pipelines and doesn't read must not gather its answers here.
+                    stream.pauseReading()
+                    expectDrain()
+                    return at
+                }
                 guard let used = parseHead(rest) else { return at }
                 at += used
             case .exchange:
@@ -203,7 +209,13 @@ final class DownstreamConnection: StreamHandler {
         case .exchange: exchange?.downstreamDrained()
         case .lingering:
             if stream.queued == 0 { arm(.linger, Self.lingerTime) } else { expectDrain() }
-        case .idle, .head, .closed: break
+        case .idle:
+            if wait == .nothing { arm(.request, worker.clientTimes.keepAlive) }
+            stream.resumeReading()
+        case .head:
+            if wait == .nothing { arm(.head, worker.clientTimes.head) }
+            stream.resumeReading()
+        case .closed: break
         }
     }
 
