@@ -37,30 +37,34 @@ public struct RequestParser: Sendable {
     }
 
     /// Reads a head from the start of `input`. Returns the bytes it takes, empty lines before it included, or nil when more
-    /// are needed; nothing is consumed then. Throws where the request must be refused, with the status to answer; the head
-    /// is then empty, unless all of it was there.
+    /// are needed; nothing is consumed then. Throws where the request must be refused, with the status to answer. From the
+    /// request line on the head has its method and target, also after nil and after an error.
     public mutating func parse(_ input: Span<UInt8>, into head: inout MessageHead) throws(WireError) -> Int? {
-        let whole: Int?
+        if !hasRequestLine {
+            guard try parseRequestLine(input, into: &head) else { return nil }
+            hasRequestLine = true
+        }
+        let parsed: Int?
         do throws(WireError) {
-            whole = try parseLines(input, into: &head)
+            parsed = try lines.parseFields(input, into: &head, limits: limits)
         } catch {
-            // The index points at bytes that the head doesn't have.
-            head.removeAll()
+            keepRequestLine(of: input, in: &head)
             throw error
         }
-        guard let count = whole else { return nil }
-        head.bytes.append(contentsOf: input.extracting(0..<count))
+        guard let count = parsed else {
+            keepRequestLine(of: input, in: &head)
+            return nil
+        }
+        head.bytes.append(contentsOf: input.extracting(head.bytes.count..<count))
         reset()
         try rules.check(&head)
         return count
     }
 
-    private mutating func parseLines(_ input: Span<UInt8>, into head: inout MessageHead) throws(WireError) -> Int? {
-        if !hasRequestLine {
-            guard try parseRequestLine(input, into: &head) else { return nil }
-            hasRequestLine = true
-        }
-        return try lines.parseFields(input, into: &head, limits: limits)
+    /// Lets a head that isn't whole show its method and target: whoever refuses it may want to say what it was.
+    private func keepRequestLine(of input: Span<UInt8>, in head: inout MessageHead) {
+        guard head.bytes.isEmpty else { return }
+        head.bytes.append(contentsOf: input.extracting(0..<Int(head.targetRange.range.upperBound)))
     }
 
     /// Reads `method SP target SP version`. `false` means that more bytes are needed.

@@ -13,7 +13,7 @@ struct MessageHeadTests {
         return head
     }
 
-    static func query(_ head: MessageHead) -> String? {
+    static func query(_ head: borrowing MessageHead) -> String? {
         guard let query = head.query else { return nil }
         return query.lossyString()
     }

@@ -12,6 +12,7 @@ extension Exchange {
     /// one has started, is aborted so that it can't be taken for complete.
     func refuse(_ refusal: Refusal) {
         guard let downstream else { return }
+        if responsePhase == .complete { return giveUpUpload(refusal.flag) }
         guard responsePhase == .awaited else { return cut(refusal.flag) }
         releaseUpstream(reusable: false)
         isHeldBack = false
@@ -30,10 +31,6 @@ extension Exchange {
         record.bytesBack = responseFramed.count
         settleResponse()
         downstream.expectNothing()
-        // The rest of the body has one such time in all: it is not worth more.
-        if requestPhase == .discarding {
-            downstream.expectBody(within: route == nil ? worker.clientTimes.bodyGap : times.bodyGap)
-        }
         finishIfOver()
     }
 
@@ -51,8 +48,6 @@ extension Exchange {
 
     /// A head that can't be read, or that didn't come in time: answered, and the connection ends.
     func refuseHead(_ refusal: Refusal, on downstream: DownstreamConnection) {
-        // Of an unfinished head only the index is here, which must not be read.
-        if case .headTimeout = refusal { request.removeAll() }
         self.downstream = downstream
         if record.startedAt == 0 { record.startedAt = worker.loop.now }
         worker.nextRequestID(into: &requestID)
@@ -71,11 +66,22 @@ extension Exchange {
         downstream.close(reset: reset)
     }
 
-    /// The upstream connection failed or ended before the response did.
+    /// The response went through whole, and the rest of the upload can't: only the upload is cut.
+    private func giveUpUpload(_ flag: StaticString) {
+        record.flag = flag
+        keepsAlive = false
+        releaseUpstream(reusable: false)
+        finishIfOver()
+    }
+
+    /// The upstream connection failed or ended before the response did, or before the request had gone out.
     func upstreamFailed(headReceived: Bool) {
         upstream = nil
         upstreamPhase = .gone
-        if headReceived { cut("UR") } else { refuse(.upstreamClosed) }
+        if responsePhase == .complete {
+            // It answered and left: the client has its answer, and what it still sends is wanted by nobody.
+            finishIfOver()
+        } else if headReceived { cut("UR") } else { refuse(.upstreamClosed) }
     }
 
     /// The upstream sent what can't be read as a response.
@@ -85,17 +91,13 @@ extension Exchange {
 
     /// The upstream didn't answer, or stopped, within its time.
     func upstreamTimedOut() {
-        if responsePhase == .awaited { refuse(.upstreamTimeout) } else { cut("UT") }
+        if responsePhase == .streaming { cut("UT") } else { refuse(.upstreamTimeout) }
     }
 
     /// The request's body stopped arriving.
     func bodyTimedOut() {
         keepsAlive = false
-        switch responsePhase {
-        case .awaited: refuse(.bodyTimeout)
-        case .streaming: cut("CT")
-        case .complete: downstream?.close()
-        }
+        if responsePhase == .streaming { cut("CT") } else { refuse(.bodyTimeout) }
     }
 
     /// The client left before its request was whole, or its connection failed: nothing can be answered any more.

@@ -32,11 +32,19 @@ extension Exchange {
         requestPhase = .body
         let hasBody = !framing.isEmpty
         guard let route = findRoute() else { return }
-        if case .length(let count) = framing, count > route.limits.body { return refuse(.bodyTooLarge(route.limits.body)) }
+        switch framing {
+        case .length(let count) where count > route.limits.body: return refuse(.bodyTooLarge(route.limits.body))
+        case .chunked:
+            // A chunk that passes the limit is refused by its size line, before its data has to come.
+            var limits = worker.wireLimits
+            limits.body = route.limits.body
+            requestDecoder = BodyDecoder(framing: framing, limits: limits, isResponse: false)
+        case .none, .length, .untilClose: break
+        }
         guard chooseConversion(route, hasBody: hasBody) else { return }
         if hasBody {
             if conversion == nil { startUpstream(framing: framing) }
-            // Writing the upstream's head may have refused the request.
+            // Refused on the way, perhaps to its end: then this exchange is no longer ours to go on with.
             guard requestPhase == .body else { return }
             if request.expectsContinue { sendContinue() }
             downstream.expectBody(within: times.bodyGap)
@@ -82,7 +90,9 @@ extension Exchange {
                     try worker.takeConversion(
                         plan, route: route, contentType: request.value(typeIndex), sources: sources)
                 } else {
-                    try worker.takeConversion(plan, route: route, contentType: Span(), sources: sources)
+                    // The type decides, so a body without one is not guessed at (reliability R36).
+                    throw ConversionError(
+                        .unsupported, code: "unsupported_media_type", reason: "the body has no Content-Type")
                 }
             conversion.swapOutput(&waiting)
             self.conversion = conversion
@@ -141,7 +151,7 @@ extension Exchange {
                     requestDecoder.took(taken)
                     at += taken
                     if taken < slice.count { break }
-                    // The last bytes may have filled what waits: nothing more comes that could end the body later.
+                    // Also when these bytes had to wait: nothing follows that would bring us here again.
                     if requestDecoder.isComplete, requestPhase == .body || requestPhase == .discarding {
                         bodyEnded()
                         return at
@@ -154,7 +164,7 @@ extension Exchange {
                 }
             }
         } catch {
-            refuse(.wire(error))
+            refuse(error.isBodyTooLarge ? .bodyTooLarge(requestDecoder.limits.body) : .wire(error))
             return bytes.count
         }
         if requestPhase == .body, !isHeldBack { downstream?.expectBody(within: times.bodyGap) }
@@ -162,15 +172,8 @@ extension Exchange {
     }
 
     private func takeBody(_ slice: Span<UInt8>) -> Int {
-        let limit = route?.limits.body ?? 0
-        guard record.bytesIn + slice.count <= limit else {
-            refuse(.bodyTooLarge(limit))
-            return slice.count
-        }
-        // Counted before: a refusal may end this exchange, and then the record is the next one's.
-        record.bytesIn += slice.count
         let taken = conversion == nil ? forward(slice) : convert(slice)
-        if taken < slice.count { record.bytesIn -= slice.count - taken }
+        record.bytesIn += taken
         return taken
     }
 
@@ -238,6 +241,7 @@ extension Exchange {
     private var upstreamIsFull: Bool { upstream?.stream.isAboveHighWatermark ?? false }
 
     private func bodyEnded() {
+        isHeldBack = false
         downstream?.expectNothing()
         if requestPhase == .discarding {
             requestPhase = .discarded
@@ -272,6 +276,7 @@ extension Exchange {
     /// Everything of the request is at hand and the connection is open: sends the rest.
     private func completeRequest() {
         sendWaiting()
+        guard upstreamPhase == .open else { return }
         do throws(WireError) {
             try requestEncoder.finish(into: &framed)
         } catch {
@@ -279,8 +284,8 @@ extension Exchange {
         }
         flushFramed()
         requestPhase = .sent
+        if responsePhase == .complete { return finishUpload() }
         upstream?.expectResponse(within: times.firstByte)
-        finishIfOver()
     }
 
     // MARK: To the upstream
@@ -325,19 +330,25 @@ extension Exchange {
     }
 
     /// The upstream has room again.
-    func upstreamDrained() { continueRequest() }
+    func upstreamDrained() {
+        if responsePhase == .complete, requestPhase == .sent { finishUpload() } else { continueRequest() }
+    }
 
     private func continueRequest() {
         guard upstreamPhase == .open else { return }
-        guard requestPhase == .ending || requestPhase == .body else { return }
-        sendWaiting()
-        guard !upstreamIsFull else {
-            upstream?.expectProgress()
+        if requestPhase == .ending {
+            sendWaiting()
+            if upstreamIsFull { upstream?.expectProgress() } else { endRequest() }
             return
         }
-        if requestPhase == .ending { return endRequest() }
+        guard requestPhase == .body else { return }
+        sendWaiting()
         flushFramed()
         if isHeldBack {
+            guard !upstreamIsFull else {
+                upstream?.expectProgress()
+                return
+            }
             isHeldBack = false
             downstream?.expectBody(within: times.bodyGap)
             downstream?.stream.resumeReading()

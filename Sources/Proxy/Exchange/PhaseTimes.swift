@@ -2,13 +2,11 @@
 struct ClientTimes {
     let head: UInt64
     let keepAlive: UInt64
-    let bodyGap: UInt64
     let write: UInt64
 
     init(_ timeouts: ClientTimeouts) {
         head = timeouts.header.nanoseconds
         keepAlive = timeouts.keepAlive.nanoseconds
-        bodyGap = timeouts.bodyGap.nanoseconds
         write = timeouts.write.nanoseconds
     }
 }

@@ -161,6 +161,9 @@ public final class Worker {
         onDrained = nil
         graceTimer?.cancel()
         log.flush()
+        // They hold the worker: without this none of them would ever be freed.
+        for connection in connections { connection.close() }
+        freeExchanges.removeAll()
         done()
     }
 }

@@ -54,8 +54,8 @@ final class AccessLog {
         line.member("bytes_in", number: record.bytesIn)
         line.member("bytes_out_upstream", number: record.bytesOut)
         line.member("bytes_back", number: record.bytesBack)
-        if record.firstByteTime > 0 { line.member("t_upstream_ms", number: Int(record.firstByteTime / 1_000_000)) }
-        line.member("t_total_ms", number: Int((loop.now - record.startedAt) / 1_000_000))
+        if record.firstByteTime > 0 { line.member("t_upstream_ttfb", seconds: record.firstByteTime) }
+        line.member("t_total", seconds: loop.now - record.startedAt)
         if record.framing.utf8CodeUnitCount > 0 { line.member("framing", record.framing.description) }
         if let input = record.input, let output = record.output {
             line.member("from", input.rawValue)

@@ -33,7 +33,7 @@ public struct Rewrite: Hashable, Sendable {
 
     /// Appends the target in origin form for the upstream.
     public func appendTarget(
-        of head: MessageHead, captures: PathCaptures, client: Span<UInt8>,
+        of head: borrowing MessageHead, captures: PathCaptures, client: Span<UInt8>,
         to output: inout OutputBuffer
     ) throws(ConversionError) {
         if path.isEmpty { output.append(head.path) }

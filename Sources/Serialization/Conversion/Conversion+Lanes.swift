@@ -12,57 +12,86 @@ extension Conversion {
     public static func make(
         plan: ConversionPlan, contentType: Span<UInt8>, sources: [[UInt8]] = []
     ) throws(ConversionError) -> Conversion {
-        let input = try plan.inputEncoding(for: contentType)
-        switch (input, plan.output) {
-        case (.json, .json): return document(plan, sources, JSON.Encoder(plan))
-        case (.json, .form): return document(plan, sources, FlatEncoder(Form.Encoder(plan), plan: plan))
-        case (.json, .multipart): return document(plan, sources, FlatEncoder(Multipart.Encoder(plan), plan: plan))
-        case (.form, .json):
-            return tree(plan, input, sources, Form.Decoder(plan), JSONOutlet(JSON.Encoder(plan), plan: plan))
-        case (.form, .form): return flat(plan, input, sources, Form.Decoder(plan), Form.Encoder(plan))
-        case (.form, .multipart): return flat(plan, input, sources, Form.Decoder(plan), Multipart.Encoder(plan))
-        case (.multipart, .json):
+        switch try plan.inputEncoding(for: contentType) {
+        case .json: return documentLane(plan, sources)
+        case .form: return formLane(plan, sources)
+        case .multipart:
             let decoder = try Multipart.Decoder(plan, contentType: contentType)
-            return tree(plan, input, sources, decoder, JSONOutlet(JSON.Encoder(plan), plan: plan))
-        case (.multipart, .form):
-            let decoder = try Multipart.Decoder(plan, contentType: contentType)
-            return flat(plan, input, sources, decoder, Form.Encoder(plan))
-        case (.multipart, .multipart):
-            let decoder = try Multipart.Decoder(plan, contentType: contentType)
-            return flat(plan, input, sources, decoder, Multipart.Encoder(plan))
+            return multipartLane(plan, sources, decoder)
         }
     }
 
     /// JSON input: value by value where the plan allows it, else by way of a tree.
-    private static func document<Encoder>(
-        _ plan: ConversionPlan, _ sources: [[UInt8]], _ encoder: consuming Encoder
-    ) -> Conversion where Encoder: EventSink & OutputEncoder & LaneEncoder & ~Copyable {
-        let decoder = JSON.Decoder(plan)
-        return plan.streamsDocuments
-            ? StreamLane(plan: plan, inputEncoding: .json, sources: sources, decoder: decoder, encoder: encoder)
-            : DocumentTreeLane(plan: plan, inputEncoding: .json, sources: sources, decoder: decoder, encoder: encoder)
-    }
-
-    /// Flat to flat: field by field where the plan allows it, else by way of a tree.
-    private static func flat<Decoder, Encoder>(
-        _ plan: ConversionPlan, _ input: BodyEncoding, _ sources: [[UInt8]], _ decoder: consuming Decoder,
-        _ encoder: consuming Encoder
-    ) -> Conversion
-    where
-        Decoder: FieldDecoder & LaneDecoder & ~Copyable, Encoder: FieldSink & OutputEncoder & LaneEncoder & ~Copyable
-    {
-        guard !plan.streamsFields else {
-            return FlatLane(plan: plan, inputEncoding: input, sources: sources, decoder: decoder, encoder: encoder)
+    private static func documentLane(_ plan: ConversionPlan, _ sources: [[UInt8]]) -> Conversion {
+        let streams = plan.streamsDocuments
+        switch plan.output {
+        case .json:
+            let encoder = JSON.Encoder(plan)
+            guard streams else { return JSONTreeToJSONLane(plan: plan, sources: sources, encoder: encoder) }
+            return JSONToJSONLane(plan: plan, sources: sources, encoder: encoder)
+        case .form:
+            let encoder = FlatEncoder(Form.Encoder(plan), plan: plan)
+            guard streams else { return JSONTreeToFormLane(plan: plan, sources: sources, encoder: encoder) }
+            return JSONToFormLane(plan: plan, sources: sources, encoder: encoder)
+        case .multipart:
+            let encoder = FlatEncoder(Multipart.Encoder(plan), plan: plan)
+            guard streams else { return JSONTreeToMultipartLane(plan: plan, sources: sources, encoder: encoder) }
+            return JSONToMultipartLane(plan: plan, sources: sources, encoder: encoder)
         }
-        return tree(plan, input, sources, decoder, FlatOutlet(encoder, plan: plan))
     }
 
-    private static func tree<Decoder, Outlet>(
-        _ plan: ConversionPlan, _ input: BodyEncoding, _ sources: [[UInt8]], _ decoder: consuming Decoder,
-        _ outlet: consuming Outlet
-    ) -> Conversion
-    where Decoder: FieldDecoder & LaneDecoder & ~Copyable, Outlet: FileOutlet & ~Copyable {
-        FieldTreeLane(plan: plan, inputEncoding: input, sources: sources, decoder: decoder, outlet: outlet)
+    /// A form: to flat output field by field where the plan allows it, else by way of a tree.
+    private static func formLane(_ plan: ConversionPlan, _ sources: [[UInt8]]) -> Conversion {
+        let streams = plan.streamsFields
+        let decoder = Form.Decoder(plan)
+        switch plan.output {
+        case .json:
+            let outlet = JSONOutlet(JSON.Encoder(plan), plan: plan)
+            return FormTreeToJSONLane(plan: plan, input: .form, sources: sources, decoder: decoder, outlet: outlet)
+        case .form:
+            let encoder = Form.Encoder(plan)
+            guard !streams else {
+                return FormToFormLane(plan: plan, input: .form, sources: sources, decoder: decoder, encoder: encoder)
+            }
+            let outlet = FlatOutlet(encoder, plan: plan)
+            return FormTreeToFormLane(plan: plan, input: .form, sources: sources, decoder: decoder, outlet: outlet)
+        case .multipart:
+            let encoder = Multipart.Encoder(plan)
+            guard !streams else {
+                return FormToMultipartLane(plan: plan, input: .form, sources: sources, decoder: decoder, encoder: encoder)
+            }
+            let outlet = FlatOutlet(encoder, plan: plan)
+            return FormTreeToMultipartLane(plan: plan, input: .form, sources: sources, decoder: decoder, outlet: outlet)
+        }
+    }
+
+    /// The same for multipart.
+    private static func multipartLane(
+        _ plan: ConversionPlan, _ sources: [[UInt8]], _ decoder: consuming Multipart.Decoder
+    ) -> Conversion {
+        let streams = plan.streamsFields
+        let input = BodyEncoding.multipart
+        switch plan.output {
+        case .json:
+            let outlet = JSONOutlet(JSON.Encoder(plan), plan: plan)
+            return MultipartTreeToJSONLane(plan: plan, input: input, sources: sources, decoder: decoder, outlet: outlet)
+        case .form:
+            let encoder = Form.Encoder(plan)
+            guard !streams else {
+                return MultipartToFormLane(plan: plan, input: input, sources: sources, decoder: decoder, encoder: encoder)
+            }
+            let outlet = FlatOutlet(encoder, plan: plan)
+            return MultipartTreeToFormLane(plan: plan, input: input, sources: sources, decoder: decoder, outlet: outlet)
+        case .multipart:
+            let encoder = Multipart.Encoder(plan)
+            guard !streams else {
+                return MultipartToMultipartLane(
+                    plan: plan, input: input, sources: sources, decoder: decoder, encoder: encoder)
+            }
+            let outlet = FlatOutlet(encoder, plan: plan)
+            return MultipartTreeToMultipartLane(
+                plan: plan, input: input, sources: sources, decoder: decoder, outlet: outlet)
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 internal import Octets
 
 /// JSON to anything by way of a tree: for declared types, sorted members, and maps that need the whole document.
-internal final class DocumentTreeLane<Encoder>: Conversion
+internal class DocumentTreeLane<Encoder>: Conversion
 where Encoder: EventSink & OutputEncoder & LaneEncoder & ~Copyable {
     private var decoder: JSON.Decoder
     private var tree: Tree
@@ -11,22 +11,19 @@ where Encoder: EventSink & OutputEncoder & LaneEncoder & ~Copyable {
     /// Declares files; the map is the tree's.
     private var mapper: EventMapper<Encoder>
 
-    init(
-        plan: ConversionPlan, inputEncoding: BodyEncoding, sources: [[UInt8]], decoder: consuming JSON.Decoder,
-        encoder: consuming Encoder
-    ) {
-        self.decoder = decoder
+    init(plan: ConversionPlan, sources: [[UInt8]], encoder: consuming Encoder) {
+        decoder = JSON.Decoder(plan)
         tree = Tree(limits: plan.limits, duplicates: plan.effectiveJSONDuplicates)
         splicer = JSONSplicer(duplicates: plan.effectiveJSONDuplicates, limits: plan.limits)
         mapper = EventMapper(encoder, plan: plan, map: FieldMap())
-        super.init(plan: plan, inputEncoding: inputEncoding, sources: sources)
+        super.init(plan: plan, inputEncoding: .json, sources: sources)
     }
 
-    override func decode(_ input: Span<UInt8>) throws(ConversionError) -> Int {
+    final func decodeInput(_ input: Span<UInt8>) throws(ConversionError) -> Int {
         try decoder.feed(input, into: &tree)
     }
 
-    override func end() throws(ConversionError) -> Bool {
+    final func endInput() throws(ConversionError) -> Bool {
         if !isWalking {
             try decoder.finish(into: &tree)
             try tree.apply(plan.map, sources: sources)
@@ -39,7 +36,7 @@ where Encoder: EventSink & OutputEncoder & LaneEncoder & ~Copyable {
         return true
     }
 
-    override func reset(contentType: Span<UInt8>) throws(ConversionError) {
+    final override func reset(contentType: Span<UInt8>) throws(ConversionError) {
         isWalking = false
         try decoder.restart(contentType: contentType, limits: plan.limits)
         tree.removeAll()
@@ -47,14 +44,14 @@ where Encoder: EventSink & OutputEncoder & LaneEncoder & ~Copyable {
         mapper.encoder.restart()
     }
 
-    override var contentType: [UInt8] { mapper.encoder.contentType }
-    override var accounting: Accounting {
+    final override var contentType: [UInt8] { mapper.encoder.contentType }
+    final override var accounting: Accounting {
         var accounting = mapper.accounting
         accounting.fields = tree.scalarCount - accounting.files
         accounting.removed += tree.removedCount
         return accounting
     }
-    override var outputCount: Int { mapper.encoder.output.count }
-    override var isFull: Bool { mapper.encoder.output.isFull }
-    override func swapOutput(_ buffer: inout OutputBuffer) { swap(&mapper.encoder.output, &buffer) }
+    final override var outputCount: Int { mapper.encoder.output.count }
+    final override var isFull: Bool { mapper.encoder.output.isFull }
+    final override func swapOutput(_ buffer: inout OutputBuffer) { swap(&mapper.encoder.output, &buffer) }
 }

@@ -2,7 +2,7 @@ internal import Octets
 
 /// Form or multipart to anything by way of a tree. Files never enter it: they go to the outlet as they come, and what
 /// cannot be placed any more is refused by name.
-internal final class FieldTreeLane<Decoder, Outlet>: Conversion
+internal class FieldTreeLane<Decoder, Outlet>: Conversion
 where Decoder: FieldDecoder & LaneDecoder & ~Copyable, Outlet: FileOutlet & ~Copyable {
     private var decoder: Decoder
     private var gatherer: FieldGatherer<Outlet>
@@ -10,20 +10,20 @@ where Decoder: FieldDecoder & LaneDecoder & ~Copyable, Outlet: FileOutlet & ~Cop
     private var isSending = false
 
     init(
-        plan: ConversionPlan, inputEncoding: BodyEncoding, sources: [[UInt8]], decoder: consuming Decoder,
+        plan: ConversionPlan, input: BodyEncoding, sources: [[UInt8]], decoder: consuming Decoder,
         outlet: consuming Outlet
     ) {
         self.decoder = decoder
         gatherer = FieldGatherer(outlet, plan: plan)
         splicer = JSONSplicer(duplicates: plan.spliceDuplicates, limits: plan.limits)
-        super.init(plan: plan, inputEncoding: inputEncoding, sources: sources)
+        super.init(plan: plan, inputEncoding: input, sources: sources)
     }
 
-    override func decode(_ input: Span<UInt8>) throws(ConversionError) -> Int {
+    final func decodeInput(_ input: Span<UInt8>) throws(ConversionError) -> Int {
         try decoder.feed(input, into: &gatherer)
     }
 
-    override func end() throws(ConversionError) -> Bool {
+    final func endInput() throws(ConversionError) -> Bool {
         if !isSending {
             try decoder.finish(into: &gatherer)
             try gatherer.settle(plan, sources: sources, splicer: &splicer)
@@ -34,16 +34,16 @@ where Decoder: FieldDecoder & LaneDecoder & ~Copyable, Outlet: FileOutlet & ~Cop
         return true
     }
 
-    override func reset(contentType: Span<UInt8>) throws(ConversionError) {
+    final override func reset(contentType: Span<UInt8>) throws(ConversionError) {
         isSending = false
         try decoder.restart(contentType: contentType, limits: plan.limits)
         gatherer.reset()
         gatherer.outlet.restart()
     }
 
-    override var contentType: [UInt8] { gatherer.outlet.contentType }
-    override var accounting: Accounting { gatherer.accounting }
-    override var outputCount: Int { gatherer.outlet.output.count }
-    override var isFull: Bool { gatherer.outlet.output.isFull }
-    override func swapOutput(_ buffer: inout OutputBuffer) { swap(&gatherer.outlet.output, &buffer) }
+    final override var contentType: [UInt8] { gatherer.outlet.contentType }
+    final override var accounting: Accounting { gatherer.accounting }
+    final override var outputCount: Int { gatherer.outlet.output.count }
+    final override var isFull: Bool { gatherer.outlet.output.isFull }
+    final override func swapOutput(_ buffer: inout OutputBuffer) { swap(&gatherer.outlet.output, &buffer) }
 }

@@ -4,7 +4,7 @@ internal import Octets
 ///
 /// Fields pass in the order they come, repeated ones as often as they come, under the names they came with or that the map
 /// gives them. What `set` gives goes out first, before any file.
-internal final class FlatLane<Decoder, Encoder>: Conversion
+internal class FlatLane<Decoder, Encoder>: Conversion
 where
     Decoder: FieldDecoder & LaneDecoder & ~Copyable, Encoder: FieldSink & OutputEncoder & LaneEncoder & ~Copyable
 {
@@ -12,35 +12,35 @@ where
     private var mapper: FieldMapper<Encoder>
 
     init(
-        plan: ConversionPlan, inputEncoding: BodyEncoding, sources: [[UInt8]], decoder: consuming Decoder,
+        plan: ConversionPlan, input: BodyEncoding, sources: [[UInt8]], decoder: consuming Decoder,
         encoder: consuming Encoder
     ) {
         self.decoder = decoder
         mapper = FieldMapper(encoder, plan: plan)
-        super.init(plan: plan, inputEncoding: inputEncoding, sources: sources)
+        super.init(plan: plan, inputEncoding: input, sources: sources)
     }
 
-    override func decode(_ input: Span<UInt8>) throws(ConversionError) -> Int {
+    final func decodeInput(_ input: Span<UInt8>) throws(ConversionError) -> Int {
         if !mapper.hasBegun { try mapper.begin(sources: sources) }
         return try decoder.feed(input, into: &mapper)
     }
 
-    override func end() throws(ConversionError) -> Bool {
+    final func endInput() throws(ConversionError) -> Bool {
         if !mapper.hasBegun { try mapper.begin(sources: sources) }
         try decoder.finish(into: &mapper)
         try mapper.encoder.finish()
         return true
     }
 
-    override func reset(contentType: Span<UInt8>) throws(ConversionError) {
+    final override func reset(contentType: Span<UInt8>) throws(ConversionError) {
         try decoder.restart(contentType: contentType, limits: plan.limits)
         mapper.reset()
         mapper.encoder.restart()
     }
 
-    override var contentType: [UInt8] { mapper.encoder.contentType }
-    override var accounting: Accounting { mapper.accounting }
-    override var outputCount: Int { mapper.encoder.output.count }
-    override var isFull: Bool { mapper.encoder.output.isFull }
-    override func swapOutput(_ buffer: inout OutputBuffer) { swap(&mapper.encoder.output, &buffer) }
+    final override var contentType: [UInt8] { mapper.encoder.contentType }
+    final override var accounting: Accounting { mapper.accounting }
+    final override var outputCount: Int { mapper.encoder.output.count }
+    final override var isFull: Bool { mapper.encoder.output.isFull }
+    final override func swapOutput(_ buffer: inout OutputBuffer) { swap(&mapper.encoder.output, &buffer) }
 }

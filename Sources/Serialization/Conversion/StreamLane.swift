@@ -1,40 +1,37 @@
 internal import Octets
 
 /// JSON to anything, value by value: memory is the path of the value at hand.
-internal final class StreamLane<Encoder>: Conversion
+internal class StreamLane<Encoder>: Conversion
 where Encoder: EventSink & OutputEncoder & LaneEncoder & ~Copyable {
     private var decoder: JSON.Decoder
     private var mapper: EventMapper<Encoder>
 
-    init(
-        plan: ConversionPlan, inputEncoding: BodyEncoding, sources: [[UInt8]], decoder: consuming JSON.Decoder,
-        encoder: consuming Encoder
-    ) {
-        self.decoder = decoder
+    init(plan: ConversionPlan, sources: [[UInt8]], encoder: consuming Encoder) {
+        decoder = JSON.Decoder(plan)
         mapper = EventMapper(encoder, plan: plan, map: plan.map)
         mapper.reset(sources: sources)
-        super.init(plan: plan, inputEncoding: inputEncoding, sources: sources)
+        super.init(plan: plan, inputEncoding: .json, sources: sources)
     }
 
-    override func decode(_ input: Span<UInt8>) throws(ConversionError) -> Int {
+    final func decodeInput(_ input: Span<UInt8>) throws(ConversionError) -> Int {
         try decoder.feed(input, into: &mapper)
     }
 
-    override func end() throws(ConversionError) -> Bool {
+    final func endInput() throws(ConversionError) -> Bool {
         try decoder.finish(into: &mapper)
         try mapper.finish()
         return true
     }
 
-    override func reset(contentType: Span<UInt8>) throws(ConversionError) {
+    final override func reset(contentType: Span<UInt8>) throws(ConversionError) {
         try decoder.restart(contentType: contentType, limits: plan.limits)
         mapper.reset(sources: sources)
         mapper.encoder.restart()
     }
 
-    override var contentType: [UInt8] { mapper.encoder.contentType }
-    override var accounting: Accounting { mapper.accounting }
-    override var outputCount: Int { mapper.encoder.output.count }
-    override var isFull: Bool { mapper.encoder.output.isFull }
-    override func swapOutput(_ buffer: inout OutputBuffer) { swap(&mapper.encoder.output, &buffer) }
+    final override var contentType: [UInt8] { mapper.encoder.contentType }
+    final override var accounting: Accounting { mapper.accounting }
+    final override var outputCount: Int { mapper.encoder.output.count }
+    final override var isFull: Bool { mapper.encoder.output.isFull }
+    final override func swapOutput(_ buffer: inout OutputBuffer) { swap(&mapper.encoder.output, &buffer) }
 }
