@@ -61,7 +61,9 @@ public struct OutputBuffer: Sendable {
     }
 
     /// Appends the UTF-8 bytes of `text`. For values made at start-up and for tests; the data path has bytes.
-    public mutating func append(_ text: String) {
+    ///
+    /// It has a label because a literal would take it otherwise, at many times the cost of the `StaticString` it can be.
+    public mutating func append(text: String) {
         storage.append(contentsOf: text.utf8)
     }
 
