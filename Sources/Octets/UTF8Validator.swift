@@ -63,6 +63,7 @@ public struct UTF8Validator: Sendable {
 
     /// Whether `bytes` as a whole are UTF-8.
     public static func isValid(_ bytes: Span<UInt8>) -> Bool {
+        if skipASCII(bytes, from: 0) == bytes.count { return true }
         var validator = UTF8Validator()
         return validator.check(bytes) == nil && validator.isComplete
     }
