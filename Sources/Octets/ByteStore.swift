@@ -18,6 +18,13 @@ public struct ByteStore: Sendable {
         used = 0
     }
 
+    /// A store that holds a copy of `bytes`.
+    @inlinable
+    public init(copying bytes: Span<UInt8>) {
+        self.init()
+        append(contentsOf: bytes)
+    }
+
     @inlinable public var isEmpty: Bool { used == 0 }
     /// The bytes it can hold before it allocates again.
     @inlinable public var capacity: Int { room.count }
@@ -82,6 +89,40 @@ public struct ByteStore: Sendable {
         }
         precondition(written >= 0 && written <= count, "more bytes were written than there was room for")
         used = start &+ written
+    }
+
+    /// Appends `value` in decimal.
+    @inlinable
+    public mutating func append(decimal value: Int) {
+        if value < 0 { append(UInt8(ascii: "-")) }
+        appendDigits(value.magnitude, radix: 10)
+    }
+
+    /// Appends `value` in lower-case hexadecimal without a prefix.
+    @inlinable
+    public mutating func append(hexadecimal value: Int) {
+        appendDigits(value.magnitude, radix: 16)
+    }
+
+    @inlinable
+    internal mutating func appendDigits(_ value: UInt, radix: UInt) {
+        var length = 1
+        var rest = value / radix
+        while rest != 0 {
+            length &+= 1
+            rest /= radix
+        }
+        // SAFETY: `length` digits are written, from the last one back to the first.
+        unsafe write(upTo: length) { target in
+            var rest = value
+            var at = length
+            while at > 0 {
+                at &-= 1
+                unsafe target[at] = ASCII.lowerHexDigit(UInt8(truncatingIfNeeded: rest % radix))
+                rest /= radix
+            }
+            return length
+        }
     }
 
     /// Takes all bytes away and keeps the memory.

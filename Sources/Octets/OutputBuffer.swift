@@ -68,35 +68,13 @@ public struct OutputBuffer: Sendable {
     /// Appends `value` in decimal.
     @inlinable
     public mutating func append(decimal value: Int) {
-        if value < 0 { storage.append(UInt8(ascii: "-")) }
-        appendDigits(value.magnitude, radix: 10)
+        storage.append(decimal: value)
     }
 
     /// Appends `value` in lower-case hexadecimal without a prefix, as the chunked coding wants it.
     @inlinable
     public mutating func append(hexadecimal value: Int) {
-        appendDigits(value.magnitude, radix: 16)
-    }
-
-    @inlinable
-    internal mutating func appendDigits(_ value: UInt, radix: UInt) {
-        var length = 1
-        var rest = value / radix
-        while rest != 0 {
-            length &+= 1
-            rest /= radix
-        }
-        // SAFETY: `length` digits are written, from the last one back to the first.
-        unsafe storage.write(upTo: length) { target in
-            var rest = value
-            var at = length
-            while at > 0 {
-                at &-= 1
-                unsafe target[at] = ASCII.lowerHexDigit(UInt8(truncatingIfNeeded: rest % radix))
-                rest /= radix
-            }
-            return length
-        }
+        storage.append(hexadecimal: value)
     }
 
     /// Appends what `body` writes, at most `count` bytes, with room made for them once and nothing zeroed before.
