@@ -3,8 +3,8 @@ import Proxy
 import Serialization
 import Testing
 
-/// Clients and upstreams that do anything at any time. Whatever they do: each whole request that the upstream sees is one
-/// that a client sent, each whole answer is one to a request of that connection, in order, and nothing is left behind.
+/// Clients and upstreams that do anything at any time. Whatever they do: each whole request that the upstream sees is
+/// one that a client sent, each whole answer is to a request of that connection, in order, and nothing is left behind.
 @Suite struct RandomExchangeTests {
     /// A client's view: what it has sent and what it may still get.
     private final class Party {
