@@ -3,7 +3,8 @@ import Proxy
 import Serialization
 import Testing
 
-/// Bodies that can't be converted: what the client is told, and that the upstream can't take anything for a whole request.
+/// Bodies that can't be converted: what the client is told, and that the upstream can't take anything for a
+/// whole request.
 @Suite struct BadBodyTests {
     struct Case: Sendable, CustomTestStringConvertible {
         let input: BodyEncoding
@@ -80,7 +81,8 @@ import Testing
         let size = String(item.body.utf8.count, radix: 16)
         let chunk = item.body.isEmpty ? "" : "\(size)\r\n\(item.body)\r\n"
         return
-            "POST / HTTP/1.1\r\nHost: a\r\nContent-Type: \(item.type)\r\nTransfer-Encoding: chunked\r\n\r\n\(chunk)0\r\n\r\n"
+            "POST / HTTP/1.1\r\nHost: a\r\nContent-Type: \(item.type)\r\nTransfer-Encoding: chunked\r\n\r\n"
+            + "\(chunk)0\r\n\r\n"
     }
 
     @Test(
@@ -114,7 +116,7 @@ import Testing
     }
 
     @Test(
-        "a body that turns out bad after the upstream request has begun aborts it: no last chunk, and no part of the fault"
+        "a body that turns out bad after the upstream request has begun aborts it: no last chunk"
     )
     func abortedUpstream() throws {
         let large = String(repeating: "x", count: 400_000)

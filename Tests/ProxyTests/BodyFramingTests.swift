@@ -87,7 +87,8 @@ import Testing
     func plainChunked() throws {
         try withRig { rig in
             let (request, _, _) = try rig.exchange(
-                "PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3;a=b\r\nabc\r\n2\r\nde\r\n0\r\nX: 1\r\n\r\n"
+                "PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+                    + "3;a=b\r\nabc\r\n2\r\nde\r\n0\r\nX: 1\r\n\r\n"
             )
             #expect(request.isChunked)
             #expect(request["Content-Length"] == nil)

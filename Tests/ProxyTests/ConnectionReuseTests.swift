@@ -29,7 +29,8 @@ import Testing
         try withRig([convert(.json, .form, "/c"), forward(index: 1)]) { rig in
             let requests = [
                 "POST /c HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n{]",
-                "POST /c HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{]\r\n",
+                "POST /c HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+                    + "Transfer-Encoding: chunked\r\n\r\n2\r\n{]\r\n",
                 post("/c", jsonType, "{]", fields: "Connection: close\r\n"),
                 "POST /c HTTP/1.0\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{]",
             ]

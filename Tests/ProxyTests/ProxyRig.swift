@@ -5,8 +5,8 @@ import Proxy
 import Serialization
 import Testing
 
-/// A worker, a scripted upstream and scripted clients on one loop, on the test's thread: whatever happens, happens inside
-/// `until` and `settle`.
+/// A worker, a scripted upstream and scripted clients on one loop, on the test's thread: whatever happens, happens
+/// inside `until` and `settle`.
 final class ProxyRig {
     let loop: EventLoop
     let worker: Worker
@@ -58,6 +58,7 @@ final class ProxyRig {
 
     private func accept(_ descriptor: Int32) {
         let peer = RigPeer(loop: loop, descriptor: descriptor, paused: upstreamIsPaused)
+        if isEnding { return peer.close() }
         peer.onReceived = { [unowned self] peer in
             while !answers.isEmpty, peer.take() != nil { peer.send(answers.removeFirst()) }
         }
@@ -180,6 +181,7 @@ final class ProxyRig {
     }
 
     private var isDrained = false
+    private var isEnding = false
     private var isDraining = false
 
     private func drain() throws {
@@ -201,9 +203,11 @@ final class ProxyRig {
     /// Closes everything. No client connection may be left once all clients are gone.
     fileprivate func end() throws {
         defer { try? FileManager.default.removeItem(at: directory) }
+        // A client that left with a FIN is still owed its answer: the upstream refuses to give it.
+        isEnding = true
+        for peer in upstreams { peer.close() }
         try drain()
         settle()
-        for peer in upstreams { peer.close() }
         listener.close()
         settle()
     }
@@ -217,8 +221,8 @@ private final class NoWait: TurnWork {
 /// An answer with a short body.
 let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
-/// Runs `body` with a worker that serves `routes`, and then sees that nothing is left of it: every connection, timer and
-/// buffer belongs to the loop, which goes away only when none of them is there.
+/// Runs `body` with a worker that serves `routes`, and then sees that nothing is left of it: every connection, timer
+/// and buffer belongs to the loop, which goes away only when none of them is there.
 func withRig(
     _ routes: [Route] = [forward()], unix: Bool = false,
     configure: (inout ProxySettings) -> Void = { _ in }, _ body: (ProxyRig) throws -> Void
@@ -271,7 +275,8 @@ private func route(
 
 /// A POST with a length.
 func post(_ path: String = "/", _ type: String, _ body: String, fields: String = "") -> String {
-    "POST \(path) HTTP/1.1\r\nHost: a\r\nContent-Type: \(type)\r\nContent-Length: \(body.utf8.count)\r\n\(fields)\r\n\(body)"
+    "POST \(path) HTTP/1.1\r\nHost: a\r\nContent-Type: \(type)\r\nContent-Length: \(body.utf8.count)\r\n"
+        + "\(fields)\r\n\(body)"
 }
 
 let formType = "application/x-www-form-urlencoded"

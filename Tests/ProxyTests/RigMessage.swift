@@ -1,7 +1,7 @@
 import Octets
 
-/// A request or response as a test reads it from the wire: by a plain reader of its own, so that what Recast writes isn't
-/// judged by what Recast reads.
+/// A request or response as a test reads it from the wire: by a plain reader of its own, so that what Recast writes
+/// isn't judged by what Recast reads.
 struct RigMessage {
     enum Body {
         /// As Content-Length or Transfer-Encoding say; none without them.

@@ -172,8 +172,10 @@ extension Exchange {
     }
 
     private func takeBody(_ slice: Span<UInt8>) -> Int {
+        // Counted before: a refusal may end this exchange, and then the record is the next one's.
+        record.bytesIn += slice.count
         let taken = conversion == nil ? forward(slice) : convert(slice)
-        record.bytesIn += taken
+        if taken < slice.count { record.bytesIn -= slice.count - taken }
         return taken
     }
 
