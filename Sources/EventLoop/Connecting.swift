@@ -37,7 +37,7 @@ public final class Connecting {
         self.address = address
         self.completion = completion
         self.deadline = loop.now &+ min(nanoseconds, 1 << 62)
-        // The loop's reference, released in `finish`.
+        // SAFETY: this is the loop's reference; `finish` and `cancel` release it, whichever comes, once.
         _ = unsafe Unmanaged.passRetained(self)
         self.timer = Timer(loop: loop) { [unowned self] in timerFired() }
         timer?.set(after: nanoseconds)
@@ -103,6 +103,7 @@ public final class Connecting {
     }
 
     private func timerFired() {
+        // SAFETY: the pointer is compared only.
         if unsafe event == nil, loop.now < deadline {
             attempt()
         } else {

@@ -184,7 +184,8 @@ extension RequestRuleTests {
         #expect(try head("GET /~Upgrade: websocket^").wantsUpgrade == false)
         #expect(try head("GET /~Connection: Upgrade^").wantsUpgrade == false)
         #expect(try head("GET /~Connection: Upgrade\r\nUpgrade: websocket, H2C^").wantsUpgrade == false)
-        #expect(try head("POST /~Connection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: 5^").wantsUpgrade == false)
+        #expect(
+            try head("POST /~Connection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: 5^").wantsUpgrade == false)
         #expect(try head("GET / HTTP/1.0\r\nConnection: Upgrade\r\nUpgrade: websocket^").wantsUpgrade == false)
         let dropped = try head("GET /~HTTP2-Settings: x\r\nUpgrade: websocket^")
         #expect(dropped.isHopByHop(1) == true)

@@ -39,7 +39,8 @@ extension Exchange {
         switch requestPhase {
         case .ending, .sent, .discarded:
             requestPhase = .discarded
-        case .body where keepsAlive && !request.expectsContinue && (requestDecoder.remaining ?? .max) <= Self.discardLimit:
+        case .body
+        where keepsAlive && !request.expectsContinue && (requestDecoder.remaining ?? .max) <= Self.discardLimit:
             requestPhase = requestDecoder.isComplete ? .discarded : .discarding
         case .head, .body, .discarding:
             keepsAlive = false
@@ -81,7 +82,11 @@ extension Exchange {
         if responsePhase == .complete {
             // It answered and left: the client has its answer, and what it still sends is wanted by nobody.
             finishIfOver()
-        } else if headReceived { cut("UR") } else { refuse(.upstreamClosed) }
+        } else if headReceived {
+            cut("UR")
+        } else {
+            refuse(.upstreamClosed)
+        }
     }
 
     /// The upstream sent what can't be read as a response.

@@ -62,7 +62,8 @@ extension MessageHead {
             case .host, .contentLength, .transferEncoding, .expect, .xForwardedFor, .xForwardedProto, .xForwardedHost,
                 .xForwardedPort, .forwarded, .xRequestID:
                 continue
-            case .contentType, .contentEncoding, .contentMD5, .contentDigest, .reprDigest, .digest, .contentRange, .range,
+            case .contentType, .contentEncoding, .contentMD5, .contentDigest, .reprDigest, .digest, .contentRange,
+                .range,
                 .ifRange:
                 // They speak of the bytes as they were before the conversion (reliability F2).
                 if isConverted { continue }

@@ -1,7 +1,5 @@
-#if canImport(Glibc)
-internal import Glibc
-#endif
 internal import EventLoop
+internal import Glibc
 internal import HTTPWire
 internal import Octets
 internal import Serialization
@@ -25,6 +23,7 @@ final class AccessLog {
         case .off: descriptor = nil
         case .stdout: descriptor = STDOUT_FILENO
         case .file(let path):
+            // SAFETY: the path is a string of ours that lives during the call.
             let opened = unsafe open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o640)
             guard opened >= 0 else { throw .accessLog(path: path, errno: errno) }
             descriptor = opened
@@ -78,7 +77,9 @@ final class AccessLog {
         swap(&text, &lines)
         while !text.isEmpty {
             // SAFETY: the pointer is used only during the call.
-            let written = unsafe text.span.withUnsafeBufferPointer { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            let written = unsafe text.span.withUnsafeBufferPointer {
+                unsafe Glibc.write(descriptor, $0.baseAddress, $0.count)
+            }
             if written > 0 {
                 text.drop(written)
             } else if errno != EINTR {

@@ -261,7 +261,9 @@ extension Form.Decoder {
         if repair != nil { return try sendMended(run, isLast: isLast, into: &sink) }
         if isASCII, validator.isComplete {
             // Whole characters before, whole characters here.
-        } else if let fault = validator.firstFault(in: run, isLast: isLast) { throw invalidValue(at: offset + fault) }
+        } else if let fault = validator.firstFault(in: run, isLast: isLast) {
+            throw invalidValue(at: offset + fault)
+        }
         guard isLast || !run.isEmpty else { return false }
         if isLast { place = .pairStart }
         try sink.content(run, isLast: isLast)

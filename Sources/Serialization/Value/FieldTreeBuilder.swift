@@ -208,7 +208,9 @@ extension Tree {
         }
         let existing = child(of: parent, named: name.segment(depth))
         guard existing == Tree.none else {
-            guard records[Int(existing)].kind == kind, !records[Int(existing)].isSpliced else { throw conflict(field, name) }
+            guard records[Int(existing)].kind == kind, !records[Int(existing)].isSpliced else {
+                throw conflict(field, name)
+            }
             return existing
         }
         let node = try makeNode(kind)
