@@ -113,7 +113,7 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
             buffer.append(UInt8(ascii: "]"))
         case .unix:
             buffer.append("unix:")
-            return buffer.append(path)
+            return buffer.append(text: path)
         }
         buffer.append(UInt8(ascii: ":"))
         buffer.append(decimal: Int(port))

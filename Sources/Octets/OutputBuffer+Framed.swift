@@ -40,34 +40,26 @@ extension OutputBuffer {
     /// Appends a word of bytes.
     @inlinable
     public mutating func append(_ word: Word) {
-        storage.append(addingCapacity: 8) { span in
-            // SAFETY: the span has room for eight bytes; those beyond the word's count are not counted as initialized.
-            unsafe span.withUnsafeMutableBufferPointer { buffer, initialized in
-                let raw = UnsafeMutableRawBufferPointer(buffer)
-                unsafe raw.storeBytes(of: word.bits, toByteOffset: initialized, as: UInt64.self)
-                initialized &+= word.count
-            }
+        // SAFETY: there is room for eight bytes; those beyond the word's count are not counted as in use.
+        unsafe storage.write(upTo: 8) { target in
+            unsafe UnsafeMutableRawPointer(target).storeBytes(of: word.bits, as: UInt64.self)
+            return word.count
         }
     }
 
     /// Appends `bytes` between two words, with one look at the capacity.
     @inlinable
     public mutating func append(_ before: Word, _ bytes: Span<UInt8>, _ after: Word) {
-        storage.append(addingCapacity: bytes.count &+ 16) { span in
-            // SAFETY: the span has room for both words at their full size and the bytes between them.
-            unsafe span.withUnsafeMutableBufferPointer { buffer, initialized in
-                let raw = UnsafeMutableRawBufferPointer(buffer)
-                var at = initialized
-                unsafe raw.storeBytes(of: before.bits, toByteOffset: at, as: UInt64.self)
-                at &+= before.count
-                unsafe bytes.withUnsafeBufferPointer { source in
-                    guard let base = source.baseAddress else { return }
-                    unsafe (raw.baseAddress! + at).copyMemory(from: base, byteCount: source.count)
-                }
-                at &+= bytes.count
-                unsafe raw.storeBytes(of: after.bits, toByteOffset: at, as: UInt64.self)
-                initialized = at &+ after.count
+        let length = bytes.count
+        // SAFETY: there is room for both words at their full size and the bytes between them.
+        unsafe storage.write(upTo: length &+ 16) { target in
+            unsafe UnsafeMutableRawPointer(target).storeBytes(of: before.bits, as: UInt64.self)
+            let start = unsafe target + before.count
+            unsafe bytes.withUnsafeBufferPointer { source in
+                if let base = source.baseAddress { unsafe ByteStore.copy(base, to: start, count: length) }
             }
+            unsafe UnsafeMutableRawPointer(start + length).storeBytes(of: after.bits, as: UInt64.self)
+            return before.count &+ length &+ after.count
         }
     }
 }

@@ -6,7 +6,7 @@ public struct OutputBuffer: Sendable {
     /// Bytes that count as full, 64 KiB: the watermark at which the other side is told to pause.
     public static let defaultHighWatermark = 64 * 1024
 
-    @usableFromInline internal var storage: [UInt8]
+    @usableFromInline internal var storage: ByteStore
     @usableFromInline internal var head: Int
 
     /// The number of waiting bytes from which `isFull` holds.
@@ -14,7 +14,7 @@ public struct OutputBuffer: Sendable {
 
     @inlinable
     public init(highWatermark: Int = OutputBuffer.defaultHighWatermark) {
-        self.storage = []
+        self.storage = ByteStore()
         self.head = 0
         self.highWatermark = highWatermark
     }
@@ -32,10 +32,7 @@ public struct OutputBuffer: Sendable {
     /// SAFETY: the span points into `storage`, which self owns; the borrow keeps self unchanged while the span lives.
     @inlinable public var span: Span<UInt8> {
         @_lifetime(borrow self)
-        get {
-            let all = storage.span
-            return unsafe _overrideLifetime(all.extracting(head..<all.count), borrowing: self)
-        }
+        get { unsafe _overrideLifetime(storage.slice(head..<storage.count), borrowing: self) }
     }
 
     @inlinable
@@ -45,64 +42,59 @@ public struct OutputBuffer: Sendable {
 
     @inlinable
     public mutating func append(_ bytes: Span<UInt8>) {
-        // SAFETY: the pointer is used only inside the closure, which copies.
-        unsafe bytes.withUnsafeBufferPointer { unsafe storage.append(contentsOf: $0) }
+        storage.append(contentsOf: bytes)
     }
 
     @inlinable
     public mutating func append(_ text: StaticString) {
-        // SAFETY: a StaticString made from a literal with a pointer representation lives for ever.
-        unsafe storage.append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+        let length = text.utf8CodeUnitCount
+        // SAFETY: a StaticString made from a literal with a pointer representation lives for ever; there is room for it.
+        unsafe storage.write(upTo: length) { target in
+            unsafe ByteStore.copy(text.utf8Start, to: target, count: length)
+            return length
+        }
     }
 
     @inlinable
     public mutating func append(_ bytes: [UInt8]) {
-        storage.append(contentsOf: bytes)
+        storage.append(contentsOf: bytes.span)
     }
 
     /// Appends the UTF-8 bytes of `text`. For values made at start-up and for tests; the data path has bytes.
-    public mutating func append(_ text: String) {
-        storage.append(contentsOf: text.utf8)
+    ///
+    /// It has a label because a literal would take it otherwise, at many times the cost of the `StaticString` it can be.
+    public mutating func append(text: String) {
+        storage.append(contentsOf: Array(text.utf8).span)
     }
 
     /// Appends `value` in decimal.
     @inlinable
     public mutating func append(decimal value: Int) {
-        if value < 0 { storage.append(UInt8(ascii: "-")) }
-        appendDigits(value.magnitude, radix: 10)
+        storage.append(decimal: value)
     }
 
     /// Appends `value` in lower-case hexadecimal without a prefix, as the chunked coding wants it.
     @inlinable
     public mutating func append(hexadecimal value: Int) {
-        appendDigits(value.magnitude, radix: 16)
-    }
-
-    @inlinable
-    internal mutating func appendDigits(_ value: UInt, radix: UInt) {
-        let start = storage.count
-        var rest = value
-        repeat {
-            storage.append(ASCII.lowerHexDigit(UInt8(truncatingIfNeeded: rest % radix)))
-            rest /= radix
-        } while rest != 0
-        storage[start...].reverse()
+        storage.append(hexadecimal: value)
     }
 
     /// Appends what `body` writes, at most `count` bytes, with room made for them once and nothing zeroed before.
     @inlinable
     public mutating func append(upTo count: Int, writing body: (inout OutputSpan<UInt8>) -> Void) {
-        storage.append(addingCapacity: count, initializingWith: body)
+        // SAFETY: the span covers the room for `count` bytes; it counts what it has written from the front.
+        unsafe storage.write(upTo: count) { target in
+            let buffer = unsafe UnsafeMutableBufferPointer(start: target, count: count)
+            var span = unsafe OutputSpan(buffer: buffer, initializedCount: 0)
+            body(&span)
+            return unsafe span.finalize(for: buffer)
+        }
     }
 
     /// Makes room for `count` more bytes in one allocation.
-    ///
-    /// It at least doubles what it replaces, since an array reserves exactly what is asked for: many small reservations
-    /// would copy everything again each time.
     @inlinable
     public mutating func reserve(_ count: Int) {
-        let needed = storage.count + count
-        if needed > storage.capacity { storage.reserveCapacity(max(needed, 2 * storage.capacity)) }
+        storage.reserve(count)
     }
 
     /// Takes the first `count` bytes away. The allocation is kept.
@@ -111,11 +103,11 @@ public struct OutputBuffer: Sendable {
         precondition(count <= self.count, "dropped more bytes than wait")
         head += count
         if head == storage.count {
-            storage.removeAll(keepingCapacity: true)
+            storage.removeAll()
             head = 0
         } else if head >= 256 * 1024, head >= self.count {
             // No more bytes are moved than were taken since the last time, so work stays linear however much waits.
-            storage.removeSubrange(0..<head)
+            storage.removeFirst(head)
             head = 0
         }
     }
@@ -123,14 +115,14 @@ public struct OutputBuffer: Sendable {
     /// Takes all bytes away and keeps the allocation.
     @inlinable
     public mutating func removeAll() {
-        storage.removeAll(keepingCapacity: true)
+        storage.removeAll()
         head = 0
     }
 
     /// Gives the allocation back when it is larger than `limit` bytes. Call it only when the buffer is empty.
     public mutating func shrink(to limit: Int) {
         if storage.capacity > limit, isEmpty {
-            storage = []
+            storage = ByteStore()
             head = 0
         }
     }

@@ -30,6 +30,41 @@ extension Scan {
         }
     }
 
+    /// The same search, which also says whether the bytes before that index are all ASCII.
+    @inlinable
+    public static func run(
+        to first: UInt8, _ second: UInt8, _ third: UInt8, _ fourth: UInt8, in bytes: Span<UInt8>, from start: Int
+    ) -> TextRun {
+        // SAFETY: eight bytes are loaded only while at + 8 <= count, one only while at < count.
+        unsafe bytes.withUnsafeBufferPointer { buffer in
+            let raw = UnsafeRawBufferPointer(buffer)
+            let ones: UInt64 = 0x0101_0101_0101_0101
+            let high: UInt64 = 0x8080_8080_8080_8080
+            let (a, b) = (ones &* UInt64(first), ones &* UInt64(second))
+            let (c, d) = (ones &* UInt64(third), ones &* UInt64(fourth))
+            var at = start
+            var seen: UInt64 = 0
+            while at &+ 8 <= raw.count {
+                let word = unsafe UInt64(littleEndian: raw.loadUnaligned(fromByteOffset: at, as: UInt64.self))
+                let hits = zeroBytes(word ^ a) | zeroBytes(word ^ b) | zeroBytes(word ^ c) | zeroBytes(word ^ d)
+                if hits != 0 {
+                    // Only what stands below the first mark belongs to the run.
+                    seen |= word & ((hits & (0 &- hits)) &- 1)
+                    return TextRun(end: at &+ hits.trailingZeroBitCount / 8, isASCII: seen & high == 0)
+                }
+                seen |= word
+                at &+= 8
+            }
+            while at < raw.count {
+                let byte = unsafe raw[at]
+                if byte == first || byte == second || byte == third || byte == fourth { break }
+                seen |= UInt64(byte)
+                at &+= 1
+            }
+            return TextRun(end: at, isASCII: seen & high == 0)
+        }
+    }
+
     /// The high bit of each byte that is zero, exact up to the lowest such byte.
     @inlinable
     internal static func zeroBytes(_ word: UInt64) -> UInt64 {

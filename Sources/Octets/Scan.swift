@@ -36,15 +36,38 @@ extension Span where Element == UInt8 {
     }
 
     /// Whether both hold the same bytes.
+    @inlinable
     public func isEqual(to other: Span<UInt8>) -> Bool {
-        guard count == other.count else { return false }
-        guard count > 0 else { return true }
-        // SAFETY: both buffers hold count bytes.
+        let length = count
+        guard length == other.count else { return false }
+        // SAFETY: both hold `length` bytes. Two words that may overlap cover from one word's size to twice that.
         return unsafe withUnsafeBufferPointer { left in
             unsafe other.withUnsafeBufferPointer { right in
-                unsafe memcmp(left.baseAddress!, right.baseAddress!, left.count) == 0
+                let (one, two) = (UnsafeRawBufferPointer(left), UnsafeRawBufferPointer(right))
+                if length > 16 { return unsafe Self.compare(one, two) }
+                if length >= 8 {
+                    let first = unsafe one.loadUnaligned(as: UInt64.self) ^ two.loadUnaligned(as: UInt64.self)
+                    let last = unsafe one.loadUnaligned(fromByteOffset: length &- 8, as: UInt64.self)
+                        ^ two.loadUnaligned(fromByteOffset: length &- 8, as: UInt64.self)
+                    return first | last == 0
+                }
+                if length >= 4 {
+                    let first = unsafe one.loadUnaligned(as: UInt32.self) ^ two.loadUnaligned(as: UInt32.self)
+                    let last = unsafe one.loadUnaligned(fromByteOffset: length &- 4, as: UInt32.self)
+                        ^ two.loadUnaligned(fromByteOffset: length &- 4, as: UInt32.self)
+                    return first | last == 0
+                }
+                guard length > 0 else { return true }
+                let middle = length &>> 1
+                return unsafe one[0] == two[0] && one[middle] == two[middle] && one[length &- 1] == two[length &- 1]
             }
         }
+    }
+
+    @usableFromInline
+    internal static func compare(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Bool {
+        // SAFETY: the caller has compared the counts, which are not zero.
+        unsafe memcmp(left.baseAddress!, right.baseAddress!, left.count) == 0
     }
 
     /// A copy of the bytes.

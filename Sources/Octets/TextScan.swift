@@ -58,6 +58,42 @@ extension Scan {
         }
     }
 
+    /// Whether JSON holds all the bytes unescaped: none is `"`, `\` or below 0x20.
+    ///
+    /// Names and values are short, so two words that may overlap cover most of them.
+    @inlinable
+    public static func isPlainText(_ bytes: Span<UInt8>) -> Bool {
+        let count = bytes.count
+        if count > 16 { return textRun(in: bytes, from: 0).end == count }
+        // SAFETY: words are loaded at 0 and so that they end at the count, where that is at least their size; two or
+        // three bytes are its first, its middle and its last one.
+        let words: (UInt64, UInt64) = unsafe bytes.withUnsafeBufferPointer { buffer in
+            let raw = UnsafeRawBufferPointer(buffer)
+            if count >= 8 {
+                return unsafe (
+                    raw.loadUnaligned(as: UInt64.self), raw.loadUnaligned(fromByteOffset: count &- 8, as: UInt64.self)
+                )
+            }
+            let spaces: UInt64 = 0x2020_2020_2020_2020
+            if count >= 4 {
+                let first = unsafe UInt64(raw.loadUnaligned(as: UInt32.self))
+                let last = unsafe UInt64(raw.loadUnaligned(fromByteOffset: count &- 4, as: UInt32.self))
+                return (first | last &<< 32, spaces)
+            }
+            guard count > 0 else { return (spaces, spaces) }
+            let edges = unsafe UInt64(raw[0]) | UInt64(raw[count &>> 1]) &<< 8 | UInt64(raw[count &- 1]) &<< 16
+            return (edges | spaces & ~0xFF_FFFF, spaces)
+        }
+        return marksOfEscapes(words.0) | marksOfEscapes(words.1) == 0
+    }
+
+    /// Not zero where a byte of the word is `"`, `\` or below 0x20.
+    @inlinable
+    internal static func marksOfEscapes(_ word: UInt64) -> UInt64 {
+        let controls = (word &- 0x2020_2020_2020_2020) & ~word & 0x8080_8080_8080_8080
+        return controls | zeroBytes(word ^ 0x2222_2222_2222_2222) | zeroBytes(word ^ 0x5C5C_5C5C_5C5C_5C5C)
+    }
+
     /// The first index at or after `start` and before `bound` that holds no ASCII digit, or `bound`, which is at most the
     /// count.
     @inlinable

@@ -12,7 +12,14 @@ public struct UTF8Validator: Sendable {
     @inlinable public var isComplete: Bool { owed == 0 }
 
     /// Takes the next bytes. Returns nil when they are fine, else the index of the first byte that can't be part of UTF-8.
+    @inlinable
     public mutating func check(_ bytes: Span<UInt8>) -> Int? {
+        if owed == 0, Self.isASCII(bytes) { return nil }
+        return checkEach(bytes)
+    }
+
+    @usableFromInline
+    internal mutating func checkEach(_ bytes: Span<UInt8>) -> Int? {
         var at = 0
         let end = bytes.count
         while at < end {
@@ -43,6 +50,33 @@ public struct UTF8Validator: Sendable {
         return nil
     }
 
+    /// Whether no byte is above 0x7F. Long runs are left at the first sixteen bytes that hold such a one.
+    @inlinable
+    internal static func isASCII(_ bytes: Span<UInt8>) -> Bool {
+        // SAFETY: words are loaded only where they lie inside 0..<count.
+        unsafe bytes.withUnsafeBufferPointer { buffer in
+            let raw = UnsafeRawBufferPointer(buffer)
+            let count = raw.count
+            let high: UInt64 = 0x8080_8080_8080_8080
+            guard count >= 8 else {
+                var seen: UInt8 = 0
+                for index in 0..<count { seen |= unsafe raw[index] }
+                return seen < 0x80
+            }
+            var at = 0
+            while at &+ 16 <= count {
+                let first = unsafe raw.loadUnaligned(fromByteOffset: at, as: UInt64.self)
+                let second = unsafe raw.loadUnaligned(fromByteOffset: at &+ 8, as: UInt64.self)
+                if (first | second) & high != 0 { return false }
+                at &+= 16
+            }
+            if at &+ 8 < count, unsafe raw.loadUnaligned(fromByteOffset: at, as: UInt64.self) & high != 0 {
+                return false
+            }
+            return unsafe raw.loadUnaligned(fromByteOffset: count &- 8, as: UInt64.self) & high == 0
+        }
+    }
+
     /// The first index at or after `start` whose byte is not ASCII, or the count.
     @usableFromInline
     internal static func skipASCII(_ bytes: Span<UInt8>, from start: Int) -> Int {
@@ -62,6 +96,7 @@ public struct UTF8Validator: Sendable {
     }
 
     /// Whether `bytes` as a whole are UTF-8.
+    @inlinable
     public static func isValid(_ bytes: Span<UInt8>) -> Bool {
         var validator = UTF8Validator()
         return validator.check(bytes) == nil && validator.isComplete

@@ -73,7 +73,8 @@ private struct Matched: ~Copyable {
             "/orders/a%2Fb/x/y%20z?q=1+2%26&a+b=3&bare",
             [("X-Tenant", "t1"), ("x-one", "${path.id}"), ("x-tenant", "t2")])
         var output: [UInt8] = []
-        try source.append(from: matched.request, captures: matched.captures, client: Array("192.0.2.1".utf8).span, to: &output)
+        try source.append(
+            from: matched.request, captures: matched.captures, client: Array("192.0.2.1".utf8).span, to: &output)
         #expect(String(decoding: output, as: UTF8.self) == expected)
     }
 
@@ -84,7 +85,8 @@ private struct Matched: ~Copyable {
         let client: [UInt8] = []
         var refusal: ConversionError?
         do {
-            try SourceReference.path(0).append(from: matched.request, captures: matched.captures, client: client.span, to: &output)
+            try SourceReference.path(0).append(
+                from: matched.request, captures: matched.captures, client: client.span, to: &output)
         } catch {
             refusal = error
         }

@@ -75,7 +75,7 @@ extension Exchange {
 
     /// Starts the route's conversion where the request has something to convert. Returns false when it was refused.
     private func chooseConversion(_ route: Route, hasBody: Bool) -> Bool {
-        guard case .convert(let plan, let otherTypes, let references) = route.request else { return true }
+        guard let rule = route.conversion else { return true }
         let typeIndex = request.first(.contentType)
         // A request without a body has nothing to convert, unless it names the type of an empty one.
         if !hasBody, typeIndex == nil || !request.methodKind.mayHaveBody { return true }
@@ -84,11 +84,11 @@ extension Exchange {
             return false
         }
         do throws(ConversionError) {
-            let sources = try values(of: references)
+            let sources = try values(of: rule.sources)
             let conversion =
                 if let typeIndex {
                     try worker.takeConversion(
-                        plan, route: route, contentType: request.value(typeIndex), sources: sources)
+                        rule.plan, route: route, contentType: request.value(typeIndex), sources: sources)
                 } else {
                     // The type decides, so a body without one is not guessed at (reliability R36).
                     throw ConversionError(
@@ -97,11 +97,11 @@ extension Exchange {
             conversion.swapOutput(&waiting)
             self.conversion = conversion
             record.input = conversion.inputEncoding
-            record.output = plan.output
+            record.output = rule.plan.output
             return true
         } catch {
-            if error.kind == .unsupported, otherTypes == .pass { return true }
-            refuse(.conversion(error, accepted: plan.inputs))
+            if error.kind == .unsupported, rule.otherTypes == .pass { return true }
+            refuse(.conversion(error, accepted: rule.plan.inputs))
             return false
         }
     }
@@ -172,8 +172,10 @@ extension Exchange {
     }
 
     private func takeBody(_ slice: Span<UInt8>) -> Int {
+        // Counted before: a refusal may end this exchange, and then the record is the next one's.
+        record.bytesIn += slice.count
         let taken = conversion == nil ? forward(slice) : convert(slice)
-        record.bytesIn += taken
+        if taken < slice.count { record.bytesIn -= slice.count - taken }
         return taken
     }
 

@@ -39,7 +39,7 @@ public struct Rewrite: Hashable, Sendable {
         if path.isEmpty { output.append(head.path) }
         for piece in path {
             switch piece {
-            case .literal(let text): output.append(text)
+            case .literal(let text): output.append(text: text)
             case .variable(let index): output.append(head.path.extracting(captures[index]))
             }
         }

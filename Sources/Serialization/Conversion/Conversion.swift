@@ -22,6 +22,9 @@ public class Conversion {
     public let inputEncoding: BodyEncoding
     internal private(set) var sources: [[UInt8]]
     private var stage = Stage.reading
+    /// The Content-Type of the last body that was begun with `restart`.
+    private var acceptedType = ByteStore()
+    private var hasAccepted = false
     /// Bytes taken so far.
     public private(set) var consumedCount = 0
 
@@ -82,8 +85,14 @@ public class Conversion {
     ///
     /// Throws as `make` does, and `unsupported_media_type` for another encoding than this conversion's.
     public final func restart(contentType: Span<UInt8>, sources: [[UInt8]]) throws(ConversionError) {
-        guard try plan.inputEncoding(for: contentType) == inputEncoding else {
-            throw ConversionPlan.unsupported("the body is not \(inputEncoding.mediaType)")
+        // Most bodies of a route have the same type, letter by letter.
+        if !hasAccepted || !contentType.isEqual(to: acceptedType.span) {
+            guard try plan.inputEncoding(for: contentType) == inputEncoding else {
+                throw ConversionPlan.unsupported("the body is not \(inputEncoding.mediaType)")
+            }
+            acceptedType.removeAll()
+            acceptedType.append(contentsOf: contentType)
+            hasAccepted = true
         }
         self.sources = sources
         consumedCount = 0

@@ -47,7 +47,7 @@ internal struct EventMapper<Encoder: EventEncoder>: EventSink, OutputEncoder, ~C
     private var sent: PathMatcher
     private var frames: [Frame] = []
     /// The place of the value at hand, as it goes out, for messages.
-    private var place: [UInt8] = []
+    private var place = ByteStore()
     private var skipDepth = 0
     private var skipsNext = false
     private var hasMoved: [Bool]
@@ -87,7 +87,7 @@ internal struct EventMapper<Encoder: EventEncoder>: EventSink, OutputEncoder, ~C
         received.reset()
         sent.reset()
         frames.removeAll(keepingCapacity: true)
-        place.removeAll(keepingCapacity: true)
+        place.removeAll()
         (skipDepth, skipsNext) = (0, false)
         for index in hasMoved.indices { (hasMoved[index], hasMet[index]) = (false, false) }
         for index in hasSet.indices { hasSet[index] = false }
@@ -288,7 +288,7 @@ extension EventMapper where Encoder: ~Copyable {
         for rule in map.remove.indices where received.isHere(rule) { return false }
         frames[frames.count - 1].sent += 1
         place.append(UInt8(ascii: "["))
-        place.append(contentsOf: String(frame.sent).utf8)
+        place.append(decimal: frame.sent)
         place.append(UInt8(ascii: "]"))
         return try !isDropped()
     }
@@ -298,7 +298,7 @@ extension EventMapper where Encoder: ~Copyable {
         guard let frame = frames.last else { return }
         received.leave()
         sent.leave()
-        place.removeSubrange(frame.nameEnd...)
+        place.truncate(to: frame.nameEnd)
     }
 
     /// Sends a member's name, or what `set` gives that member.

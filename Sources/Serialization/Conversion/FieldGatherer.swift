@@ -34,7 +34,7 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: FieldSink, ~Copya
     private var gate: FileGate
     private var name = FieldName()
     private var mapped = MappedName()
-    private var spelled: [UInt8] = []
+    private var spelled = ByteStore()
     private var head = PartHead()
     private var content = Content.field
     private var walk = TreeWalk()
@@ -83,7 +83,7 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: FieldSink, ~Copya
         counts.files += 1
         try parse(part)
         let verdict = try names.apply(to: &mapped)
-        spelled.removeAll(keepingCapacity: true)
+        spelled.removeAll()
         if verdict == .renamed {
             mapped.spell(options.nesting, to: &spelled)
         } else {

@@ -22,7 +22,7 @@ internal struct FieldMapper<Encoder: FieldEncoder>: FieldSink, ~Copyable {
     private let wantsTexts: Bool
     private var name = FieldName()
     private var mapped = MappedName()
-    private var spelled: [UInt8] = []
+    private var spelled = ByteStore()
     private var head = PartHead()
     private var content = Content.passing
     private var base64 = Base64Encoder()
@@ -66,7 +66,7 @@ internal struct FieldMapper<Encoder: FieldEncoder>: FieldSink, ~Copyable {
         content = .passing
         if !needsPaths {
             guard part.isFile else { return try encoder.beginPart(part) }
-            spelled.removeAll(keepingCapacity: true)
+            spelled.removeAll()
             spelled.append(contentsOf: part.name)
             return try beginFile(part, rule: nil, isRenamed: false)
         }
@@ -78,7 +78,7 @@ internal struct FieldMapper<Encoder: FieldEncoder>: FieldSink, ~Copyable {
             content = .dropped
             return
         }
-        spelled.removeAll(keepingCapacity: true)
+        spelled.removeAll()
         if verdict == .renamed { mapped.spell(nesting, to: &spelled) } else { spelled.append(contentsOf: part.name) }
         if part.isFile { return try beginFile(part, rule: gate.rule(for: mapped), isRenamed: verdict == .renamed) }
         if wantsTexts {
@@ -140,7 +140,7 @@ extension FieldSink where Self: ~Copyable {
 
 extension PartHead {
     /// Makes this head a copy of `other` under another name, with the allocations kept.
-    internal mutating func copy(_ other: borrowing PartHead, named name: [UInt8]) {
+    internal mutating func copy(_ other: borrowing PartHead, named name: ByteStore) {
         setName(copying: name)
         if other.hasFilename { setFilename(other.filename) }
         if other.hasMediaType { setMediaType(other.mediaType) }

@@ -6,7 +6,7 @@ internal struct FileGate {
     private let general: FilePolicy
     private let output: BodyEncoding
     private let nameLimit: Int
-    private var field: [UInt8] = []
+    private var field = ByteStore()
     private var size = 0
     private var maxSize: Int?
     /// For each rule, the text that its filename comes from, once that has been met.
@@ -38,9 +38,9 @@ internal struct FileGate {
     /// Decides about a file and returns `stream` where it passes as one, `base64` where it becomes text, or `drop`.
     ///
     /// Throws 422 `files_rejected`, and `files_unrepresentable` where the output has no files and nothing else is said.
-    mutating func admit(rule: Int?, field name: [UInt8]) throws(ConversionError) -> FilePolicy {
-        field.removeAll(keepingCapacity: true)
-        field.append(contentsOf: name)
+    mutating func admit(rule: Int?, field name: ByteStore) throws(ConversionError) -> FilePolicy {
+        field.removeAll()
+        field.append(contentsOf: name.span)
         size = 0
         maxSize = rule.flatMap { rules[$0].max }
         let policy = rule.map { rules[$0].policy } ?? general

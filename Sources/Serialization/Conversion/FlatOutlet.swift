@@ -8,7 +8,7 @@ internal struct FlatOutlet<Target: FieldEncoder & LaneEncoder>: FileOutlet, ~Cop
     private let rewritesNames: Bool
     /// The places of files whose names hold numbers of ours, which fields must not use too.
     private var places: Tree
-    private var spelled: [UInt8] = []
+    private var spelled = ByteStore()
     private var head = PartHead()
     private var isText = false
     private var base64 = Base64Encoder()
@@ -29,7 +29,7 @@ internal struct FlatOutlet<Target: FieldEncoder & LaneEncoder>: FileOutlet, ~Cop
     mutating func beginFile(
         _ file: borrowing PartHead, at name: borrowing MappedName, spelling: Span<UInt8>?, isText: Bool
     ) throws(ConversionError) {
-        spelled.removeAll(keepingCapacity: true)
+        spelled.removeAll()
         if rewritesNames {
             try spell(name, field: file.name)
         } else if let spelling {
@@ -88,10 +88,11 @@ internal struct FlatOutlet<Target: FieldEncoder & LaneEncoder>: FileOutlet, ~Cop
                 }
             } else if isNumbered {
                 spelled.append(UInt8(ascii: "["))
-                spelled.append(contentsOf: String(position(place, above: count - 1 - index)).utf8)
+                spelled.append(decimal: position(place, above: count - 1 - index))
                 spelled.append(UInt8(ascii: "]"))
             } else if arrays != .repeated || index < count - 1 {
-                spelled.append(contentsOf: [UInt8(ascii: "["), UInt8(ascii: "]")])
+                spelled.append(UInt8(ascii: "["))
+                spelled.append(UInt8(ascii: "]"))
             }
         }
     }

@@ -8,7 +8,7 @@ internal struct MappedName: FieldSegments {
         var kind: FieldName.SegmentKind
     }
 
-    private var bytes: [UInt8] = []
+    private var bytes = ByteStore()
     private var segments: [Segment] = []
     private var moved: [Segment] = []
 
@@ -18,13 +18,12 @@ internal struct MappedName: FieldSegments {
     @_lifetime(borrow self)
     func segment(_ index: Int) -> Span<UInt8> {
         let segment = segments[index]
-        let all = bytes.span
         // SAFETY: the span points into `bytes`, which self owns; the borrow keeps self unchanged while the span lives.
-        return unsafe _overrideLifetime(all.extracting(segment.start..<segment.end), borrowing: self)
+        return unsafe _overrideLifetime(bytes.slice(segment.start..<segment.end), borrowing: self)
     }
 
     mutating func set(_ name: borrowing FieldName) {
-        bytes.removeAll(keepingCapacity: true)
+        bytes.removeAll()
         segments.removeAll(keepingCapacity: true)
         for index in 0..<name.segmentCount { append(name.segment(index), name.kind(index)) }
     }
@@ -33,6 +32,12 @@ internal struct MappedName: FieldSegments {
         let start = bytes.count
         bytes.append(contentsOf: segment)
         segments.append(Segment(start: start, end: bytes.count, kind: kind))
+    }
+
+    var spelling: String {
+        var text = ByteStore()
+        spell(.brackets, to: &text)
+        return text.span.lossyString()
     }
 
     /// Whether the first `count` segments are those of `path`.
@@ -70,8 +75,8 @@ internal struct MappedName: FieldSegments {
         for segment in rename.to.segments[shared...] {
             let start = bytes.count
             switch segment {
-            case .key(let key): bytes.append(contentsOf: key)
-            case .index(let index): bytes.append(contentsOf: String(index).utf8)
+            case .key(let key): bytes.append(contentsOf: key.span)
+            case .index(let index): bytes.append(decimal: index)
             case .any: continue
             }
             moved.append(Segment(start: start, end: bytes.count, kind: .key))
@@ -81,7 +86,7 @@ internal struct MappedName: FieldSegments {
     }
 
     /// Appends the name in the spelling of `nesting`.
-    func spell(_ nesting: NestingStyle, to name: inout [UInt8]) {
+    func spell(_ nesting: NestingStyle, to name: inout ByteStore) {
         name.append(contentsOf: segment(0))
         for index in 1..<max(1, segmentCount) {
             if nesting == .dots, kind(index) == .key {

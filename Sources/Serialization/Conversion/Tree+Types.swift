@@ -58,7 +58,7 @@ extension Tree {
             guard kind.hasNames else { throw misfit(node, type) }
         case .json:
             guard kind == .string else { return }
-            switch try splicer.splice(text(node).copied(), into: &self) {
+            switch try splicer.splice(ByteStore(copying: text(node)), into: &self) {
             case .value(let value):
                 replace(node, by: value)
                 records[Int(value)].isTyped = true

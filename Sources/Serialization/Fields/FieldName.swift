@@ -25,24 +25,27 @@ public struct FieldName: Sendable {
         var kind: SegmentKind
     }
 
-    private var bytes: [UInt8] = []
+    private var bytes = ByteStore()
+    /// The segments of a structured name; empty while the name is one plain key, as most are.
     private var segments: [Segment] = []
 
     public init() {}
 
     /// The number of segments, the root included; at least one once a name was parsed.
-    public var segmentCount: Int { segments.count }
+    public var segmentCount: Int { max(1, segments.count) }
 
-    public func kind(_ index: Int) -> SegmentKind { segments[index].kind }
+    public func kind(_ index: Int) -> SegmentKind { segments.isEmpty ? .key : segments[index].kind }
 
     /// The bytes of a segment: a key as it is written, nothing for a push.
     @_lifetime(borrow self)
     public func segment(_ index: Int) -> Span<UInt8> {
-        let all = bytes.span
-        let segment = segments[index]
+        let range = segments.isEmpty ? 0..<bytes.count : segments[index].start..<segments[index].end
         // SAFETY: the span points into `bytes`, which self owns; the borrow keeps self unchanged while the span lives.
-        return unsafe _overrideLifetime(all.extracting(segment.start..<segment.end), borrowing: self)
+        return unsafe _overrideLifetime(bytes.slice(range), borrowing: self)
     }
+
+    /// The whole name as it came.
+    internal var spelling: String { bytes.span.lossyString() }
 
     /// Splits `name`, which replaces the name before.
     ///
@@ -51,20 +54,19 @@ public struct FieldName: Sendable {
     public mutating func parse(
         _ name: Span<UInt8>, options: FieldDecodingOptions, limits: Limits
     ) throws(ConversionError) {
-        bytes.removeAll(keepingCapacity: true)
+        bytes.removeAll()
         bytes.append(contentsOf: name)
-        segments.removeAll(keepingCapacity: true)
+        if !segments.isEmpty { segments.removeAll(keepingCapacity: true) }
         let isStructured =
             switch options.nesting {
-            case .brackets: split(dots: false)
-            case .dots: split(dots: true)
+            case .brackets: split(name, dots: false)
+            case .dots: split(name, dots: true)
             case .flat, .json: true
             }
         if !isStructured {
             if options.malformedKey == .reject { throw FieldFault.malformedKey.error(field: name.lossyString()) }
             segments.removeAll(keepingCapacity: true)
         }
-        if segments.isEmpty { segments.append(Segment(start: 0, end: bytes.count, kind: .key)) }
         guard segments.count - 1 <= limits.keyDepth else {
             throw .limit(
                 "key_depth", of: limits.keyDepth, what: "the nesting of a field's name", field: name.lossyString())
@@ -72,35 +74,28 @@ public struct FieldName: Sendable {
     }
 
     /// Fills `segments`; leaves them empty where the name is one plain key. Returns false when the name breaks the grammar.
-    private mutating func split(dots: Bool) -> Bool {
-        let end = bytes.count
+    private mutating func split(_ name: Span<UInt8>, dots: Bool) -> Bool {
+        let end = name.count
         let open = UInt8(ascii: "["), close = UInt8(ascii: "]"), dot = UInt8(ascii: ".")
-        var at = 0
-        while at < end, !isDelimiter(bytes[at], dots: dots) { at += 1 }
+        var at = Scan.firstIndex(ofAny: open, close, dots ? dot : open, close, in: name, from: 0)
         guard at < end else { return true }
-        guard at > 0, bytes[at] != close else { return false }
+        guard at > 0, name[at] != close else { return false }
         segments.append(Segment(start: 0, end: at, kind: .key))
         while at < end {
             let start = at + 1
-            switch bytes[at] {
+            switch name[at] {
             case open:
-                at = start
-                while at < end, bytes[at] != open, bytes[at] != close { at += 1 }
-                guard at < end, bytes[at] == close else { return false }
+                at = Scan.firstIndex(ofAny: open, close, close, close, in: name, from: start)
+                guard at < end, name[at] == close else { return false }
                 segments.append(Segment(start: start, end: at, kind: at == start ? .push : .key))
                 at += 1
             case dot where dots:
-                at = start
-                while at < end, !isDelimiter(bytes[at], dots: true) { at += 1 }
-                guard at > start, at == end || bytes[at] != close else { return false }
+                at = Scan.firstIndex(ofAny: open, close, dot, dot, in: name, from: start)
+                guard at > start, at == end || name[at] != close else { return false }
                 segments.append(Segment(start: start, end: at, kind: .key))
             default: return false
             }
         }
         return true
-    }
-
-    private func isDelimiter(_ byte: UInt8, dots: Bool) -> Bool {
-        byte == UInt8(ascii: "[") || byte == UInt8(ascii: "]") || dots && byte == UInt8(ascii: ".")
     }
 }

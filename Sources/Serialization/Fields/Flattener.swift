@@ -61,7 +61,7 @@ public struct Flattener<Target: FieldSink & ~Copyable>: EventSink, ~Copyable {
     private let options: FieldEncodingOptions
     private let limits: Limits
     /// The name of the value at hand, or of the innermost container.
-    private var name: [UInt8] = []
+    private var name = ByteStore()
     private var containers: [Container] = []
     private var head = PartHead()
     private var inString = false
@@ -86,7 +86,7 @@ public struct Flattener<Target: FieldSink & ~Copyable>: EventSink, ~Copyable {
 
     /// Makes the flattener as new for another document, with its allocations kept. The target is left as it is.
     public mutating func reset() {
-        name.removeAll(keepingCapacity: true)
+        name.removeAll()
         containers.removeAll(keepingCapacity: true)
         inString = false
         groupedArrays = 0
@@ -177,7 +177,7 @@ extension Flattener where Target: ~Copyable {
     public mutating func key(_ key: Span<UInt8>) throws(ConversionError) {
         if jsonLevel > 0 { return json.key(key) }
         let object = containers[containers.count - 1]
-        name.removeSubrange(object.nameEnd...)
+        name.truncate(to: object.nameEnd)
         let isRoot = containers.count == 1
         let isDotted = options.nesting == .dots
         if !isRoot { name.append(isDotted ? UInt8(ascii: ".") : UInt8(ascii: "[")) }
@@ -360,7 +360,7 @@ extension Flattener where Target: ~Copyable {
             containers[top].written += 1
             containers[top].lastWasObject = containers[top].inObject
         }
-        name.removeSubrange(containers[top].nameEnd...)
+        name.truncate(to: containers[top].nameEnd)
     }
 
     private mutating func openContainer(isObject: Bool) {
@@ -415,15 +415,7 @@ extension Flattener where Target: ~Copyable {
         // `[]` without a root is a flat name.
         guard !name.isEmpty else { throw fault(.name) }
         name.append(UInt8(ascii: "["))
-        if let index {
-            let start = name.count
-            var rest = index
-            repeat {
-                name.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10))
-                rest /= 10
-            } while rest > 0
-            name[start...].reverse()
-        }
+        if let index { name.append(decimal: index) }
         name.append(UInt8(ascii: "]"))
     }
 

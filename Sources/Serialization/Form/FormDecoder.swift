@@ -34,9 +34,9 @@ extension Form {
         private var consumed = 0
         private var nameOffset = 0
         private var head = PartHead()
-        private var name: [UInt8] = []
+        private var name = ByteStore()
         /// Decoded bytes of the value that have not been handed on. Empty between two calls but for `carriedDecoded`.
-        private var decoded: [UInt8] = []
+        private var decoded = ByteStore()
         /// How many bytes at the front of `decoded` came from an escape that the last slice cut, and where it began.
         private var carriedDecoded = 0
         private var carriedOffset = 0
@@ -59,8 +59,8 @@ extension Form {
             place = .pairStart
             fields = 0
             consumed = 0
-            name.removeAll(keepingCapacity: true)
-            decoded.removeAll(keepingCapacity: true)
+            name.removeAll()
+            decoded.removeAll()
             carriedDecoded = 0
             carryCount = 0
             validator = UTF8Validator()
@@ -120,14 +120,17 @@ extension Form.Decoder {
     ) throws(ConversionError) -> Bool {
         try takeCarriedIntoName()
         while at < input.count {
-            let stop = Scan.firstIndex(
-                ofAny: UInt8(ascii: "="), UInt8(ascii: "&"), UInt8(ascii: "%"), UInt8(ascii: "+"), in: input, from: at)
+            let scan = Scan.run(
+                to: UInt8(ascii: "="), UInt8(ascii: "&"), UInt8(ascii: "%"), UInt8(ascii: "+"), in: input, from: at)
+            let stop = scan.end
             let run = input.extracting(at..<stop)
             at = stop
             if name.isEmpty, stop < input.count {
                 // The usual case: the whole name lies here and needs no decoding.
                 let hasValue = input[stop] == UInt8(ascii: "=")
-                if hasValue || input[stop] == UInt8(ascii: "&"), run.count <= limits.key, UTF8Validator.isValid(run) {
+                if hasValue || input[stop] == UInt8(ascii: "&"), run.count <= limits.key,
+                    scan.isASCII || UTF8Validator.isValid(run)
+                {
                     // A separator is left for readValue, which ends the empty value with it.
                     if hasValue { at += 1 }
                     try beginField(run, hasValue: hasValue, into: &sink)
@@ -158,7 +161,7 @@ extension Form.Decoder {
         guard carriedDecoded > 0 else { return }
         for index in 0..<carriedDecoded { try appendToName(decoded[index]) }
         carriedDecoded = 0
-        decoded.removeAll(keepingCapacity: true)
+        decoded.removeAll()
     }
 
     private mutating func appendToName(_ bytes: Span<UInt8>) throws(ConversionError) {
@@ -200,7 +203,7 @@ extension Form.Decoder {
             throw Form.Fault.invalidUTF8.error(offset: nameOffset, field: name.span.lossyString())
         }
         head.hasValue = hasValue
-        name.removeAll(keepingCapacity: true)
+        name.removeAll()
         place = .value
         try sink.beginPart(head)
     }
@@ -215,14 +218,16 @@ extension Form.Decoder {
     ) throws(ConversionError) -> Bool {
         let start = at
         while true {
-            let stop = Scan.firstIndex(
-                ofAny: UInt8(ascii: "&"), UInt8(ascii: "%"), UInt8(ascii: "+"), UInt8(ascii: "+"), in: input, from: at)
+            let scan = Scan.run(
+                to: UInt8(ascii: "&"), UInt8(ascii: "%"), UInt8(ascii: "+"), UInt8(ascii: "+"), in: input, from: at)
+            let stop = scan.end
             let isLast = stop < input.count && input[stop] == UInt8(ascii: "&")
             if decoded.isEmpty && (isLast || stop == input.count || stop - at >= Self.directRun) {
                 let run = at..<stop
                 at = isLast ? stop + 1 : stop
                 return try sendDirect(
-                    input.extracting(run), offset: consumed + run.lowerBound, isLast: isLast, into: &sink)
+                    input.extracting(run), isASCII: scan.isASCII, offset: consumed + run.lowerBound, isLast: isLast,
+                    into: &sink)
             }
             if !isLast && (stop - at >= Self.directRun || decoded.count >= Self.gathered) {
                 return try sendDecoded(input, from: start, isLast: false, end: at, into: &sink)
@@ -251,10 +256,12 @@ extension Form.Decoder {
 
     /// Hands a run of the input on that needs no decoding. `offset` is the offset of its first byte in the body.
     private mutating func sendDirect<Sink: FieldSink & ~Copyable>(
-        _ run: Span<UInt8>, offset: Int, isLast: Bool, into sink: inout Sink
+        _ run: Span<UInt8>, isASCII: Bool, offset: Int, isLast: Bool, into sink: inout Sink
     ) throws(ConversionError) -> Bool {
         if repair != nil { return try sendMended(run, isLast: isLast, into: &sink) }
-        if let fault = validator.firstFault(in: run, isLast: isLast) { throw invalidValue(at: offset + fault) }
+        if isASCII, validator.isComplete {
+            // Whole characters before, whole characters here.
+        } else if let fault = validator.firstFault(in: run, isLast: isLast) { throw invalidValue(at: offset + fault) }
         guard isLast || !run.isEmpty else { return false }
         if isLast { place = .pairStart }
         try sink.content(run, isLast: isLast)
@@ -269,11 +276,11 @@ extension Form.Decoder {
     ) throws(ConversionError) -> Bool {
         if repair != nil {
             // The gathered bytes move out for the call: a method of self can't be given a span into self.
-            var bytes: [UInt8] = []
+            var bytes = ByteStore()
             swap(&bytes, &decoded)
             let sent = try sendMended(bytes.span, isLast: isLast, into: &sink)
             swap(&bytes, &decoded)
-            decoded.removeAll(keepingCapacity: true)
+            decoded.removeAll()
             carriedDecoded = 0
             return sent
         }
@@ -283,7 +290,7 @@ extension Form.Decoder {
         }
         if isLast { place = .pairStart }
         try sink.content(decoded.span, isLast: isLast)
-        decoded.removeAll(keepingCapacity: true)
+        decoded.removeAll()
         carriedDecoded = 0
         return true
     }
@@ -425,13 +432,13 @@ extension UTF8Validator {
         return isWhole ? nil : piece.count
     }
 
-    /// The same for bytes in an array: a span of a stored property would hold all of a non-copyable owner.
-    internal mutating func firstFault(in piece: [UInt8], isLast: Bool) -> Int? {
+    /// The same for bytes in a store: a span of a stored property would hold all of a non-copyable owner.
+    internal mutating func firstFault(in piece: ByteStore, isLast: Bool) -> Int? {
         firstFault(in: piece.span, isLast: isLast)
     }
 }
 
 extension PartHead {
-    /// `setName` for bytes in an array: a span of a stored property would hold all of a non-copyable owner.
-    internal mutating func setName(copying name: [UInt8]) { setName(name.span) }
+    /// `setName` for bytes in a store: a span of a stored property would hold all of a non-copyable owner.
+    internal mutating func setName(copying name: ByteStore) { setName(name.span) }
 }

@@ -51,7 +51,7 @@ extension JSON {
         }
 
         public mutating func key(_ name: Span<UInt8>) {
-            if Scan.textRun(in: name, from: 0).end == name.count {
+            if Scan.isPlainText(name) {
                 output.append(opening(Self.quote), name, Self.quoteColon)
             } else {
                 output.append(opening(Self.quote))
@@ -62,7 +62,7 @@ extension JSON {
         }
 
         public mutating func string(_ piece: Span<UInt8>, isLast: Bool) {
-            if isLast, !isInText, Scan.textRun(in: piece, from: 0).end == piece.count {
+            if isLast, !isInText, Scan.isPlainText(piece) {
                 output.append(opening(Self.quote), piece, Self.quote)
                 needsComma = true
                 return
@@ -106,8 +106,8 @@ extension JSON {
 
         public mutating func finish() {}
 
-        private static var quote: OutputBuffer.Word { OutputBuffer.Word("\"") }
-        private static var quoteColon: OutputBuffer.Word { OutputBuffer.Word("\":") }
+        private static var quote: OutputBuffer.Word { OutputBuffer.Word(bits: 0x22, count: 1) }
+        private static var quoteColon: OutputBuffer.Word { OutputBuffer.Word(bits: 0x3A22, count: 2) }
 
         /// What begins a value or a name, behind a comma where one is due.
         private func opening(_ word: OutputBuffer.Word) -> OutputBuffer.Word {

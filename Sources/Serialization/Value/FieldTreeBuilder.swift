@@ -19,15 +19,17 @@ public struct FieldTreeBuilder: FieldSink, ~Copyable {
     private let options: FieldDecodingOptions
     private let limits: Limits
     private var name = FieldName()
-    /// The field's name as it came, for messages.
-    private var fieldName: [UInt8] = []
-    private var value: [UInt8] = []
+    /// The pieces of a value that came in more than one.
+    private var value = ByteStore()
+    /// Whether a value may become anything but a string as it stands.
+    private let readsValues: Bool
     private var splicer: JSONSplicer
 
     /// - Parameter duplicates: what happens to repeated members of JSON texts in fields.
     public init(options: FieldDecodingOptions, limits: Limits, duplicates: DuplicatePolicy = .reject) {
         self.options = options
         self.limits = limits
+        readsValues = options.arrays == .json || options.nesting == .json || options.arrays == .comma
         tree = Tree(limits: limits, duplicates: duplicates)
         splicer = JSONSplicer(duplicates: duplicates, limits: limits)
     }
@@ -38,8 +40,7 @@ public struct FieldTreeBuilder: FieldSink, ~Copyable {
     /// Empties the tree for another body and keeps the allocations.
     public mutating func reset() {
         tree.removeAll()
-        value.removeAll(keepingCapacity: true)
-        if value.capacity > 128 * 1024 { value = [] }
+        value.removeAll(keepingUpTo: 128 * 1024)
     }
 
     /// The root's member that the field at hand belongs to.
@@ -55,20 +56,24 @@ public struct FieldTreeBuilder: FieldSink, ~Copyable {
 
     public mutating func beginPart(_ head: borrowing PartHead) throws(ConversionError) {
         try name.parse(head.name, options: options, limits: limits)
-        fieldName.removeAll(keepingCapacity: true)
-        fieldName.append(contentsOf: head.name)
-        value.removeAll(keepingCapacity: true)
+        value.removeAll()
     }
 
     public mutating func content(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
         guard value.count + piece.count <= limits.field else {
-            throw .limit("field", of: limits.field, what: "a value", field: fieldName.span.lossyString())
+            throw .limit("field", of: limits.field, what: "a value", field: name.spelling)
+        }
+        if isLast, value.isEmpty, !readsValues {
+            // The usual case: the whole value lies here and is copied into the tree only.
+            try tree.makeRootObject()
+            let node = try tree.makeScalar(piece, isTyped: options.types == .safe)
+            return try tree.put(node, at: name, duplicates: options.duplicates)
         }
         value.append(contentsOf: piece)
         guard isLast else { return }
         try tree.makeRootObject()
         let node = try makeValue()
-        try tree.put(node, at: name, duplicates: options.duplicates, field: fieldName)
+        try tree.put(node, at: name, duplicates: options.duplicates)
     }
 
     /// Ends the body: decides which containers are arrays. The root is an object, also of no fields at all.
@@ -78,7 +83,7 @@ public struct FieldTreeBuilder: FieldSink, ~Copyable {
     }
 
     private mutating func makeValue() throws(ConversionError) -> Tree.Node {
-        switch value.first {
+        switch value.isEmpty ? 0 : value[0] {
         case UInt8(ascii: "[") where options.arrays == .json || options.nesting == .json,
             UInt8(ascii: "{") where options.arrays == .json || options.nesting == .json:
             if case .value(let node) = try splicer.splice(value, into: &tree) {
@@ -87,7 +92,7 @@ public struct FieldTreeBuilder: FieldSink, ~Copyable {
             }
         default: break
         }
-        if options.arrays == .comma, value.contains(UInt8(ascii: ",")) {
+        if options.arrays == .comma, Scan.firstIndex(of: UInt8(ascii: ","), in: value.span) != nil {
             let array = try tree.makeNode(.collected)
             var start = 0
             for end in 0...value.count where end == value.count || value[end] == UInt8(ascii: ",") {
@@ -110,6 +115,8 @@ internal protocol FieldSegments {
     func kind(_ index: Int) -> FieldName.SegmentKind
     @_lifetime(borrow self)
     func segment(_ index: Int) -> Span<UInt8>
+    /// The name as text, for messages.
+    var spelling: String { get }
 }
 
 extension FieldName: FieldSegments {}
@@ -122,9 +129,8 @@ extension Tree {
 
     /// The node of a text field, or of what it says where types are wanted.
     internal mutating func makeScalar(
-        _ bytes: [UInt8], _ range: Range<Int>, isTyped: Bool
+        _ text: Span<UInt8>, isTyped: Bool
     ) throws(ConversionError) -> Node {
-        let text = bytes.span.extracting(range)
         if isTyped {
             if text.isEqual(to: "true") { return try makeNode(.yes) }
             if text.isEqual(to: "false") { return try makeNode(.no) }
@@ -133,9 +139,16 @@ extension Tree {
         return try makeText(.string, text)
     }
 
-    /// Puts a new value at the place that a field's name gives it.
+    /// The same for bytes in a store: a span of a stored property would hold all of a non-copyable owner.
+    internal mutating func makeScalar(
+        _ bytes: ByteStore, _ range: Range<Int>, isTyped: Bool
+    ) throws(ConversionError) -> Node {
+        try makeScalar(bytes.slice(range), isTyped: isTyped)
+    }
+
+    /// Puts a new value at the place that a field's name gives it. Errors name `field`, or else what `name` spells.
     internal mutating func put(
-        _ value: Node, at name: borrowing some FieldSegments, duplicates: DuplicatePolicy, field: [UInt8]
+        _ value: Node, at name: borrowing some FieldSegments, duplicates: DuplicatePolicy, field: [UInt8]? = nil
     ) throws(ConversionError) {
         var parent = root
         let last = name.segmentCount - 1
@@ -145,7 +158,7 @@ extension Tree {
         guard existing != Tree.none else { return try append(value, to: parent, named: name.segment(last)) }
         let record = records[Int(existing)]
         guard !record.kind.isContainer || record.kind == .collected || record.isSpliced else {
-            throw conflict(field)
+            throw conflict(field, name)
         }
         switch duplicates {
         case .array, .keep: try collect(value, with: existing)
@@ -156,7 +169,7 @@ extension Tree {
         case .reject:
             throw ConversionError(
                 .malformed, code: "form_duplicate", reason: "the field is there more than once",
-                field: field.span.lossyString(), setting: "duplicates")
+                field: Self.text(field, name), setting: "duplicates")
         }
     }
 
@@ -179,7 +192,7 @@ extension Tree {
 
     /// Goes one segment down, to the container for the segment after it.
     private mutating func descend(
-        from parent: Node, _ name: borrowing some FieldSegments, _ depth: Int, field: [UInt8]
+        from parent: Node, _ name: borrowing some FieldSegments, _ depth: Int, field: [UInt8]?
     ) throws(ConversionError) -> Node {
         let kind: Kind = name.kind(depth + 1) == .push ? .array : .keyed
         if name.kind(depth) == .push {
@@ -195,7 +208,7 @@ extension Tree {
         }
         let existing = child(of: parent, named: name.segment(depth))
         guard existing == Tree.none else {
-            guard records[Int(existing)].kind == kind, !records[Int(existing)].isSpliced else { throw conflict(field) }
+            guard records[Int(existing)].kind == kind, !records[Int(existing)].isSpliced else { throw conflict(field, name) }
             return existing
         }
         let node = try makeNode(kind)
@@ -215,11 +228,16 @@ extension Tree {
         return true
     }
 
-    private func conflict(_ field: [UInt8]) -> ConversionError {
+    private static func text(_ field: [UInt8]?, _ name: borrowing some FieldSegments) -> String {
+        if let field { return field.span.lossyString() }
+        return name.spelling
+    }
+
+    private func conflict(_ field: [UInt8]?, _ name: borrowing some FieldSegments) -> ConversionError {
         ConversionError(
             .malformed, code: "form_conflict",
             reason: "the name wants an object, an array or a value where another field has put something else",
-            field: field.span.lossyString())
+            field: Self.text(field, name))
     }
 
     /// Decides what the containers made by names are: an array where the keys are exactly 0…n-1, else an object.

@@ -1,3 +1,5 @@
+internal import Octets
+
 /// Reads a JSON text that stands in one field into the tree that the field belongs to.
 internal struct JSONSplicer: ~Copyable {
     enum Result {
@@ -16,7 +18,7 @@ internal struct JSONSplicer: ~Copyable {
     }
 
     /// Builds the value of `text`, which then stands nowhere. Throws when a limit is passed.
-    mutating func splice(_ text: [UInt8], into tree: inout Tree) throws(ConversionError) -> Result {
+    mutating func splice(_ text: ByteStore, into tree: inout Tree) throws(ConversionError) -> Result {
         let mark = tree.beginDetached()
         decoder.reset()
         do throws(ConversionError) {

@@ -4,11 +4,11 @@ internal import Octets
 ///
 /// One head is reused for all parts of a body: `removeAll` keeps the allocations.
 public struct PartHead: Sendable {
-    @usableFromInline internal var bytes: [UInt8] = []
-    @usableFromInline internal var nameEnd = 0
-    @usableFromInline internal var filenameRange: Range<Int>?
-    @usableFromInline internal var mediaTypeRange: Range<Int>?
-    @usableFromInline internal var otherFields: [(name: Range<Int>, value: Range<Int>)] = []
+    internal var bytes = ByteStore()
+    internal var nameEnd = 0
+    internal var filenameRange: Range<Int>?
+    internal var mediaTypeRange: Range<Int>?
+    internal var otherFields: [(name: Range<Int>, value: Range<Int>)] = []
 
     /// Whether the part is a file: it has a filename, or a rule declared it one.
     public var isFile = false
@@ -55,15 +55,14 @@ public struct PartHead: Sendable {
 
     @_lifetime(borrow self)
     private func slice(_ range: Range<Int>) -> Span<UInt8> {
-        let all = bytes.span
         // SAFETY: the span points into `bytes`, which self owns; the borrow keeps self unchanged while the span lives.
-        return unsafe _overrideLifetime(all.extracting(range), borrowing: self)
+        unsafe _overrideLifetime(bytes.slice(range), borrowing: self)
     }
 
     /// Empties the head and keeps its allocations.
     public mutating func removeAll() {
-        bytes.removeAll(keepingCapacity: true)
-        otherFields.removeAll(keepingCapacity: true)
+        bytes.removeAll()
+        if !otherFields.isEmpty { otherFields.removeAll(keepingCapacity: true) }
         nameEnd = 0
         filenameRange = nil
         mediaTypeRange = nil

@@ -114,7 +114,7 @@ extension Tree: EventSink {
     /// Forgets all that was built since `mark`.
     internal mutating func rollBack(_ mark: Mark) {
         records.removeSubrange(mark.nodes...)
-        bytes.removeSubrange(mark.bytes...)
+        bytes.truncate(to: mark.bytes)
         open = mark.open
         openString = Tree.none
         scalarCount = mark.scalars

@@ -51,7 +51,7 @@ public struct Tree: ~Copyable {
     }
 
     internal var records: [Record] = []
-    internal var bytes: [UInt8] = []
+    internal var bytes = ByteStore()
     internal var index = TreeIndex()
     internal let limit: Int
 
@@ -83,9 +83,9 @@ public struct Tree: ~Copyable {
 
     /// Empties the tree. It keeps its allocations unless they are large for what a request usually needs.
     public mutating func removeAll() {
-        if bytes.capacity > 128 * 1024 { bytes = [] } else { bytes.removeAll(keepingCapacity: true) }
+        bytes.removeAll(keepingUpTo: 128 * 1024)
         if records.capacity > 4096 { records = [] } else { records.removeAll(keepingCapacity: true) }
-        if scratch.capacity > 4096 { scratch = [] } else { scratch.removeAll(keepingCapacity: true) }
+        if scratch.capacity > 4096 { scratch = [] }
         index.removeAll()
         open = Tree.none
         openString = Tree.none
@@ -118,9 +118,8 @@ public struct Tree: ~Copyable {
 
     @_lifetime(borrow self)
     internal func slice(_ start: Int32, _ count: Int32) -> Span<UInt8> {
-        let all = bytes.span
         // SAFETY: the span points into `bytes`, which self owns; the borrow keeps self unchanged while the span lives.
-        return unsafe _overrideLifetime(all.extracting(Int(start)..<Int(start) + Int(count)), borrowing: self)
+        return unsafe _overrideLifetime(bytes.slice(Int(start)..<Int(start) + Int(count)), borrowing: self)
     }
 
     /// The member of `parent` with that name, or `none`; the first one where a name repeats.
@@ -130,8 +129,11 @@ public struct Tree: ~Copyable {
         if Int(record.count) > TreeIndex.threshold { return find(name, in: parent) }
         var child = record.first
         while child != Tree.none {
-            if self.name(child).isEqual(to: name) { return child }
-            child = records[Int(child)].next
+            let record = records[Int(child)]
+            if Int(record.nameCount) == name.count, slice(record.nameStart, record.nameCount).isEqual(to: name) {
+                return child
+            }
+            child = record.next
         }
         return Tree.none
     }
@@ -140,10 +142,10 @@ public struct Tree: ~Copyable {
 
     /// Makes `count` bytes and a number of nodes part of the cost, or refuses.
     internal func charge(bytes count: Int, nodes: Int = 0) throws(ConversionError) {
-        guard cost + count + nodes * Tree.nodeCost <= limit else {
-            throw .limit("tree", of: limit, what: "what must be held in memory")
-        }
+        guard cost + count + nodes * Tree.nodeCost <= limit else { throw limitPassed }
     }
+
+    private var limitPassed: ConversionError { .limit("tree", of: limit, what: "what must be held in memory") }
 
     /// Puts bytes into the pool and returns where they start.
     internal mutating func store(_ text: Span<UInt8>) throws(ConversionError) -> Int32 {
@@ -161,9 +163,13 @@ public struct Tree: ~Copyable {
     }
 
     internal mutating func makeText(_ kind: Kind, _ text: Span<UInt8>) throws(ConversionError) -> Node {
-        let node = try makeNode(kind)
-        try setText(node, kind, text)
-        return node
+        try charge(bytes: text.count, nodes: 1)
+        var record = Record(kind: kind)
+        record.valueStart = Int32(bytes.count)
+        record.valueCount = Int32(text.count)
+        bytes.append(contentsOf: text)
+        records.append(record)
+        return Node(records.count - 1)
     }
 
     internal mutating func setText(_ node: Node, _ kind: Kind, _ text: Span<UInt8>) throws(ConversionError) {
@@ -187,17 +193,19 @@ public struct Tree: ~Copyable {
     }
 
     internal mutating func link(_ node: Node, to parent: Node, nameStart: Int32, nameCount: Int32) {
-        let last = records[Int(parent)].last
-        records[Int(node)].parent = parent
-        records[Int(node)].previous = last
-        records[Int(node)].next = Tree.none
-        records[Int(node)].nameStart = nameStart
-        records[Int(node)].nameCount = nameCount
-        if last == Tree.none { records[Int(parent)].first = node } else { records[Int(last)].next = node }
-        records[Int(parent)].last = node
-        records[Int(parent)].count &+= 1
-        guard records[Int(parent)].kind.hasNames else { return }
-        let count = Int(records[Int(parent)].count)
+        var all = records.mutableSpan
+        let last = all[Int(parent)].last
+        all[Int(node)].parent = parent
+        all[Int(node)].previous = last
+        all[Int(node)].next = Tree.none
+        all[Int(node)].nameStart = nameStart
+        all[Int(node)].nameCount = nameCount
+        if last == Tree.none { all[Int(parent)].first = node } else { all[Int(last)].next = node }
+        all[Int(parent)].last = node
+        all[Int(parent)].count &+= 1
+        guard all[Int(parent)].kind.hasNames else { return }
+        let count = Int(all[Int(parent)].count)
+        guard count > TreeIndex.threshold else { return }
         if count > TreeIndex.threshold + 1 {
             enter(node)
         } else if count == TreeIndex.threshold + 1 {

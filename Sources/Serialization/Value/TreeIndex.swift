@@ -6,7 +6,7 @@ internal import Octets
 /// taken out: an entry is only a hint, and the node it points to is compared.
 internal struct TreeIndex {
     /// Objects with up to this many members are scanned instead.
-    static let threshold = 8
+    static let threshold = 16
 
     /// Nodes, or `Tree.none`; the count is a power of two.
     var slots: [Tree.Node] = []
@@ -18,7 +18,8 @@ internal struct TreeIndex {
         if slots.count > 8192 {
             slots = []
         } else {
-            for slot in slots.indices { slots[slot] = Tree.none }
+            var all = slots.mutableSpan
+            for slot in all.indices { all[slot] = Tree.none }
         }
     }
 

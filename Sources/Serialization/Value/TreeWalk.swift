@@ -3,7 +3,7 @@ internal import Octets
 /// Goes through a tree and emits its events, in as many goes as the sink wants.
 internal struct TreeWalk {
     private enum Step {
-        case enter, text, leave, next, done
+        case enter, text, leave, done
     }
 
     /// Bytes of one piece of a string.
@@ -35,47 +35,57 @@ internal struct TreeWalk {
             if sink.isFull { return false }
             switch step {
             case .enter:
-                let parent = tree.parent(node)
-                if parent != Tree.none, tree.kind(parent).hasNames { try sink.key(tree.name(node)) }
-                step = .next
-                switch tree.kind(node) {
+                let record = tree.records[Int(node)]
+                if record.parent != Tree.none, tree.kind(record.parent).hasNames {
+                    try sink.key(tree.slice(record.nameStart, record.nameCount))
+                }
+                switch record.kind {
                 case .object, .keyed:
                     if order == .sorted { tree.sortMembers(node) }
                     try sink.beginObject()
                     descend(tree)
+                    continue
                 case .array, .collected:
                     try sink.beginArray()
                     descend(tree)
+                    continue
+                case .string where record.valueCount <= Self.pieceSize:
+                    try sink.string(tree.slice(record.valueStart, record.valueCount), isLast: true)
                 case .string:
                     offset = 0
                     step = .text
-                case .number: try sink.number(tree.text(node))
+                    continue
+                case .number: try sink.number(tree.slice(record.valueStart, record.valueCount))
                 case .yes: try sink.bool(true)
                 case .no: try sink.bool(false)
                 case .null: try sink.null()
                 }
+                leave(record, tree.root)
             case .text:
                 let text = tree.text(node)
                 let end = min(text.count, offset + Self.pieceSize)
                 let isLast = end == text.count
                 try sink.string(text.extracting(offset..<end), isLast: isLast)
                 offset = end
-                if isLast { step = .next }
+                if isLast { leave(tree.records[Int(node)], tree.root) }
             case .leave:
                 if tree.kind(node).hasNames { try sink.endObject() } else { try sink.endArray() }
-                step = .next
-            case .next:
-                if node == tree.root {
-                    step = .done
-                } else if tree.nextSibling(node) != Tree.none {
-                    (node, step) = (tree.nextSibling(node), .enter)
-                } else {
-                    (node, step) = (tree.parent(node), .leave)
-                }
+                leave(tree.records[Int(node)], tree.root)
             case .done: break
             }
         }
         return true
+    }
+
+    /// Goes on behind the node at hand.
+    private mutating func leave(_ record: Tree.Record, _ root: Tree.Node) {
+        if node == root {
+            step = .done
+        } else if record.next != Tree.none {
+            (node, step) = (record.next, .enter)
+        } else {
+            (node, step) = (record.parent, .leave)
+        }
     }
 
     private mutating func descend(_ tree: borrowing Tree) {
