@@ -217,7 +217,7 @@ struct FlattenerTests {
             limits[keyPath: limit] = count + more
             #expect(outcome(encodeForm(document, .init(), limits: limits)) == (isWritten ? form : error))
         }
-        check(\.key, 9, #"{"a":{"bcd":[1,1]}}"#, "a[bcd][]=1&a[bcd][]=1", "limit_key a[bcd][]… limits.key")
+        check(\.key, 8, #"{"a":{"bcd":[1,1]}}"#, "a[bcd][]=1&a[bcd][]=1", "limit_key a[bcd][]… limits.key")
         check(\.fields, 3, #"{"a":[1,1,1]}"#, "a[]=1&a[]=1&a[]=1", "limit_fields a[] limits.fields")
         check(\.parts, 2, #"{"a":1,"b":1}"#, "a=1&b=1", "limit_parts b limits.parts")
     }
