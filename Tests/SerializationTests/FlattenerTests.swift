@@ -211,7 +211,7 @@ struct FlattenerTests {
         arguments: [(-1, false), (0, true), (1, true)])
     func amplification(more: Int, isWritten: Bool) {
         var limits = Limits()
-        limits.key = 9 + more
+        limits.key = 8 + more
         let result = outcome(encodeForm(#"{"a":{"bcd":[1,1]}}"#, .init(), limits: limits))
         #expect(result == (isWritten ? "a[bcd][]=1&a[bcd][]=1" : "limit_key a[bcd][]… limits.key"))
     }
