@@ -74,6 +74,22 @@ public struct ByteStore: Sendable {
         }
     }
 
+    @inlinable
+    public mutating func append(contentsOf bytes: [UInt8]) { append(contentsOf: bytes.span) }
+
+    @inlinable
+    public mutating func append(contentsOf other: ByteStore) { append(contentsOf: other.span) }
+
+    @inlinable
+    public mutating func append(_ text: StaticString) {
+        let length = text.utf8CodeUnitCount
+        // SAFETY: a StaticString made from a literal with a pointer representation lives for ever; there is room for it.
+        unsafe write(upTo: length) { target in
+            unsafe ByteStore.copy(text.utf8Start, to: target, count: length)
+            return length
+        }
+    }
+
     /// Appends what `body` writes and returns the number of bytes of, at most `count`.
     ///
     /// Unsafe: `body` gets the address of `count` bytes, and may write nowhere else.

@@ -118,7 +118,7 @@ extension Form.Decoder {
     private mutating func readName<Sink: FieldSink & ~Copyable>(
         _ input: Span<UInt8>, _ at: inout Int, into sink: inout Sink
     ) throws(ConversionError) -> Bool {
-        try takeCarriedIntoName()
+        if carriedDecoded > 0 { try takeCarriedIntoName() }
         while at < input.count {
             let scan = Scan.run(
                 to: UInt8(ascii: "="), UInt8(ascii: "&"), UInt8(ascii: "%"), UInt8(ascii: "+"), in: input, from: at)
