@@ -37,6 +37,7 @@ public struct ByteStore: Sendable {
 
     /// The bytes at `range`, which must lie within those in use.
     @inlinable
+    @inline(__always)
     @_lifetime(borrow self)
     public func slice(_ range: Range<Int>) -> Span<UInt8> {
         precondition(range.upperBound <= count, "the range passes the bytes in use")
@@ -62,6 +63,7 @@ public struct ByteStore: Sendable {
     }
 
     @inlinable
+    @inline(__always)
     public mutating func append(contentsOf bytes: Span<UInt8>) {
         let length = bytes.count
         // SAFETY: there is room for `length` bytes, and `bytes` holds them. The store is borrowed for changing, so they

@@ -47,13 +47,15 @@ extension Span where Element == UInt8 {
                 if length > 16 { return unsafe Self.compare(one, two) }
                 if length >= 8 {
                     let first = unsafe one.loadUnaligned(as: UInt64.self) ^ two.loadUnaligned(as: UInt64.self)
-                    let last = unsafe one.loadUnaligned(fromByteOffset: length &- 8, as: UInt64.self)
+                    let last =
+                        unsafe one.loadUnaligned(fromByteOffset: length &- 8, as: UInt64.self)
                         ^ two.loadUnaligned(fromByteOffset: length &- 8, as: UInt64.self)
                     return first | last == 0
                 }
                 if length >= 4 {
                     let first = unsafe one.loadUnaligned(as: UInt32.self) ^ two.loadUnaligned(as: UInt32.self)
-                    let last = unsafe one.loadUnaligned(fromByteOffset: length &- 4, as: UInt32.self)
+                    let last =
+                        unsafe one.loadUnaligned(fromByteOffset: length &- 4, as: UInt32.self)
                         ^ two.loadUnaligned(fromByteOffset: length &- 4, as: UInt32.self)
                     return first | last == 0
                 }

@@ -71,6 +71,7 @@ extension Scan {
 
     /// Whether one of at most sixteen bytes is `first` or `second`, neither of which is a space.
     @inlinable
+    @inline(__always)
     public static func holds(_ first: UInt8, or second: UInt8, in bytes: Span<UInt8>) -> Bool {
         precondition(bytes.count <= 16, "two words hold sixteen bytes")
         let ones: UInt64 = 0x0101_0101_0101_0101
@@ -81,6 +82,7 @@ extension Scan {
 
     /// Two words that together hold each of at most sixteen bytes, and spaces besides.
     @inlinable
+    @inline(__always)
     internal static func edges(of bytes: Span<UInt8>) -> (UInt64, UInt64) {
         // SAFETY: words are loaded at 0 and so that they end at the count, where that is at least their size; two or
         // three bytes are its first, its middle and its last one.
@@ -106,6 +108,7 @@ extension Scan {
 
     /// Not zero where a byte of the word is `"`, `\` or below 0x20.
     @inlinable
+    @inline(__always)
     internal static func marksOfEscapes(_ word: UInt64) -> UInt64 {
         let controls = (word &- 0x2020_2020_2020_2020) & ~word & 0x8080_8080_8080_8080
         return controls | zeroBytes(word ^ 0x2222_2222_2222_2222) | zeroBytes(word ^ 0x5C5C_5C5C_5C5C_5C5C)

@@ -57,6 +57,12 @@ public struct FieldName: Sendable {
         bytes.removeAll()
         bytes.append(contentsOf: name)
         if !segments.isEmpty { segments.removeAll(keepingCapacity: true) }
+        // Most names are short plain keys.
+        if options.nesting == .brackets, name.count <= 16,
+            !Scan.holds(UInt8(ascii: "["), or: UInt8(ascii: "]"), in: name)
+        {
+            return
+        }
         let isStructured =
             switch options.nesting {
             case .brackets: split(name, dots: false)
@@ -76,8 +82,6 @@ public struct FieldName: Sendable {
     /// Fills `segments`; leaves them empty where the name is one plain key. Returns false when the name breaks the grammar.
     private mutating func split(_ name: Span<UInt8>, dots: Bool) -> Bool {
         let end = name.count
-        // Most names are short plain keys.
-        if !dots, end <= 16, !Scan.holds(UInt8(ascii: "["), or: UInt8(ascii: "]"), in: name) { return true }
         let open = UInt8(ascii: "["), close = UInt8(ascii: "]"), dot = UInt8(ascii: ".")
         var at = Scan.firstIndex(ofAny: open, close, dots ? dot : open, close, in: name, from: 0)
         guard at < end else { return true }

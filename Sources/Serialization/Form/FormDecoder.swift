@@ -75,7 +75,9 @@ extension Form {
             while at < input.count || carriedDecoded > 0 {
                 var sentEvent = false
                 switch place {
-                case .pairStart: try startPair(input, &at)
+                case .pairStart:
+                    try startPair(input, &at)
+                    if place == .name { sentEvent = try readName(input, &at, into: &sink) }
                 case .name: sentEvent = try readName(input, &at, into: &sink)
                 case .value: sentEvent = try readValue(input, &at, into: &sink)
                 }
@@ -261,7 +263,9 @@ extension Form.Decoder {
         if repair != nil { return try sendMended(run, isLast: isLast, into: &sink) }
         if isASCII, validator.isComplete {
             // Whole characters before, whole characters here.
-        } else if let fault = validator.firstFault(in: run, isLast: isLast) { throw invalidValue(at: offset + fault) }
+        } else if let fault = validator.firstFault(in: run, isLast: isLast) {
+            throw invalidValue(at: offset + fault)
+        }
         guard isLast || !run.isEmpty else { return false }
         if isLast { place = .pairStart }
         try sink.content(run, isLast: isLast)

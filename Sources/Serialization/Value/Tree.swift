@@ -150,6 +150,7 @@ public struct Tree: ~Copyable {
     private var limitPassed: ConversionError { .limit("tree", of: limit, what: "what must be held in memory") }
 
     /// Puts bytes into the pool and returns where they start.
+    @inline(__always)
     internal mutating func store(_ text: Span<UInt8>) throws(ConversionError) -> Int32 {
         try charge(bytes: text.count)
         let start = Int32(bytes.count)
@@ -158,6 +159,7 @@ public struct Tree: ~Copyable {
     }
 
     /// A node that stands nowhere yet.
+    @inline(__always)
     internal mutating func makeNode(_ kind: Kind) throws(ConversionError) -> Node {
         try charge(bytes: 0, nodes: 1)
         records.append(Record(kind: kind))
