@@ -1,4 +1,6 @@
-/* Before libevent's headers: event-config.h defines _GNU_SOURCE, and once the C library's features are settled that has
-   no effect any more. Otherwise this module and Swift's Glibc would see two different layouts of fd_set. */
-#include <sys/types.h>
+/* The structs of the system must be Glibc's for Swift, not members of whichever module includes them first: files that
+   use them would need that module imported, and which one it is changes with the order of compilation. */
+#ifdef __swift__
+#pragma clang module import SwiftGlibc
+#endif
 #include <event2/event.h>

@@ -1,32 +1,6 @@
 internal import CEvent
 internal import Glibc
 
-/// Why a connection could not be made.
-public enum ConnectError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The deadline passed, or the system's own.
-    case timedOut
-    /// Nobody listens there.
-    case refused
-    /// Any other error of the system: no route, no descriptors, no such socket file, ….
-    case system(Int32)
-
-    init(errno: Int32) {
-        switch errno {
-        case ETIMEDOUT: self = .timedOut
-        case ECONNREFUSED: self = .refused
-        default: self = .system(errno)
-        }
-    }
-
-    public var description: String {
-        switch self {
-        case .timedOut: "connecting took too long"
-        case .refused: "connection refused"
-        case .system(let number): systemErrorText(number)
-        }
-    }
-}
-
 /// Makes connections.
 public enum Connect {
     /// Connects to `address`. `completion` comes once, from the loop, never from inside this call: with a non-blocking,
@@ -63,7 +37,7 @@ public final class Connecting {
         self.address = address
         self.completion = completion
         self.deadline = loop.now &+ min(nanoseconds, 1 << 62)
-        // The loop's reference, released in `finish`.
+        // SAFETY: this is the loop's reference; `finish` and `cancel` release it, whichever comes, once.
         _ = unsafe Unmanaged.passRetained(self)
         self.timer = Timer(loop: loop) { [unowned self] in timerFired() }
         timer?.set(after: nanoseconds)
@@ -129,6 +103,7 @@ public final class Connecting {
     }
 
     private func timerFired() {
+        // SAFETY: the pointer is compared only.
         if unsafe event == nil, loop.now < deadline {
             attempt()
         } else {

@@ -51,8 +51,10 @@ public final class EventLoop {
     public init() throws(LoopError) {
         let inbox = try LoopInbox()
         guard let config = unsafe event_config_new() else { throw LoopError.noEventBase }
-        // SAFETY: config is freed once, below, after its last use. No other thread touches the base, so it has no locks.
+        // No other thread touches the base, so it has no locks; and no variable of the environment changes the back end.
+        // SAFETY: config is freed once, below, after its last use.
         unsafe event_config_set_flag(config, Int32(EVENT_BASE_FLAG_NOLOCK.rawValue))
+        unsafe event_config_set_flag(config, Int32(EVENT_BASE_FLAG_IGNORE_ENV.rawValue))
         let made = unsafe event_base_new_with_config(config)
         unsafe event_config_free(config)
         guard let base = unsafe made else { throw LoopError.noEventBase }
@@ -98,7 +100,7 @@ public final class EventLoop {
             cachedNow = 0
             cachedSeconds = 0
             turnCount &+= 1
-            let flags = EVLOOP_ONCE | (deferred.isEmpty ? 0 : EVLOOP_NONBLOCK)
+            let flags = EVLOOP_ONCE | (deferred.isEmpty && !isStopRequested ? 0 : EVLOOP_NONBLOCK)
             // SAFETY: the base is alive as long as self is.
             let outcome = unsafe event_base_loop(base, flags)
             // The back end fails only if the loop's own descriptor was closed under it.

@@ -10,6 +10,7 @@ struct EventPool: ~Copyable {
     private var free: [OpaquePointer]
 
     init() {
+        // SAFETY: both lists are empty: no memory is touched.
         unsafe slabs = []
         unsafe free = []
     }
@@ -21,12 +22,14 @@ struct EventPool: ~Copyable {
 
     /// An event that is not assigned to anything yet.
     mutating func take() -> OpaquePointer {
+        // SAFETY: what is on the list lies in a slab of ours and is assigned to nothing.
         if unsafe free.isEmpty { grow() }
         return unsafe free.removeLast()
     }
 
     /// Takes back an event that was removed from its base.
     mutating func put(_ event: OpaquePointer) {
+        // SAFETY: the event came from `take`, and libevent doesn't know it any more.
         unsafe free.append(event)
     }
 

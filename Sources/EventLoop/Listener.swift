@@ -1,6 +1,5 @@
 internal import CEvent
 internal import CEventShims
-internal import CCares
 internal import Glibc
 
 /// A listening socket: TCP or unix.
@@ -149,12 +148,9 @@ public final class Listener {
     private func becameReadable() {
         for _ in 0..<Self.acceptsPerTurn {
             guard isArmed else { return }
-            var storage = sockaddr_storage()
-            var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
-            // SAFETY: the system writes at most `length` bytes into the storage.
-            let accepted = unsafe recast_accept(descriptor, &storage, &length)
+            let (accepted, peer) = SocketAddress.accept(from: descriptor)
             if accepted >= 0 {
-                onAccept(accepted, SocketAddress(storage, length: length) ?? address)
+                onAccept(accepted, peer ?? address)
                 continue
             }
             switch errno {

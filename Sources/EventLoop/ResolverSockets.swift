@@ -19,6 +19,7 @@ final class ResolverSockets {
 
     init(loop: EventLoop) {
         self.loop = loop
+        // SAFETY: there is no channel yet; `open` makes it.
         unsafe channel = nil
         timer = Timer(loop: loop) { [unowned self] in process(reads: ARES_SOCKET_BAD, writes: ARES_SOCKET_BAD) }
     }

@@ -1,23 +1,21 @@
-// Whole-module builds find the socket address types through the first header that includes them, which is c-ares's.
-internal import CCares
 internal import Glibc
 public import Octets
 
 /// Where a socket is: an IPv4 or IPv6 address with a port, or the path of a unix socket.
 public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
-    private enum Family: UInt8 { case ipv4, ipv6, unix }
+    internal enum Family: UInt8 { case ipv4, ipv6, unix }
 
-    private let family: Family
+    internal let family: Family
     /// The port in host order, 0 for a unix socket or "any".
     public let port: UInt16
     /// The interface of a link-local IPv6 address, else 0.
-    private let scope: UInt32
-    private let high: UInt64
-    private let low: UInt64
+    internal let scope: UInt32
+    internal let high: UInt64
+    internal let low: UInt64
     /// The path of a unix socket; empty for IP and for a peer that never bound one.
     public let path: String
 
-    private init(
+    internal init(
         family: Family, port: UInt16 = 0, scope: UInt32 = 0, high: UInt64 = 0, low: UInt64 = 0, path: String = ""
     ) {
         self.family = family
@@ -115,7 +113,7 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
             buffer.append(UInt8(ascii: "]"))
         case .unix:
             buffer.append("unix:")
-            return buffer.append(path)
+            return buffer.append(text: path)
         }
         buffer.append(UInt8(ascii: ":"))
         buffer.append(decimal: Int(port))
@@ -147,128 +145,5 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
                 at += 1
             }
         }
-    }
-}
-
-// MARK: - The system's form
-
-extension SocketAddress {
-    private init(_ six: in6_addr, scope: UInt32, port: UInt16) {
-        // SAFETY: an in6_addr is 16 bytes.
-        let (high, low) = unsafe withUnsafeBytes(of: six) {
-            unsafe ($0.load(as: UInt64.self).bigEndian, $0.load(fromByteOffset: 8, as: UInt64.self).bigEndian)
-        }
-        self.init(family: .ipv6, port: port, scope: scope, high: high, low: low)
-    }
-
-    private var in6Address: in6_addr {
-        var address = in6_addr()
-        // SAFETY: an in6_addr is 16 bytes.
-        unsafe withUnsafeMutableBytes(of: &address) {
-            unsafe $0.storeBytes(of: high.bigEndian, as: UInt64.self)
-            unsafe $0.storeBytes(of: low.bigEndian, toByteOffset: 8, as: UInt64.self)
-        }
-        return address
-    }
-
-    /// The longest path of a unix socket in bytes: 107, and the end mark.
-    static let longestPath = 107
-
-    /// `AF_INET`, `AF_INET6` or `AF_UNIX`.
-    var systemFamily: Int32 {
-        switch family {
-        case .ipv4: AF_INET
-        case .ipv6: AF_INET6
-        case .unix: AF_UNIX
-        }
-    }
-
-    /// Calls `body` with the address as the system takes it. A path that is too long is cut; see `longestPath`.
-    func withSystemAddress<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Result) -> Result {
-        var storage = sockaddr_storage()
-        // SAFETY: a sockaddr_storage has the size and alignment of each of the three; the pointers don't leave the closure.
-        return unsafe withUnsafeMutableBytes(of: &storage) { raw in
-            let base = raw.baseAddress!
-            let size: Int
-            switch family {
-            case .ipv4:
-                var four = sockaddr_in()
-                four.sin_family = sa_family_t(AF_INET)
-                four.sin_port = port.bigEndian
-                four.sin_addr.s_addr = UInt32(truncatingIfNeeded: low).bigEndian
-                size = MemoryLayout<sockaddr_in>.size
-                unsafe base.storeBytes(of: four, as: sockaddr_in.self)
-            case .ipv6:
-                var six = sockaddr_in6()
-                six.sin6_family = sa_family_t(AF_INET6)
-                six.sin6_port = port.bigEndian
-                six.sin6_addr = in6Address
-                six.sin6_scope_id = scope
-                size = MemoryLayout<sockaddr_in6>.size
-                unsafe base.storeBytes(of: six, as: sockaddr_in6.self)
-            case .unix:
-                unsafe base.storeBytes(of: sa_family_t(AF_UNIX), as: sa_family_t.self)
-                let start = MemoryLayout<sa_family_t>.size
-                var at = start
-                for byte in path.utf8.prefix(Self.longestPath) {
-                    unsafe raw[at] = byte
-                    at += 1
-                }
-                size = at + 1
-            }
-            return unsafe body(base.assumingMemoryBound(to: sockaddr.self), socklen_t(size))
-        }
-    }
-
-    /// Reads what the system filled in. nil for families other than the three.
-    init?(_ storage: sockaddr_storage, length: socklen_t) {
-        // SAFETY: the family says which of the three the storage holds; the path ends at `length` or at its end mark.
-        let made: SocketAddress? = unsafe withUnsafeBytes(of: storage) { raw in
-            switch Int32(storage.ss_family) {
-            case AF_INET:
-                let four = unsafe raw.load(as: sockaddr_in.self)
-                return SocketAddress(
-                    ipv4: UInt32(bigEndian: four.sin_addr.s_addr), port: UInt16(bigEndian: four.sin_port))
-            case AF_INET6:
-                let six = unsafe raw.load(as: sockaddr_in6.self)
-                return SocketAddress(six.sin6_addr, scope: six.sin6_scope_id, port: UInt16(bigEndian: six.sin6_port))
-            case AF_UNIX:
-                let start = MemoryLayout<sa_family_t>.size
-                let end = min(Int(length), raw.count)
-                guard end > start else { return SocketAddress(unixPath: "") }
-                let bytes = unsafe raw[start..<end].prefix { $0 != 0 }
-                return unsafe SocketAddress(unixPath: String(decoding: bytes, as: UTF8.self))
-            default:
-                return nil
-            }
-        }
-        guard let made else { return nil }
-        self = made
-    }
-
-    /// The address at the other end of `socket`.
-    init?(peerOf socket: Int32) {
-        // SAFETY: see `init(asking:_:)`.
-        unsafe self.init(asking: socket) { unsafe getpeername($0, $1, $2) }
-    }
-
-    /// The address that `socket` is bound to.
-    init?(boundBy socket: Int32) {
-        // SAFETY: see `init(asking:_:)`.
-        unsafe self.init(asking: socket) { unsafe getsockname($0, $1, $2) }
-    }
-
-    private init?(
-        asking socket: Int32,
-        _ ask: (Int32, UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int32
-    ) {
-        var storage = sockaddr_storage()
-        var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
-        // SAFETY: the system writes at most `length` bytes into the storage.
-        let outcome = unsafe withUnsafeMutablePointer(to: &storage) { pointer in
-            unsafe ask(socket, UnsafeMutableRawPointer(pointer).assumingMemoryBound(to: sockaddr.self), &length)
-        }
-        guard outcome == 0 else { return nil }
-        self.init(storage, length: length)
     }
 }

@@ -55,6 +55,8 @@ public final class Stream {
         /// `turnEnded` will be called.
         static let scheduled = State(rawValue: 256)
         static let closed = State(rawValue: 512)
+        /// The handler is looking at bytes; leftovers will be known when it returns.
+        static let delivering = State(rawValue: 1024)
     }
 
     /// Takes over `descriptor`, a connected socket with `O_NONBLOCK`, sets `TCP_NODELAY` and starts to read.
@@ -113,7 +115,7 @@ public final class Stream {
     public func resumeReading() {
         guard !isClosed else { return }
         state.insert(.reading)
-        if !pending.isEmpty || brokenBy != 0 { schedule() }
+        if !pending.isEmpty || brokenBy != 0 || state.contains(.delivering) { schedule() }
         armReading()
     }
 
@@ -175,8 +177,7 @@ public final class Stream {
         }
         // SAFETY: the buffer is the loop's; no other read happens while the handler looks at it.
         let bytes = unsafe buffer.span
-        let used = currentHandler.received(bytes, on: self)
-        precondition(used >= 0 && used <= bytes.count, "a handler consumed more bytes than it was given")
+        let used = handOver(bytes)
         guard !isClosed else { return }
         if used < bytes.count {
             if pending.capacity == 0 { pending = loop.takeSpare() }
@@ -192,8 +193,7 @@ public final class Stream {
         // The leftovers leave the stream meanwhile, so that the handler may close it.
         var held = OutputBuffer()
         swap(&held, &pending)
-        let used = currentHandler.received(held.span, on: self)
-        precondition(used >= 0 && used <= held.count, "a handler consumed more bytes than it was given")
+        let used = handOver(held.span)
         guard !isClosed else { return loop.recycle(&held) }
         held.drop(used)
         if held.isEmpty {
@@ -201,6 +201,14 @@ public final class Stream {
         } else {
             swap(&held, &pending)
         }
+    }
+
+    private func handOver(_ bytes: Span<UInt8>) -> Int {
+        state.insert(.delivering)
+        let used = currentHandler.received(bytes, on: self)
+        state.remove(.delivering)
+        precondition(used >= 0 && used <= bytes.count, "a handler consumed more bytes than it was given")
+        return used
     }
 
     private func readEnd() {

@@ -20,6 +20,7 @@ final class TimerWheel {
     private var armedTick = UInt64.max
 
     init() {
+        // SAFETY: all slots are empty; a timer that is linked removes itself before it goes away.
         unsafe heads = .init(repeating: nil, count: Int(Self.slotCount))
     }
 

@@ -5,7 +5,7 @@ internal import Octets
 /// A head that a parser has returned is safe to act on: one way to read its framing, one host, no byte in a name or value
 /// that could start a line of its own. Use one value for many messages: parsing into it again keeps its allocations.
 /// Spans borrow the head; copy what must outlive the next parse.
-public struct MessageHead: Sendable {
+public struct MessageHead: ~Copyable, Sendable {
     @usableFromInline internal var bytes: [UInt8] = []
     @usableFromInline internal var lines: [FieldLine] = []
     /// One bit for each known field: that it is there; that it is there more than once.

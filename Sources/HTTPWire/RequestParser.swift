@@ -37,17 +37,34 @@ public struct RequestParser: Sendable {
     }
 
     /// Reads a head from the start of `input`. Returns the bytes it takes, empty lines before it included, or nil when more
-    /// are needed; nothing is consumed then. Throws where the request must be refused, with the status to answer.
+    /// are needed; nothing is consumed then. Throws where the request must be refused, with the status to answer. From the
+    /// request line on the head has its method and target, also after nil and after an error.
     public mutating func parse(_ input: Span<UInt8>, into head: inout MessageHead) throws(WireError) -> Int? {
         if !hasRequestLine {
             guard try parseRequestLine(input, into: &head) else { return nil }
             hasRequestLine = true
         }
-        guard let count = try lines.parseFields(input, into: &head, limits: limits) else { return nil }
-        head.bytes.append(contentsOf: input.extracting(0..<count))
+        let parsed: Int?
+        do throws(WireError) {
+            parsed = try lines.parseFields(input, into: &head, limits: limits)
+        } catch {
+            keepRequestLine(of: input, in: &head)
+            throw error
+        }
+        guard let count = parsed else {
+            keepRequestLine(of: input, in: &head)
+            return nil
+        }
+        head.bytes.append(contentsOf: input.extracting(head.bytes.count..<count))
         reset()
         try rules.check(&head)
         return count
+    }
+
+    /// Lets a head that isn't whole show its method and target: whoever refuses it may want to say what it was.
+    private func keepRequestLine(of input: Span<UInt8>, in head: inout MessageHead) {
+        guard head.bytes.isEmpty else { return }
+        head.bytes.append(contentsOf: input.extracting(0..<Int(head.targetRange.range.upperBound)))
     }
 
     /// Reads `method SP target SP version`. `false` means that more bytes are needed.

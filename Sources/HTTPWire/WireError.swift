@@ -20,6 +20,9 @@ public struct WireError: Error, Hashable, Sendable {
     /// One constant sentence. It never holds bytes of the message.
     public var reason: String { fault.texts.reason.description }
 
+    /// Whether the body passes `WireLimits.body`, which the reader of the body has set.
+    public var isBodyTooLarge: Bool { fault == .bodyTooLarge }
+
     /// The same error as seen from the client: what an upstream did wrong is a 502.
     internal var asUpstreamFault: WireError { WireError(fault, at: offset, fromUpstream: true) }
 }

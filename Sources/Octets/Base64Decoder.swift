@@ -112,6 +112,7 @@ public struct Base64Decoder: Sendable {
     /// The 24 bits of four characters; `bad` or more when one is not of the alphabet.
     @inline(__always)
     private static func group(_ characters: UnsafePointer<UInt8>, _ values: UnsafePointer<UInt32>) -> UInt32 {
+        // SAFETY: the caller has four characters; the table has 1024 entries, and a byte in each quarter stays below.
         unsafe values[Int(characters[0])] | values[256 &+ Int(characters[1])]
             | values[512 &+ Int(characters[2])] | values[768 &+ Int(characters[3])]
     }

@@ -101,6 +101,7 @@ public struct ByteStore: Sendable {
     public mutating func write(upTo count: Int, _ body: (UnsafeMutablePointer<UInt8>) -> Int) {
         let start = used
         if count > room.count &- start { grow(by: count) }
+        // SAFETY: `grow` has made room for count bytes behind start, and the body promises to write no more.
         let written = unsafe room.withUnsafeMutableBufferPointer { buffer in
             guard let base = buffer.baseAddress else { return 0 }
             return unsafe body(base + start)

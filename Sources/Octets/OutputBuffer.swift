@@ -62,9 +62,8 @@ public struct OutputBuffer: Sendable {
 
     /// Appends the UTF-8 bytes of `text`. For values made at start-up and for tests; the data path has bytes.
     ///
-    /// A literal would be a `String` by default, which is copied twice; disfavoured here, it is a `StaticString`.
-    @_disfavoredOverload
-    public mutating func append(_ text: String) {
+    /// It has a label because a literal would take it otherwise, at many times the cost of the `StaticString` it can be.
+    public mutating func append(text: String) {
         storage.append(contentsOf: Array(text.utf8).span)
     }
 

@@ -1,6 +1,4 @@
-#if canImport(Glibc)
-    internal import Glibc
-#endif
+internal import Glibc
 
 /// Searches over spans of bytes. They go to the C library, whose `memchr` is vectorised.
 public enum Scan {

@@ -19,7 +19,7 @@ import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 RECAST = os.environ.get("RECAST_BIN", "")
-DEADLINE = 30  # seconds; a debug build on a busy machine is slow, a hang is not
+DEADLINE = int(os.environ.get("E2E_DEADLINE", "30"))  # seconds; a debug build on a busy machine is slow, a hang is not
 FORM = "application/x-www-form-urlencoded"
 JSON = "application/json"
 
@@ -67,14 +67,7 @@ class Reader:
         self.buffer += data
 
     def exactly(self, count):
-        pieces, missing = [], count
-        while missing:
-            if not self.buffer:
-                self._more()
-            piece, self.buffer = self.buffer[:missing], self.buffer[missing:]
-            pieces.append(piece)
-            missing -= len(piece)
-        return b"".join(pieces)
+        return b"".join(self.pieces(count))
 
     def until(self, mark):
         while mark not in self.buffer:
@@ -95,17 +88,34 @@ class Reader:
         lines = self.until(b"\r\n\r\n").decode("latin-1").split("\r\n")
         return lines[0], Fields(tuple(part.strip() for part in line.split(":", 1)) for line in lines[1:])
 
-    def chunked(self):
-        body = bytearray()
+    def pieces(self, count):
+        """`count` bytes as they come."""
+        while count:
+            if not self.buffer:
+                self._more()
+            piece, self.buffer = self.buffer[:count], self.buffer[count:]
+            count -= len(piece)
+            yield piece
+
+    def chunked_pieces(self):
         while True:
             size = int(self.until(b"\r\n").split(b";")[0], 16)
             if size == 0:
                 while self.until(b"\r\n"):
                     pass
-                return bytes(body)
-            body += self.exactly(size)
+                return
+            yield from self.pieces(size)
             if self.exactly(2) != b"\r\n":
                 raise Closed("a chunk doesn't end in CRLF")
+
+    def chunked(self):
+        return b"".join(self.chunked_pieces())
+
+    def body_pieces(self, fields):
+        """A body as it comes, without holding it; its framing is read from the fields."""
+        if fields.get("transfer-encoding", "").lower() == "chunked":
+            return self.chunked_pieces()
+        return self.pieces(int(fields.get("content-length", "0")))
 
 
 class Response:
@@ -118,14 +128,14 @@ class Response:
 
 
 class Client:
-    """A raw client: sends what it is told, reads responses strictly."""
+    """A raw client: sends what it is told, reads responses strictly. `port` may be the path of a unix socket."""
 
     def __init__(self, port, receive_buffer=None):
-        self.socket = socket.socket()
+        self.socket = socket.socket(socket.AF_UNIX if isinstance(port, str) else socket.AF_INET)
         if receive_buffer:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self.socket.settimeout(DEADLINE)
-        self.socket.connect(("127.0.0.1", port))
+        self.socket.connect(port if isinstance(port, str) else ("127.0.0.1", port))
         self.reader = Reader(self.socket)
 
     def __enter__(self):
@@ -245,16 +255,16 @@ def read_and_answer(exchange):
 
 
 class Upstream:
-    """An HTTP/1.1 server on 127.0.0.1, a thread per connection, that runs `script` for every request head."""
+    """An HTTP/1.1 server on 127.0.0.1, or on the unix socket `path`, a thread per connection, that runs `script` for every request head."""
 
-    def __init__(self, receive_buffer=None):
-        self.listener = socket.socket()
+    def __init__(self, receive_buffer=None, path=None):
+        self.listener = socket.socket(socket.AF_UNIX if path else socket.AF_INET)
         self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if receive_buffer:
             self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-        self.listener.bind(("127.0.0.1", 0))
+        self.listener.bind(path or ("127.0.0.1", 0))
         self.listener.listen(256)
-        self.port = self.listener.getsockname()[1]
+        self.port = None if path else self.listener.getsockname()[1]
         self.changed = threading.Condition()
         self.connection_count = 0
         self.readers = {}  # of the open connections, with what each had received when the test began
@@ -375,13 +385,15 @@ def make_multipart(parts, boundary="BOUNDARY-of-the-client"):
 class Recast:
     """`recast serve` on a configuration of its own and a free port."""
 
-    def __init__(self, routes, upstreams, access_log="stdout"):
+    def __init__(self, routes, upstreams, access_log="stdout", workers=1, settings=""):
         self.port = free_port()
         self.folder = tempfile.mkdtemp(prefix="recast-e2e-")
+        self.path = os.path.join(self.folder, "recast.sock")
         lines = "".join(f"  {name}: {address}\n" for name, address in upstreams.items())
         self.config = os.path.join(self.folder, "recast.yaml")
         with open(self.config, "w") as file:
-            file.write(f"version: 1\nlisten: 127.0.0.1:{self.port}\nworkers: 1\naccess_log: {access_log}\n"
+            file.write(f"version: 1\nlisten: [127.0.0.1:{self.port}, unix:{self.path}]\nworkers: {workers}\n"
+                       f"access_log: {access_log}\n{settings}"
                        f"upstreams:\n{lines}routes:\n{routes}")
         self.output, self.errors = os.path.join(self.folder, "stdout"), os.path.join(self.folder, "stderr")
         with open(self.output, "wb") as output, open(self.errors, "wb") as errors:
@@ -448,6 +460,8 @@ class ProxyTestCase(unittest.TestCase):
     routes = ""
     further_upstreams = {}
     access_log = "stdout"
+    workers = 1
+    settings = ""  # further lines of the configuration's top level
     upstream_receive_buffer = None
 
     @classmethod
@@ -456,7 +470,8 @@ class ProxyTestCase(unittest.TestCase):
             raise AssertionError("set RECAST_BIN, or run scripts/e2e")
         cls.upstream = Upstream(cls.upstream_receive_buffer)
         cls.addClassCleanup(cls.upstream.stop)
-        cls.recast = Recast(cls.routes, {"app": f"127.0.0.1:{cls.upstream.port}", **cls.further_upstreams}, cls.access_log)
+        upstreams = {"app": f"127.0.0.1:{cls.upstream.port}", **cls.further_upstreams}
+        cls.recast = Recast(cls.routes, upstreams, cls.access_log, cls.workers, cls.settings)
         cls.addClassCleanup(cls.recast.remove)
         cls.addClassCleanup(cls._stop)
 

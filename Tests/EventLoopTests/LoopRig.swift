@@ -48,7 +48,7 @@ func tcpPair() throws -> (Int32, Int32) {
             | getsockname(listening, general, &length) | connect(client, general, length)
     }
     #expect(outcome == 0)
-    let server = unsafe accept(listening, nil, nil)
+    let server = accept(listening, nil, nil)
     #expect(server >= 0)
     _ = fcntl(client, F_SETFL, O_NONBLOCK)
     _ = fcntl(server, F_SETFL, O_NONBLOCK)
@@ -65,7 +65,7 @@ func put(_ text: String, to descriptor: Int32) {
 func reset(_ descriptor: Int32) {
     var option = linger(l_onoff: 1, l_linger: 0)
     _ = unsafe setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
-    close(descriptor)
+    _ = close(descriptor)
 }
 
 extension [UInt8] {

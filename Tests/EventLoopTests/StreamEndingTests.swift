@@ -170,7 +170,7 @@ import Testing
             let stream = Stream(loop: loop, descriptor: near, handler: probe)
             stream.pauseReading()
             if withBytes { put("unread", to: far) }
-            let timer = Timer(loop: loop) { byReset ? reset(far) : close(far) }
+            let timer = Timer(loop: loop) { if byReset { reset(far) } else { close(far) } }
             let later = Timer(loop: loop) { loop.stop() }
             timer.set(after: 1)
             probe.onPeerGone = { stream in

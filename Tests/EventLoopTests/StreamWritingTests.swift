@@ -6,6 +6,7 @@ import Testing
 /// Sends back what it gets, and pauses while it can't.
 final class Echo: StreamHandler {
     var pauses = 0
+    var onPause: (() -> Void)?
     var largestQueue = 0
 
     func received(_ bytes: Span<UInt8>, on stream: Stream) -> Int {
@@ -14,6 +15,7 @@ final class Echo: StreamHandler {
         if stream.isAboveHighWatermark {
             pauses += 1
             stream.pauseReading()
+            onPause?()
         }
         return bytes.count
     }
@@ -45,10 +47,10 @@ final class Echo: StreamHandler {
             var isRight = true
             var largestQueue = 0
             var piece = OutputBuffer()
-            func byte(_ at: Int) -> UInt8 { UInt8(truncatingIfNeeded: at &* 31 &+ at >> 8) }
+            let pattern = (0..<40_000).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
             func feed(_ stream: Stream) {
                 while sent < total, !stream.isAboveHighWatermark {
-                    for at in sent..<min(sent + 40_000, total) { piece.append(byte(at)) }
+                    piece.append(pattern.span.extracting(0..<min(pattern.count, total - sent)))
                     sent += piece.count
                     switch form {
                     case .one: stream.write(piece.span)
@@ -61,11 +63,16 @@ final class Echo: StreamHandler {
                 if sent == total { stream.shutdownWrite() }
             }
             probe.onReceived = { bytes, _ in
-                for index in bytes.indices {
-                    if bytes[index] != byte(checked + index) { isRight = false }
+                var at = 0
+                while at < bytes.count {
+                    let start = checked % pattern.count
+                    let length = min(bytes.count - at, pattern.count - start)
+                    let expected = pattern.span.extracting(start..<start + length)
+                    if !bytes.extracting(at..<at + length).isEqual(to: expected) { isRight = false }
+                    at += length
+                    checked += length
                 }
-                checked += bytes.count
-                return 0 + bytes.count
+                return bytes.count
             }
             probe.onDrained = { feed($0) }
             probe.onEnded = { stream in
@@ -74,6 +81,9 @@ final class Echo: StreamHandler {
             }
             let stream = Stream(loop: loop, descriptor: near, handler: probe)
             let back = Stream(loop: loop, descriptor: far, handler: echo)
+            // Nothing is taken back until the echo had to pause, so both queues fill up.
+            stream.pauseReading()
+            echo.onPause = { stream.resumeReading() }
             feed(stream)
             #expect(stream.queued > 0)
             loop.run()
@@ -86,6 +96,7 @@ final class Echo: StreamHandler {
             #expect(stream.bytesWritten == UInt64(total))
             #expect(back.bytesRead == UInt64(total))
             back.close()
+            echo.onPause = nil
             probe.forget()
         }
     }

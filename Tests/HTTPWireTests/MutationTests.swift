@@ -88,7 +88,7 @@ struct MutationTests {
             let isOld = head.minorVersion == 0
             guard let count = try? second.parse(written.span, into: &again) else {
                 // An old request's Expect is ignored, and only judged in 1.1.
-                #expect(isOld && head.contains(.expect), "\(bytes)")
+                #expect((isOld && head.contains(.expect)) == true, "\(bytes)")
                 continue
             }
             #expect(count == written.count)

@@ -73,7 +73,7 @@ struct SeenRequest: Hashable {
 }
 
 /// What a connection does with its input, without the connection: heads and bodies in turn until it must close.
-struct TestConnection {
+struct TestConnection: ~Copyable {
     private(set) var requests: [SeenRequest] = []
     /// One status for each answer: 200 for a whole request, else the error's.
     private(set) var statuses: [Int] = []

@@ -23,7 +23,7 @@ struct OutputBufferTests {
             case 6:
                 buffer.append("static" as StaticString)
                 buffer.append([1, 2])
-                buffer.append("é" as String)
+                buffer.append(text: "é" as String)
                 model += Array("static\u{1}\u{2}é".utf8)
             case 7:
                 buffer.append(upTo: size) { (span: inout OutputSpan<UInt8>) in

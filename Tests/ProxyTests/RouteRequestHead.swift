@@ -21,4 +21,4 @@ func requestHead(
 func requestHead(_ target: String) throws -> MessageHead { try requestHead("GET", target) }
 
 /// The text of a range of the head's path.
-func text(of range: Range<Int>, in head: MessageHead) -> String { head.path.extracting(range).lossyString() }
+func text(of range: Range<Int>, in head: borrowing MessageHead) -> String { head.path.extracting(range).lossyString() }

@@ -4,28 +4,34 @@ import Proxy
 import Serialization
 import Testing
 
+/// A request and what its route's path took from it.
+private struct Matched: ~Copyable {
+    let request: MessageHead
+    let captures: PathCaptures
+}
+
 @Suite struct RouteRewriteTests {
     /// Runs a request through a route for `/orders/{id}/*` and rewrites its target.
     private func rewritten(_ target: String, _ rewrite: Rewrite, fields: [(String, String)] = []) throws -> String {
-        let (request, captures) = try matched(target, fields)
+        let matched = try matched(target, fields)
         var output = OutputBuffer()
         try rewrite.appendTarget(
-            of: request, captures: captures, client: Array("192.0.2.1".utf8).span, to: &output)
+            of: matched.request, captures: matched.captures, client: Array("192.0.2.1".utf8).span, to: &output)
         let text = output.span.lossyString()
         return text
     }
 
     private func matched(
         _ target: String, _ fields: [(String, String)]
-    ) throws -> (MessageHead, PathCaptures) {
+    ) throws -> Matched {
         let route = Route(
             index: 0, name: "r", match: RouteMatch(path: try PathPattern(parsing: "/orders/{id}/*")), upstream: 0)
         let request = try requestHead("GET", target, fields: fields)
         guard case .found(let found) = RouteTable([route]).find(request) else {
             Issue.record("the request must match")
-            return (request, PathCaptures())
+            return Matched(request: request, captures: PathCaptures())
         }
-        return (request, found.captures)
+        return Matched(request: request, captures: found.captures)
     }
 
     @Test("a rewritten path takes variables as they were received, escapes and all")
@@ -63,22 +69,24 @@ import Testing
             (.literalMix([.literal("<"), .source(.header("x-one")), .literal(">")]), "<${path.id}>"),
         ])
     func sources(source: SourceReference, expected: String) throws {
-        let (request, captures) = try matched(
+        let matched = try matched(
             "/orders/a%2Fb/x/y%20z?q=1+2%26&a+b=3&bare",
             [("X-Tenant", "t1"), ("x-one", "${path.id}"), ("x-tenant", "t2")])
         var output: [UInt8] = []
-        try source.append(from: request, captures: captures, client: Array("192.0.2.1".utf8).span, to: &output)
+        try source.append(
+            from: matched.request, captures: matched.captures, client: Array("192.0.2.1".utf8).span, to: &output)
         #expect(String(decoding: output, as: UTF8.self) == expected)
     }
 
     @Test("a value that is not UTF-8 is refused by its name")
     func invalidUTF8() throws {
-        let (request, captures) = try matched("/orders/%FF/", [])
+        let matched = try matched("/orders/%FF/", [])
         var output: [UInt8] = []
         let client: [UInt8] = []
         var refusal: ConversionError?
         do {
-            try SourceReference.path(0).append(from: request, captures: captures, client: client.span, to: &output)
+            try SourceReference.path(0).append(
+                from: matched.request, captures: matched.captures, client: client.span, to: &output)
         } catch {
             refusal = error
         }

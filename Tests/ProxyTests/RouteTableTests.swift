@@ -22,7 +22,7 @@ import Testing
     }
 
     /// The look-up's result as text: the route's name with its captures, or why there is none.
-    private static func describe(_ lookup: RouteTable.Lookup, _ request: MessageHead) -> String {
+    private static func describe(_ lookup: RouteTable.Lookup, _ request: borrowing MessageHead) -> String {
         switch lookup {
         case .found(let found):
             let captures = zip(found.route.match.path.variables, 0...).map { name, index in

@@ -179,6 +179,12 @@ struct LaneContractTests {
         let array = "[" + (0..<1000).map { "\"v\($0)\"" }.joined(separator: ",") + "]"
         #expect(
             convert(plan(.form, .json), indices.map { "a[\($0)]=v\($0)" }.joined(separator: "&")) == "{\"a\":\(array)}")
+        let many = (0..<12).map { "k\($0)=1" } + ["k3=2", "k3=3", "k11=2"]
+        #expect(
+            convert(plan(.form, .json), many.joined(separator: "&"))
+                == "{"
+                + (0..<12).map { "\"k\($0)\":" + ($0 == 3 ? #"["1","2","3"]"# : $0 == 11 ? #"["1","2"]"# : #""1""#) }
+                .joined(separator: ",") + "}")
         let again = names.map { "\"\($0)\":1" }.joined(separator: ",")
         let last = plan(.json, .json) { $0.jsonDuplicates = .last }
         #expect(convert(last, "{" + again + "," + again + "}") == "{" + again + "}")

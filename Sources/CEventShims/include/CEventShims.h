@@ -1,6 +1,10 @@
 /* What Swift's Glibc module leaves out, in the form the loop needs it. */
 #ifndef RECAST_CEVENT_SHIMS_H
 #define RECAST_CEVENT_SHIMS_H
+#ifdef __swift__
+/* See CEvent.h. */
+#pragma clang module import SwiftGlibc
+#endif
 #include <stdbool.h>
 #include <sys/socket.h>
 

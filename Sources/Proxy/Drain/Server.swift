@@ -15,7 +15,9 @@ public enum Server {
     ///
     /// SIGTERM and SIGINT drain: no new connections, idle ones are closed, exchanges in flight finish, at most for the grace
     /// period. A second signal ends at once.
-    public static func run(settings: ProxySettings, ready: @escaping ([SocketAddress]) -> Void) throws(ServerError) -> Outcome {
+    public static func run(settings: ProxySettings, ready: @escaping ([SocketAddress]) -> Void) throws(ServerError)
+        -> Outcome
+    {
         ignoreSIGPIPE()
         _ = raiseDescriptorLimit()
         let loop = try makeLoop()

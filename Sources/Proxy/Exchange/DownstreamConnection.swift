@@ -23,15 +23,14 @@ final class DownstreamConnection: StreamHandler {
         case nothing, request, head, body, write, linger
     }
 
-    unowned let worker: Worker
+    /// Held strongly, because counting an unowned reference costs more; the worker lets go of them all when it ends.
+    let worker: Worker
     let peer: SocketAddress
     private(set) var stream: Stream!
     private var timer: Timer!
     private var exchange: Exchange?
     private var phase = Phase.idle
     private var wait = Wait.nothing
-    /// Whether `received` runs: the end of an exchange then returns to its loop instead of asking for a new delivery.
-    private var isReceiving = false
     private var lingered = 0
     /// The place in the worker's list.
     var listIndex = 0
@@ -53,12 +52,14 @@ final class DownstreamConnection: StreamHandler {
     // MARK: Reading
 
     func received(_ bytes: Span<UInt8>, on stream: Stream) -> Int {
-        isReceiving = true
-        defer { isReceiving = false }
         var at = 0
         while at < bytes.count {
             let rest = bytes.extracting(at..<bytes.count)
             switch phase {
+            case .idle where stream.isAboveHighWatermark:
+                // Answers wait that the client doesn't read: it gets no further ones before it has.
+                stream.pauseReading()
+                return at
             case .idle, .head:
                 guard let used = parseHead(rest) else { return at }
                 at += used
@@ -114,6 +115,9 @@ final class DownstreamConnection: StreamHandler {
         if wait == .body { disarm() }
     }
 
+    /// Says that the answer is out and the rest of the request is thrown away: a client that doesn't send it is let go.
+    func expectDiscard() { arm(.linger, Self.lingerTime) }
+
     // MARK: Endings
 
     /// The exchange is over. `keepAlive`: the request was read to its end and both sides may go on.
@@ -124,7 +128,13 @@ final class DownstreamConnection: StreamHandler {
         disarm()
         if keepAlive, !worker.isDraining {
             phase = .idle
-            arm(.request, worker.clientTimes.keepAlive)
+            if stream.queued > 0 {
+                // The time between requests begins when the client has the answer.
+                stream.wantsEmpty = true
+                expectDrain()
+            } else {
+                arm(.request, worker.clientTimes.keepAlive)
+            }
             stream.resumeReading()
             return
         }
@@ -150,6 +160,11 @@ final class DownstreamConnection: StreamHandler {
         stream.resumeReading()
     }
 
+    /// Closes as soon as what waits is sent.
+    private func closeWhenSent() {
+        if stream.queued == 0 { close() } else if phase != .lingering { linger() }
+    }
+
     /// Closes at once. With `reset` the client can't take what it has for complete.
     func close(reset: Bool = false) {
         guard phase != .closed else { return }
@@ -166,12 +181,13 @@ final class DownstreamConnection: StreamHandler {
 
     /// For draining: closes a connection that serves no request.
     func closeIfIdle() {
-        if phase == .idle { close() }
+        if phase == .idle { closeWhenSent() }
     }
 
     func ended(_ stream: Stream) {
         switch phase {
-        case .idle, .head, .lingering, .closed: close()
+        case .idle, .lingering: closeWhenSent()
+        case .head, .closed: close()
         case .exchange:
             // A FIN after a whole request is no abort: the answer can still be read (reliability F17).
             if exchange?.isRequestRead == true {
@@ -202,8 +218,23 @@ final class DownstreamConnection: StreamHandler {
         switch phase {
         case .exchange: exchange?.downstreamDrained()
         case .lingering:
-            if stream.queued == 0 { arm(.linger, Self.lingerTime) } else { expectDrain() }
-        case .idle, .head, .closed: break
+            if stream.queued > 0 {
+                stream.wantsEmpty = true
+                expectDrain()
+            } else if stream.isEnded {
+                close()
+            } else {
+                arm(.linger, Self.lingerTime)
+            }
+        case .idle:
+            if stream.queued > 0 {
+                stream.wantsEmpty = true
+                expectDrain()
+            } else {
+                arm(.request, worker.clientTimes.keepAlive)
+            }
+            stream.resumeReading()
+        case .head, .closed: break
         }
     }
 

@@ -12,6 +12,7 @@ extension Exchange {
     /// one has started, is aborted so that it can't be taken for complete.
     func refuse(_ refusal: Refusal) {
         guard let downstream else { return }
+        if responsePhase == .complete { return giveUpUpload(refusal.flag) }
         guard responsePhase == .awaited else { return cut(refusal.flag) }
         releaseUpstream(reusable: false)
         isHeldBack = false
@@ -38,7 +39,8 @@ extension Exchange {
         switch requestPhase {
         case .ending, .sent, .discarded:
             requestPhase = .discarded
-        case .body where keepsAlive && !request.expectsContinue && (requestDecoder.remaining ?? .max) <= Self.discardLimit:
+        case .body
+        where keepsAlive && !request.expectsContinue && (requestDecoder.remaining ?? .max) <= Self.discardLimit:
             requestPhase = requestDecoder.isComplete ? .discarded : .discarding
         case .head, .body, .discarding:
             keepsAlive = false
@@ -65,11 +67,26 @@ extension Exchange {
         downstream.close(reset: reset)
     }
 
-    /// The upstream connection failed or ended before the response did.
+    /// The response went through whole, and the rest of the upload can't: only the upload is cut.
+    private func giveUpUpload(_ flag: StaticString) {
+        record.flag = flag
+        keepsAlive = false
+        releaseUpstream(reusable: false)
+        finishIfOver()
+    }
+
+    /// The upstream connection failed or ended before the response did, or before the request had gone out.
     func upstreamFailed(headReceived: Bool) {
         upstream = nil
         upstreamPhase = .gone
-        if headReceived { cut("UR") } else { refuse(.upstreamClosed) }
+        if responsePhase == .complete {
+            // It answered and left: the client has its answer, and what it still sends is wanted by nobody.
+            finishIfOver()
+        } else if headReceived {
+            cut("UR")
+        } else {
+            refuse(.upstreamClosed)
+        }
     }
 
     /// The upstream sent what can't be read as a response.
@@ -79,17 +96,13 @@ extension Exchange {
 
     /// The upstream didn't answer, or stopped, within its time.
     func upstreamTimedOut() {
-        if responsePhase == .awaited { refuse(.upstreamTimeout) } else { cut("UT") }
+        if responsePhase == .streaming { cut("UT") } else { refuse(.upstreamTimeout) }
     }
 
     /// The request's body stopped arriving.
     func bodyTimedOut() {
         keepsAlive = false
-        if responsePhase == .awaited {
-            refuse(.bodyTimeout)
-        } else {
-            cut("CT")
-        }
+        if responsePhase == .streaming { cut("CT") } else { refuse(.bodyTimeout) }
     }
 
     /// The client left before its request was whole, or its connection failed: nothing can be answered any more.

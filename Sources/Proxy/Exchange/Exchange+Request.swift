@@ -32,10 +32,20 @@ extension Exchange {
         requestPhase = .body
         let hasBody = !framing.isEmpty
         guard let route = findRoute() else { return }
-        if case .length(let count) = framing, count > route.limits.body { return refuse(.bodyTooLarge(route.limits.body)) }
+        switch framing {
+        case .length(let count) where count > route.limits.body: return refuse(.bodyTooLarge(route.limits.body))
+        case .chunked:
+            // A chunk that passes the limit is refused by its size line, before its data has to come.
+            var limits = worker.wireLimits
+            limits.body = route.limits.body
+            requestDecoder = BodyDecoder(framing: framing, limits: limits, isResponse: false)
+        case .none, .length, .untilClose: break
+        }
         guard chooseConversion(route, hasBody: hasBody) else { return }
         if hasBody {
             if conversion == nil { startUpstream(framing: framing) }
+            // Refused on the way, perhaps to its end: then this exchange is no longer ours to go on with.
+            guard requestPhase == .body else { return }
             if request.expectsContinue { sendContinue() }
             downstream.expectBody(within: times.bodyGap)
         } else {
@@ -65,7 +75,7 @@ extension Exchange {
 
     /// Starts the route's conversion where the request has something to convert. Returns false when it was refused.
     private func chooseConversion(_ route: Route, hasBody: Bool) -> Bool {
-        guard case .convert(let plan, let otherTypes, let references) = route.request else { return true }
+        guard let rule = route.conversion else { return true }
         let typeIndex = request.first(.contentType)
         // A request without a body has nothing to convert, unless it names the type of an empty one.
         if !hasBody, typeIndex == nil || !request.methodKind.mayHaveBody { return true }
@@ -74,22 +84,24 @@ extension Exchange {
             return false
         }
         do throws(ConversionError) {
-            let sources = try values(of: references)
+            let sources = try values(of: rule.sources)
             let conversion =
                 if let typeIndex {
                     try worker.takeConversion(
-                        plan, route: route, contentType: request.value(typeIndex), sources: sources)
+                        rule.plan, route: route, contentType: request.value(typeIndex), sources: sources)
                 } else {
-                    try worker.takeConversion(plan, route: route, contentType: Span(), sources: sources)
+                    // The type decides, so a body without one is not guessed at (reliability R36).
+                    throw ConversionError(
+                        .unsupported, code: "unsupported_media_type", reason: "the body has no Content-Type")
                 }
             conversion.swapOutput(&waiting)
             self.conversion = conversion
             record.input = conversion.inputEncoding
-            record.output = plan.output
+            record.output = rule.plan.output
             return true
         } catch {
-            if error.kind == .unsupported, otherTypes == .pass { return true }
-            refuse(.conversion(error, accepted: plan.inputs))
+            if error.kind == .unsupported, rule.otherTypes == .pass { return true }
+            refuse(.conversion(error, accepted: rule.plan.inputs))
             return false
         }
     }
@@ -139,6 +151,11 @@ extension Exchange {
                     requestDecoder.took(taken)
                     at += taken
                     if taken < slice.count { break }
+                    // Also when these bytes had to wait: nothing follows that would bring us here again.
+                    if requestDecoder.isComplete, requestPhase == .body || requestPhase == .discarding {
+                        bodyEnded()
+                        return at
+                    }
                 } else if step.isEnd {
                     bodyEnded()
                     return at
@@ -147,7 +164,7 @@ extension Exchange {
                 }
             }
         } catch {
-            refuse(.wire(error))
+            refuse(error.isBodyTooLarge ? .bodyTooLarge(requestDecoder.limits.body) : .wire(error))
             return bytes.count
         }
         if requestPhase == .body, !isHeldBack { downstream?.expectBody(within: times.bodyGap) }
@@ -155,13 +172,10 @@ extension Exchange {
     }
 
     private func takeBody(_ slice: Span<UInt8>) -> Int {
-        let limit = route?.limits.body ?? 0
-        guard record.bytesIn + slice.count <= limit else {
-            refuse(.bodyTooLarge(limit))
-            return slice.count
-        }
+        // Counted before: a refusal may end this exchange, and then the record is the next one's.
+        record.bytesIn += slice.count
         let taken = conversion == nil ? forward(slice) : convert(slice)
-        record.bytesIn += taken
+        if taken < slice.count { record.bytesIn -= slice.count - taken }
         return taken
     }
 
@@ -229,6 +243,7 @@ extension Exchange {
     private var upstreamIsFull: Bool { upstream?.stream.isAboveHighWatermark ?? false }
 
     private func bodyEnded() {
+        isHeldBack = false
         downstream?.expectNothing()
         if requestPhase == .discarding {
             requestPhase = .discarded
@@ -244,7 +259,10 @@ extension Exchange {
         if let conversion {
             do throws(ConversionError) {
                 while try !conversion.finish() {
-                    guard pushConverted() else { return }
+                    guard pushConverted() else {
+                        upstream?.expectProgress()
+                        return
+                    }
                 }
             } catch {
                 return refuse(.conversion(error, accepted: []))
@@ -260,6 +278,7 @@ extension Exchange {
     /// Everything of the request is at hand and the connection is open: sends the rest.
     private func completeRequest() {
         sendWaiting()
+        guard upstreamPhase == .open else { return }
         do throws(WireError) {
             try requestEncoder.finish(into: &framed)
         } catch {
@@ -267,8 +286,8 @@ extension Exchange {
         }
         flushFramed()
         requestPhase = .sent
+        if responsePhase == .complete { return finishUpload() }
         upstream?.expectResponse(within: times.firstByte)
-        finishIfOver()
     }
 
     // MARK: To the upstream
@@ -313,19 +332,25 @@ extension Exchange {
     }
 
     /// The upstream has room again.
-    func upstreamDrained() { continueRequest() }
+    func upstreamDrained() {
+        if responsePhase == .complete, requestPhase == .sent { finishUpload() } else { continueRequest() }
+    }
 
     private func continueRequest() {
         guard upstreamPhase == .open else { return }
         if requestPhase == .ending {
             sendWaiting()
-            if !upstreamIsFull { endRequest() }
+            if upstreamIsFull { upstream?.expectProgress() } else { endRequest() }
             return
         }
         guard requestPhase == .body else { return }
         sendWaiting()
         flushFramed()
-        if isHeldBack, !upstreamIsFull {
+        if isHeldBack {
+            guard !upstreamIsFull else {
+                upstream?.expectProgress()
+                return
+            }
             isHeldBack = false
             downstream?.expectBody(within: times.bodyGap)
             downstream?.stream.resumeReading()

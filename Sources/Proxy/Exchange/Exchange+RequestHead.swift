@@ -7,31 +7,39 @@ internal import Serialization
 // this hop or of the body's encoding anew.
 extension Exchange {
     func writeRequestHead(framing: BodyFraming, route: Route) throws(ConversionError) {
-        let client = clientAddress
+        // Written into a buffer of this function's own: every access to a property of a class costs a check.
+        var output = OutputBuffer()
+        swap(&output, &framed)
+        defer { swap(&output, &framed) }
         if let rewrite = route.rewrite {
-            request.appendMethod(to: &framed)
-            try rewrite.appendTarget(of: request, captures: captures, client: client.span, to: &framed)
-            framed.append(" HTTP/1.1\r\n")
+            let client = clientAddress
+            request.appendMethod(to: &output)
+            try rewrite.appendTarget(of: request, captures: captures, client: client.span, to: &output)
+            output.append(" HTTP/1.1\r\n")
         } else {
-            HeadWriter.requestLine(of: request, into: &framed)
+            HeadWriter.requestLine(of: request, into: &output)
         }
-        request.appendForwardedFields(isConverted: conversion != nil, to: &framed)
+        request.appendForwardedFields(isConverted: conversion != nil, to: &output)
         if let conversion {
             let contentType = conversion.contentType
-            HeadWriter.clean("Content-Type", contentType.span, into: &framed)
+            HeadWriter.clean("Content-Type", contentType.span, into: &output)
         }
         // What the client said of itself is replaced: nobody between it and us is known to be trusted.
-        if !client.isEmpty { HeadWriter.clean("X-Forwarded-For", client.span, into: &framed) }
-        HeadWriter.field("X-Forwarded-Proto", "http", into: &framed)
+        if let downstream, !downstream.peer.isUnix {
+            output.append("X-Forwarded-For: ")
+            downstream.peer.appendIP(to: &output)
+            output.append("\r\n")
+        }
+        output.append("X-Forwarded-Proto: http\r\n")
         let requestID = requestID
-        HeadWriter.clean("X-Request-Id", requestID.span, into: &framed)
+        HeadWriter.clean("X-Request-Id", requestID.span, into: &output)
         switch framing {
-        case .length, .chunked: HeadWriter.framing(framing, into: &framed)
+        case .length, .chunked: HeadWriter.framing(framing, into: &output)
         case .none, .untilClose:
             // A method that usually has a body says so when it has none (RFC 9110 §8.6).
-            if request.methodKind.mayHaveBody { HeadWriter.field("Content-Length", decimal: 0, into: &framed) }
+            if request.methodKind.mayHaveBody { HeadWriter.field("Content-Length", decimal: 0, into: &output) }
         }
-        HeadWriter.end(into: &framed)
+        HeadWriter.end(into: &output)
     }
 }
 
@@ -54,7 +62,8 @@ extension MessageHead {
             case .host, .contentLength, .transferEncoding, .expect, .xForwardedFor, .xForwardedProto, .xForwardedHost,
                 .xForwardedPort, .forwarded, .xRequestID:
                 continue
-            case .contentType, .contentEncoding, .contentMD5, .contentDigest, .reprDigest, .digest, .contentRange, .range,
+            case .contentType, .contentEncoding, .contentMD5, .contentDigest, .reprDigest, .digest, .contentRange,
+                .range,
                 .ifRange:
                 // They speak of the bytes as they were before the conversion (reliability F2).
                 if isConverted { continue }

@@ -65,7 +65,8 @@ extension Exchange {
         responseFramed.removeAll()
     }
 
-    /// The response is whole. `reusable`: the upstream connection ended its message cleanly and may serve another exchange.
+    /// The response is whole. `reusable`: the upstream connection ended its message cleanly and may serve another exchange;
+    /// so it still reads, and gets what is left of an upload (reliability F13).
     func responseEnded(reusable: Bool) {
         responsePhase = .complete
         do throws(WireError) {
@@ -74,7 +75,23 @@ extension Exchange {
             return cut("UR")
         }
         settleResponse()
-        releaseUpstream(reusable: reusable && requestPhase == .sent)
+        if !reusable { releaseUpstream(reusable: false) }
+        finishUpload()
+    }
+
+    /// After the response: waits until the upstream has all of the request, if it still takes any, and ends the exchange.
+    func finishUpload() {
+        if let upstream {
+            guard requestPhase == .sent else {
+                if isHeldBack || requestPhase == .ending { upstream.expectProgress() }
+                return
+            }
+            guard upstream.stream.queued == 0 else {
+                upstream.stream.wantsEmpty = true
+                return upstream.expectProgress()
+            }
+            releaseUpstream(reusable: true)
+        }
         finishIfOver()
     }
 
@@ -96,6 +113,8 @@ extension Exchange {
     /// The client has room again.
     func downstreamDrained() {
         upstream?.resume()
+        // The time for the client to read has taken the place of that for its body.
+        if requestPhase == .body, !isHeldBack { downstream?.expectBody(within: times.bodyGap) }
     }
 
     /// Ends the exchange when both halves have ended.
@@ -106,6 +125,7 @@ extension Exchange {
             end(on: downstream, keepAlive: keepsAlive, requestComplete: true)
         case .discarding where keepsAlive:
             // A few bytes are still to be read and dropped before the next request begins.
+            downstream.expectDiscard()
             downstream.stream.resumeReading()
         case .head, .body, .ending, .discarding:
             end(on: downstream, keepAlive: false, requestComplete: requestPhase == .ending)

@@ -42,7 +42,8 @@ final class Exchange {
         case complete
     }
 
-    unowned let worker: Worker
+    /// Held strongly, because counting an unowned reference costs more; the worker lets go of them all when it ends.
+    let worker: Worker
     /// The client's connection; set from `begin` until the exchange is recycled, which ends the cycle of references.
     var downstream: DownstreamConnection?
     var upstream: UpstreamConnection?

@@ -12,10 +12,15 @@ struct RequestIDGenerator {
         // An odd multiplier maps 64-bit numbers one to one: no two counters give the same text.
         let scrambled = counter &* 0x9E37_79B9_7F4A_7C15
         output.removeAll(keepingCapacity: true)
-        for word in [prefix, scrambled] {
-            for shift in stride(from: 60, through: 0, by: -4) {
-                output.append(ASCII.lowerHexDigit(UInt8(truncatingIfNeeded: (word >> UInt64(shift)) & 15)))
-            }
+        append(prefix, to: &output)
+        append(scrambled, to: &output)
+    }
+
+    private func append(_ word: UInt64, to output: inout [UInt8]) {
+        var rest = word
+        for _ in 0..<16 {
+            rest = rest << 4 | rest >> 60
+            output.append(ASCII.lowerHexDigit(UInt8(truncatingIfNeeded: rest & 15)))
         }
     }
 }

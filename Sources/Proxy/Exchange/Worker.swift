@@ -52,7 +52,9 @@ public final class Worker {
             throw .loop(reason: "\(error)")
         }
         self.resolver = resolver
-        self.pools = settings.upstreams.map { UpstreamPool(loop: loop, resolver: resolver, settings: $0, wireLimits: WireLimits()) }
+        self.pools = settings.upstreams.map {
+            UpstreamPool(loop: loop, resolver: resolver, settings: $0, wireLimits: WireLimits())
+        }
         self.freeConversions = Array(repeating: [], count: settings.routes.count)
     }
 
@@ -129,7 +131,9 @@ public final class Worker {
     }
 
     func recycle(_ conversion: Conversion, route: Route) {
-        if freeConversions[route.index].count < Self.freeListLimit / 4 { freeConversions[route.index].append(conversion) }
+        if freeConversions[route.index].count < Self.freeListLimit / 4 {
+            freeConversions[route.index].append(conversion)
+        }
     }
 
     func nextRequestID(into output: inout [UInt8]) { requestIDs.next(into: &output) }
@@ -161,6 +165,9 @@ public final class Worker {
         onDrained = nil
         graceTimer?.cancel()
         log.flush()
+        // They hold the worker: without this none of them would ever be freed.
+        for connection in connections { connection.close() }
+        freeExchanges.removeAll()
         done()
     }
 }

@@ -1,7 +1,5 @@
-#if canImport(Glibc)
-internal import Glibc
-#endif
 internal import EventLoop
+internal import Glibc
 internal import HTTPWire
 internal import Octets
 internal import Serialization
@@ -25,6 +23,7 @@ final class AccessLog {
         case .off: descriptor = nil
         case .stdout: descriptor = STDOUT_FILENO
         case .file(let path):
+            // SAFETY: the path is a string of ours that lives during the call.
             let opened = unsafe open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o640)
             guard opened >= 0 else { throw .accessLog(path: path, errno: errno) }
             descriptor = opened
@@ -54,8 +53,8 @@ final class AccessLog {
         line.member("bytes_in", number: record.bytesIn)
         line.member("bytes_out_upstream", number: record.bytesOut)
         line.member("bytes_back", number: record.bytesBack)
-        if record.firstByteTime > 0 { line.member("t_upstream_ms", number: Int(record.firstByteTime / 1_000_000)) }
-        line.member("t_total_ms", number: Int((loop.now - record.startedAt) / 1_000_000))
+        if record.firstByteTime > 0 { line.member("t_upstream_ttfb", seconds: record.firstByteTime) }
+        line.member("t_total", seconds: loop.now - record.startedAt)
         if record.framing.utf8CodeUnitCount > 0 { line.member("framing", record.framing.description) }
         if let input = record.input, let output = record.output {
             line.member("from", input.rawValue)
@@ -78,7 +77,9 @@ final class AccessLog {
         swap(&text, &lines)
         while !text.isEmpty {
             // SAFETY: the pointer is used only during the call.
-            let written = unsafe text.span.withUnsafeBufferPointer { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            let written = unsafe text.span.withUnsafeBufferPointer {
+                unsafe Glibc.write(descriptor, $0.baseAddress, $0.count)
+            }
             if written > 0 {
                 text.drop(written)
             } else if errno != EINTR {

@@ -1,7 +1,5 @@
-#if canImport(Glibc)
-internal import Glibc
-#endif
 internal import EventLoop
+internal import Glibc
 
 /// The Date field's value, made anew once a second.
 final class Clock {

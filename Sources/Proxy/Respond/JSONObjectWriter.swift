@@ -34,6 +34,20 @@ struct JSONObjectWriter: ~Copyable {
         encoder.number(text.span)
     }
 
+    /// A time in seconds with six decimals, as nginx's log has it with three.
+    mutating func member(_ name: StaticString, seconds nanoseconds: UInt64) {
+        encoder.key(name)
+        let microseconds = Int(nanoseconds / 1000)
+        var text = OutputBuffer()
+        text.append(decimal: microseconds / 1_000_000)
+        text.append(".")
+        // Seven digits of which the first goes: the leading zeros of the fraction.
+        var fraction = OutputBuffer()
+        fraction.append(decimal: 1_000_000 + microseconds % 1_000_000)
+        text.append(fraction.span.extracting(1..<7))
+        encoder.number(text.span)
+    }
+
     mutating func end() -> OutputBuffer {
         encoder.endObject()
         encoder.finish()

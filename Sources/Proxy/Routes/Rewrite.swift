@@ -33,13 +33,13 @@ public struct Rewrite: Hashable, Sendable {
 
     /// Appends the target in origin form for the upstream.
     public func appendTarget(
-        of head: MessageHead, captures: PathCaptures, client: Span<UInt8>,
+        of head: borrowing MessageHead, captures: PathCaptures, client: Span<UInt8>,
         to output: inout OutputBuffer
     ) throws(ConversionError) {
         if path.isEmpty { output.append(head.path) }
         for piece in path {
             switch piece {
-            case .literal(let text): output.append(text)
+            case .literal(let text): output.append(text: text)
             case .variable(let index): output.append(head.path.extracting(captures[index]))
             }
         }

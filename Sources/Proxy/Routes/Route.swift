@@ -14,6 +14,8 @@ public final class Route: Sendable {
     public let limits: Limits
     public let timeouts: RouteTimeouts
     public let request: RequestRule
+    /// The conversion of `request`, apart: a reference costs the data path less than a copy of the whole plan.
+    let conversion: ConversionRule?
 
     public init(
         index: Int, name: String, match: RouteMatch, upstream: Int, rewrite: Rewrite? = nil, limits: Limits = Limits(),
@@ -27,6 +29,11 @@ public final class Route: Sendable {
         self.limits = limits
         self.timeouts = timeouts
         self.request = request
+        if case .convert(let plan, let otherTypes, let sources) = request {
+            conversion = ConversionRule(plan: plan, otherTypes: otherTypes, sources: sources)
+        } else {
+            conversion = nil
+        }
     }
 }
 
@@ -56,4 +63,17 @@ public enum OtherTypes: String, Hashable, Sendable, CaseIterable {
     case reject
     /// It forwards the request as it is.
     case pass
+}
+
+/// What a converting route needs at hand for each request.
+final class ConversionRule: Sendable {
+    let plan: ConversionPlan
+    let otherTypes: OtherTypes
+    let sources: [SourceReference]
+
+    init(plan: ConversionPlan, otherTypes: OtherTypes, sources: [SourceReference]) {
+        self.plan = plan
+        self.otherTypes = otherTypes
+        self.sources = sources
+    }
 }

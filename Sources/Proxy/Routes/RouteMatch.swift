@@ -57,27 +57,27 @@ public struct HeaderCondition: Hashable, Sendable {
 /// The conditions of a route, one by one. They are the route's and not the match's, so that only what is looked at is
 /// retained: a match is eight references to copy.
 extension Route {
-    func takesMethod(of head: MessageHead) -> Bool {
+    func takesMethod(of head: borrowing MessageHead) -> Bool {
         if match.methods.isEmpty { return true }
         let method = head.method
         for candidate in match.methods where method.isEqual(to: candidate.utf8Span.span) { return true }
         return false
     }
 
-    func takesHost(of head: MessageHead) -> Bool {
+    func takesHost(of head: borrowing MessageHead) -> Bool {
         if match.hosts.isEmpty { return true }
         for candidate in match.hosts where candidate.matches(head.host) { return true }
         return false
     }
 
-    func takesType(of head: MessageHead) -> Bool {
+    func takesType(of head: borrowing MessageHead) -> Bool {
         if match.types.isEmpty { return true }
         guard let line = head.first(.contentType) else { return false }
         for candidate in match.types where candidate.matches(contentType: head.value(line)) { return true }
         return false
     }
 
-    func takesHeaders(of head: MessageHead) -> Bool {
+    func takesHeaders(of head: borrowing MessageHead) -> Bool {
         for condition in match.headers {
             var holds = false
             var next = head.first(named: condition.name.utf8Span.span)

@@ -78,7 +78,7 @@ public struct RouteTable: Sendable {
     }
 
     /// The route for a request, or what to answer when there is none.
-    public func find(_ head: MessageHead) -> Lookup {
+    public func find(_ head: borrowing MessageHead) -> Lookup {
         let path = head.path
         if let offset = PathLiteral.malformedEscape(in: path) { return .malformedPath(offset: offset) }
         guard path.count > 0, path[0] == UInt8(ascii: "/") else { return .noRoute }
@@ -119,7 +119,7 @@ public struct RouteTable: Sendable {
 
     /// Looks at all routes whose path goes through `node`, where the rest of the path begins at `start`.
     private func visit(
-        _ node: Int, _ path: Span<UInt8>, from start: Int, _ head: MessageHead,
+        _ node: Int, _ path: Span<UInt8>, from start: Int, _ head: borrowing MessageHead,
         _ search: inout Search
     ) {
         for (prefix, routes) in nodes[node].rests {
@@ -141,7 +141,7 @@ public struct RouteTable: Sendable {
 
     /// Goes to `node` behind the segment that ends at `end`.
     private func enter(
-        _ node: Int, _ path: Span<UInt8>, behind end: Int, _ head: MessageHead,
+        _ node: Int, _ path: Span<UInt8>, behind end: Int, _ head: borrowing MessageHead,
         _ search: inout Search
     ) {
         if end == path.count {
@@ -174,7 +174,7 @@ public struct RouteTable: Sendable {
 
     /// Takes the first of `candidates`, whose paths match, for which the other conditions hold too.
     private func consider(
-        _ candidates: [Int], _ head: MessageHead, _ search: inout Search
+        _ candidates: [Int], _ head: borrowing MessageHead, _ search: inout Search
     ) {
         for index in candidates where index < search.best {
             let route = routes[index]

@@ -24,7 +24,7 @@ public indirect enum SourceReference: Hashable, Sendable {
 
     /// Appends the value. Throws when it is not UTF-8, because then neither JSON nor a form can carry it.
     public func append(
-        from head: MessageHead, captures: PathCaptures, client: Span<UInt8>,
+        from head: borrowing MessageHead, captures: PathCaptures, client: Span<UInt8>,
         to output: inout [UInt8]
     ) throws(ConversionError) {
         let start = output.count

@@ -15,6 +15,11 @@ final class ConnectAttempt {
     private let deadline: UInt64
     private var lookUp: Resolution?
     private var connecting: Connecting?
+    /// Further addresses of the name, tried when one can't be reached: `localhost` is often `::1` first.
+    private var others: ArraySlice<SocketAddress> = []
+
+    /// Addresses of one name that are tried at most (reliability F20).
+    private static let addressLimit = 3
 
     init(exchange: Exchange, pool: UpstreamPool, timeout: UInt64) {
         self.exchange = exchange
@@ -22,26 +27,28 @@ final class ConnectAttempt {
         self.deadline = pool.loop.now + timeout
     }
 
-    /// Starts with an address that is known, or with the look-up of a name. The outcome comes later, from the loop.
+    /// Starts with addresses that are known, or with the look-up of a name. The outcome comes later, from the loop.
     func start(_ target: UpstreamTarget) {
         switch target {
-        case .address(let address): connect(to: address)
+        case .addresses(let addresses): connect(toOneOf: addresses)
         case .name(let host, let port):
             lookUp = pool.resolver.resolve(host, port: port, timeout: timeLeft) { [self] result, seconds in
                 lookUp = nil
                 switch result {
                 case .success(let addresses):
                     pool.remember(addresses, of: host, seconds: seconds)
-                    if let address = addresses.first {
-                        connect(to: address)
-                    } else {
-                        fail(.unreachable("its name has no address"))
-                    }
+                    connect(toOneOf: addresses)
                 case .failure(.timedOut): fail(.timedOut)
                 case .failure(let error): fail(.unreachable("\(error)"))
                 }
             }
         }
+    }
+
+    private func connect(toOneOf addresses: [SocketAddress]) {
+        guard let address = addresses.first else { return fail(.unreachable("its name has no address")) }
+        others = addresses.prefix(Self.addressLimit).dropFirst()
+        connect(to: address)
     }
 
     private func connect(to address: SocketAddress) {
@@ -53,7 +60,9 @@ final class ConnectAttempt {
                 self.exchange = nil
                 exchange?.connected(descriptor, pool: pool)
             case .failure(.timedOut): fail(.timedOut)
-            case .failure(let error): fail(.unreachable("\(error)"))
+            case .failure(let error):
+                // Nothing was written, so another address may be tried whatever the method is.
+                if let next = others.popFirst() { connect(to: next) } else { fail(.unreachable("\(error)")) }
             }
         }
     }

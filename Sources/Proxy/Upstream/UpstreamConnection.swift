@@ -11,7 +11,7 @@ final class UpstreamConnection: StreamHandler {
         case head
         /// → done, closed
         case body
-        /// The response is whole; the exchange decides. → idle, closed
+        /// The response is whole; the exchange decides when its request is, too. → idle, closed
         case done
         case closed
     }
@@ -59,7 +59,7 @@ final class UpstreamConnection: StreamHandler {
 
     /// The upstream doesn't take the request as fast as it comes: it must take some within the time between two reads.
     func expectProgress() {
-        if phase == .head { timer.set(after: gap) }
+        if phase == .head || phase == .done { timer.set(after: gap) }
     }
 
     /// The exchange lets go. `reusable`: it is over and left the connection clean.
@@ -105,6 +105,11 @@ final class UpstreamConnection: StreamHandler {
             close()
             return bytes.count
         }
+        if phase == .done {
+            // As above, but the request is still on its way and may reach its end.
+            mayReuse = false
+            return bytes.count
+        }
         var at = 0
         do throws(ResponseFault) {
             while phase == .head || phase == .body, !isBlocked {
@@ -123,6 +128,10 @@ final class UpstreamConnection: StreamHandler {
                     }
                     decoder.took(step.available)
                     at += step.available
+                    // Also when the client can't take more: no byte follows that would bring us here again.
+                    if decoder.isComplete, phase == .body {
+                        return responseEnded(leaving: bytes.count - at, of: bytes.count)
+                    }
                 } else if step.isEnd {
                     return responseEnded(leaving: bytes.count - at, of: bytes.count)
                 } else {
@@ -193,10 +202,8 @@ final class UpstreamConnection: StreamHandler {
         case .idle:
             pool.remove(self)
             close()
-        case .closed, .done:
-            close()
-        case .head:
-            fail()
+        case .closed: break
+        case .head, .done: fail()
         case .body:
             do throws(WireError) {
                 try decoder.endOfInput()
@@ -215,8 +222,8 @@ final class UpstreamConnection: StreamHandler {
 
     func drained(_ stream: Stream) {
         guard let exchange else { return }
-        // Once the request is sent the timer stands for the response, and goes on.
-        if exchange.requestPhase != .sent { timer.cancel() }
+        // Once the request is sent, or the response has begun, the timer stands for the response, and goes on.
+        if phase == .done || phase == .head && exchange.requestPhase != .sent { timer.cancel() }
         exchange.upstreamDrained()
     }
 

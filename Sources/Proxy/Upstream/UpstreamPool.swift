@@ -1,9 +1,9 @@
 internal import EventLoop
 internal import HTTPWire
 
-/// Where a new connection goes: straight to an address, or to whatever a name stands for.
+/// Where a new connection goes: straight to the first address that can be reached, or to whatever a name stands for.
 enum UpstreamTarget {
-    case address(SocketAddress)
+    case addresses([SocketAddress])
     case name(String, port: UInt16)
 }
 
@@ -33,10 +33,10 @@ final class UpstreamPool {
 
     private static func target(of address: UpstreamAddress) -> UpstreamTarget {
         switch address {
-        case .unix(let path): .address(SocketAddress(unixPath: path))
+        case .unix(let path): .addresses([SocketAddress(unixPath: path)])
         case .tcp(let host, let port):
             if let address = SocketAddress.parseHost(host, port: UInt16(port)) {
-                .address(address)
+                .addresses([address])
             } else {
                 .name(host, port: UInt16(port))
             }
@@ -67,7 +67,8 @@ final class UpstreamPool {
         var target = targets[nextTarget % targets.count]
         nextTarget &+= 1
         if case .name(let host, _) = target, let entry = known[host], entry.until > loop.now {
-            target = .address(entry.addresses[nextTarget % entry.addresses.count])
+            let first = nextTarget % entry.addresses.count
+            target = .addresses(Array(entry.addresses[first...] + entry.addresses[..<first]))
         }
         attempt.start(target)
         return attempt

@@ -58,7 +58,8 @@ extension Conversion {
         case .multipart:
             let encoder = Multipart.Encoder(plan)
             guard !streams else {
-                return FormToMultipartLane(plan: plan, input: .form, sources: sources, decoder: decoder, encoder: encoder)
+                return FormToMultipartLane(
+                    plan: plan, input: .form, sources: sources, decoder: decoder, encoder: encoder)
             }
             let outlet = FlatOutlet(encoder, plan: plan)
             return FormTreeToMultipartLane(plan: plan, input: .form, sources: sources, decoder: decoder, outlet: outlet)
@@ -78,7 +79,8 @@ extension Conversion {
         case .form:
             let encoder = Form.Encoder(plan)
             guard !streams else {
-                return MultipartToFormLane(plan: plan, input: input, sources: sources, decoder: decoder, encoder: encoder)
+                return MultipartToFormLane(
+                    plan: plan, input: input, sources: sources, decoder: decoder, encoder: encoder)
             }
             let outlet = FlatOutlet(encoder, plan: plan)
             return MultipartTreeToFormLane(plan: plan, input: input, sources: sources, decoder: decoder, outlet: outlet)

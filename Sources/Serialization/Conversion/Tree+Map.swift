@@ -16,7 +16,8 @@ extension Tree {
             removedCount += leafCount(node)
             unlink(node)
         }
-        for rename in map.rename {
+        // `ConversionPlan.validate` has reported paths without segments; they lead nowhere.
+        for rename in map.rename where !rename.from.segments.isEmpty && !rename.to.segments.isEmpty {
             let shared = rename.sharedPrefix
             var bases: [Node] = []
             resolve(rename.from.segments[..<shared], below: root, into: &bases)
@@ -31,7 +32,7 @@ extension Tree {
                 try place(node, at: rename.to, from: shared, below: base, mayReplace: false)
             }
         }
-        for assignment in map.set {
+        for assignment in map.set where !assignment.path.segments.isEmpty {
             let node: Node
             switch assignment.value {
             case .literal(let literal): node = try make(literal)

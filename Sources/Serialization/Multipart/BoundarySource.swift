@@ -1,6 +1,4 @@
-#if canImport(Glibc)
-    internal import Glibc
-#endif
+internal import Glibc
 
 /// Random boundaries, one for each body: the system is asked for the random numbers of ten at once, because each question
 /// costs as much as a small body. A number is used once, so nobody can foresee a boundary from those before.

@@ -251,11 +251,16 @@ public struct Tree: ~Copyable {
             let parent = Int(record.parent)
             if records[parent].first == old { records[parent].first = new }
             if records[parent].last == old { records[parent].last = new }
-            if records[parent].kind.hasNames, Int(records[parent].count) > TreeIndex.threshold { enter(new) }
         }
         records[Int(old)].parent = Tree.none
         records[Int(old)].next = Tree.none
         records[Int(old)].previous = Tree.none
+        // Only now: the index must not find the old node under this name any more.
+        if record.parent != Tree.none, records[Int(record.parent)].kind.hasNames,
+            Int(records[Int(record.parent)].count) > TreeIndex.threshold
+        {
+            enter(new)
+        }
         if root == old { root = new }
     }
 

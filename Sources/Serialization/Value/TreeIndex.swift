@@ -2,7 +2,7 @@ internal import Octets
 
 /// Finds the members of large objects: one open-addressed table for a whole tree, from parent and name to node.
 ///
-/// The hash is seeded for each process, so that nobody can choose names that collide (CVE-2011-4885). Entries are never
+/// The hash is seeded for each tree, so that nobody can choose names that collide (CVE-2011-4885). Entries are never
 /// taken out: an entry is only a hint, and the node it points to is compared.
 internal struct TreeIndex {
     /// Objects with up to this many members are scanned instead.
@@ -23,10 +23,10 @@ internal struct TreeIndex {
         }
     }
 
-    private static let hash = ByteHash()
+    private let seeded = ByteHash()
 
-    static func hash(_ parent: Tree.Node, _ name: Span<UInt8>) -> Int {
-        Int(truncatingIfNeeded: hash(name, salt: Int(parent)))
+    func hash(_ parent: Tree.Node, _ name: Span<UInt8>) -> Int {
+        Int(truncatingIfNeeded: seeded(name, salt: Int(parent)))
     }
 }
 
@@ -35,7 +35,7 @@ extension Tree {
     internal func find(_ name: Span<UInt8>, in parent: Node) -> Node {
         guard !index.slots.isEmpty else { return Tree.none }
         let mask = index.slots.count - 1
-        var slot = TreeIndex.hash(parent, name) & mask
+        var slot = index.hash(parent, name) & mask
         while index.slots[slot] != Tree.none {
             let node = index.slots[slot]
             if Int(node) < records.count, records[Int(node)].parent == parent, self.name(node).isEqual(to: name) {
@@ -56,7 +56,7 @@ extension Tree {
         let parent = records[Int(node)].parent
         guard parent != Tree.none else { return }
         let mask = index.slots.count - 1
-        var slot = TreeIndex.hash(parent, name(node)) & mask
+        var slot = index.hash(parent, name(node)) & mask
         while index.slots[slot] != Tree.none {
             let other = index.slots[slot]
             if Int(other) < records.count, records[Int(other)].parent == parent, name(other).isEqual(to: name(node)) {

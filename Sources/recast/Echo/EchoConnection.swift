@@ -90,7 +90,7 @@ final class EchoConnection: StreamHandler {
 
     private func refuse(_ error: WireError) {
         var text = OutputBuffer()
-        text.append(error.description + "\n")
+        text.append(text: error.description + "\n")
         send(error.status, type: "text/plain", body: text, keepsAlive: false)
         close()
     }

@@ -1,0 +1,231 @@
+"""200 MiB in every direction, with one side that doesn't take them: memory is a few buffers, and every byte arrives."""
+
+import base64
+import hashlib
+import random
+import threading
+
+from harness import JSON, ProxyTestCase
+
+MIB = 1 << 20
+SIZE = 200 * MIB
+BLOCK = random.Random(11).randbytes(3 * MIB // 4)  # a multiple of three, so that its base64 can be joined
+BLOCK64 = base64.b64encode(BLOCK)
+# What a transfer may add to the peak: read buffers, what waits at the watermarks, and the allocator's slack.
+ADDED_PEAK = 8 * MIB
+
+
+def blocks(block, size):
+    """`size` bytes of `block` over and over."""
+    whole, rest = divmod(size, len(block))
+    for _ in range(whole):
+        yield block
+    if rest:
+        yield block[:rest]
+
+
+def digest(pieces):
+    state = hashlib.sha256()
+    for piece in pieces:
+        state.update(piece)
+    return state.hexdigest()
+
+
+class Window:
+    """Looks at a body as it comes: digest and length of `size` bytes behind `mark`, and what is around them."""
+
+    def __init__(self, mark, size):
+        self.mark, self.missing, self.state = mark, size, hashlib.sha256()
+        self.before, self.after, self.found = b"", b"", not mark
+
+    def add(self, piece):
+        if not self.found:
+            self.before += piece
+            if self.mark not in self.before:
+                assert len(self.before) < MIB, f"no {self.mark!r} in {self.before[:300]!r}"
+                return
+            at = self.before.index(self.mark) + len(self.mark)
+            piece, self.before, self.found = self.before[at:], self.before[:at], True
+        taken = piece[:self.missing]
+        self.missing -= len(taken)
+        self.state.update(taken)
+        self.after += piece[len(taken):]
+
+
+class BoundedMemoryTests(ProxyTestCase):
+    upstream_receive_buffer = 64 * 1024
+    routes = """
+  - name: renamed
+    match: /renamed
+    upstream: app
+    limits: { body: 1GiB }
+    request: { decode: { as: multipart }, map: { rename: { a: b } }, encode: { as: multipart } }
+  - { name: multipart-json, match: /multipart-json, upstream: app, limits: { body: 1GiB }, request: "multipart -> json(files: base64)" }
+  - name: json-multipart
+    match: /json-multipart
+    upstream: app
+    limits: { body: 1GiB }
+    request:
+      decode: { as: json }
+      encode: { as: multipart, files: { file: { from: base64, filename: f.bin } } }
+  - { name: json-json, match: /json-json, upstream: app, limits: { body: 1GiB }, request: json -> json }
+  - { name: plain, match: { path: "/*", method: [GET, POST] }, upstream: app, limits: { body: 1GiB } }
+"""
+
+    def setUp(self):
+        super().setUp()
+        self.send("POST", "/warm", b"x")
+        self.upstream.reset()
+        self.peak_before = self.recast.peak_bytes()
+
+    def assert_memory_bounded(self):
+        added = self.recast.peak_bytes() - self.peak_before
+        self.assertLessEqual(added, ADDED_PEAK, f"the transfer added {added / MIB:.1f} MiB to the peak")
+
+    def upload(self, path, media_type, prefix, block, size, suffix, window, is_chunked):
+        """Uploads to an upstream that reads nothing until everything between has filled up."""
+        go_on = threading.Event()
+        self.addCleanup(go_on.set)
+
+        def script(exchange):
+            if exchange.received.target == "/probe":
+                return exchange.answer()
+            go_on.wait(60)
+            for piece in exchange.reader.body_pieces(exchange.received.fields):
+                window.add(piece)
+            exchange.received.is_complete = True
+            exchange.answer(body=b"taken")
+
+        self.upstream.reset()
+        self.upstream.script = script
+        client = self.client()
+        framing = "Transfer-Encoding: chunked" if is_chunked else f"Content-Length: {len(prefix) + size + len(suffix)}"
+        client.send(f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Type: {media_type}\r\n{framing}\r\n\r\n")
+        sent = threading.Event()
+
+        def send():
+            for piece in (prefix, *blocks(block, size), suffix):
+                if is_chunked and piece:
+                    client.send(b"%x\r\n" % len(piece))
+                client.send(piece + b"\r\n" if is_chunked and piece else piece)
+            if is_chunked:
+                client.send(b"0\r\n\r\n")
+            sent.set()
+
+        sender = threading.Thread(target=send, daemon=True)
+        sender.start()
+        self.upstream.wait_for(1)
+        # Other requests show that the loop turns, and give the upload time to fill what can be filled.
+        for _ in range(50):
+            self.assertEqual(self.send("GET", "/probe").status, 200)
+        self.assertFalse(sent.is_set(), "200 MiB went somewhere although nobody reads")
+        self.assert_memory_bounded()
+        go_on.set()
+        response = client.response()
+        self.assertEqual((response.status, response.body), (200, b"taken"))
+        self.assertTrue(sent.wait(30))
+        self.assertTrue(self.upstream.requests[0].is_complete)
+        self.assertEqual(window.missing, 0)
+        self.assert_memory_bounded()
+        # The connection is as good as new.
+        client.request("GET", "/probe")
+        self.assertEqual(client.response().status, 200)
+
+    def test_plain_uploads(self):
+        expected = digest(blocks(BLOCK, SIZE))
+        for is_chunked in (False, True):
+            with self.subTest(is_chunked=is_chunked):
+                window = Window(b"", SIZE)
+                self.upload("/plain", "x/y", b"", BLOCK, SIZE, b"", window, is_chunked)
+                self.assertEqual((window.state.hexdigest(), window.after), (expected, b""))
+
+    def test_multipart_to_multipart(self):
+        prefix = (b'--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n'
+                  b'--x\r\nContent-Disposition: form-data; name="file"; filename="f.bin"\r\n\r\n')
+        for is_chunked in (False, True):
+            with self.subTest(is_chunked=is_chunked):
+                window = Window(b'filename="f.bin"\r\nContent-Type: application/octet-stream\r\n\r\n', SIZE)
+                self.upload("/renamed", "multipart/form-data; boundary=x", prefix, BLOCK, SIZE, b"\r\n--x--\r\n", window, is_chunked)
+                self.assertEqual(window.state.hexdigest(), digest(blocks(BLOCK, SIZE)))
+                self.assertIn(b'name="b"\r\n\r\n1\r\n', window.before)
+                self.assertRegex(window.after, rb"^\r\n--[^\r]+--\r\n$")
+
+    def test_multipart_to_json(self):
+        prefix = b'--x\r\nContent-Disposition: form-data; name="file"; filename="f.bin"\r\n\r\n'
+        size = SIZE // len(BLOCK) * len(BLOCK)
+        window = Window(b'{"file":"', size // 3 * 4)
+        self.upload("/multipart-json", "multipart/form-data; boundary=x", prefix, BLOCK, size, b"\r\n--x--\r\n", window, False)
+        self.assertEqual(window.state.hexdigest(), digest(blocks(BLOCK64, size // 3 * 4)))
+        self.assertEqual(window.after, b'"}')
+
+    def test_json_to_multipart(self):
+        size = SIZE // len(BLOCK64) * len(BLOCK64)
+        window = Window(b'filename="f.bin"\r\nContent-Type: application/octet-stream\r\n\r\n', size // 4 * 3)
+        self.upload("/json-multipart", JSON, b'{"file":"', BLOCK64, size, b'"}', window, True)
+        self.assertEqual(window.state.hexdigest(), digest(blocks(BLOCK, size // 4 * 3)))
+        self.assertRegex(window.after, rb"^\r\n--[^\r]+--\r\n$")
+
+    def test_json_to_json(self):
+        item = b'{"name":"some text of a value","number":12345.678,"list":[1,2,3,null,true]},'
+        block = item * 10000
+        size = SIZE // len(block) * len(block)
+        window = Window(b'{"a":[', size)
+        self.upload("/json-json", JSON, b'{"a":[', block, size, b'0]}', window, False)
+        self.assertEqual(window.state.hexdigest(), digest(blocks(block, size)))
+        self.assertEqual(window.after, b"0]}")
+
+    def test_downloads_to_a_slow_reader(self):
+        expected = digest(blocks(BLOCK, SIZE))
+        for framing in ("length", "chunked", "close"):
+            with self.subTest(framing):
+                sent = threading.Event()
+
+                def script(exchange, framing=framing, sent=sent):
+                    if exchange.received.target == "/probe":
+                        return exchange.answer()
+                    head = {"length": f"Content-Length: {SIZE}", "chunked": "Transfer-Encoding: chunked", "close": "Connection: close"}
+                    exchange.send(f"HTTP/1.1 200 OK\r\n{head[framing]}\r\n\r\n")
+                    for piece in blocks(BLOCK, SIZE):
+                        exchange.send(b"%x\r\n%s\r\n" % (len(piece), piece) if framing == "chunked" else piece)
+                    if framing == "chunked":
+                        exchange.send("0\r\n\r\n")
+                    sent.set()
+                    if framing == "close":
+                        exchange.close()
+
+                self.upstream.script = script
+                client = self.client(receive_buffer=64 * 1024)
+                client.request("GET", "/plain")
+                _, fields = client.reader.head()
+                for _ in range(50):
+                    self.assertEqual(self.send("GET", "/probe").status, 200)
+                self.assertFalse(sent.is_set(), "200 MiB went somewhere although nobody reads")
+                self.assert_memory_bounded()
+                self.assertEqual(digest(client.reader.body_pieces(fields)), expected)
+                self.assertTrue(sent.wait(30))
+                self.assert_memory_bounded()
+                client.request("GET", "/probe")
+                self.assertEqual(client.response().status, 200)
+
+    def test_answers_that_nobody_reads_are_not_piled_up(self):
+        client = self.client(receive_buffer=4096)
+        request = b"DELETE / HTTP/1.1\r\nHost: a\r\n\r\n" * 1000  # refused at once, without the upstream
+        done = threading.Event()
+
+        def send():
+            try:
+                for _ in range(500):
+                    client.send(request)
+                done.set()
+            except OSError:
+                pass
+
+        threading.Thread(target=send, daemon=True).start()
+        for _ in range(200):
+            self.assertEqual(self.send("GET", "/probe").status, 200)
+        self.assertFalse(done.is_set(), "half a million requests were taken although no answer is read")
+        self.assert_memory_bounded()
+        # Whoever reads at last gets answers, in order, without end.
+        for _ in range(5000):
+            self.assertEqual(client.response().status, 405)
+        client.reset()

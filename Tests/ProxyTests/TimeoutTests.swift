@@ -1,0 +1,108 @@
+import Proxy
+import Serialization
+import Testing
+
+/// Every phase has its time, and an end when that is over. The times are short; nothing here depends on how short.
+@Suite struct TimeoutTests {
+    private let short = Duration.milliseconds(40)
+    private let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+
+    @Test(
+        "a head that doesn't end: 408, whatever of it has come",
+        arguments: ["G", "GET / HTTP/1.1\r\n", "GET / HTTP/1.1\r\nHost: a\r\n"])
+    func head(sent: String) throws {
+        try withRig { settings in
+            settings.client.header = short
+        } _: { rig in
+            let client = try rig.connect(sending: sent)
+            let response = try rig.response(to: client)
+            #expect(response.status == 408)
+            #expect(response.text.contains("head_timeout"))
+            #expect(response["Connection"] == "close")
+            try rig.until("the end") { client.isOver }
+            #expect(rig.upstreams.isEmpty)
+            let line = try #require(try rig.logLines().first)
+            #expect(line["status"] as? Int == 408)
+            #expect(line["flags"] as? String == "CT")
+        }
+    }
+
+    @Test("a connection that never sends a byte is closed without a word")
+    func silent() throws {
+        try withRig { settings in
+            settings.client.header = short
+        } _: { rig in
+            let client = try rig.connect()
+            try rig.until("the end") { client.isOver }
+            #expect(client.received.isEmpty)
+            #expect(try rig.logLines().isEmpty)
+        }
+    }
+
+    @Test("a connection that sends no next request is closed without a word")
+    func keepAlive() throws {
+        try withRig { settings in
+            settings.client.keepAlive = short
+        } _: { rig in
+            let (_, _, client) = try rig.exchange(get)
+            try rig.until("the end") { client.isOver }
+            #expect(client.failure == nil && client.rest.isEmpty)
+        }
+    }
+
+    @Test("a body that stops arriving: 408, and the upstream's request is aborted", arguments: [true, false])
+    func body(converted: Bool) throws {
+        let short = short
+        let route = converted ? convert(.form, .json) { $0.bodyGap = short } : forward { $0.bodyGap = short }
+        try withRig([route]) { rig in
+            let client = try rig.connect(sending: String(post("/", formType, "a=1&b=2").dropLast()))
+            let response = try rig.response(to: client)
+            #expect(response.status == 408)
+            #expect(response.text.contains("body_timeout"))
+            #expect(response["Connection"] == "close")
+            try rig.until("the end") { client.isOver && rig.upstreams.allSatisfy(\.isOver) }
+            #expect(rig.upstreams.count == (converted ? 0 : 1))
+            #expect(!rig.upstreams.contains { $0.has() })
+            #expect(try rig.logLines().first?["flags"] as? String == "CT")
+        }
+    }
+
+    @Test("an upstream that doesn't answer: 504, and its connection is closed")
+    func firstByte() throws {
+        let short = short
+        try withRig([forward { $0.firstByte = short }]) { rig in
+            let client = try rig.connect(sending: get)
+            let response = try rig.response(to: client)
+            #expect(response.status == 504)
+            #expect(response.text.contains("upstream_timeout"))
+            try rig.until("the upstream's connection ends") { rig.upstreams[0].isOver }
+            #expect(!client.isOver)
+            #expect(try rig.logLines().first?["flags"] as? String == "UT")
+        }
+    }
+
+    @Test("an upstream that stops in its head: 504")
+    func inHead() throws {
+        let short = short
+        try withRig([forward { $0.firstByte = short }]) { rig in
+            let client = try rig.connect(sending: get)
+            _ = try rig.request()
+            rig.upstreams[0].send("HTTP/1.1 200 OK\r\n")
+            #expect(try rig.response(to: client).status == 504)
+        }
+    }
+
+    @Test("an upstream that stops in its body: the client is cut and sees no end of the body")
+    func gap() throws {
+        let short = short
+        try withRig([forward { $0.gap = short }]) { rig in
+            let client = try rig.connect(sending: get)
+            _ = try rig.request()
+            rig.upstreams[0].send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n")
+            try rig.until("the end") { client.isOver && rig.upstreams[0].isOver }
+            #expect(client.text.contains("half"))
+            #expect(!client.has())
+            #expect(try rig.logLines().first?["flags"] as? String == "UT")
+        }
+    }
+}
