@@ -1,7 +1,7 @@
 /// Where one request and its response are, seen from a proxy: read from downstream, written to upstream, read from upstream,
 /// written to downstream. Pure: it is told what happened and answers what may follow.
 ///
-/// The rules: a message whose source ended abnormally is never completed on the other side (reliability F14, F15), and a
+/// The rules: a message whose source ended abnormally is never completed on the other side (docs/rules.md F14, F15), and a
 /// connection is reused only when both directions ended cleanly and both peers want it (RFC 9112 §9.3).
 public struct ExchangeState: Hashable, Sendable {
     /// A message that is read.

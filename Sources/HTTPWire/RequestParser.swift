@@ -1,6 +1,6 @@
 internal import Octets
 
-/// Reads request heads: RFC 9112 §3 and §5, as strictly as reliability rules R1 to R25 and R31 to R35 want it.
+/// Reads request heads: RFC 9112 §3 and §5, as strictly as rules R1 to R25 and R31 to R35 want it.
 ///
 /// The input always starts at the first byte that is not consumed yet. Keep the bytes and the same head between calls while
 /// the answer is nil. After a head was returned, or after `reset()`, the next call starts a new one.

@@ -14,7 +14,7 @@ LAST = b"\r\n--x--\r\n"
 
 
 class EarlyAnswerTests(ProxyTestCase):
-    """The upstream answers after the first KiB of 64 MiB (reliability P5, F13)."""
+    """The upstream answers after the first KiB of 64 MiB (docs/rules.md P5, F13)."""
 
     upstream_receive_buffer = 64 * 1024
     routes = """

@@ -2,7 +2,7 @@ import HTTPWire
 import Octets
 import Testing
 
-/// One test for each rule of reliability.md §2 that parsing keeps. R20 in part, R37 to R39: the connection's part is the
+/// One test for each rule of docs/rules.md that parsing keeps. R20 in part, R37 to R39: the connection's part is the
 /// proxy's.
 @Suite("Request rules")
 struct RequestRuleTests {

@@ -14,8 +14,7 @@ struct MultipartVectorTests {
     }
 
     /// `mp-part-charset-latin1` expects the byte E9 as the content of a text field. A text field's content is UTF-8 for
-    /// every sink (`FieldSink`), and E9 alone is not; formats.md §3.4 asks for "UTF-8 required for text" unless an
-    /// option transcodes. So a charset other than UTF-8 is 415 here, as in a Content-Type (reliability.md R36).
+    /// every sink (`FieldSink`), and E9 alone is not; no option transcodes it. So a charset other than UTF-8 is 415 here, as in a Content-Type (docs/rules.md R36).
     static let refused = ["mp-part-charset-latin1": "multipart_charset"]
 
     @Test("A body is read as the vectors say, however it is cut", arguments: Multipart.vectorFile.vectors)
@@ -108,13 +107,12 @@ struct MultipartVectorTests {
         }
     }
 
-    /// `mpe-wpt-name-9` expects a NUL in a Content-Disposition. No header value may have one (RFC 9110 §5.5; formats.md
-    /// §3.1 and §3.7: 422), `mp-hdr-nul` and `mp-fn-nul` of this same file are refused for it, and a receiver in C ends
+    /// `mpe-wpt-name-9` expects a NUL in a Content-Disposition. No header value may have one (RFC 9110 §5.5), `mp-hdr-nul` and `mp-fn-nul` of this same file are refused for it, and a receiver in C ends
     /// the line there. So it is 422.
     static let unwritable = ["mpe-wpt-name-9": "multipart_name_unwritable"]
 
     /// These rows change the line ends of a value, as a browser does on submission. By default a value is copied
-    /// (DESIGN §1.4; `mp-data-bare-cr-lf` must survive a re-encoding), so they run with `normalizesLineEnds`.
+    /// (docs/principles.md 4; `mp-data-bare-cr-lf` must survive a re-encoding), so they run with `normalizesLineEnds`.
     static let submission = ["mpe-wpt-value-10", "mpe-wpt-value-11", "mpe-wpt-value-13"]
 
     @Test("A part is written as the vectors say", arguments: Multipart.vectorFile.encode_vectors)

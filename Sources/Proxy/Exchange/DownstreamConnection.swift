@@ -35,7 +35,7 @@ final class DownstreamConnection: StreamHandler {
     /// The place in the worker's list.
     var listIndex = 0
 
-    /// Bytes thrown away at most before a connection with an unread request is closed (reliability F13).
+    /// Bytes thrown away at most before a connection with an unread request is closed (docs/rules.md F13).
     private static let lingerBytes = 256 * 1024
     /// Time for that: long enough for the client to read the answer, short enough not to be held.
     private static let lingerTime: UInt64 = 2_000_000_000
@@ -65,7 +65,7 @@ final class DownstreamConnection: StreamHandler {
                 at += used
             case .exchange:
                 guard let exchange, exchange.takesBody else {
-                    // The next request waits its turn, and no third one is read before that (reliability R38).
+                    // The next request waits its turn, and no third one is read before that (docs/rules.md R38).
                     stream.pauseReading()
                     return at
                 }
@@ -189,7 +189,7 @@ final class DownstreamConnection: StreamHandler {
         case .idle, .lingering: closeWhenSent()
         case .head, .closed: close()
         case .exchange:
-            // A FIN after a whole request is no abort: the answer can still be read (reliability F17).
+            // A FIN after a whole request is no abort: the answer can still be read (docs/rules.md F17).
             if exchange?.isRequestRead == true {
                 exchange?.clientHalfClosed()
             } else {

@@ -57,7 +57,7 @@ extension Exchange {
     }
 
     /// Cuts a response that has begun, in a way that can't be taken for its end: no last chunk, a length not reached,
-    /// and a reset where only the end of the connection ends the body (reliability F14).
+    /// and a reset where only the end of the connection ends the body (docs/rules.md F14).
     func cut(_ flag: StaticString) {
         guard let downstream else { return }
         record.flag = flag

@@ -90,7 +90,7 @@ extension Exchange {
                     try worker.takeConversion(
                         rule.plan, route: route, contentType: request.value(typeIndex), sources: sources)
                 } else {
-                    // The type decides, so a body without one is not guessed at (reliability R36).
+                    // The type decides, so a body without one is not guessed at (docs/rules.md R36).
                     throw ConversionError(
                         .unsupported, code: "unsupported_media_type", reason: "the body has no Content-Type")
                 }

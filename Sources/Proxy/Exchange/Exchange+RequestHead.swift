@@ -65,7 +65,7 @@ extension MessageHead {
             case .contentType, .contentEncoding, .contentMD5, .contentDigest, .reprDigest, .digest, .contentRange,
                 .range,
                 .ifRange:
-                // They speak of the bytes as they were before the conversion (reliability F2).
+                // They speak of the bytes as they were before the conversion (docs/rules.md F2).
                 if isConverted { continue }
             default:
                 // Servers of the CGI family read `a_b` as `a-b`: such a name could pass for one that we set.

@@ -66,7 +66,7 @@ extension Exchange {
     }
 
     /// The response is whole. `reusable`: the upstream connection ended its message cleanly and may serve another exchange;
-    /// so it still reads, and gets what is left of an upload (reliability F13).
+    /// so it still reads, and gets what is left of an upload (docs/rules.md F13).
     func responseEnded(reusable: Bool) {
         responsePhase = .complete
         do throws(WireError) {

@@ -18,7 +18,7 @@ final class ConnectAttempt {
     /// Further addresses of the name, tried when one can't be reached: `localhost` is often `::1` first.
     private var others: ArraySlice<SocketAddress> = []
 
-    /// Addresses of one name that are tried at most (reliability F20).
+    /// Addresses of one name that are tried at most (docs/rules.md F20).
     private static let addressLimit = 3
 
     init(exchange: Exchange, pool: UpstreamPool, timeout: UInt64) {

@@ -29,7 +29,7 @@ final class UpstreamConnection: StreamHandler {
     private var mayReuse = true
     private var gap: UInt64 = 0
 
-    /// Interim responses that one request may get before we think the upstream mad (reliability, response twin).
+    /// Interim responses that one request may get before we think the upstream mad (docs/rules.md response twin).
     private static let interimLimit = 32
 
     init(_ descriptor: Int32, pool: UpstreamPool) {

@@ -45,7 +45,7 @@ final class UpstreamPool {
 
     /// An idle connection, or nil.
     ///
-    /// What has come in since the loop last looked makes a connection useless (reliability F19): the answer to nobody's
+    /// What has come in since the loop last looked makes a connection useless (docs/rules.md F19): the answer to nobody's
     /// request would become that of the next one, and a request written behind a FIN gets none.
     func takeIdle() -> UpstreamConnection? {
         while let connection = idle.popLast() {

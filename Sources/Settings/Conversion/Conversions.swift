@@ -1,6 +1,6 @@
 public import Serialization
 
-/// The conversion expressions of DESIGN §4.1 as the command line takes them: `json(numbers: exact) -> multipart`.
+/// The conversion expressions as the command line takes them: `json(numbers: exact) -> multipart`.
 public enum Conversions {
     /// Reads an expression into a plan with the standard limits. Columns count from the expression's first character.
     public static func parse(_ text: String) throws(SettingsMistakes) -> ConversionPlan {

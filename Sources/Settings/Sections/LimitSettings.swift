@@ -1,6 +1,6 @@
 internal import Serialization
 
-/// The limits of DESIGN §4.2 as settings. Each key is read here and nowhere else.
+/// The limits of a route as settings. Each key is read here and nowhere else.
 struct LimitSettings {
     private enum Kind {
         case size
