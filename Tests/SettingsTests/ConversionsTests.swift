@@ -104,6 +104,25 @@ import Testing
         #expect(quoted.files.first?.filename == .literal("a) -> (b"))
     }
 
+    @Test("limits are written as in a route, and the others stay")
+    func limits() throws {
+        var standard = Limits()
+        standard.body = .max
+        var expected = standard
+        expected.fields = 5
+        expected.tree = 2 * 1024 * 1024
+        #expect(try Conversions.parseLimits("fields: 5, tree: 2MiB", standard: standard) == expected)
+        #expect(try Conversions.parseLimits("", standard: standard) == standard)
+        let mistakes = #expect(throws: SettingsMistakes.self) {
+            try Conversions.parseLimits("body: 1, filds: 5", standard: standard)
+        }
+        #expect(
+            mistakes?.all.map { "\($0.column): \($0.message)" } == [
+                "7: \"body\": a size needs a unit (B, KiB, MiB, GiB, TiB), as in 64KiB",
+                "10: \"limits\" has no key \"filds\": did you mean \"fields\"?",
+            ])
+    }
+
     @Test("a file of JSON output may be an object, all of them or one")
     func fileObjects() throws {
         let plan = try Conversions.parse(
@@ -184,7 +203,7 @@ import Testing
             ),
             (
                 "multipart -> form(files: {photo: {do: object}})",
-                "38: \"do\": only files of multipart that become JSON can be objects"
+                "39: \"do\": only files of multipart that become JSON can be objects"
             ),
             (
                 "json -> json(files: {photo: object})",
