@@ -106,6 +106,16 @@ public final class Stream {
     /// Whether the peer's FIN was read.
     public var isEnded: Bool { state.contains(.ended) }
 
+    /// Whether the peer is silent right now: no byte, no FIN and no error has arrived that was not handed over. One system
+    /// call: the loop's own knowledge is as old as its last wait.
+    public var isQuiet: Bool {
+        guard !isClosed, !isEnded, brokenBy == 0, pending.isEmpty else { return false }
+        var byte: UInt8 = 0
+        // SAFETY: one byte is written during the call.
+        let count = unsafe recv(descriptor, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT))
+        return count < 0 && errno == EAGAIN
+    }
+
     /// Stops handing over bytes. At most what fits the system's receive buffer still comes in; then the peer has to wait.
     public func pauseReading() {
         state.remove(.reading)

@@ -66,7 +66,7 @@ class DrainTests(ProxyTestCase):
 
     def test_sigterm_lets_an_upload_finish_and_says_that_the_connection_ends(self):
         client = self.client()
-        body = b"a=" + b"x" * 300_000
+        body = b"&".join(b"f%d=%s" % (number, b"x" * 300) for number in range(900))
         client.send(f"POST /x HTTP/1.1\r\nHost: a\r\nContent-Type: {FORM}\r\nContent-Length: {len(body)}\r\n\r\n")
         client.send(body[:150_000])
         idle = self.client()

@@ -30,12 +30,14 @@ import Testing
         try withRig { rig in
             let (request, _, _) = try rig.exchange(
                 "GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 9.9.9.9\r\nX-Forwarded-Proto: https\r\n"
-                    + "X-Forwarded-Host: evil\r\nX-Forwarded-Port: 1\r\nForwarded: for=9.9.9.9\r\n\r\n")
+                    + "X-Forwarded-Host: evil\r\nX-Forwarded-Port: 1\r\nForwarded: for=9.9.9.9\r\n"
+                    + "X-Real-IP: 9.9.9.9\r\n\r\n")
             #expect(request["X-Forwarded-For"] == "127.0.0.1")
             #expect(request["X-Forwarded-Proto"] == "http")
             #expect(request["X-Forwarded-Host"] == "a")
             #expect(request["X-Forwarded-Port"] == nil)
             #expect(request["Forwarded"] == nil)
+            #expect(request["X-Real-IP"] == nil)
         }
     }
 

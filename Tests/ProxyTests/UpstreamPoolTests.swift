@@ -127,6 +127,25 @@ import Testing
         }
     }
 
+    @Test("bytes or an end that come in the very turn of a request don't become its answer")
+    func lateBytesOnIdleConnection() throws {
+        for poison in ["HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nPOISON", nil] {
+            try withRig { rig in
+                let (_, response, client) = try rig.exchange(get)
+                #expect(response.text == "ok")
+                rig.settle()
+                // The loop hears of both at once, and of the client first.
+                client.send(get)
+                if let poison { rig.upstreams[0].send(poison) } else { rig.upstreams[0].halfClose() }
+                _ = try rig.request(on: 1)
+                rig.upstreams[1].send(ok)
+                #expect(try rig.response(to: client).text == "ok")
+                try rig.until("the old connection ends") { rig.upstreams[0].isOver }
+                #expect(!rig.upstreams[0].has())
+            }
+        }
+    }
+
     @Test("an answer that comes before the request's end is passed on at once, and the upload goes on")
     func earlyResponse() throws {
         try withRig { rig in

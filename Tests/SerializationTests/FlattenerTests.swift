@@ -214,6 +214,16 @@ struct FlattenerTests {
         #expect(outcome(encodeForm(document)) == (isWritten ? name + "=1" : "limit_key_depth \(name) limits.key_depth"))
     }
 
+    @Test(
+        "a name's length is limited as for reading: each element repeats the whole name",
+        arguments: [(-1, false), (0, true), (1, true)])
+    func amplification(more: Int, isWritten: Bool) {
+        var limits = Limits()
+        limits.key = 8 + more
+        let result = outcome(encodeForm(#"{"a":{"bcd":[1,1]}}"#, .init(), limits: limits))
+        #expect(result == (isWritten ? "a[bcd][]=1&a[bcd][]=1" : "limit_key a[bcd][]… limits.key"))
+    }
+
     @Test("arrays without brackets add no segment to a name", arguments: [ArrayStyle.repeated, .comma, .brackets])
     func arrayDepth(style: ArrayStyle) {
         var options = FieldEncodingOptions()

@@ -60,7 +60,7 @@ extension MessageHead {
         for index in 0..<fieldCount where !isHopByHop(index) {
             switch known(index) {
             case .host, .contentLength, .transferEncoding, .expect, .xForwardedFor, .xForwardedProto, .xForwardedHost,
-                .xForwardedPort, .forwarded, .xRequestID:
+                .xForwardedPort, .xRealIP, .forwarded, .xRequestID:
                 continue
             case .contentType, .contentEncoding, .contentMD5, .contentDigest, .reprDigest, .digest, .contentRange,
                 .range,

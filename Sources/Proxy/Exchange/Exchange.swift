@@ -88,6 +88,7 @@ final class Exchange {
     func reset() {
         parser.reset()
         request.removeAll()
+        request.shrink(to: Exchange.keptCapacity)
         requestPhase = .head
         route = nil
         conversion = nil

@@ -3,6 +3,7 @@ internal import Glibc
 internal import HTTPWire
 internal import Octets
 internal import Serialization
+internal import Synchronization
 
 /// The access log of one worker: one JSON object a line, one line an exchange, never a value of a body.
 ///
@@ -15,6 +16,9 @@ final class AccessLog {
 
     private static let flushSize = 32 * 1024
     private static let flushTime: UInt64 = 100_000_000
+    /// One worker writes at a time: a pipe that runs full takes long texts in pieces, and another worker's lines would
+    /// come to stand in the middle of one. Holds whether the last write broke off inside a line.
+    private static let isCut = Mutex(false)
 
     /// Opens the log's file where it goes to one.
     init(loop: EventLoop, target: AccessLogTarget) throws(ServerError) {
@@ -73,21 +77,41 @@ final class AccessLog {
     func flush() {
         timer.cancel()
         guard let descriptor else { return }
+        guard !lines.isEmpty else { return }
         var text = OutputBuffer()
         swap(&text, &lines)
+        Self.isCut.withLock { isCut in Self.write(&text, to: descriptor, &isCut) }
+        swap(&text, &lines)
+    }
+
+    private static func write(_ text: inout OutputBuffer, to descriptor: Int32, _ isCut: inout Bool) {
+        // What is left of a line must not become the beginning of the next one.
+        if isCut {
+            guard put([ASCII.lineFeed].span, to: descriptor) == 1 else { return text.removeAll() }
+            isCut = false
+        }
+        var last = ASCII.lineFeed
         while !text.isEmpty {
+            let written = put(text.span, to: descriptor)
+            guard written > 0 else {
+                // The log is gone (a closed pipe, a full disk) or doesn't keep up (a pipe that somebody made non-blocking):
+                // serving goes on, and these lines are lost.
+                isCut = last != ASCII.lineFeed
+                return text.removeAll()
+            }
+            last = text.span[written - 1]
+            text.drop(written)
+        }
+    }
+
+    private static func put(_ text: Span<UInt8>, to descriptor: Int32) -> Int {
+        while true {
             // SAFETY: the pointer is used only during the call.
-            let written = unsafe text.span.withUnsafeBufferPointer {
+            let written = unsafe text.withUnsafeBufferPointer {
                 unsafe Glibc.write(descriptor, $0.baseAddress, $0.count)
             }
-            if written > 0 {
-                text.drop(written)
-            } else if errno != EINTR {
-                // The log is gone (a closed pipe, a full disk): serving goes on, and these lines are lost.
-                text.removeAll()
-            }
+            if written >= 0 || errno != EINTR { return written }
         }
-        swap(&text, &lines)
     }
 }
 

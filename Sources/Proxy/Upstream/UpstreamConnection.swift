@@ -70,11 +70,16 @@ final class UpstreamConnection: StreamHandler {
             phase = .idle
             parser.reset()
             head.removeAll()
+            head.shrink(to: Exchange.keptCapacity)
             pool.put(self)
         } else {
             close()
         }
     }
+
+    /// Whether an idle connection can serve a request: nothing may have arrived on it, neither bytes that would pass for
+    /// the answer nor the end.
+    var isUsable: Bool { stream.isQuiet }
 
     func becomeIdle(for time: UInt64) {
         timer.set(after: time)

@@ -44,8 +44,15 @@ final class UpstreamPool {
     }
 
     /// An idle connection, or nil.
+    ///
+    /// What has come in since the loop last looked makes a connection useless (reliability F19): the answer to nobody's
+    /// request would become that of the next one, and a request written behind a FIN gets none.
     func takeIdle() -> UpstreamConnection? {
-        idle.popLast()
+        while let connection = idle.popLast() {
+            if connection.isUsable { return connection }
+            connection.close()
+        }
+        return nil
     }
 
     /// Keeps a connection for the next exchange, or closes it when enough are kept.

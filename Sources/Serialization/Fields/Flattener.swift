@@ -27,7 +27,8 @@ internal import Octets
 /// object or array of which nothing is left counts as empty; the root may be empty. A repeated key of an object gives a
 /// repeated name: what is to become of those is settled before.
 ///
-/// Errors name the field in the output's own spelling. Limits: `keyDepth`, the segments after a name's root, as for reading;
+/// Errors name the field in the output's own spelling. Limits: `key` and `keyDepth`, as for reading, because every element
+/// repeats the names of all it stands in, and nothing else bounds what one value becomes;
 /// `tree`, the bytes of names remembered for an element of a `brackets` array.
 public struct Flattener<Target: FieldSink & ~Copyable>: EventSink, ~Copyable {
     /// An open object or array.
@@ -444,6 +445,12 @@ extension Flattener where Target: ~Copyable {
 
     /// Checks the name of a part that is about to be written, and remembers it where a later object may be joined with it.
     private mutating func noteName() throws(ConversionError) {
+        guard name.count <= limits.key else {
+            // The name's beginning tells which one it is; all of it would be as long as nobody wants it.
+            throw .limit(
+                "key", of: limits.key, what: "the length of a field's name",
+                field: name.slice(0..<min(name.count, 64)).lossyString() + "…")
+        }
         guard valueDepth <= limits.keyDepth else {
             throw .limit(
                 "key_depth", of: limits.keyDepth, what: "the nesting of a field's name", field: name.span.lossyString())
