@@ -19,6 +19,9 @@ struct Convert: ParsableCommand {
     @Option(help: "The input's Content-Type; needed for multipart, whose boundary it holds, and for auto.")
     var type: String?
 
+    @Option(help: "Limits as a route has them, as in 'body: 1GiB, fields: 5000'. Without this, a body has no limit.")
+    var limits: String?
+
     @Flag(name: .customShort("i"), help: "Print the output's Content-Type and an empty line first.")
     var printsType = false
 
@@ -38,11 +41,24 @@ struct Convert: ParsableCommand {
     }
 
     private func plan() throws(CommandFault) -> ConversionPlan {
+        var plan = try reading("") { () throws(SettingsMistakes) in try Conversions.parse(expression) }
+        // Who gives the input is who waits for the output: a body streams, and need not be bounded.
+        var standard = Limits()
+        standard.body = .max
+        plan.limits = try reading("--limits ") { () throws(SettingsMistakes) in
+            try Conversions.parseLimits(limits ?? "", standard: standard)
+        }
+        return plan
+    }
+
+    private func reading<Value>(
+        _ argument: String, _ read: () throws(SettingsMistakes) -> Value
+    ) throws(CommandFault) -> Value {
         do {
-            return try Conversions.parse(expression)
+            return try read()
         } catch {
             let reasons = error.all.map { "at character \($0.column): \($0.message)" }
-            throw CommandFault(CommandFault.usage, "recast convert: \(reasons.joined(separator: "; "))")
+            throw CommandFault(CommandFault.usage, "recast convert: \(argument)\(reasons.joined(separator: "; "))")
         }
     }
 

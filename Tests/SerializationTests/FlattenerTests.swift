@@ -111,6 +111,11 @@ struct FlattenerTests {
         .init("empties:marker", #"{"a":[[],{}]}"#, "a[0][]=&a[1]="),
         .init("empties:marker arrays:repeat", #"{"a":[]}"#, "a[]="),
         .init("empties:omit", #"{"a":[{},{"x":1}]}"#, "a[1][x]=1"),
+        // Keys of the root that are no names of the grammar.
+        .init(
+            "arrays:repeat", #"{"a[b":1,"]":2,"[]":3,"[x]":4,"a[b]c":[5,6],"d":{"e":7}}"#,
+            "a[b=1&]=2&[]=3&[x]=4&a[b]c=5&a[b]c=6&d[e]=7"),
+        .init("nesting:dots", #"{"a..b":1,".":2,"c.":3,"d":{"e":4}}"#, "a..b=1&.=2&c.=3&d.e=4"),
         // JSON texts.
         .init(
             "arrays:json", #"{"a":[1.0,"x\"",null,true,{"b":[]}],"c":{"d":[2]},"e":[]}"#,
@@ -141,8 +146,11 @@ struct FlattenerTests {
         .init("", "true", "root_not_object - -"),
         .init("arrays:json", "[1]", "root_not_object - -"),
         .init("nesting:json", "[1]", "root_not_object - -"),
-        .init("", #"{"a[b":1}"#, "field_name_unrepresentable a[b nesting"),
-        .init("", #"{"a]":{"b":1}}"#, "field_name_unrepresentable a] nesting"),
+        .init("", #"{"a[b]":1}"#, "field_name_unrepresentable a[b] nesting"),
+        .init("", #"{"a[]":1}"#, "field_name_unrepresentable a[] nesting"),
+        .init("", #"{"a]":{"b":1}}"#, "field_name_unrepresentable a][b] nesting"),
+        .init("", #"{"a]":[1]}"#, "field_name_unrepresentable a] nesting"),
+        .init("arrays:indices", #"{"a[":[1]}"#, "field_name_unrepresentable a[ nesting"),
         .init("", #"{"a":{"b[c":1}}"#, "field_name_unrepresentable a[b[c] nesting"),
         .init("", #"{"a":{"":1}}"#, "field_name_unrepresentable a[] nesting"),
         .init("", #"{"":{"a":1}}"#, "field_name_unrepresentable [a] nesting"),

@@ -104,7 +104,7 @@ struct FormEncodeVectorTests {
                 withoutCounterpart += 1
                 continue
             }
-            // A key with brackets at the root is refused unless names are flat.
+            // A key at the root that reads as structure is refused unless names are flat.
             var flat = base
             flat.nesting = .flat
             let expected = row["expect"]!.text!

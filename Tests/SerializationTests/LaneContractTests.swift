@@ -238,4 +238,50 @@ struct LaneContractTests {
             try conversion.restart(contentType: Array("application/json".utf8).span, sources: [])
         }
     }
+
+    @Test("text in another charset is copied to multipart as it is, with its type, and refused where it would be read")
+    func otherCharsets() {
+        func body(_ second: String) -> [UInt8] {
+            let start = "--b\r\nContent-Disposition: form-data; name=\"a\"\r\nContent-Type: text/plain; charset="
+            let middle = "\r\n--b\r\nContent-Disposition: form-data; name=\"c\"\(second)\r\n\r\n"
+            return Array("\(start)iso-8859-1\r\n\r\n".utf8) + [0xE9] + Array(middle.utf8) + [0xE8]
+                + Array("\r\n--b--\r\n".utf8)
+        }
+        let input = body("\r\nContent-Type: text/plain; charset=latin1")
+        let copied = plan(.multipart, .multipart) { $0.map.rename = [.init(from: path("c"), to: path("d"))] }
+        for cut in Recut.cuts(of: input) {
+            let run = ConversionRun.run(copied, cut)
+            #expect(run.failure == nil && run.violations.isEmpty)
+            let parts = input.dropFirst(3).split(separator: 0x0A).filter { $0.contains(0xE9) || $0.contains(0xE8) }
+            let written = run.output.bytes.split(separator: 0x0A).filter { $0.contains(0xE9) || $0.contains(0xE8) }
+            #expect(written == parts)
+            #expect(String(decoding: run.output.bytes, as: UTF8.self).contains("charset=latin1"))
+        }
+        // What declares no charset is UTF-8, also behind one that does.
+        #expect(ConversionRun.run(copied, .whole(body(""))).result == "!multipart_invalid_utf8 c")
+        for output in [BodyEncoding.form, .json] {
+            #expect(ConversionRun.run(plan(.multipart, output), .whole(input)).result == "!multipart_charset a")
+        }
+        let inTree = plan(.multipart, .multipart) { $0.rewritesNames = true }
+        #expect(ConversionRun.run(inTree, .whole(input)).result == "!multipart_charset a")
+        let named = plan(.multipart, .multipart) {
+            $0.files = [FileRule(path: path("f"), policy: .stream, filename: .field(path("a")))]
+        }
+        #expect(ConversionRun.run(named, .whole(input)).result == "!multipart_charset a")
+    }
+
+    @Test("an error is one line with field, offset and the setting that would help")
+    func errorTexts() {
+        let duplicate = plan(.form, .json) { $0.fieldDecoding.duplicates = .reject }
+        #expect(
+            ConversionRun.run(duplicate, .whole(Array("a=1&a=2".utf8))).failure?.description
+                == "the field is there more than once, field \"a\", setting duplicates [form_duplicate]")
+        let control = plan(.json, .multipart)
+        let text = ConversionRun.run(control, .whole(Array(#"{"a\u0000\n":1}"#.utf8))).failure?.description ?? ""
+        #expect(text.contains(#"field "a\0\n""#))
+        let large = plan(.json, .json) { $0.limits.body = 1 }
+        #expect(
+            ConversionRun.run(large, .whole(Array("12".utf8))).failure?.description
+                == "the body passes the limit of 1 (limits.body), at byte 1 [limit_body]")
+    }
 }

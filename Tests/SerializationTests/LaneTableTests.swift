@@ -111,6 +111,10 @@ struct LaneTableTests {
             $0.jsonDuplicates = .last
         },
         LaneRow(.json, .json, #"{"a":1,"a":3}"#, "!json_duplicate_key /a") { $0.jsonDuplicates = .reject },
+        LaneRow(.form, .form, "a[b=1&c]=2&d[]=3", "a[b=1&c]=2&d[0]=3") {
+            $0.fieldEncoding.arrays = .indices
+            $0.rewritesNames = true
+        },
         LaneRow(.json, .form, #"{"a":1,"a":2}"#, "a=1&a=2") { $0.jsonDuplicates = .keep },
     ]
 
@@ -172,6 +176,35 @@ struct LaneTableTests {
             .multipart, .json, multipart("p[][f]:x=A", "p[][g]:x=B", "p[][f]:y=C"),
             #"{"p":[{"f":"QQ==","g":"Qg=="},{"f":"Qw=="}]}"#
         ) { $0.fieldEncoding.files = .base64 },
+        // objects that keep a file's name and type
+        LaneRow(
+            .multipart, .json, multipart("a=1", "f:x \\\"y.png:image/png=PNG", "g:z=", "b=2"),
+            #"{"f":{"filename":"x \"y.png","content_type":"image/png","data":"UE5H"},"#
+                + #""g":{"filename":"z","data":""},"a":"1","b":"2"}"#
+        ) { $0.fieldEncoding.files = .object },
+        LaneRow(
+            .multipart, .json, multipart("p[]:x:t/x=A", "p[]:y:t/y=B", "u[cv]:z=C"),
+            #"{"p":[{"filename":"x","content_type":"t/x","data":"QQ=="},{"filename":"y","content_type":"t/y","#
+                + #""data":"Qg=="}],"u":{"cv":{"filename":"z","data":"Qw=="}}}"#
+        ) { $0.fieldDecoding.files = .object },
+        LaneRow(
+            .multipart, .json, multipart("n=me", "f:x:t/x=A", "g:y:t/y=B"),
+            #"{"f":{"filename":"me","content_type":"image/jpeg","data":"QQ=="},"g":"Qg==","n":"me"}"#
+        ) {
+            $0.fieldEncoding.files = .base64
+            $0.files = [
+                FileRule(path: path("f"), policy: .object, filename: .field(path("n")), mediaType: "image/jpeg")
+            ]
+        },
+        LaneRow(.multipart, .json, multipart("f:x=ABCD"), "!limit_file f") {
+            $0.files = [FileRule(path: path("f"), policy: .object, max: 3)]
+        },
+        LaneRow(.multipart, .multipart, multipart("f:x=A"), "!files_unrepresentable f") {
+            $0.fieldEncoding.files = .object
+        },
+        LaneRow(.multipart, .form, multipart("f:x=A"), "!files_unrepresentable f") {
+            $0.fieldEncoding.files = .object
+        },
         // names written anew
         LaneRow(
             .multipart, .multipart, multipart("t[]=1", "p[]:x=A", "d:d=D", "p[]:y=B"),

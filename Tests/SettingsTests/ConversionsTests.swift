@@ -66,10 +66,10 @@ import Testing
     func outputOptions() throws {
         func field<Word: RawRepresentable<String> & CaseIterable & Equatable>(
             _ key: String, _ path: KeyPath<FieldEncodingOptions, Word>, encodings: [String] = ["form", "multipart"],
-            rewrites: Bool = false, except: [String: Word] = [:]
+            rewrites: Bool = false, except: [String: [Word]] = [:]
         ) throws {
             for word in Word.allCases {
-                for encoding in encodings where except[encoding] != word {
+                for encoding in encodings where except[encoding]?.contains(word) != true {
                     let plan = try Conversions.parse("json -> \(encoding)(\(key): \(word.rawValue))")
                     #expect(plan.fieldEncoding[keyPath: path] == word, "\(key) \(word)")
                     #expect(plan.rewritesNames == rewrites, "\(key)")
@@ -79,12 +79,14 @@ import Testing
         let all = ["form", "json", "multipart"]
         try field("arrays", \.arrays, rewrites: true)
         try field("nesting", \.nesting, rewrites: true)
-        try field("nulls", \.nulls, except: ["multipart": .key])
+        try field("nulls", \.nulls, except: ["multipart": [.key]])
         try field("empties", \.empties)
         try field("booleans", \.booleans, encodings: all)
         try field("order", \.order, encodings: all)
         try field("spaces", \.spaces, encodings: ["form"])
-        try field("files", \.files, encodings: all, except: ["form": .stream, "json": .stream])
+        try field(
+            "files", \.files, encodings: all,
+            except: ["form": [.stream, .object], "json": [.stream], "multipart": [.object]])
         #expect(try Conversions.parse("form -> json(numbers: exact)") == ConversionPlan(inputs: [.form], output: .json))
     }
 
@@ -100,6 +102,39 @@ import Testing
             ])
         let quoted = try Conversions.parse("json -> multipart(files: {photo: {from: base64, filename: \"a) -> (b\"}})")
         #expect(quoted.files.first?.filename == .literal("a) -> (b"))
+    }
+
+    @Test("limits are written as in a route, and the others stay")
+    func limits() throws {
+        var standard = Limits()
+        standard.body = .max
+        var expected = standard
+        expected.fields = 5
+        expected.tree = 2 * 1024 * 1024
+        #expect(try Conversions.parseLimits("fields: 5, tree: 2MiB", standard: standard) == expected)
+        #expect(try Conversions.parseLimits("", standard: standard) == standard)
+        let mistakes = #expect(throws: SettingsMistakes.self) {
+            try Conversions.parseLimits("body: 1, filds: 5", standard: standard)
+        }
+        #expect(
+            mistakes?.all.map { "\($0.column): \($0.message)" } == [
+                "7: \"body\": a size needs a unit (B, KiB, MiB, GiB, TiB), as in 64KiB",
+                "10: \"limits\" has no key \"filds\": did you mean \"fields\"?",
+            ])
+    }
+
+    @Test("a file of JSON output may be an object, all of them or one")
+    func fileObjects() throws {
+        let plan = try Conversions.parse(
+            "multipart -> json(files: {photo: {do: object, type: image/jpeg, max: 1KiB}, cv: object, \"*\": base64})")
+        #expect(plan.fieldEncoding.files == .base64)
+        #expect(
+            plan.files == [
+                FileRule(path: try FieldPath(parsing: "photo"), policy: .object, mediaType: "image/jpeg", max: 1024),
+                FileRule(path: try FieldPath(parsing: "cv"), policy: .object),
+            ])
+        #expect(try Conversions.parse("multipart -> json(files: object)").fieldEncoding.files == .object)
+        #expect(try Conversions.parse("multipart(files: object) -> json").fieldDecoding.files == .object)
     }
 
     @Test(
@@ -150,10 +185,29 @@ import Testing
                 "18: \"duplicates\" is not \"array\": known are first, last, reject, keep"
             ),
             ("json(duplicates: keep) -> form", "5: \"duplicates: keep\" is for JSON output only"),
-            ("multipart -> json(files: stream)", "26: json output can't hold files: write base64, drop or reject"),
+            (
+                "multipart -> json(files: stream)",
+                "26: json output can't hold files: write base64, object, drop, reject"
+            ),
             (
                 "json(files: base64) -> multipart",
                 "13: the json input has no files of its own: name the fields, as in files: {photo: base64}"
+            ),
+            (
+                "multipart -> form(files: object)",
+                "26: \"files\": only files of multipart that become JSON can be objects"
+            ),
+            (
+                "multipart(files: object) -> multipart",
+                "18: \"files\": only files of multipart that become JSON can be objects"
+            ),
+            (
+                "multipart -> form(files: {photo: {do: object}})",
+                "39: \"do\": only files of multipart that become JSON can be objects"
+            ),
+            (
+                "json -> json(files: {photo: object})",
+                "1: \"files\" (\"photo\"): only files of multipart that become JSON can be objects"
             ),
             ("form(dialect: php) -> json", "15: the dialect \"php\" is not available yet: set its options one by one"),
             ("form(dialect: phpp) -> json", "15: \"dialect\" is not \"phpp\": did you mean \"php\"?"),
@@ -165,7 +219,7 @@ import Testing
             ),
             (
                 "multipart -> json(files: {photo: {max: 1KiB}})",
-                "1: \"files\" (\"photo\"): json has no files; say base64, drop or reject"
+                "1: \"files\" (\"photo\"): json has no files; say base64, object, drop or reject"
             ),
             (
                 "multipart -> json(files: {photo: {do: base64, filename: x}})",

@@ -46,9 +46,15 @@ extension ConversionPlan {
         for rule in files {
             if rule.policy == .stream, output != .multipart {
                 report(
-                    "files", "\(output.rawValue) has no files; say base64, drop or reject", rule.path, setting: "files")
+                    "files",
+                    "\(output.rawValue) has no files; say \(output == .json ? "base64, object" : "base64"), "
+                        + "drop or reject", rule.path, setting: "files")
             }
-            if rule.filename != nil || rule.mediaType != nil, output != .multipart {
+            if rule.policy == .object, output != .json || !inputs.contains(.multipart) {
+                report(
+                    "files", "only files of multipart that become JSON can be objects", rule.path, setting: "files")
+            }
+            if rule.filename != nil || rule.mediaType != nil, output != .multipart, rule.policy != .object {
                 report("files", "\(output.rawValue) has no filenames and types of files", rule.path, setting: "files")
             }
             if let max = rule.max, max < 0 {
@@ -58,8 +64,12 @@ extension ConversionPlan {
                 report("files", "a media type has no control characters", rule.path, setting: "files")
             }
         }
+        if output != .json, fieldDecoding.files == .object || fieldEncoding.files == .object {
+            report("files", "only files of multipart that become JSON can be objects", setting: "files")
+        }
+        let policies = files.map(\.policy) + [fieldDecoding.files, fieldEncoding.files]
         if inputs.contains(.multipart), output == .json, fieldEncoding.order == .sorted,
-            fieldEncoding.files == .base64 || files.contains(where: { $0.policy == .base64 })
+            policies.contains(.base64) || policies.contains(.object)
         {
             report(
                 "order", "files are written as they come, before the fields, so members can't be sorted",

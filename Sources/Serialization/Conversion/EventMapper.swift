@@ -360,7 +360,7 @@ extension EventMapper where Encoder: ~Copyable {
         case .reject:
             _ = try gate.admit(rule: rule, field: place)
             return false
-        case .stream, .base64: return false
+        case .stream, .base64, .object: return false
         }
     }
 

@@ -2,10 +2,10 @@ internal import Octets
 
 /// An encoder that takes a document and, before that, files one by one.
 internal protocol FileOutlet: EventSink, OutputEncoder, LaneEncoder, ~Copyable {
-    /// Begins a file, or a base64 text where `isText`, at the place that `name` says. `spelling` is the name it came with,
-    /// nil when a map has changed it.
+    /// Begins a file, or what `policy` makes of it, at the place that `name` says. `spelling` is the name it came with, nil
+    /// when a map has changed it.
     mutating func beginFile(
-        _ head: borrowing PartHead, at name: borrowing MappedName, spelling: Span<UInt8>?, isText: Bool
+        _ head: borrowing PartHead, at name: borrowing MappedName, spelling: Span<UInt8>?, as policy: FilePolicy
     ) throws(ConversionError)
     mutating func content(ofFile piece: Span<UInt8>, isLast: Bool) throws(ConversionError)
     /// Ends the files; the document follows.
@@ -102,7 +102,7 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: FieldSink, ~Copya
         head.copy(part, named: spelled)
         try gate.describe(&head, rule: rule)
         try outlet.beginFile(
-            head, at: mapped, spelling: verdict == .renamed ? nil : part.name, isText: policy == .base64)
+            head, at: mapped, spelling: verdict == .renamed ? nil : part.name, as: policy)
     }
 
     mutating func content(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {

@@ -35,7 +35,8 @@ internal struct FileGate {
         rules.firstIndex { name.isAtOrBelow($0.path) }
     }
 
-    /// Decides about a file and returns `stream` where it passes as one, `base64` where it becomes text, or `drop`.
+    /// Decides about a file and returns `stream` where it passes as one, `base64` or `object` where it becomes text, or
+    /// `drop`.
     ///
     /// Throws 422 `files_rejected`, and `files_unrepresentable` where the output has no files and nothing else is said.
     mutating func admit(rule: Int?, field name: ByteStore) throws(ConversionError) -> FilePolicy {
@@ -53,6 +54,11 @@ internal struct FileGate {
             throw ConversionError(
                 .unrepresentable, code: "files_unrepresentable",
                 reason: "\(output.rawValue) has no files; say files: base64 to carry it as text, or files: drop",
+                field: field.span.lossyString(), setting: "files: base64")
+        case .object where output != .json:
+            throw ConversionError(
+                .unrepresentable, code: "files_unrepresentable",
+                reason: "\(output.rawValue) has no objects for files; say files: base64, or files: drop",
                 field: field.span.lossyString(), setting: "files: base64")
         default: return policy
         }

@@ -27,7 +27,7 @@ internal struct FlatOutlet<Target: FieldEncoder & LaneEncoder>: FileOutlet, ~Cop
     /// A name that nobody changed passes as it came, unless the route writes names anew: then nesting and pushes are spelled
     /// as it says. `arrays: indices` numbers the files of `photos[]` from 0.
     mutating func beginFile(
-        _ file: borrowing PartHead, at name: borrowing MappedName, spelling: Span<UInt8>?, isText: Bool
+        _ file: borrowing PartHead, at name: borrowing MappedName, spelling: Span<UInt8>?, as policy: FilePolicy
     ) throws(ConversionError) {
         spelled.removeAll()
         if rewritesNames {
@@ -37,7 +37,7 @@ internal struct FlatOutlet<Target: FieldEncoder & LaneEncoder>: FileOutlet, ~Cop
         } else {
             name.spell(nesting, to: &spelled)
         }
-        self.isText = isText
+        isText = policy == .base64
         if isText { head.setName(copying: spelled) } else { head.copy(file, named: spelled) }
         try encoder.flattener.target.beginPart(head)
     }

@@ -1,6 +1,6 @@
 internal import Octets
 
-/// Files and a document into JSON: a file is a base64 string at its place, written while it comes.
+/// Files and a document into JSON: a file is a base64 string, or an object with one, at its place, written while it comes.
 ///
 /// The places of the files so far are kept as a tree of names, without content. A file goes on in the objects and arrays
 /// that the one before it left open; one that would have to go back into a closed one is refused. Keys make an array when
@@ -32,7 +32,7 @@ internal struct JSONOutlet: FileOutlet, ~Copyable {
     // MARK: Files
 
     mutating func beginFile(
-        _ head: borrowing PartHead, at name: borrowing MappedName, spelling: Span<UInt8>?, isText: Bool
+        _ head: borrowing PartHead, at name: borrowing MappedName, spelling: Span<UInt8>?, as policy: FilePolicy
     ) throws(ConversionError) {
         field.removeAll(keepingCapacity: true)
         field.append(contentsOf: head.name)
@@ -73,7 +73,7 @@ internal struct JSONOutlet: FileOutlet, ~Copyable {
             if isArray { encoder.beginArray() } else { encoder.beginObject() }
         }
         try enter(node)
-        try encoder.beginFile(head)
+        try encoder.beginFile(head, as: policy)
     }
 
     mutating func content(ofFile piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {

@@ -4,6 +4,8 @@ extension Multipart.Decoder: LaneDecoder {
     internal init(_ plan: ConversionPlan, contentType: Span<UInt8>) throws(ConversionError) {
         let boundary = try Multipart.Boundary(contentType: contentType, limits: plan.limits)
         self.init(boundary: boundary, options: plan.fieldDecoding, limits: plan.limits)
+        // Where parts are copied nobody reads their text, unless a file takes its name from it.
+        passesCharsets = plan.output == .multipart && plan.streamsFields && !FileGate(plan).wantsTexts
     }
 
     internal mutating func restart(contentType: Span<UInt8>, limits: Limits) throws(ConversionError) {

@@ -6,6 +6,10 @@ internal import Octets
 ///
 /// **Objects** by `nesting`: `a[b]` · `a.b` · refused under `flat` · one field with a JSON text under `json`.
 ///
+/// A key below the root that has brackets, or dots under `dots`, or is empty has no spelling and is refused. One of the root
+/// itself is refused only where it would be read as structure, as `a[b]` is: `a[b` is one literal key to `FieldName` and
+/// goes back as it came.
+///
 /// **Arrays** by `arrays`:
 /// - `brackets` `a[]`, `indices` `a[0]`; with `nesting: dots` the elements are spelled the same, `a[0].b`, as qs'
 ///   `allowDots` does.
@@ -64,6 +68,9 @@ public struct Flattener<Target: FieldSink & ~Copyable>: EventSink, ~Copyable {
     /// The name of the value at hand, or of the innermost container.
     private var name = ByteStore()
     private var containers: [Container] = []
+    /// Reads keys of the root that have brackets or dots, and whether the one at hand is such a key.
+    private var literal = FieldName()
+    private var isRootLiteral = false
     private var head = PartHead()
     private var inString = false
     /// The open `brackets` arrays that hold objects, and the names written for their latest elements.
@@ -89,6 +96,7 @@ public struct Flattener<Target: FieldSink & ~Copyable>: EventSink, ~Copyable {
     public mutating func reset() {
         name.removeAll()
         containers.removeAll(keepingCapacity: true)
+        isRootLiteral = false
         inString = false
         groupedArrays = 0
         awaitsFirstField = false
@@ -185,17 +193,32 @@ extension Flattener where Target: ~Copyable {
         name.append(contentsOf: key)
         if !isRoot && !isDotted { name.append(UInt8(ascii: "]")) }
 
+        if isRoot { isRootLiteral = false }
         guard isDotted || options.nesting == .brackets else { return }
-        // Below an empty root there is no spelling: `[b]` is a flat name.
-        var isSpellable = isRoot || !key.isEmpty && object.nameEnd > 0
+        var hasMarks = false
         for index in key.indices {
             switch key[index] {
-            case UInt8(ascii: "["), UInt8(ascii: "]"): isSpellable = false
-            case UInt8(ascii: "."): if isDotted { isSpellable = false }
+            case UInt8(ascii: "["), UInt8(ascii: "]"): hasMarks = true
+            case UInt8(ascii: "."): if isDotted { hasMarks = true }
             default: break
             }
         }
-        if !isSpellable { throw fault(.name) }
+        if isRoot {
+            guard hasMarks else { return }
+            guard readsAsOneKey(key) else { throw fault(.name) }
+            isRootLiteral = true
+            return
+        }
+        // Below an empty root there is no spelling: `[b]` is a flat name.
+        if hasMarks || key.isEmpty || object.nameEnd == 0 || isRootLiteral { throw fault(.name) }
+    }
+
+    /// Whether a name with brackets or dots doesn't follow their grammar, so that it is one literal key to a reader.
+    private mutating func readsAsOneKey(_ name: Span<UInt8>) -> Bool {
+        var decoding = FieldDecodingOptions()
+        decoding.nesting = options.nesting
+        guard (try? literal.parse(name, options: decoding, limits: limits)) != nil else { return false }
+        return literal.segmentCount == 1
     }
 
     public mutating func string(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
@@ -413,8 +436,8 @@ extension Flattener where Target: ~Copyable {
 extension Flattener where Target: ~Copyable {
     /// Appends `[index]`, or `[]` for nil.
     private mutating func appendBrackets(index: Int?) throws(ConversionError) {
-        // `[]` without a root is a flat name.
-        guard !name.isEmpty else { throw fault(.name) }
+        // `[]` without a root, or behind one that is no name of the grammar, is a flat name.
+        guard !name.isEmpty, !isRootLiteral else { throw fault(.name) }
         name.append(UInt8(ascii: "["))
         if let index { name.append(decimal: index) }
         name.append(UInt8(ascii: "]"))

@@ -52,7 +52,7 @@ extension Form {
                 case .drop:
                     content = .dropped
                     return
-                case .stream, .reject: throw Fault.file.error(field: head.name.lossyString())
+                case .stream, .object, .reject: throw Fault.file.error(field: head.name.lossyString())
                 }
             } else if !head.hasValue && !head.name.isEmpty {
                 content = .bare

@@ -4,7 +4,8 @@ extension JSON {
     /// Writes events as a compact JSON text (RFC 8259).
     ///
     /// Of a string only `"`, `\` and the controls below U+0020 are escaped: `\b \t \n \f \r` and `\u00xx`. Everything else
-    /// goes out as it came, numbers as their text. A file becomes a string in base64 (RFC 4648 §4) while its pieces come.
+    /// goes out as it came, numbers as their text. A file becomes a string in base64 (RFC 4648 §4) while its pieces come, in an
+    /// object under `files: object`.
     /// Nothing but two bytes of a file is held besides the output.
     public struct Encoder: EventEncoder {
         /// The bytes written so far and not taken yet.
@@ -15,6 +16,8 @@ extension JSON {
         private var needsComma = false
         private var isInText = false
         private var base64 = Base64Encoder()
+        /// Whether the file at hand is the `data` of an object.
+        private var isInFileObject = false
 
         public init(options: EncodingOptions) {
             self.options = options
@@ -28,6 +31,7 @@ extension JSON {
             needsComma = false
             isInText = false
             base64 = Base64Encoder()
+            isInFileObject = false
         }
 
         public mutating func beginObject() {
@@ -88,20 +92,49 @@ extension JSON {
             needsComma = true
         }
 
-        /// Begins a file. Throws `JSON.Fault.file` unless the options say `base64`.
+        /// Begins a file. Throws `JSON.Fault.file` unless the options say `base64` or `object`.
         public mutating func beginFile(_ head: borrowing PartHead) throws(ConversionError) {
-            guard options.files == .base64 else {
+            try beginFile(head, as: options.files)
+        }
+
+        /// The same by a policy of the file's own. Throws `JSON.Fault.fileType` where an object is to hold a media type
+        /// that is not UTF-8.
+        internal mutating func beginFile(
+            _ head: borrowing PartHead, as policy: FilePolicy
+        ) throws(ConversionError) {
+            guard policy == .base64 || policy == .object else {
                 throw ConversionError(.file, field: head.name.lossyString())
             }
+            if policy == .object { try beginFileObject(head) }
+            isInFileObject = policy == .object
             output.append(opening(Self.quote))
+        }
+
+        /// Writes an object up to the name of its `data`, which comes last so that it can stream.
+        private mutating func beginFileObject(_ head: borrowing PartHead) throws(ConversionError) {
+            var validator = UTF8Validator()
+            guard validator.firstFault(in: head.mediaType, isLast: true) == nil else {
+                throw ConversionError(.fileType, field: head.name.lossyString())
+            }
+            beginObject()
+            if head.hasFilename {
+                key(FileMembers.filename.span)
+                string(head.filename, isLast: true)
+            }
+            if head.hasMediaType {
+                key(FileMembers.mediaType.span)
+                string(head.mediaType, isLast: true)
+            }
+            key(FileMembers.data.span)
         }
 
         public mutating func fileContent(_ piece: Span<UInt8>, isLast: Bool) {
             base64.encode(piece, into: &output)
-            if isLast {
-                base64.finish(into: &output)
-                endText()
-            }
+            guard isLast else { return }
+            base64.finish(into: &output)
+            endText()
+            if isInFileObject { endObject() }
+            isInFileObject = false
         }
 
         public mutating func finish() {}
@@ -146,4 +179,11 @@ extension JSON {
             }
         }
     }
+}
+
+/// The members of the object that a file becomes.
+private enum FileMembers {
+    static let filename = Array("filename".utf8)
+    static let mediaType = Array("content_type".utf8)
+    static let data = Array("data".utf8)
 }

@@ -20,6 +20,8 @@ extension JSON {
         case unsupportedCharset
         /// A file came to an encoder whose options don't take files.
         case file
+        /// A file's media type is not UTF-8 and can't be a member of its object.
+        case fileType
 
         /// The stable code of `ConversionError`.
         public var code: String {
@@ -36,13 +38,14 @@ extension JSON {
             case .duplicateKey: "json_duplicate_key"
             case .unsupportedCharset: "json_unsupported_charset"
             case .file: "json_file"
+            case .fileType: "json_file_type"
             }
         }
 
         public var kind: ConversionError.Kind {
             switch self {
             case .unsupportedCharset: .unsupported
-            case .file: .unrepresentable
+            case .file, .fileType: .unrepresentable
             default: .malformed
             }
         }
@@ -68,7 +71,8 @@ extension JSON {
             case .controlCharacter: "a control character in a string must be escaped"
             case .duplicateKey: "the object has two members of this name"
             case .unsupportedCharset: "the body looks like UTF-16 or UTF-32; JSON must be UTF-8 (RFC 8259 section 8.1)"
-            case .file: "JSON carries a file only as base64; say files: base64, or drop it"
+            case .file: "JSON carries a file only as base64; say files: base64 or object, or drop it"
+            case .fileType: "the file's Content-Type is not UTF-8, so JSON can't carry it; say files: base64"
             }
         }
 
@@ -76,7 +80,7 @@ extension JSON {
         public var setting: String? {
             switch self {
             case .duplicateKey: "duplicates"
-            case .file: "files"
+            case .file, .fileType: "files"
             default: nil
             }
         }

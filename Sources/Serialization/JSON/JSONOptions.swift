@@ -15,8 +15,8 @@ extension JSON {
 
     /// How a JSON body is written.
     public struct EncodingOptions: Hashable, Sendable {
-        /// What happens to a file: only `base64` writes it, as a string. Under any other policy a file that arrives here
-        /// is refused; those that `drop` leaves out never arrive.
+        /// What happens to a file: `base64` writes it as a string, `object` as an object with its filename and media
+        /// type. Under any other policy a file that arrives here is refused; those that `drop` leaves out never arrive.
         public var files = FilePolicy.base64
 
         public init() {}

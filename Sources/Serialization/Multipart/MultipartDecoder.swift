@@ -7,7 +7,7 @@ extension Multipart {
     /// bytes in another way: a line that begins with the boundary and goes on with anything but spaces, or two hyphens,
     /// is refused, and so is a boundary in the preamble's middle or one that shares the line end of the headers.
     /// Preamble and epilogue are discarded. A part with a filename is a file; the others are text, in UTF-8
-    /// (`invalid_utf8`).
+    /// (`invalid_utf8`); text that declares another charset is refused, unless `passesCharsets`.
     ///
     /// Content of any size passes in pieces, on the place where it lies in the input; nothing of it is held but whether
     /// the last slice ended with the start of a delimiter. What is held of a part are its headers. Limits: `parts`,
@@ -75,6 +75,13 @@ extension Multipart {
             self.scanner = ContentScanner(boundary: boundary)
             self.headers = PartHeaders(limits: limits)
             self.repair = options.repair
+        }
+
+        /// Whether the content of a part that declares another charset passes as it is, for a sink that does nothing with
+        /// content but write it into a part with the same Content-Type.
+        internal var passesCharsets: Bool {
+            get { headReader.passesCharsets }
+            set { headReader.passesCharsets = newValue }
         }
 
         /// Makes the decoder as new for another body, with its allocations kept.
@@ -273,7 +280,7 @@ extension Multipart.Decoder {
         _ piece: Span<UInt8>, offset: Int, isLast: Bool, into sink: inout Sink
     ) throws(ConversionError) -> Bool {
         guard isLast || !piece.isEmpty else { return false }
-        if head.isFile {
+        if head.isFile || headReader.isOpaqueText {
             try sink.content(piece, isLast: isLast)
             return true
         }

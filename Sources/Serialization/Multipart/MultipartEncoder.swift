@@ -91,7 +91,7 @@ extension Multipart {
                 writeName(head)
                 output.append("\r\n\r\n")
             case .drop: content = .dropped
-            case .reject: throw Fault.file.error(field: head.name.lossyString())
+            case .object, .reject: throw Fault.file.error(field: head.name.lossyString())
             }
         }
 

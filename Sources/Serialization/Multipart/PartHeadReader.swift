@@ -6,12 +6,17 @@ internal import Octets
 /// a Content-Transfer-Encoding must be 7bit, 8bit or binary; all others are kept as they came.
 internal struct PartHeadReader {
     private var disposition = PartDisposition()
+    /// Whether text in another charset than UTF-8 passes, as bytes that nobody reads. Else it is refused.
+    var passesCharsets = false
+    /// Whether the part read last is such a text.
+    private(set) var isOpaqueText = false
 
     /// Reads `headers` into `head`. Limit: `limits.key`, for the name.
     mutating func read(
         _ headers: PartHeaders, repair: UTF8Repair?, limits: Limits, into head: inout PartHead
     ) throws(ConversionError) {
         let text = headers.bytes.span
+        isOpaqueText = false
         try readDisposition(headers, repair: repair, limits: limits)
         head.setName(disposition.name.span)
         if disposition.hasFilename { head.setFilename(disposition.filename.span) }
@@ -27,6 +32,10 @@ internal struct PartHeadReader {
                 hasContentType = true
                 if !value.isEmpty { head.setMediaType(value) }
                 if !head.isFile, let fault = Self.fault(ofTextType: value) {
+                    if passesCharsets, fault == .charset {
+                        isOpaqueText = true
+                        continue
+                    }
                     throw fault.error(offset: field.offset, field: head.name.lossyString())
                 }
             case .transferEncoding:

@@ -49,11 +49,20 @@ public struct ConversionError: Error, Hashable, Sendable {
 }
 
 extension ConversionError: CustomStringConvertible {
-    /// The reason with field and offset, in one line.
+    /// The reason with field, offset and setting, in one line: controls in a field's name are shown as escapes.
     public var description: String {
         var text = reason
-        if let field { text += ", field \"\(field)\"" }
+        if let field { text += ", field \"\(Self.printable(field))\"" }
         if let offset { text += ", at byte \(offset)" }
+        if let setting, !reason.contains(setting) { text += ", setting \(Self.printable(setting))" }
         return text + " [\(code)]"
+    }
+
+    private static func printable(_ text: String) -> String {
+        guard text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else { return text }
+        return text.unicodeScalars.reduce(into: "") { printable, scalar in
+            printable +=
+                scalar.properties.generalCategory == .control ? scalar.escaped(asASCII: true) : String(scalar)
+        }
     }
 }

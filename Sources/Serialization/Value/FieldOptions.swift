@@ -106,8 +106,11 @@ public enum MalformedKeyPolicy: String, Hashable, Sendable, CaseIterable {
 public enum FilePolicy: String, Hashable, Sendable, CaseIterable {
     /// They pass as files.
     case stream
-    /// Their bytes become a base64 string, or come from one.
+    /// Their bytes become a base64 string, or come from one. A file that becomes one loses its filename and media type.
     case base64
+    /// They become objects, `{"filename":"a.jpg","content_type":"image/jpeg","data":"<base64>"}` with `data` last. A
+    /// `filename` or `content_type` that the file has not is left out. Where multipart becomes JSON only.
+    case object
     /// They are left out, by this rule.
     case drop
     /// A request with a file is refused with 422.

@@ -99,7 +99,8 @@ struct ConversionReader {
         }
         if inputs.contains(.json) { readFixed("numbers", "exact", options) }
         readDuplicates(options, inputs, &plan)
-        let policies: [FilePolicy] = inputs.contains(.multipart) ? FilePolicy.allCases : []
+        let policies: [FilePolicy] =
+            inputs.contains(.multipart) ? FilePolicy.allCases.filter { $0 != .object || plan.output == .json } : []
         if let policy = FileRuleReader(context).read(options, policies, "the \(side.encoding) input", &plan) {
             plan.fieldDecoding.files = policy
         }
@@ -129,7 +130,13 @@ struct ConversionReader {
         if output == .json { readFixed("numbers", "exact", options) }
         plan.fieldEncoding = fields
         // Only multipart has files; elsewhere they are text or nothing.
-        let policies = FilePolicy.allCases.filter { $0 != .stream || output == .multipart }
+        let policies = FilePolicy.allCases.filter {
+            switch $0 {
+            case .stream: output == .multipart
+            case .object: output == .json
+            case .base64, .drop, .reject: true
+            }
+        }
         if let policy = FileRuleReader(context).read(options, policies, "\(side.encoding) output", &plan) {
             plan.fieldEncoding.files = policy
         }

@@ -20,11 +20,13 @@ struct FileRuleReader {
         }
         guard let section = SectionReader(node, "\"files\"", context) else { return nil }
         var rest: FilePolicy?
+        // `stream` is every rule's, since one may be about a file's name or size alone.
+        let words = policies.isEmpty ? [.base64] : FilePolicy.allCases.filter { $0 == .stream || policies.contains($0) }
         for member in section.remaining {
             guard let value = section.take(member.key) else { continue }
             if member.key == "*", case .scalar = value.content {
                 rest = policy(value, policies, side, options)
-            } else if let rule = rule(member, value, policies.isEmpty ? [.base64] : FilePolicy.allCases) {
+            } else if let rule = rule(member, value, words) {
                 plan.files.append(rule)
                 options.record("files.\(member.key)", rule.policy.rawValue, .line(member.position.line))
             }
@@ -42,21 +44,30 @@ struct FileRuleReader {
             return nil
         }
         if text == FilePolicy.stream.rawValue, !policies.contains(.stream) {
-            context.report(node.position, "\(side) can't hold files: write base64, drop or reject")
+            context.report(
+                node.position, "\(side) can't hold files: write \(policies.map(\.rawValue).joined(separator: ", "))")
             return nil
         }
-        guard let word = context.word(node, "\"files\"", among: policies.map(\.rawValue)) else { return nil }
-        options.record("files", word, .line(node.position.line))
-        return FilePolicy(rawValue: word)
+        guard let word = word(node, "\"files\"", among: policies) else { return nil }
+        options.record("files", word.rawValue, .line(node.position.line))
+        return word
+    }
+
+    /// One of the policies that fit. `object` resembles `reject` and would be taken for a slip of the pen.
+    private func word(_ node: SettingsNode, _ what: String, among policies: [FilePolicy]) -> FilePolicy? {
+        if context.text(node, what) == FilePolicy.object.rawValue, !policies.contains(.object) {
+            context.report(node.position, "\(what): only files of multipart that become JSON can be objects")
+            return nil
+        }
+        return context.word(node, what, among: policies.map(\.rawValue)).flatMap(FilePolicy.init)
     }
 
     /// The rule for one field: a word, or a mapping.
     private func rule(_ member: SettingsNode.Member, _ value: SettingsNode, _ policies: [FilePolicy]) -> FileRule? {
         let path = context.fieldPath(member)
         let what = "the file \"\(member.key)\""
-        let words = policies.map(\.rawValue)
         if case .scalar = value.content {
-            guard let word = context.word(value, what, among: words).flatMap(FilePolicy.init) else { return nil }
+            guard let word = word(value, what, among: policies) else { return nil }
             return path.map { FileRule(path: $0, policy: word) }
         }
         guard let section = SectionReader(value, what, context) else { return nil }
@@ -71,7 +82,7 @@ struct FileRuleReader {
         }
         if let node = section.take("do") {
             if from != nil { context.report(node.position, "\(what) has \"from\" or \"do\", not both") }
-            policy = context.word(node, "\"do\"", among: words).flatMap(FilePolicy.init) ?? policy
+            policy = word(node, "\"do\"", among: policies) ?? policy
         }
         let filename = section.take("filename").flatMap(filename)
         let type = section.take("type").flatMap(mediaType)

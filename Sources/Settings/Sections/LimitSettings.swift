@@ -36,8 +36,7 @@ struct LimitSettings {
     private var values: [Sourced<Int>]
 
     /// The limits that hold where nothing is written.
-    init() {
-        let standard = Limits()
+    init(standard: Limits = Limits()) {
         values = Self.keys.map { Sourced(standard[keyPath: $0.limit]) }
     }
 
