@@ -37,6 +37,7 @@ public struct ByteStore: Sendable {
 
     /// The bytes at `range`, which must lie within those in use.
     @inlinable
+    @inline(__always)
     @_lifetime(borrow self)
     public func slice(_ range: Range<Int>) -> Span<UInt8> {
         precondition(range.upperBound <= count, "the range passes the bytes in use")
@@ -62,6 +63,7 @@ public struct ByteStore: Sendable {
     }
 
     @inlinable
+    @inline(__always)
     public mutating func append(contentsOf bytes: Span<UInt8>) {
         let length = bytes.count
         // SAFETY: there is room for `length` bytes, and `bytes` holds them. The store is borrowed for changing, so they
@@ -70,6 +72,22 @@ public struct ByteStore: Sendable {
             unsafe bytes.withUnsafeBufferPointer { source in
                 if let base = source.baseAddress { unsafe ByteStore.copy(base, to: target, count: length) }
             }
+            return length
+        }
+    }
+
+    @inlinable
+    public mutating func append(contentsOf bytes: [UInt8]) { append(contentsOf: bytes.span) }
+
+    @inlinable
+    public mutating func append(contentsOf other: ByteStore) { append(contentsOf: other.span) }
+
+    @inlinable
+    public mutating func append(_ text: StaticString) {
+        let length = text.utf8CodeUnitCount
+        // SAFETY: a StaticString made from a literal with a pointer representation lives for ever; there is room for it.
+        unsafe write(upTo: length) { target in
+            unsafe ByteStore.copy(text.utf8Start, to: target, count: length)
             return length
         }
     }

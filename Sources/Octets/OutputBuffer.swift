@@ -47,17 +47,17 @@ public struct OutputBuffer: Sendable {
 
     @inlinable
     public mutating func append(_ text: StaticString) {
-        let length = text.utf8CodeUnitCount
-        // SAFETY: a StaticString made from a literal with a pointer representation lives for ever; there is room for it.
-        unsafe storage.write(upTo: length) { target in
-            unsafe ByteStore.copy(text.utf8Start, to: target, count: length)
-            return length
-        }
+        storage.append(text)
     }
 
     @inlinable
     public mutating func append(_ bytes: [UInt8]) {
-        storage.append(contentsOf: bytes.span)
+        storage.append(contentsOf: bytes)
+    }
+
+    @inlinable
+    public mutating func append(_ bytes: ByteStore) {
+        storage.append(contentsOf: bytes)
     }
 
     /// Appends the UTF-8 bytes of `text`. For values made at start-up and for tests; the data path has bytes.

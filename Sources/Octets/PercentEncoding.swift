@@ -7,25 +7,49 @@ extension OutputBuffer {
         while start < bytes.count {
             // A slice at a time, so that the room asked for stays near to what is used.
             let end = min(start + 1024, bytes.count)
-            // SAFETY: no byte becomes more than three.
+            // SAFETY: no byte becomes more than three, and a word is read and stored only while eight are left; of
+            // what is stored, only the run in front counts.
             unsafe storage.write(upTo: 3 * (end - start)) { target in
-                var at = 0
-                for index in start..<end {
-                    let byte = bytes[index]
-                    if ASCII.isKeptInForms(byte) {
-                        unsafe target[at] = byte
-                        at &+= 1
-                    } else if byte == ASCII.space && plusForSpace {
-                        unsafe target[at] = UInt8(ascii: "+")
-                        at &+= 1
-                    } else {
-                        unsafe target[at] = UInt8(ascii: "%")
-                        unsafe target[at &+ 1] = ASCII.upperHexDigit(byte >> 4)
-                        unsafe target[at &+ 2] = ASCII.upperHexDigit(byte & 15)
-                        at &+= 3
+                unsafe bytes.withUnsafeBufferPointer { source in
+                    let raw = UnsafeRawBufferPointer(source)
+                    var to = 0
+                    var at = start
+                    while at < end {
+                        while at &+ 8 <= end {
+                            let word = unsafe raw.loadUnaligned(fromByteOffset: at, as: UInt64.self)
+                            unsafe UnsafeMutableRawPointer(target + to).storeBytes(of: word, as: UInt64.self)
+                            let others = ASCII.marksOfOthersInForms(UInt64(littleEndian: word))
+                            // A branch, so that the next word needn't wait for where this one's run ends.
+                            guard others == 0 else {
+                                at &+= others.trailingZeroBitCount / 8
+                                to &+= others.trailingZeroBitCount / 8
+                                break
+                            }
+                            at &+= 8
+                            to &+= 8
+                        }
+                        // What is not kept, and the bytes behind it until one is kept again.
+                        while at < end {
+                            let byte = unsafe raw[at]
+                            let isKept = ASCII.isKeptInForms(byte)
+                            if isKept, at &+ 8 <= end { break }
+                            at &+= 1
+                            if isKept {
+                                unsafe target[to] = byte
+                                to &+= 1
+                            } else if byte == ASCII.space && plusForSpace {
+                                unsafe target[to] = UInt8(ascii: "+")
+                                to &+= 1
+                            } else {
+                                unsafe target[to] = UInt8(ascii: "%")
+                                unsafe target[to &+ 1] = ASCII.upperHexDigit(byte >> 4)
+                                unsafe target[to &+ 2] = ASCII.upperHexDigit(byte & 15)
+                                to &+= 3
+                            }
+                        }
                     }
+                    return to
                 }
-                return at
             }
             start = end
         }
@@ -37,5 +61,24 @@ extension ASCII {
     fileprivate static func isKeptInForms(_ byte: UInt8) -> Bool {
         let word: UInt64 = byte & 0x40 == 0 ? 0x03FF_6400_0000_0000 : 0x07FF_FFFE_87FF_FFFE
         return (word >> UInt64(byte & 63)) & UInt64(1 &- byte >> 7) != 0
+    }
+
+    /// The high bit of each byte of the word that is not kept.
+    @inline(__always)
+    fileprivate static func marksOfOthersInForms(_ word: UInt64) -> UInt64 {
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        let high: UInt64 = 0x8080_8080_8080_8080
+        let low = word & ~high
+        let kept =
+            marks(low | 0x20 &* ones, from: 0x61, to: 0x7A) | marks(low, from: 0x30, to: 0x39)
+            | marks(low, from: 0x2D, to: 0x2E) | marks(low, from: 0x5F, to: 0x5F) | marks(low, from: 0x2A, to: 0x2A)
+        return (word | ~kept) & high
+    }
+
+    /// The high bit of each byte that lies in the range, where all bytes are below 0x80: no sum passes its byte.
+    @inline(__always)
+    private static func marks(_ bytes: UInt64, from first: UInt64, to last: UInt64) -> UInt64 {
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        return (bytes &+ (0x80 &- first) &* ones) & ~(bytes &+ (0x7F &- last) &* ones)
     }
 }

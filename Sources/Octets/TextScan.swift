@@ -65,10 +65,30 @@ extension Scan {
     public static func isPlainText(_ bytes: Span<UInt8>) -> Bool {
         let count = bytes.count
         if count > 16 { return textRun(in: bytes, from: 0).end == count }
+        let words = edges(of: bytes)
+        return marksOfEscapes(words.0) | marksOfEscapes(words.1) == 0
+    }
+
+    /// Whether one of at most sixteen bytes is `first` or `second`, neither of which is a space.
+    @inlinable
+    @inline(__always)
+    public static func holds(_ first: UInt8, or second: UInt8, in bytes: Span<UInt8>) -> Bool {
+        precondition(bytes.count <= 16, "two words hold sixteen bytes")
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        let (a, b) = (ones &* UInt64(first), ones &* UInt64(second))
+        let words = edges(of: bytes)
+        return zeroBytes(words.0 ^ a) | zeroBytes(words.0 ^ b) | zeroBytes(words.1 ^ a) | zeroBytes(words.1 ^ b) != 0
+    }
+
+    /// Two words that together hold each of at most sixteen bytes, and spaces besides.
+    @inlinable
+    @inline(__always)
+    internal static func edges(of bytes: Span<UInt8>) -> (UInt64, UInt64) {
         // SAFETY: words are loaded at 0 and so that they end at the count, where that is at least their size; two or
         // three bytes are its first, its middle and its last one.
-        let words: (UInt64, UInt64) = unsafe bytes.withUnsafeBufferPointer { buffer in
+        unsafe bytes.withUnsafeBufferPointer { buffer in
             let raw = UnsafeRawBufferPointer(buffer)
+            let count = raw.count
             if count >= 8 {
                 return unsafe (
                     raw.loadUnaligned(as: UInt64.self), raw.loadUnaligned(fromByteOffset: count &- 8, as: UInt64.self)
@@ -84,11 +104,11 @@ extension Scan {
             let edges = unsafe UInt64(raw[0]) | UInt64(raw[count &>> 1]) &<< 8 | UInt64(raw[count &- 1]) &<< 16
             return (edges | spaces & ~0xFF_FFFF, spaces)
         }
-        return marksOfEscapes(words.0) | marksOfEscapes(words.1) == 0
     }
 
     /// Not zero where a byte of the word is `"`, `\` or below 0x20.
     @inlinable
+    @inline(__always)
     internal static func marksOfEscapes(_ word: UInt64) -> UInt64 {
         let controls = (word &- 0x2020_2020_2020_2020) & ~word & 0x8080_8080_8080_8080
         return controls | zeroBytes(word ^ 0x2222_2222_2222_2222) | zeroBytes(word ^ 0x5C5C_5C5C_5C5C_5C5C)

@@ -159,6 +159,18 @@ import Testing
             ("form(dialect: phpp) -> json", "15: \"dialect\" is not \"phpp\": did you mean \"php\"?"),
             ("form(charset: latin1) -> json", "15: \"charset\" is not \"latin1\": only \"utf-8\" is known"),
             ("json(numbers: fast) -> json", "15: \"numbers\" is not \"fast\": only \"exact\" is known"),
+            (
+                "multipart -> json(order: sorted, files: base64)",
+                "1: \"order\": files are written as they come, before the fields, so members can't be sorted"
+            ),
+            (
+                "multipart -> json(files: {photo: {max: 1KiB}})",
+                "1: \"files\" (\"photo\"): json has no files; say base64, drop or reject"
+            ),
+            (
+                "multipart -> json(files: {photo: {do: base64, filename: x}})",
+                "1: \"files\" (\"photo\"): json has no filenames and types of files"
+            ),
         ])
     func mistakes(text: String, mistake: String) {
         #expect(mistakes(text) == [mistake])
@@ -181,6 +193,10 @@ import Testing
             ("  - { name: a, match: /a, upstream: app, request: \"frm -> json\" }", "5:52"),
             ("  - name: a\n    match: /a\n    upstream: app\n    request: \"form -> json(ordr: sorted)\"", "8:28"),
             ("  - name: a\n    match: /a\n    upstream: app\n    request: >\n      frm -> json", "8:14"),
+            (
+                "  - name: a\n    match: /a\n    upstream: app\n    request:\n      decode: multipart\n"
+                    + "      encode: {as: json, order: sorted, files: base64}", "9:7"
+            ),
         ] {
             let mistakes = SettingsTestFile.mistakesOfRoutes(route)
             #expect(mistakes.count == 1 && mistakes[0].hasPrefix(place + ": "), "\(mistakes)")

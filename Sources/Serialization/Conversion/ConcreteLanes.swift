@@ -9,21 +9,37 @@ internal import Octets
 internal final class FormToFormLane: FlatLane<Form.Decoder, Form.Encoder> {
     override func decode(_ input: Span<UInt8>) throws(ConversionError) -> Int { try decodeInput(input) }
     override func end() throws(ConversionError) -> Bool { try endInput() }
+    override func reset(contentType: Span<UInt8>) throws(ConversionError) { try resetCodecs(contentType: contentType) }
+    override func swapOutput(_ buffer: inout OutputBuffer) { exchangeOutput(&buffer) }
+    override var outputCount: Int { waitingCount }
+    override var isFull: Bool { isOutputFull }
 }
 
 internal final class FormToMultipartLane: FlatLane<Form.Decoder, Multipart.Encoder> {
     override func decode(_ input: Span<UInt8>) throws(ConversionError) -> Int { try decodeInput(input) }
     override func end() throws(ConversionError) -> Bool { try endInput() }
+    override func reset(contentType: Span<UInt8>) throws(ConversionError) { try resetCodecs(contentType: contentType) }
+    override func swapOutput(_ buffer: inout OutputBuffer) { exchangeOutput(&buffer) }
+    override var outputCount: Int { waitingCount }
+    override var isFull: Bool { isOutputFull }
 }
 
 internal final class MultipartToFormLane: FlatLane<Multipart.Decoder, Form.Encoder> {
     override func decode(_ input: Span<UInt8>) throws(ConversionError) -> Int { try decodeInput(input) }
     override func end() throws(ConversionError) -> Bool { try endInput() }
+    override func reset(contentType: Span<UInt8>) throws(ConversionError) { try resetCodecs(contentType: contentType) }
+    override func swapOutput(_ buffer: inout OutputBuffer) { exchangeOutput(&buffer) }
+    override var outputCount: Int { waitingCount }
+    override var isFull: Bool { isOutputFull }
 }
 
 internal final class MultipartToMultipartLane: FlatLane<Multipart.Decoder, Multipart.Encoder> {
     override func decode(_ input: Span<UInt8>) throws(ConversionError) -> Int { try decodeInput(input) }
     override func end() throws(ConversionError) -> Bool { try endInput() }
+    override func reset(contentType: Span<UInt8>) throws(ConversionError) { try resetCodecs(contentType: contentType) }
+    override func swapOutput(_ buffer: inout OutputBuffer) { exchangeOutput(&buffer) }
+    override var outputCount: Int { waitingCount }
+    override var isFull: Bool { isOutputFull }
 }
 
 // MARK: Fields through a tree
@@ -31,31 +47,55 @@ internal final class MultipartToMultipartLane: FlatLane<Multipart.Decoder, Multi
 internal final class FormTreeToJSONLane: FieldTreeLane<Form.Decoder, JSONOutlet> {
     override func decode(_ input: Span<UInt8>) throws(ConversionError) -> Int { try decodeInput(input) }
     override func end() throws(ConversionError) -> Bool { try endInput() }
+    override func reset(contentType: Span<UInt8>) throws(ConversionError) { try resetCodecs(contentType: contentType) }
+    override func swapOutput(_ buffer: inout OutputBuffer) { exchangeOutput(&buffer) }
+    override var outputCount: Int { waitingCount }
+    override var isFull: Bool { isOutputFull }
 }
 
 internal final class FormTreeToFormLane: FieldTreeLane<Form.Decoder, FlatOutlet<Form.Encoder>> {
     override func decode(_ input: Span<UInt8>) throws(ConversionError) -> Int { try decodeInput(input) }
     override func end() throws(ConversionError) -> Bool { try endInput() }
+    override func reset(contentType: Span<UInt8>) throws(ConversionError) { try resetCodecs(contentType: contentType) }
+    override func swapOutput(_ buffer: inout OutputBuffer) { exchangeOutput(&buffer) }
+    override var outputCount: Int { waitingCount }
+    override var isFull: Bool { isOutputFull }
 }
 
 internal final class FormTreeToMultipartLane: FieldTreeLane<Form.Decoder, FlatOutlet<Multipart.Encoder>> {
     override func decode(_ input: Span<UInt8>) throws(ConversionError) -> Int { try decodeInput(input) }
     override func end() throws(ConversionError) -> Bool { try endInput() }
+    override func reset(contentType: Span<UInt8>) throws(ConversionError) { try resetCodecs(contentType: contentType) }
+    override func swapOutput(_ buffer: inout OutputBuffer) { exchangeOutput(&buffer) }
+    override var outputCount: Int { waitingCount }
+    override var isFull: Bool { isOutputFull }
 }
 
 internal final class MultipartTreeToJSONLane: FieldTreeLane<Multipart.Decoder, JSONOutlet> {
     override func decode(_ input: Span<UInt8>) throws(ConversionError) -> Int { try decodeInput(input) }
     override func end() throws(ConversionError) -> Bool { try endInput() }
+    override func reset(contentType: Span<UInt8>) throws(ConversionError) { try resetCodecs(contentType: contentType) }
+    override func swapOutput(_ buffer: inout OutputBuffer) { exchangeOutput(&buffer) }
+    override var outputCount: Int { waitingCount }
+    override var isFull: Bool { isOutputFull }
 }
 
 internal final class MultipartTreeToFormLane: FieldTreeLane<Multipart.Decoder, FlatOutlet<Form.Encoder>> {
     override func decode(_ input: Span<UInt8>) throws(ConversionError) -> Int { try decodeInput(input) }
     override func end() throws(ConversionError) -> Bool { try endInput() }
+    override func reset(contentType: Span<UInt8>) throws(ConversionError) { try resetCodecs(contentType: contentType) }
+    override func swapOutput(_ buffer: inout OutputBuffer) { exchangeOutput(&buffer) }
+    override var outputCount: Int { waitingCount }
+    override var isFull: Bool { isOutputFull }
 }
 
 internal final class MultipartTreeToMultipartLane: FieldTreeLane<Multipart.Decoder, FlatOutlet<Multipart.Encoder>> {
     override func decode(_ input: Span<UInt8>) throws(ConversionError) -> Int { try decodeInput(input) }
     override func end() throws(ConversionError) -> Bool { try endInput() }
+    override func reset(contentType: Span<UInt8>) throws(ConversionError) { try resetCodecs(contentType: contentType) }
+    override func swapOutput(_ buffer: inout OutputBuffer) { exchangeOutput(&buffer) }
+    override var outputCount: Int { waitingCount }
+    override var isFull: Bool { isOutputFull }
 }
 
 // MARK: Documents value by value
@@ -63,16 +103,28 @@ internal final class MultipartTreeToMultipartLane: FieldTreeLane<Multipart.Decod
 internal final class JSONToJSONLane: StreamLane<JSON.Encoder> {
     override func decode(_ input: Span<UInt8>) throws(ConversionError) -> Int { try decodeInput(input) }
     override func end() throws(ConversionError) -> Bool { try endInput() }
+    override func reset(contentType: Span<UInt8>) throws(ConversionError) { try resetCodecs(contentType: contentType) }
+    override func swapOutput(_ buffer: inout OutputBuffer) { exchangeOutput(&buffer) }
+    override var outputCount: Int { waitingCount }
+    override var isFull: Bool { isOutputFull }
 }
 
 internal final class JSONToFormLane: StreamLane<FlatEncoder<Form.Encoder>> {
     override func decode(_ input: Span<UInt8>) throws(ConversionError) -> Int { try decodeInput(input) }
     override func end() throws(ConversionError) -> Bool { try endInput() }
+    override func reset(contentType: Span<UInt8>) throws(ConversionError) { try resetCodecs(contentType: contentType) }
+    override func swapOutput(_ buffer: inout OutputBuffer) { exchangeOutput(&buffer) }
+    override var outputCount: Int { waitingCount }
+    override var isFull: Bool { isOutputFull }
 }
 
 internal final class JSONToMultipartLane: StreamLane<FlatEncoder<Multipart.Encoder>> {
     override func decode(_ input: Span<UInt8>) throws(ConversionError) -> Int { try decodeInput(input) }
     override func end() throws(ConversionError) -> Bool { try endInput() }
+    override func reset(contentType: Span<UInt8>) throws(ConversionError) { try resetCodecs(contentType: contentType) }
+    override func swapOutput(_ buffer: inout OutputBuffer) { exchangeOutput(&buffer) }
+    override var outputCount: Int { waitingCount }
+    override var isFull: Bool { isOutputFull }
 }
 
 // MARK: Documents through a tree
@@ -80,14 +132,26 @@ internal final class JSONToMultipartLane: StreamLane<FlatEncoder<Multipart.Encod
 internal final class JSONTreeToJSONLane: DocumentTreeLane<JSON.Encoder> {
     override func decode(_ input: Span<UInt8>) throws(ConversionError) -> Int { try decodeInput(input) }
     override func end() throws(ConversionError) -> Bool { try endInput() }
+    override func reset(contentType: Span<UInt8>) throws(ConversionError) { try resetCodecs(contentType: contentType) }
+    override func swapOutput(_ buffer: inout OutputBuffer) { exchangeOutput(&buffer) }
+    override var outputCount: Int { waitingCount }
+    override var isFull: Bool { isOutputFull }
 }
 
 internal final class JSONTreeToFormLane: DocumentTreeLane<FlatEncoder<Form.Encoder>> {
     override func decode(_ input: Span<UInt8>) throws(ConversionError) -> Int { try decodeInput(input) }
     override func end() throws(ConversionError) -> Bool { try endInput() }
+    override func reset(contentType: Span<UInt8>) throws(ConversionError) { try resetCodecs(contentType: contentType) }
+    override func swapOutput(_ buffer: inout OutputBuffer) { exchangeOutput(&buffer) }
+    override var outputCount: Int { waitingCount }
+    override var isFull: Bool { isOutputFull }
 }
 
 internal final class JSONTreeToMultipartLane: DocumentTreeLane<FlatEncoder<Multipart.Encoder>> {
     override func decode(_ input: Span<UInt8>) throws(ConversionError) -> Int { try decodeInput(input) }
     override func end() throws(ConversionError) -> Bool { try endInput() }
+    override func reset(contentType: Span<UInt8>) throws(ConversionError) { try resetCodecs(contentType: contentType) }
+    override func swapOutput(_ buffer: inout OutputBuffer) { exchangeOutput(&buffer) }
+    override var outputCount: Int { waitingCount }
+    override var isFull: Bool { isOutputFull }
 }

@@ -36,7 +36,7 @@ where Encoder: EventSink & OutputEncoder & LaneEncoder & ~Copyable {
         return true
     }
 
-    final override func reset(contentType: Span<UInt8>) throws(ConversionError) {
+    final func resetCodecs(contentType: Span<UInt8>) throws(ConversionError) {
         isWalking = false
         try decoder.restart(contentType: contentType, limits: plan.limits)
         tree.removeAll()
@@ -51,7 +51,7 @@ where Encoder: EventSink & OutputEncoder & LaneEncoder & ~Copyable {
         accounting.removed += tree.removedCount
         return accounting
     }
-    final override var outputCount: Int { mapper.encoder.output.count }
-    final override var isFull: Bool { mapper.encoder.output.isFull }
-    final override func swapOutput(_ buffer: inout OutputBuffer) { swap(&mapper.encoder.output, &buffer) }
+    final var waitingCount: Int { mapper.encoder.output.count }
+    final var isOutputFull: Bool { mapper.encoder.output.isFull }
+    final func exchangeOutput(_ buffer: inout OutputBuffer) { swap(&mapper.encoder.output, &buffer) }
 }

@@ -4,46 +4,59 @@ internal import Octets
 /// cannot be placed any more is refused by name.
 internal class FieldTreeLane<Decoder, Outlet>: Conversion
 where Decoder: FieldDecoder & LaneDecoder & ~Copyable, Outlet: FileOutlet & ~Copyable {
-    private var decoder: Decoder
-    private var gatherer: FieldGatherer<Outlet>
-    private var splicer: JSONSplicer
-    private var isSending = false
+    /// All that changes, as one property: each access to one of a class is checked for overlaps while it runs.
+    private struct Work: ~Copyable {
+        var decoder: Decoder
+        var gatherer: FieldGatherer<Outlet>
+        var splicer: JSONSplicer
+        var isSending = false
+
+        mutating func end(_ plan: ConversionPlan, sources: [[UInt8]]) throws(ConversionError) -> Bool {
+            if !isSending {
+                try decoder.finish(into: &gatherer)
+                try gatherer.settle(plan, sources: sources, splicer: &splicer)
+                isSending = true
+            }
+            guard try gatherer.send() else { return false }
+            try gatherer.outlet.finish()
+            return true
+        }
+
+        mutating func reset(contentType: Span<UInt8>, limits: Limits) throws(ConversionError) {
+            isSending = false
+            try decoder.restart(contentType: contentType, limits: limits)
+            gatherer.reset()
+            gatherer.outlet.restart()
+        }
+
+        mutating func feed(_ input: Span<UInt8>) throws(ConversionError) -> Int {
+            try decoder.feed(input, into: &gatherer)
+        }
+    }
+
+    private var work: Work
 
     init(
         plan: ConversionPlan, input: BodyEncoding, sources: [[UInt8]], decoder: consuming Decoder,
         outlet: consuming Outlet
     ) {
-        self.decoder = decoder
-        gatherer = FieldGatherer(outlet, plan: plan)
-        splicer = JSONSplicer(duplicates: plan.spliceDuplicates, limits: plan.limits)
+        work = Work(
+            decoder: decoder, gatherer: FieldGatherer(outlet, plan: plan),
+            splicer: JSONSplicer(duplicates: plan.spliceDuplicates, limits: plan.limits))
         super.init(plan: plan, inputEncoding: input, sources: sources)
     }
 
-    final func decodeInput(_ input: Span<UInt8>) throws(ConversionError) -> Int {
-        try decoder.feed(input, into: &gatherer)
+    final func decodeInput(_ input: Span<UInt8>) throws(ConversionError) -> Int { try work.feed(input) }
+
+    final func endInput() throws(ConversionError) -> Bool { try work.end(plan, sources: sources) }
+
+    final func resetCodecs(contentType: Span<UInt8>) throws(ConversionError) {
+        try work.reset(contentType: contentType, limits: plan.limits)
     }
 
-    final func endInput() throws(ConversionError) -> Bool {
-        if !isSending {
-            try decoder.finish(into: &gatherer)
-            try gatherer.settle(plan, sources: sources, splicer: &splicer)
-            isSending = true
-        }
-        guard try gatherer.send() else { return false }
-        try gatherer.outlet.finish()
-        return true
-    }
-
-    final override func reset(contentType: Span<UInt8>) throws(ConversionError) {
-        isSending = false
-        try decoder.restart(contentType: contentType, limits: plan.limits)
-        gatherer.reset()
-        gatherer.outlet.restart()
-    }
-
-    final override var contentType: [UInt8] { gatherer.outlet.contentType }
-    final override var accounting: Accounting { gatherer.accounting }
-    final override var outputCount: Int { gatherer.outlet.output.count }
-    final override var isFull: Bool { gatherer.outlet.output.isFull }
-    final override func swapOutput(_ buffer: inout OutputBuffer) { swap(&gatherer.outlet.output, &buffer) }
+    final override var contentType: [UInt8] { work.gatherer.outlet.contentType }
+    final override var accounting: Accounting { work.gatherer.accounting }
+    final var waitingCount: Int { work.gatherer.outlet.output.count }
+    final var isOutputFull: Bool { work.gatherer.outlet.output.isFull }
+    final func exchangeOutput(_ buffer: inout OutputBuffer) { swap(&work.gatherer.outlet.output, &buffer) }
 }

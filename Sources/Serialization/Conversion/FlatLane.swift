@@ -32,7 +32,7 @@ where
         return true
     }
 
-    final override func reset(contentType: Span<UInt8>) throws(ConversionError) {
+    final func resetCodecs(contentType: Span<UInt8>) throws(ConversionError) {
         try decoder.restart(contentType: contentType, limits: plan.limits)
         mapper.reset()
         mapper.encoder.restart()
@@ -40,7 +40,7 @@ where
 
     final override var contentType: [UInt8] { mapper.encoder.contentType }
     final override var accounting: Accounting { mapper.accounting }
-    final override var outputCount: Int { mapper.encoder.output.count }
-    final override var isFull: Bool { mapper.encoder.output.isFull }
-    final override func swapOutput(_ buffer: inout OutputBuffer) { swap(&mapper.encoder.output, &buffer) }
+    final var waitingCount: Int { mapper.encoder.output.count }
+    final var isOutputFull: Bool { mapper.encoder.output.isFull }
+    final func exchangeOutput(_ buffer: inout OutputBuffer) { swap(&mapper.encoder.output, &buffer) }
 }

@@ -20,6 +20,6 @@ extension Multipart.Encoder: LaneEncoder {
         self.init(boundary: .random(), options: options)
     }
 
-    internal mutating func restart() { reset(boundary: .random()) }
+    internal mutating func restart() { resetWithRandomBoundary() }
     internal var contentType: [UInt8] { boundary.contentType() }
 }

@@ -20,7 +20,8 @@ extension JSON.Decoder: LaneDecoder {
 
 extension JSON.Encoder: LaneEncoder {
     internal mutating func restart() { reset() }
-    internal var contentType: [UInt8] { Array("application/json".utf8) }
+    internal var contentType: [UInt8] { Self.mediaType }
+    private static let mediaType = Array("application/json".utf8)
 }
 
 extension Form.Decoder: LaneDecoder {
@@ -29,7 +30,8 @@ extension Form.Decoder: LaneDecoder {
 
 extension Form.Encoder: LaneEncoder {
     internal mutating func restart() { reset() }
-    internal var contentType: [UInt8] { Array("application/x-www-form-urlencoded".utf8) }
+    internal var contentType: [UInt8] { Self.mediaType }
+    private static let mediaType = Array("application/x-www-form-urlencoded".utf8)
 }
 
 extension FlatEncoder: LaneEncoder where Target: LaneEncoder & ~Copyable {

@@ -57,6 +57,12 @@ public struct FieldName: Sendable {
         bytes.removeAll()
         bytes.append(contentsOf: name)
         if !segments.isEmpty { segments.removeAll(keepingCapacity: true) }
+        // Most names are short plain keys.
+        if options.nesting == .brackets, name.count <= 16,
+            !Scan.holds(UInt8(ascii: "["), or: UInt8(ascii: "]"), in: name)
+        {
+            return
+        }
         let isStructured =
             switch options.nesting {
             case .brackets: split(name, dots: false)

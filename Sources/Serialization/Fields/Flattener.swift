@@ -23,8 +23,8 @@ internal import Octets
 /// object or array of which nothing is left counts as empty; the root may be empty. A repeated key of an object gives a
 /// repeated name: what is to become of those is settled before.
 ///
-/// Errors name the field in the output's own spelling. Limits: `key`, `keyDepth`, `fields` and `parts`, all as for reading,
-/// because every element repeats the names of all it stands in: without them 40 KB of JSON become 150 MB of fields;
+/// Errors name the field in the output's own spelling. Limits: `key` and `keyDepth`, as for reading, because every element
+/// repeats the names of all it stands in, and nothing else bounds what one value becomes;
 /// `tree`, the bytes of names remembered for an element of a `brackets` array.
 public struct Flattener<Target: FieldSink & ~Copyable>: EventSink, ~Copyable {
     /// An open object or array.
@@ -74,9 +74,6 @@ public struct Flattener<Target: FieldSink & ~Copyable>: EventSink, ~Copyable {
     /// Writes the JSON text at hand, of which `jsonLevel` objects and arrays are open.
     private var json: JSON.Encoder
     private var jsonLevel = 0
-    /// Text fields, and fields and files, that were begun.
-    private var fields = 0
-    private var parts = 0
 
     /// A flattener of one document into `target`, under `options` (all but `spaces`, `order` and `files`).
     public init(target: consuming Target, options: FieldEncodingOptions, limits: Limits) {
@@ -98,8 +95,6 @@ public struct Flattener<Target: FieldSink & ~Copyable>: EventSink, ~Copyable {
         seen.removeAll()
         json.reset()
         jsonLevel = 0
-        fields = 0
-        parts = 0
     }
 
     public var isFull: Bool { target.isFull }
@@ -272,7 +267,6 @@ extension Flattener where Target: ~Copyable {
         }
         try beginValue(.file)
         try noteName()
-        try countPart()
         head.setName(copying: name)
         head.isFile = true
         if file.hasFilename { head.setFilename(file.filename) }
@@ -408,12 +402,6 @@ extension Flattener where Target: ~Copyable {
 
     private mutating func beginPart(hasValue: Bool = true) throws(ConversionError) {
         try noteName()
-        fields += 1
-        guard fields <= limits.fields else {
-            throw .limit(
-                "fields", of: limits.fields, what: "the number of fields", field: name.span.lossyString())
-        }
-        try countPart()
         head.setName(copying: name)
         head.hasValue = hasValue
         try target.beginPart(head)
@@ -430,13 +418,6 @@ extension Flattener where Target: ~Copyable {
         name.append(UInt8(ascii: "["))
         if let index { name.append(decimal: index) }
         name.append(UInt8(ascii: "]"))
-    }
-
-    private mutating func countPart() throws(ConversionError) {
-        parts += 1
-        guard parts <= limits.parts else {
-            throw .limit("parts", of: limits.parts, what: "the number of parts", field: name.span.lossyString())
-        }
     }
 
     /// Checks the name of a part that is about to be written, and remembers it where a later object may be joined with it.

@@ -75,7 +75,9 @@ extension Form {
             while at < input.count || carriedDecoded > 0 {
                 var sentEvent = false
                 switch place {
-                case .pairStart: try startPair(input, &at)
+                case .pairStart:
+                    try startPair(input, &at)
+                    if place == .name { sentEvent = try readName(input, &at, into: &sink) }
                 case .name: sentEvent = try readName(input, &at, into: &sink)
                 case .value: sentEvent = try readValue(input, &at, into: &sink)
                 }
@@ -118,7 +120,7 @@ extension Form.Decoder {
     private mutating func readName<Sink: FieldSink & ~Copyable>(
         _ input: Span<UInt8>, _ at: inout Int, into sink: inout Sink
     ) throws(ConversionError) -> Bool {
-        try takeCarriedIntoName()
+        if carriedDecoded > 0 { try takeCarriedIntoName() }
         while at < input.count {
             let scan = Scan.run(
                 to: UInt8(ascii: "="), UInt8(ascii: "&"), UInt8(ascii: "%"), UInt8(ascii: "+"), in: input, from: at)

@@ -30,9 +30,6 @@ internal struct ContentScanner {
         setBoundary(boundary)
     }
 
-    /// The delimiter without its line end, as it begins a line.
-    var dashBoundary: ArraySlice<UInt8> { delimiter.dropFirst(2) }
-
     mutating func setBoundary(_ boundary: Multipart.Boundary) {
         delimiter.removeAll(keepingCapacity: true)
         delimiter += [ASCII.carriageReturn, ASCII.lineFeed, UInt8(ascii: "-"), UInt8(ascii: "-")]

@@ -47,7 +47,7 @@ internal struct HeaderParameters {
         }
         guard at < text.count else { return nil }
         let nameStart = at
-        while at < text.count, ASCII.isToken(text[at]) { at += 1 }
+        at = Scan.endOfToken(in: text, from: at)
         let name = nameStart..<at
         if grammar == .disposition { skipSpace(in: text) }
         guard !name.isEmpty, at < text.count, text[at] == UInt8(ascii: "=") else { throw Malformed() }
@@ -62,6 +62,9 @@ internal struct HeaderParameters {
         let start = at
         var hasEscapedQuote = false
         while at < text.count {
+            let (quote, backslash) = (UInt8(ascii: "\""), UInt8(ascii: "\\"))
+            at = Scan.firstIndex(ofAny: quote, backslash, quote, backslash, in: text, from: at)
+            guard at < text.count else { break }
             switch text[at] {
             case UInt8(ascii: "\""):
                 at += 1

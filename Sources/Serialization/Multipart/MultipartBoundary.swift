@@ -49,16 +49,25 @@ extension Multipart {
         /// random numbers in 24 characters of 64, none of which needs quotes.
         public static func random() -> Boundary {
             var generator = SystemRandomNumberGenerator()
-            var bytes = Array("recast-".utf8)
-            for _ in 0..<3 {
-                var bits = generator.next()
+            return Boundary(from: [generator.next(), generator.next(), generator.next()])
+        }
+
+        /// A boundary of three words of the system's random numbers, of which it uses 144 bits.
+        internal init(from words: InlineArray<3, UInt64>) {
+            var bytes: [UInt8] = []
+            bytes.reserveCapacity(31)
+            bytes.append(contentsOf: Self.prefix)
+            for index in 0..<3 {
+                var bits = words[index]
                 for _ in 0..<8 {
-                    bytes.append(alphabet[Int(bits & 63)])
+                    bytes.append(Self.alphabet[Int(bits & 63)])
                     bits >>= 6
                 }
             }
-            return Boundary(unchecked: bytes)
+            self.init(unchecked: bytes)
         }
+
+        private static let prefix = Array("recast-".utf8)
 
         /// The value for Content-Type: `multipart/form-data; boundary=…`, in quotes where a character asks for them.
         public func contentType() -> [UInt8] {

@@ -227,9 +227,7 @@ extension Multipart.Decoder {
         _ input: Span<UInt8>, _ at: inout Int, into sink: inout Sink
     ) throws(ConversionError) -> Bool {
         guard try headers.read(input, &at, base: consumed) else { return false }
-        if let field = headers.fields.first(where: {
-            headers.bytes[$0.name.lowerBound...].starts(with: scanner.dashBoundary)
-        }) {
+        for field in headers.fields where headers.begins(field, with: scanner.delimiter, from: 2) {
             throw Multipart.Fault.delimiterInHeaders.error(offset: field.offset)
         }
         try headReader.read(headers, repair: repair, limits: limits, into: &head)

@@ -33,7 +33,8 @@ extension Multipart {
 
         private let options: FieldEncodingOptions
         /// What stands in front of each name: the delimiter line and the start of Content-Disposition.
-        private var opening: [UInt8] = []
+        private var opening = ByteStore()
+        private var boundaries = BoundarySource()
         private var content = Content.verbatim
         private var base64 = Base64Encoder()
 
@@ -53,11 +54,14 @@ extension Multipart {
             makeOpening()
         }
 
+        /// The same with a boundary that nobody can foresee.
+        internal mutating func resetWithRandomBoundary() { reset(boundary: boundaries.next()) }
+
         private mutating func makeOpening() {
-            opening.removeAll(keepingCapacity: true)
-            opening += [UInt8(ascii: "-"), UInt8(ascii: "-")]
-            opening += boundary.bytes
-            opening.append(contentsOf: "\r\nContent-Disposition: form-data; name=\"".utf8)
+            opening.removeAll()
+            opening.append("--")
+            opening.append(contentsOf: boundary.bytes)
+            opening.append("\r\nContent-Disposition: form-data; name=\"")
         }
 
         public var isFull: Bool { output.isFull }
@@ -140,6 +144,7 @@ extension Multipart.Encoder {
 
     /// Whether the text can stand in quotes, once quotes and line ends are escaped.
     private static func isWritable(_ text: Span<UInt8>) -> Bool {
+        if isPlain(text) { return true }
         var isAfterBackslash = false
         for index in text.indices {
             let byte = text[index]
@@ -150,14 +155,17 @@ extension Multipart.Encoder {
         return !isAfterBackslash
     }
 
+    /// Whether nothing in the text is escaped or refused: no control, no DEL, no quote and no backslash.
+    private static func isPlain(_ text: Span<UInt8>) -> Bool {
+        Scan.isPlainText(text) && Scan.firstControl(in: text, from: 0) == text.count
+    }
+
     private static func isText(_ text: Span<UInt8>) -> Bool {
-        for index in text.indices where !PartHeaders.isText(text[index]) { return false }
-        return true
+        Scan.firstControl(in: text, from: 0) == text.count
     }
 
     private static func isToken(_ text: Span<UInt8>) -> Bool {
-        for index in text.indices where !ASCII.isToken(text[index]) { return false }
-        return true
+        Scan.endOfToken(in: text, from: 0) == text.count
     }
 }
 
@@ -191,6 +199,7 @@ extension Multipart.Encoder {
 
     /// Writes text that stands in quotes. With `joinsLineEnds` each CR, LF and CRLF is written as CRLF.
     private mutating func writeQuoted(_ text: Span<UInt8>, joinsLineEnds: Bool) {
+        if Scan.isPlainText(text) { return output.append(text) }
         var at = 0
         var plain = 0
         while at < text.count {

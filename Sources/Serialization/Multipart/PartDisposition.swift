@@ -16,11 +16,10 @@ internal struct PartDisposition {
     /// Reads the value of the header. `repair` mends a name or filename that is not UTF-8; nil: it is refused.
     mutating func read(_ value: Span<UInt8>, repair: UTF8Repair?) throws(Multipart.Fault) {
         name.removeAll(keepingCapacity: true)
-        filename.removeAll(keepingCapacity: true)
+        if !filename.isEmpty { filename.removeAll(keepingCapacity: true) }
         hasFilename = false
-        var at = 0
-        while at < value.count, ASCII.isToken(value[at]) { at += 1 }
-        guard value.extracting(0..<at).isEqualIgnoringCase(to: "form-data") else { throw .dispositionType }
+        let at = Scan.endOfToken(in: value, from: 0)
+        guard value.extracting(0..<at).isSameWord(as: "form-data") else { throw .dispositionType }
         var hasName = false
         var hasExtended = false
         var count = 0
@@ -74,6 +73,11 @@ internal struct PartDisposition {
     ) throws(Multipart.Fault) {
         let value = text.extracting(parameter.value)
         output.removeAll(keepingCapacity: true)
+        if Scan.isPlainText(value), Scan.firstIndex(of: UInt8(ascii: "%"), in: value) == nil {
+            // The usual case: nothing is escaped.
+            output.append(contentsOf: value)
+            return
+        }
         var at = 0
         while at < value.count {
             var byte = value[at]

@@ -65,10 +65,10 @@ internal struct PartHeadReader {
 
     static func kind(of name: Span<UInt8>) -> Kind {
         guard name.count > 11, ASCII.lowercased(name[0]) == UInt8(ascii: "c") else { return .other }
-        if name.isEqualIgnoringCase(to: "content-disposition") { return .disposition }
-        if name.isEqualIgnoringCase(to: "content-type") { return .contentType }
-        if name.isEqualIgnoringCase(to: "content-length") { return .contentLength }
-        if name.isEqualIgnoringCase(to: "content-transfer-encoding") { return .transferEncoding }
+        if name.isSameWord(as: "content-disposition") { return .disposition }
+        if name.isSameWord(as: "content-type") { return .contentType }
+        if name.isSameWord(as: "content-length") { return .contentLength }
+        if name.isSameWord(as: "content-transfer-encoding") { return .transferEncoding }
         return .other
     }
 

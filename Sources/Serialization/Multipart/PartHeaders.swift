@@ -27,7 +27,7 @@ internal struct PartHeaders {
     }
 
     /// The fields' text without line ends; `fields` points into it.
-    private(set) var bytes: [UInt8] = []
+    private(set) var bytes = ByteStore()
     private(set) var fields: [Field] = []
     /// Where the headers begin in the body.
     private(set) var offset = 0
@@ -46,8 +46,8 @@ internal struct PartHeaders {
     /// Starts the headers of another part, at this offset of the body.
     mutating func begin(at offset: Int) {
         self.offset = offset
-        bytes.removeAll(keepingCapacity: true)
-        fields.removeAll(keepingCapacity: true)
+        bytes.removeAll()
+        if !fields.isEmpty { fields.removeAll(keepingCapacity: true) }
         place = .lineStart
         lineCount = 0
         length = 0
@@ -97,7 +97,7 @@ internal struct PartHeaders {
             while bytes.count > openField.start,
                 bytes[bytes.count - 1] == ASCII.space || bytes[bytes.count - 1] == ASCII.tab
             {
-                bytes.removeLast()
+                bytes.truncate(to: bytes.count - 1)
             }
             bytes.append(ASCII.space)
         } else {
@@ -116,8 +116,7 @@ internal struct PartHeaders {
     private mutating func readLine(_ input: Span<UInt8>, _ at: inout Int, base: Int) throws(ConversionError) {
         let room = min(limits.partHeaderLine - lineLength, limits.partHeaderBytes - length)
         let stop = min(input.count, at + room)
-        var end = at
-        while end < stop, Self.isText(input[end]) { end += 1 }
+        let end = Scan.firstControl(in: input.extracting(0..<stop), from: at)
         bytes.append(contentsOf: input.extracting(at..<end))
         try count(end - at, offset: base + at)
         at = end
@@ -152,8 +151,7 @@ internal struct PartHeaders {
     /// Finds the name in a field's first line.
     private mutating func endLine() throws(ConversionError) {
         guard let field = openField, field.nameEnd == field.start else { return }
-        var end = field.start
-        while end < bytes.count, ASCII.isToken(bytes[end]) { end += 1 }
+        let end = Scan.endOfToken(in: bytes.span, from: field.start)
         guard end > field.start, end < bytes.count, bytes[end] == UInt8(ascii: ":") else {
             throw Multipart.Fault.headerName.error(offset: field.offset)
         }
@@ -164,14 +162,20 @@ internal struct PartHeaders {
     private mutating func endField() {
         guard let field = openField else { return }
         openField = nil
-        var value = field.nameEnd + 1..<bytes.count
-        while let first = value.first, isSpace(first) { value.removeFirst() }
-        while let last = value.last, isSpace(last) { value.removeLast() }
-        fields.append(Field(name: field.start..<field.nameEnd, value: value, offset: field.offset))
+        var start = field.nameEnd + 1
+        var end = bytes.count
+        while start < end, isSpace(start) { start += 1 }
+        while end > start, isSpace(end - 1) { end -= 1 }
+        fields.append(Field(name: field.start..<field.nameEnd, value: start..<end, offset: field.offset))
+    }
+
+    /// Whether the line of `field` begins with what stands in `mark` from `start` on.
+    func begins(_ field: Field, with mark: [UInt8], from start: Int) -> Bool {
+        let length = mark.count - start
+        let from = field.name.lowerBound
+        guard bytes[from] == mark[start], bytes.count - from >= length else { return false }
+        return bytes.slice(from..<from + length).isEqual(to: mark.span.extracting(start..<mark.count))
     }
 
     private func isSpace(_ index: Int) -> Bool { bytes[index] == ASCII.space || bytes[index] == ASCII.tab }
-
-    /// HTAB, SP, VCHAR and obs-text.
-    static func isText(_ byte: UInt8) -> Bool { byte >= 0x20 && byte != 0x7F || byte == ASCII.tab }
 }

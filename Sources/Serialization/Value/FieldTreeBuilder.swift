@@ -154,8 +154,9 @@ extension Tree {
         let last = name.segmentCount - 1
         for depth in 0..<last { parent = try descend(from: parent, name, depth, field: field) }
         guard name.kind(last) == .key else { return append(value, to: parent) }
-        let existing = child(of: parent, named: name.segment(last))
-        guard existing != Tree.none else { return try append(value, to: parent, named: name.segment(last)) }
+        let key = name.segment(last)
+        let existing = child(of: parent, named: key)
+        guard existing != Tree.none else { return try append(value, to: parent, named: key) }
         let record = records[Int(existing)]
         guard !record.kind.isContainer || record.kind == .collected || record.isSpliced else {
             throw conflict(field, name)

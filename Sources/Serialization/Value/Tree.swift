@@ -79,7 +79,7 @@ public struct Tree: ~Copyable {
     }
 
     /// What the tree counts against `limits.tree`, in bytes.
-    public var cost: Int { bytes.count + records.count * Tree.nodeCost }
+    public var cost: Int { bytes.count &+ records.count &* Tree.nodeCost }
 
     /// Empties the tree. It keeps its allocations unless they are large for what a request usually needs.
     public mutating func removeAll() {
@@ -141,13 +141,16 @@ public struct Tree: ~Copyable {
     // MARK: Changing
 
     /// Makes `count` bytes and a number of nodes part of the cost, or refuses.
+    @inline(__always)
     internal func charge(bytes count: Int, nodes: Int = 0) throws(ConversionError) {
-        guard cost + count + nodes * Tree.nodeCost <= limit else { throw limitPassed }
+        // None of these comes near to an overflow: what is held is at most 2 GiB, and what comes fits into memory.
+        guard cost &+ count &+ nodes &* Tree.nodeCost <= limit else { throw limitPassed }
     }
 
     private var limitPassed: ConversionError { .limit("tree", of: limit, what: "what must be held in memory") }
 
     /// Puts bytes into the pool and returns where they start.
+    @inline(__always)
     internal mutating func store(_ text: Span<UInt8>) throws(ConversionError) -> Int32 {
         try charge(bytes: text.count)
         let start = Int32(bytes.count)
@@ -156,6 +159,7 @@ public struct Tree: ~Copyable {
     }
 
     /// A node that stands nowhere yet.
+    @inline(__always)
     internal mutating func makeNode(_ kind: Kind) throws(ConversionError) -> Node {
         try charge(bytes: 0, nodes: 1)
         records.append(Record(kind: kind))

@@ -22,6 +22,7 @@ struct RequestReader {
             }
             return .forward
         }
+        let mistakes = context.mistakes.count
         var plan: ConversionPlan?
         var inRequest: SettingsNode?
         if case .scalar = node.content {
@@ -35,6 +36,7 @@ struct RequestReader {
         }
         let other = otherTypes(inRequest ?? onRoute)
         plan?.limits = limits
+        if let plan, context.mistakes.count == mistakes { context.check(plan, at: node.position) }
         guard let plan, let other else { return nil }
         return .convert(plan, otherTypes: other, sources: values.sources)
     }

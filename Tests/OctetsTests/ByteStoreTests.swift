@@ -1,0 +1,61 @@
+import Octets
+import Testing
+
+@Suite("ByteStore")
+struct ByteStoreTests {
+    @Test("runs of every length are appended whole, behind what is there", arguments: 0...70)
+    func lengths(count: Int) {
+        let run = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 37 &+ 11) }
+        var store = ByteStore()
+        for _ in 0..<3 { store.append(contentsOf: run.span) }
+        store.append(0xFF)
+        #expect(store.span.copied() == run + run + run + [0xFF])
+        #expect(store.slice(count..<2 * count).copied() == run)
+    }
+
+    @Test("emptying keeps the memory, up to a bound where one is given")
+    func emptying() {
+        var store = ByteStore()
+        store.append("0123456789")
+        let capacity = store.capacity
+        store.removeAll()
+        #expect(store.isEmpty && store.capacity == capacity)
+        store.removeAll(keepingUpTo: capacity)
+        #expect(store.capacity == capacity)
+        store.removeAll(keepingUpTo: capacity - 1)
+        #expect(store.capacity == 0)
+    }
+
+    @Test("a copy doesn't change with its original")
+    func copies() {
+        var store = ByteStore()
+        store.append("name")
+        let copy = store
+        store.truncate(to: 1)
+        store.append("X")
+        #expect(copy.span.lossyString() == "name")
+        #expect(store.span.lossyString() == "nX")
+    }
+
+    @Test("bytes are taken from the front and from the end")
+    func removal() {
+        var store = ByteStore()
+        store.append("0123456789")
+        store.removeFirst(4)
+        #expect(store.span.lossyString() == "456789")
+        store.truncate(to: 2)
+        #expect(store.span.lossyString() == "45")
+        #expect(store[1] == UInt8(ascii: "5"))
+    }
+
+    @Test("numbers are written as Swift writes them", arguments: [0, 7, 10, -1, 4095, 65_536, Int.max, Int.min])
+    func numbers(value: Int) {
+        var store = ByteStore()
+        store.append(decimal: value)
+        #expect(store.span.lossyString() == String(value))
+        guard value >= 0 else { return }
+        store.removeAll()
+        store.append(hexadecimal: value)
+        #expect(store.span.lossyString() == String(value, radix: 16))
+    }
+}
