@@ -67,6 +67,32 @@ import Testing
         }
     }
 
+    @Test("a client that sends and doesn't read is held to its time for reading, also when its request is whole")
+    func sendsButNeverReads() throws {
+        try withRig([forward()], unix: true) { settings in
+            settings.client.write = .milliseconds(400)
+        } _: { rig in
+            let client = try rig.connect(paused: true)
+            let request = post("/", "text/plain", String(repeating: "b", count: 2_000))
+            client.send(String(request.dropLast(1_000)))
+            let upstream = try rig.upstream()
+            try rig.until("part of the request") { upstream.received.count > 1_000 }
+            // An early answer, of which more waits than may.
+            upstream.send(
+                "HTTP/1.1 200 OK\r\nContent-Length: 3000000\r\n\r\n" + String(repeating: "a", count: 3_000_000))
+            rig.settle()
+            #expect(upstream.queued > 0)
+            client.send(String(request.suffix(1_000).prefix(500)))
+            try rig.until("more of the request") {
+                upstream.text.hasSuffix("\r\n\r\n" + String(repeating: "b", count: 1_500))
+            }
+            client.send(String(request.suffix(500)))
+            try rig.until("the upload is whole") { upstream.has() }
+            try rig.until("the exchange is given up") { upstream.isOver }
+            #expect(try rig.logLines().first?["flags"] as? String == "CS")
+        }
+    }
+
     @Test("an upstream that doesn't answer: 504, and its connection is closed")
     func firstByte() throws {
         let short = short

@@ -108,7 +108,11 @@ final class DownstreamConnection: StreamHandler {
     }
 
     /// Says that the exchange reads the body now: from here on the client must keep sending.
-    func expectBody(within time: UInt64) { arm(.body, time) }
+    ///
+    /// A client that has an answer to read is held to that first: bytes that it sends are no sign that it reads.
+    func expectBody(within time: UInt64) {
+        if wait != .write { arm(.body, time) }
+    }
 
     /// Says that no more of the request is expected for now: it is complete, or we hold it back ourselves.
     func expectNothing() {
