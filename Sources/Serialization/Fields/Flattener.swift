@@ -32,7 +32,7 @@ internal import Octets
 /// `tree`, the bytes of names remembered for an element of a `brackets` array.
 public struct Flattener<Target: FieldSink & ~Copyable>: EventSink, ~Copyable {
     /// An open object or array.
-    private struct Container {
+    internal struct Container {
         let isObject: Bool
         /// The bytes of `name` that name this container.
         let nameEnd: Int
@@ -55,7 +55,7 @@ public struct Flattener<Target: FieldSink & ~Copyable>: EventSink, ~Copyable {
     }
 
     /// What a value is to the array it stands in.
-    private enum ValueKind {
+    internal enum ValueKind {
         case scalar, file, object, array
         /// An object or array that is written as a JSON text.
         case json
@@ -63,24 +63,24 @@ public struct Flattener<Target: FieldSink & ~Copyable>: EventSink, ~Copyable {
 
     public var target: Target
 
-    private let options: FieldEncodingOptions
-    private let limits: Limits
+    internal let options: FieldEncodingOptions
+    internal let limits: Limits
     /// The name of the value at hand, or of the innermost container.
-    private var name = ByteStore()
-    private var containers: [Container] = []
+    internal var name = ByteStore()
+    internal var containers: [Container] = []
     /// Reads keys of the root that have brackets or dots, and whether the one at hand is such a key.
-    private var literal = FieldName()
-    private var isRootLiteral = false
-    private var head = PartHead()
-    private var inString = false
+    internal var literal = FieldName()
+    internal var isRootLiteral = false
+    internal var head = PartHead()
+    internal var inString = false
     /// The open `brackets` arrays that hold objects, and the names written for their latest elements.
-    private var groupedArrays = 0
+    internal var groupedArrays = 0
     /// Whether any container awaits its first field.
-    private var awaitsFirstField = false
-    private var seen = NameLog()
+    internal var awaitsFirstField = false
+    internal var seen = NameLog()
     /// Writes the JSON text at hand, of which `jsonLevel` objects and arrays are open.
-    private var json: JSON.Encoder
-    private var jsonLevel = 0
+    internal var json: JSON.Encoder
+    internal var jsonLevel = 0
 
     /// A flattener of one document into `target`, under `options` (all but `spaces`, `order` and `files`).
     public init(target: consuming Target, options: FieldEncodingOptions, limits: Limits) {
@@ -393,13 +393,13 @@ extension Flattener where Target: ~Copyable {
     }
 
     /// The segments of the name of the value at hand after its root.
-    private var valueDepth: Int {
+    internal var valueDepth: Int {
         let parent = containers[containers.count - 1]
         let isNamed = parent.isObject || parent.style == .indices || parent.style == .brackets
         return parent.depth + (isNamed ? 1 : 0)
     }
 
-    private func fault(_ fault: FieldFault) -> ConversionError {
+    internal func fault(_ fault: FieldFault) -> ConversionError {
         fault.error(field: name.span.lossyString())
     }
 
@@ -428,73 +428,6 @@ extension Flattener where Target: ~Copyable {
         head.setName(copying: name)
         head.hasValue = hasValue
         try target.beginPart(head)
-    }
-}
-
-// MARK: Names
-
-extension Flattener where Target: ~Copyable {
-    /// Appends `[index]`, or `[]` for nil.
-    private mutating func appendBrackets(index: Int?) throws(ConversionError) {
-        // `[]` without a root, or behind one that is no name of the grammar, is a flat name.
-        guard !name.isEmpty, !isRootLiteral else { throw fault(.name) }
-        name.append(UInt8(ascii: "["))
-        if let index { name.append(decimal: index) }
-        name.append(UInt8(ascii: "]"))
-    }
-
-    /// Checks the name of a part that is about to be written, and remembers it where a later object may be joined with it.
-    private mutating func noteName() throws(ConversionError) {
-        guard name.count <= limits.key else {
-            // The name's beginning tells which one it is; all of it would be as long as nobody wants it.
-            throw .limit(
-                "key", of: limits.key, what: "the length of a field's name",
-                field: name.slice(0..<min(name.count, 64)).lossyString() + "…")
-        }
-        guard valueDepth <= limits.keyDepth else {
-            throw .limit(
-                "key_depth", of: limits.keyDepth, what: "the nesting of a field's name", field: name.span.lossyString())
-        }
-        if awaitsFirstField {
-            awaitsFirstField = false
-            for index in containers.indices where containers[index].awaitsFirstField {
-                containers[index].awaitsFirstField = false
-                try beginGroupedObject(in: index)
-            }
-        }
-        if groupedArrays > 0 && !seen.append(name, limit: limits.tree) {
-            throw .limit(
-                "tree", of: limits.tree, what: "the size of the names in an array's element",
-                field: name.span.lossyString())
-        }
-    }
-
-    /// Takes the first name of an object in a `brackets` array. A parser begins a new element with it only if the element
-    /// before is not an object or has that path already, and the path has no `[]` of its own (Rack's rule).
-    private mutating func beginGroupedObject(in index: Int) throws(ConversionError) {
-        let array = containers[index]
-        guard array.seenStart >= 0 else {
-            containers[index].seenStart = seen.count
-            groupedArrays += 1
-            return
-        }
-        if array.lastWasObject {
-            guard !hasPush(from: array.nameEnd + 2), seen.holds(name, from: array.seenStart) else {
-                throw fault(.regrouped)
-            }
-        }
-        // Outer arrays lose nothing they need: to them a path counts up to its first `[]` only, and the name that follows
-        // has the same beginning.
-        seen.truncate(to: array.seenStart)
-    }
-
-    private func hasPush(from start: Int) -> Bool {
-        var at = start
-        while at + 1 < name.count {
-            if name[at] == UInt8(ascii: "["), name[at + 1] == UInt8(ascii: "]") { return true }
-            at += 1
-        }
-        return false
     }
 }
 
