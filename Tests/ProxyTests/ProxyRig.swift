@@ -23,7 +23,7 @@ final class ProxyRig {
     private var listener: Listener!
 
     /// How long a condition may take to come true.
-    private static let bound: UInt64 = 10_000_000_000
+    private static let bound: UInt64 = 60_000_000_000
 
     /// - Parameter unix: connects both sides by unix sockets, whose buffers are small and don't grow.
     fileprivate init(

@@ -28,6 +28,8 @@ final class UpstreamConnection: StreamHandler {
     private var isBlocked = false
     private var mayReuse = true
     private var gap: UInt64 = 0
+    /// The loop's turn in which the connection was given back.
+    private var idleSinceTurn: UInt64 = 0
 
     /// Interim responses that one request may get before we think the upstream mad (docs/rules.md response twin).
     private static let interimLimit = 32
@@ -79,9 +81,11 @@ final class UpstreamConnection: StreamHandler {
 
     /// Whether an idle connection can serve a request: nothing may have arrived on it, neither bytes that would pass for
     /// the answer nor the end.
-    var isUsable: Bool { stream.isQuiet }
+    /// One that became idle in this very turn was read to its end a moment ago: asking the system again would tell no more.
+    var isUsable: Bool { idleSinceTurn == pool.loop.turnCount || stream.isQuiet }
 
     func becomeIdle(for time: UInt64) {
+        idleSinceTurn = pool.loop.turnCount
         timer.set(after: time)
         if !stream.isReading { stream.resumeReading() }
     }
