@@ -207,7 +207,10 @@ extension Exchange {
             guard upstreamPhase == .open else { return false }
         case .connecting: return false
         case .open: break
-        case .gone: return true
+        case .gone:
+            // Nobody wants it any more; left where it is, a full output would be asked for room for ever.
+            conversion?.withOutput { $0.removeAll() }
+            return true
         }
         guard !upstreamIsFull else { return false }
         sendWaiting()
