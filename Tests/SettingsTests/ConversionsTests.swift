@@ -24,6 +24,19 @@ import Testing
         }
     }
 
+    @Test("a query is read and written as a form, with a form's options")
+    func query() throws {
+        var reads = ConversionPlan(inputs: [.form], output: .json)
+        reads.readsQuery = true
+        #expect(try Conversions.parse("query -> json") == reads)
+        var writes = ConversionPlan(inputs: [.json], output: .form)
+        writes.writesQuery = true
+        writes.fieldEncoding.arrays = .indices
+        writes.fieldEncoding.spaces = .plus
+        writes.rewritesNames = true
+        #expect(try Conversions.parse("json -> query(arrays: indices, spaces: plus)") == writes)
+    }
+
     @Test(
         "blanks and empty parentheses mean nothing",
         arguments: ["form->json", "  form  ->  json  ", "form() -> json( )", "form\n->\n  json"])
@@ -152,10 +165,16 @@ import Testing
             ("form -> json -> form", "14: nothing follows the output of a conversion"),
             ("frm -> json", "1: there is no encoding \"frm\": did you mean \"form\"?"),
             ("form -> JSON", "9: there is no encoding \"JSON\": did you mean \"json\"?"),
-            ("form -> yaml", "9: there is no encoding \"yaml\": known are form, json, multipart"),
-            ("plist -> json", "1: the encoding \"plist\" is not available yet: known are form, json, multipart, auto"),
+            ("form -> yaml", "9: there is no encoding \"yaml\": known are form, json, multipart, query"),
+            (
+                "plist -> json",
+                "1: the encoding \"plist\" is not available yet: known are form, json, multipart, auto, query"
+            ),
             ("json -> auto", "9: the output \"auto\" is not available yet: write form, json or multipart"),
-            ("json -> query", "9: the encoding \"query\" is not available yet: known are form, json, multipart"),
+            (
+                "query -> query",
+                "10: \"query -> query\" converts nothing: remove \"request\", or write a body's encoding"
+            ),
             ("form(arrays: dots -> json", "5: this parenthesis is never closed"),
             (
                 "form(arrays: dots) -> json",

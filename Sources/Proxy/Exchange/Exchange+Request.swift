@@ -48,7 +48,7 @@ extension Exchange {
             guard requestPhase == .body else { return }
             if request.expectsContinue { sendContinue() }
             downstream.expectBody(within: times.bodyGap)
-        } else {
+        } else if !readsQuery || convertQuery() {
             bodyEnded()
         }
     }
@@ -76,6 +76,7 @@ extension Exchange {
     /// Starts the route's conversion where the request has something to convert. Returns false when it was refused.
     private func chooseConversion(_ route: Route, hasBody: Bool) -> Bool {
         guard let rule = route.conversion else { return true }
+        if rule.plan.readsQuery { return chooseQueryConversion(rule, route: route, hasBody: hasBody) }
         let typeIndex = request.first(.contentType)
         // A request without a body has nothing to convert, unless it names the type of an empty one.
         if !hasBody, typeIndex == nil || !request.methodKind.mayHaveBody { return true }
@@ -107,7 +108,7 @@ extension Exchange {
     }
 
     /// What the route's rules take from the request's head.
-    private func values(of references: [SourceReference]) throws(ConversionError) -> [[UInt8]] {
+    func values(of references: [SourceReference]) throws(ConversionError) -> [[UInt8]] {
         var values: [[UInt8]] = []
         if references.isEmpty { return values }
         let client = clientAddress
@@ -203,6 +204,10 @@ extension Exchange {
     private func pushConverted() -> Bool {
         switch upstreamPhase {
         case .unassigned:
+            if writesQuery {
+                refuseLongQuery()
+                return false
+            }
             startUpstream(framing: .chunked)
             guard upstreamPhase == .open else { return false }
         case .connecting: return false
@@ -271,10 +276,20 @@ extension Exchange {
                 return refuse(.conversion(error, accepted: []))
             }
             record.accounting = conversion.accounting
-            if upstreamPhase == .unassigned { startUpstream(framing: .length(conversion.outputCount)) }
+            if upstreamPhase == .unassigned {
+                guard !writesQuery else {
+                    if takeQuery(from: conversion) { startUpstream(framing: .none) }
+                    return endIfOpen()
+                }
+                startUpstream(framing: .length(conversion.outputCount))
+            }
         } else if upstreamPhase == .unassigned {
             startUpstream(framing: .none)
         }
+        endIfOpen()
+    }
+
+    private func endIfOpen() {
         if upstreamPhase == .open { completeRequest() }
     }
 

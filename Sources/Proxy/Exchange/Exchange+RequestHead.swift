@@ -11,7 +11,11 @@ extension Exchange {
         var output = OutputBuffer()
         swap(&output, &framed)
         defer { swap(&output, &framed) }
-        if let rewrite = route.rewrite {
+        if readsQuery || writesQuery {
+            request.appendMethod(to: &output)
+            try appendQueryTarget(of: route, to: &output)
+            output.append(" HTTP/1.1\r\n")
+        } else if let rewrite = route.rewrite {
             let client = clientAddress
             request.appendMethod(to: &output)
             try rewrite.appendTarget(of: request, captures: captures, client: client.span, to: &output)
@@ -20,7 +24,7 @@ extension Exchange {
             HeadWriter.requestLine(of: request, into: &output)
         }
         request.appendForwardedFields(isConverted: conversion != nil, to: &output)
-        if let conversion {
+        if let conversion, !writesQuery {
             let contentType = conversion.contentType
             HeadWriter.clean("Content-Type", contentType.span, into: &output)
         }

@@ -66,6 +66,8 @@ final class Exchange {
     /// Whether the client's read event is off because the upstream can't take more.
     var isHeldBack = false
     var requestID: [UInt8] = []
+    /// What a conversion wrote for the query of the target.
+    var writtenQuery: [UInt8] = []
 
     // The response.
     var upstreamPhase = UpstreamPhase.unassigned
@@ -93,6 +95,7 @@ final class Exchange {
         route = nil
         conversion = nil
         waiting.removeAll()
+        waiting.highWatermark = OutputBuffer.defaultHighWatermark
         waiting.shrink(to: Exchange.keptCapacity)
         framed.removeAll()
         framed.shrink(to: Exchange.keptCapacity)

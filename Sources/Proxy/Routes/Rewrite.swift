@@ -31,9 +31,9 @@ public struct Rewrite: Hashable, Sendable {
         self.query = query
     }
 
-    /// Appends the target in origin form for the upstream.
+    /// Appends the target in origin form for the upstream. `keepsQuery`: whether what was received of the query goes on.
     public func appendTarget(
-        of head: borrowing MessageHead, captures: PathCaptures, client: Span<UInt8>,
+        of head: borrowing MessageHead, captures: PathCaptures, client: Span<UInt8>, keepsQuery: Bool = true,
         to output: inout OutputBuffer
     ) throws(ConversionError) {
         if path.isEmpty { output.append(head.path) }
@@ -44,7 +44,7 @@ public struct Rewrite: Hashable, Sendable {
             }
         }
         var separator = UInt8(ascii: "?")
-        if let received = head.query {
+        if keepsQuery, let received = head.query {
             var start = 0
             while start <= received.count {
                 let range = QueryText.nextParameter(received, &start)

@@ -34,6 +34,11 @@ public struct ConversionPlan: Hashable, Sendable {
     /// form or multipart under the names they came with; when it was, names are read into a tree and written anew.
     public var rewritesNames = false
 
+    /// Whether a proxy takes the input from the query of the request's target instead of its body; `inputs` is `form` then.
+    public var readsQuery = false
+    /// Whether a proxy puts the output into the query of the target instead of the body; `output` is `form` then.
+    public var writesQuery = false
+
     public init(inputs: [BodyEncoding], output: BodyEncoding) {
         self.inputs = inputs
         self.output = output

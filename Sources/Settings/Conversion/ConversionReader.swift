@@ -32,13 +32,21 @@ struct ConversionReader {
 
     private static let dialects = ["recast", "afnetworking", "alamofire", "qs", "php", "rack", "whatwg"]
     /// Encodings that the design has and this version has not.
-    private static let laterEncodings = ["plist", "bplist", "xml", "text", "raw", "query"]
+    private static let laterEncodings = ["plist", "bplist", "xml", "text", "raw"]
+    /// The target's query: read and written as a form.
+    private static let query = "query"
 
     /// The plan of a conversion with the standard limits; nil when an encoding can't be told.
     func plan(decode: ConversionSide, encode: ConversionSide) -> ConversionPlan? {
         let inputs = inputs(decode)
         guard let output = output(encode), let inputs else { return nil }
         var plan = ConversionPlan(inputs: inputs, output: output)
+        plan.readsQuery = decode.encoding == Self.query
+        plan.writesQuery = encode.encoding == Self.query
+        if plan.readsQuery, plan.writesQuery {
+            context.report(
+                encode.position, "\"query -> query\" converts nothing: remove \"request\", or write a body's encoding")
+        }
         decode.options.record("as", decode.encoding, origin(decode))
         readInput(decode, &plan)
         encode.options.record("as", encode.encoding, origin(encode))
@@ -52,7 +60,7 @@ struct ConversionReader {
 
     private func inputs(_ side: ConversionSide) -> [BodyEncoding]? {
         if side.encoding == "auto" { return BodyEncoding.allCases }
-        return encoding(side, alsoKnown: ["auto"]).map { [$0] }
+        return encoding(side, alsoKnown: ["auto", Self.query]).map { [$0] }
     }
 
     private func output(_ side: ConversionSide) -> BodyEncoding? {
@@ -60,11 +68,12 @@ struct ConversionReader {
             context.report(side.position, "the output \"auto\" is not available yet: write form, json or multipart")
             return nil
         }
-        return encoding(side, alsoKnown: [])
+        return encoding(side, alsoKnown: [Self.query])
     }
 
     private func encoding(_ side: ConversionSide, alsoKnown: [String]) -> BodyEncoding? {
         if let encoding = BodyEncoding(rawValue: side.encoding) { return encoding }
+        if side.encoding == Self.query { return .form }
         let known = BodyEncoding.allCases.map(\.rawValue) + alsoKnown
         if Self.laterEncodings.contains(side.encoding) {
             context.report(
