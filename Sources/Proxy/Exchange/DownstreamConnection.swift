@@ -35,8 +35,9 @@ final class DownstreamConnection: StreamHandler {
     /// The place in the worker's list.
     var listIndex = 0
 
-    /// Bytes thrown away at most before a connection with an unread request is closed (docs/rules.md F13).
-    private static let lingerBytes = 256 * 1024
+    /// Bytes thrown away at most before a connection with an unread request is closed (docs/rules.md F13). Clients send
+    /// megabytes before they look for an answer, and a reset would take it from them; the time bounds the rest.
+    private static let lingerBytes = 16 * 1024 * 1024
     /// Time for that: long enough for the client to read the answer, short enough not to be held.
     private static let lingerTime: UInt64 = 2_000_000_000
 
