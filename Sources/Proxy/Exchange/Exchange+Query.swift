@@ -27,10 +27,7 @@ extension Exchange {
             let conversion = try worker.takeConversion(
                 rule.plan, route: route, contentType: Self.formType.span, sources: sources)
             waiting.highWatermark = Self.queryOutput
-            conversion.swapOutput(&waiting)
-            self.conversion = conversion
-            record.input = conversion.inputEncoding
-            record.output = rule.plan.output
+            use(conversion, of: rule)
             return true
         } catch {
             refuse(.conversion(error, accepted: []))
@@ -74,8 +71,9 @@ extension Exchange {
         refuse(.conversion(error, accepted: []))
     }
 
-    /// Writes the target when a query is taken from it or put into it: what the route rewrites, and the written query last.
-    func appendQueryTarget(of route: Route, to output: inout OutputBuffer) throws(ConversionError) {
+    /// Writes a target that doesn't pass as it came: what the route rewrites, without a query that became the body, and with
+    /// the query that the body became last.
+    func appendTarget(of route: Route, to output: inout OutputBuffer) throws(ConversionError) {
         let start = output.count
         if let rewrite = route.rewrite {
             let client = clientAddress

@@ -95,16 +95,21 @@ extension Exchange {
                     throw ConversionError(
                         .unsupported, code: "unsupported_media_type", reason: "the body has no Content-Type")
                 }
-            conversion.swapOutput(&waiting)
-            self.conversion = conversion
-            record.input = conversion.inputEncoding
-            record.output = rule.plan.output
+            use(conversion, of: rule)
             return true
         } catch {
             if error.kind == .unsupported, rule.otherTypes == .pass { return true }
             refuse(.conversion(error, accepted: rule.plan.inputs))
             return false
         }
+    }
+
+    /// Lets `conversion` write into this exchange's buffer from here on.
+    func use(_ conversion: Conversion, of rule: ConversionRule) {
+        conversion.swapOutput(&waiting)
+        self.conversion = conversion
+        record.input = conversion.inputEncoding
+        record.output = rule.plan.output
     }
 
     /// What the route's rules take from the request's head.

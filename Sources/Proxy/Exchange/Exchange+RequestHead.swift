@@ -11,14 +11,9 @@ extension Exchange {
         var output = OutputBuffer()
         swap(&output, &framed)
         defer { swap(&output, &framed) }
-        if readsQuery || writesQuery {
+        if route.rewrite != nil || readsQuery || writesQuery {
             request.appendMethod(to: &output)
-            try appendQueryTarget(of: route, to: &output)
-            output.append(" HTTP/1.1\r\n")
-        } else if let rewrite = route.rewrite {
-            let client = clientAddress
-            request.appendMethod(to: &output)
-            try rewrite.appendTarget(of: request, captures: captures, client: client.span, to: &output)
+            try appendTarget(of: route, to: &output)
             output.append(" HTTP/1.1\r\n")
         } else {
             HeadWriter.requestLine(of: request, into: &output)
