@@ -119,7 +119,11 @@ public indirect enum Literal: Hashable, Sendable {
 
 /// The type a field is read as. A value that doesn't fit is a 400 that names the field.
 public enum FieldType: String, Hashable, Sendable, CaseIterable {
-    case string, integer, number, boolean, array, object, json, date
+    case string, integer, number, boolean, array, object, json
+    /// A date or a point in time of RFC 3339; a date of a property list where one goes out.
+    case date
+    /// Base64 text; bytes of a property list where one goes out.
+    case data
 }
 
 public struct TypeRule: Hashable, Sendable {

@@ -209,6 +209,20 @@ extension EventMapper where Encoder: ~Copyable {
         if hasRules { leaveValue() }
     }
 
+    mutating func date(_ text: Span<UInt8>) throws(ConversionError) {
+        guard try beginScalar(isNull: false) else { return }
+        try encoder.date(text)
+        if hasRules { leaveValue() }
+    }
+
+    mutating func data(_ bytes: Span<UInt8>) throws(ConversionError) {
+        // A rule may make a file of it, which is decided where strings are.
+        if declaresFiles, !rules.isEmpty { return try sendBase64(bytes) }
+        guard try beginScalar(isNull: false) else { return }
+        try encoder.data(bytes)
+        if hasRules { leaveValue() }
+    }
+
     /// No document decoder has files; they are made here.
     mutating func beginFile(_ head: borrowing PartHead) throws(ConversionError) { try encoder.beginFile(head) }
     mutating func fileContent(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {

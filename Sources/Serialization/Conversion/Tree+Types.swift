@@ -31,6 +31,13 @@ extension Tree {
             case .number:
                 records[Int(node)].kind = .string
                 return
+            case .date: records[Int(node)].kind = .string
+            case .data:
+                var text = OutputBuffer()
+                var encoder = Base64Encoder()
+                encoder.encode(self.text(node), into: &text)
+                encoder.finish(into: &text)
+                try setText(node, .string, text.span)
             case .yes, .no:
                 let text: [UInt8] = Array((kind == .yes ? "true" : "false").utf8)
                 return try setText(node, .string, text.span)
@@ -65,7 +72,18 @@ extension Tree {
             case .malformed(let error): throw misfit(node, type, because: error.reason)
             }
         case .date:
+            if kind == .date { return }
             guard kind == .string, text(node).isRFC3339 else { throw misfit(node, type) }
+            records[Int(node)].kind = .date
+        case .data:
+            if kind == .data { return }
+            guard kind == .string else { throw misfit(node, type) }
+            var decoder = Base64Decoder()
+            var bytes = OutputBuffer()
+            guard decoder.decode(self.text(node), into: &bytes) == nil, decoder.finish(into: &bytes) else {
+                throw misfit(node, type, because: "it is not base64 (RFC 4648 section 4)")
+            }
+            try setText(node, .data, bytes.span)
         }
     }
 

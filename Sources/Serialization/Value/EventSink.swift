@@ -4,7 +4,7 @@ public import Octets
 ///
 /// A document is one value. A value is one of: `beginObject`, then any number of `key` and value, then `endObject`;
 /// `beginArray`, any number of values, `endArray`; one or more `string` pieces of which only the last has `isLast`;
-/// `number`; `bool`; `null`; or `beginFile` followed by `fileContent` pieces of which only the last has `isLast`.
+/// `number`; `bool`; `null`; `date`; `data`; or `beginFile` followed by `fileContent` pieces of which only the last has `isLast`.
 /// Pieces may be empty and may be cut anywhere, also inside a UTF-8 sequence; what they join to is valid UTF-8 for
 /// strings and any bytes for files. A caller never sends events in another order: that would be a fault of ours.
 ///
@@ -24,8 +24,28 @@ public protocol EventSink: ~Copyable {
     mutating func number(_ text: Span<UInt8>) throws(ConversionError)
     mutating func bool(_ value: Bool) throws(ConversionError)
     mutating func null() throws(ConversionError)
+    /// A point in time of a property list, as the text of RFC 3339 §5.6: `2001-01-01T00:00:00Z`. A sink whose format has no
+    /// dates gets it as a string.
+    mutating func date(_ text: Span<UInt8>) throws(ConversionError)
+    /// Bytes of a property list, whole. A sink whose format has no bytes gets them as a base64 string (RFC 4648 §4).
+    mutating func data(_ bytes: Span<UInt8>) throws(ConversionError)
     mutating func beginFile(_ head: borrowing PartHead) throws(ConversionError)
     mutating func fileContent(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError)
+}
+
+extension EventSink where Self: ~Copyable {
+    public mutating func date(_ text: Span<UInt8>) throws(ConversionError) { try string(text, isLast: true) }
+
+    public mutating func data(_ bytes: Span<UInt8>) throws(ConversionError) { try sendBase64(bytes) }
+
+    /// Sends bytes as a string in base64.
+    internal mutating func sendBase64(_ bytes: Span<UInt8>) throws(ConversionError) {
+        var text = OutputBuffer()
+        var encoder = Base64Encoder()
+        encoder.encode(bytes, into: &text)
+        encoder.finish(into: &text)
+        try string(text.span, isLast: true)
+    }
 }
 
 /// The events of a flat body, form or multipart: a list of fields and files, each with a name.

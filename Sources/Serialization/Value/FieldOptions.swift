@@ -1,3 +1,11 @@
+/// Whose rules forms and multipart bodies follow: a named bundle of the options below, with that library's own way where no
+/// option covers it. Each option can still be set by itself.
+public enum Dialect: String, Hashable, Sendable, CaseIterable {
+    /// Our own: nothing ambiguous is written, nothing is guessed on reading.
+    case recast
+    case afnetworking, alamofire, qs, php, rack, whatwg
+}
+
 /// How arrays are written in the names of form and multipart fields.
 public enum ArrayStyle: String, Hashable, Sendable, CaseIterable {
     /// `brackets`, and `indices` where an element is itself an object or an array, so that any parser can regroup them.
@@ -137,6 +145,7 @@ public enum InvalidUTF8Policy: String, Hashable, Sendable, CaseIterable {
 
 /// The options of reading a form or multipart body into fields and a tree.
 public struct FieldDecodingOptions: Hashable, Sendable {
+    public var dialect = Dialect.recast
     public var arrays = ArrayStyle.auto
     public var nesting = NestingStyle.brackets
     public var types = TypeInference.strings
@@ -151,6 +160,7 @@ public struct FieldDecodingOptions: Hashable, Sendable {
 
 /// The options of writing a form or multipart body.
 public struct FieldEncodingOptions: Hashable, Sendable {
+    public var dialect = Dialect.recast
     public var arrays = ArrayStyle.auto
     public var nesting = NestingStyle.brackets
     public var nulls = NullStyle.empty

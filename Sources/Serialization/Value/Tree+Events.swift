@@ -33,6 +33,18 @@ extension Tree: EventSink {
         scalarCount += 1
     }
 
+    public mutating func date(_ text: Span<UInt8>) throws(ConversionError) {
+        let node = try beginValue(.date)
+        try setText(node, .date, text)
+        scalarCount += 1
+    }
+
+    public mutating func data(_ bytes: Span<UInt8>) throws(ConversionError) {
+        let node = try beginValue(.data)
+        try setText(node, .data, bytes)
+        scalarCount += 1
+    }
+
     public mutating func bool(_ value: Bool) throws(ConversionError) {
         _ = try beginValue(value ? .yes : .no)
         scalarCount += 1

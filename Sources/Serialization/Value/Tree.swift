@@ -23,6 +23,10 @@ public struct Tree: ~Copyable {
         /// An array made of the values of one repeated field.
         case collected
         case string, number
+        /// A point in time, as the text of RFC 3339.
+        case date
+        /// Bytes.
+        case data
         case yes, no, null
 
         /// Whether members with names stand below.
@@ -109,7 +113,7 @@ public struct Tree: ~Copyable {
         return slice(record.nameStart, record.nameCount)
     }
 
-    /// The text of a string or a number.
+    /// The text of a string, a number or a date; the bytes of data.
     @_lifetime(borrow self)
     public func text(_ node: Node) -> Span<UInt8> {
         let record = records[Int(node)]

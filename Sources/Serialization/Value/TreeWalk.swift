@@ -56,6 +56,8 @@ internal struct TreeWalk {
                     step = .text
                     continue
                 case .number: try sink.number(tree.slice(record.valueStart, record.valueCount))
+                case .date: try sink.date(tree.slice(record.valueStart, record.valueCount))
+                case .data: try sink.data(tree.slice(record.valueStart, record.valueCount))
                 case .yes: try sink.bool(true)
                 case .no: try sink.bool(false)
                 case .null: try sink.null()
