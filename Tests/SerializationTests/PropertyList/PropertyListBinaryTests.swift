@@ -264,7 +264,9 @@ func binaryPlist(
     ]
 
     @Test(arguments: written)
-    func `objects are written in Apple's order and with the fewest bytes`(_ row: (json: String, objects: [String])) throws {
+    func `objects are written in Apple's order and with the fewest bytes`(_ row: (json: String, objects: [String]))
+        throws
+    {
         let bytes = try encodePlist(json: row.json, .init(.binary))
         #expect(bytes == binaryPlist(row.objects, offsetSize: 1))
     }
