@@ -207,7 +207,8 @@ extension ConversionPlan {
     /// Whether flat input passes to flat output field by field.
     internal var streamsFields: Bool {
         let paths = map.remove + map.set.map(\.path) + map.rename.flatMap { [$0.from, $0.to] } + files.map(\.path)
-        return types.isEmpty && !rewritesNames && fieldEncoding.order == .input && fieldDecoding.duplicates == .array
+        return types.isEmpty && map.append.isEmpty && !rewritesNames && fieldEncoding.order == .input
+            && fieldDecoding.duplicates == .array
             && fieldDecoding.types == .strings && !paths.contains(where: \.hasIndex)
             && !map.rename.contains { $0.from.hasWildcard }
     }
@@ -232,6 +233,6 @@ extension FieldMap {
         // A field that goes to or comes from a place below one that is set, or removed, needs the document.
         let setsApart = touched.allSatisfy { pair in !pair.contains { path in setsPaths.contains { $0.overlaps(path) } }
         }
-        return keepsParents && areApart && setsRoot && setsApart
+        return append.isEmpty && keepsParents && areApart && setsRoot && setsApart
     }
 }

@@ -39,6 +39,11 @@ extension ConversionPlan {
         for assignment in map.set where assignment.path.hasWildcard || assignment.path.segments.isEmpty {
             report("wildcard", "a value can be set at one place only, without *", assignment.path, setting: "map.set")
         }
+        for assignment in map.append where assignment.path.hasWildcard || assignment.path.segments.isEmpty {
+            report(
+                "wildcard", "a value can be appended at one place only, without *", assignment.path,
+                setting: "map.append")
+        }
         if faults.isEmpty, !map.set.contains(where: \.path.hasIndex), let fault = faultOfAssignments() {
             faults.append(fault)
         }
@@ -85,14 +90,14 @@ extension ConversionPlan {
     /// that the output refuses.
     private func faultOfAssignments() -> ConversionError? {
         var count = 0
-        for assignment in map.set {
+        for assignment in map.set + map.append {
             switch assignment.value {
             case .source(let index): count = max(count, index + 1)
             case .literal(let literal):
                 if let text = literal.badNumber {
                     return ConversionError(
                         .unrepresentable, code: "plan_number", reason: "\"\(text)\" is no number of JSON",
-                        field: assignment.path.description, setting: "map.set")
+                        field: assignment.path.description, setting: "map")
                 }
             }
         }
@@ -104,6 +109,7 @@ extension ConversionPlan {
             } else {
                 var sets = FieldMap()
                 sets.set = map.set
+                sets.append = map.append
                 var tree = Tree(limits: limits)
                 try tree.makeRootObject()
                 try tree.apply(sets, sources: Array(repeating: [], count: count))

@@ -87,7 +87,7 @@ public struct FieldPath: Hashable, Sendable {
     }
 }
 
-/// What a route does to fields between decoding and encoding, in this order: remove, rename, set.
+/// What a route does to fields between decoding and encoding, in this order: remove, rename, set, append.
 public struct FieldMap: Hashable, Sendable {
     public struct Rename: Hashable, Sendable {
         public var from: FieldPath
@@ -110,8 +110,11 @@ public struct FieldMap: Hashable, Sendable {
     public var remove: [FieldPath] = []
     public var rename: [Rename] = []
     public var set: [Assignment] = []
+    /// Values that become the last element of the array at their path. A scalar that stands there becomes the first one,
+    /// since a form says with one field what it says with several; where nothing stands, the array is made.
+    public var append: [Assignment] = []
 
-    public var isEmpty: Bool { remove.isEmpty && rename.isEmpty && set.isEmpty }
+    public var isEmpty: Bool { remove.isEmpty && rename.isEmpty && set.isEmpty && append.isEmpty }
 
     public init() {}
 }
