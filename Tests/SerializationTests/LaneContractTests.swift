@@ -77,7 +77,9 @@ struct LaneContractTests {
         let input = Array(row.input.utf8)
         let whole = ConversionRun.run(row.plan, .whole(input))
         #expect(whole.failure == nil && !whole.output.bytes.isEmpty && whole.violations.isEmpty)
-        for cut in Recut.cuts(of: input, splits: 300) {
+        // Formats that are read into a tree as a whole have tests of their own for every cut.
+        let isFlat = [.form, .json, .multipart].contains(row.plan.inputs[0])
+        for cut in Recut.cuts(of: input, splits: isFlat ? 300 : 30) {
             for watermark in [1, OutputBuffer.defaultHighWatermark] {
                 let run = ConversionRun.run(row.plan, cut, highWatermark: watermark)
                 #expect(run == whole, "\(cut), watermark \(watermark)")
