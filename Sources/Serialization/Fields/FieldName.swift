@@ -72,18 +72,11 @@ public struct FieldName: Sendable {
     public mutating func parse(
         _ name: Span<UInt8>, options: FieldDecodingOptions, limits: Limits
     ) throws(ConversionError) {
-        bytes.removeAll()
-        bytes.append(contentsOf: name)
-        nameCount = name.count
-        if !segments.isEmpty { segments.removeAll(keepingCapacity: true) }
-        if options.readsNamesAsLibrary {
+        let isOwn = options.dialect.hasOwnNames && options.readsNamesAsLibrary
+        if options.nesting == .brackets, !isOwn, takePlain(name) { return }
+        take(name)
+        if isOwn {
             return try parse(as: options.dialect, dots: options.nesting == .dots, options: options, limits: limits)
-        }
-        // Most names are short plain keys.
-        if options.nesting == .brackets, name.count <= 16,
-            !Scan.holds(UInt8(ascii: "["), or: UInt8(ascii: "]"), in: name)
-        {
-            return
         }
         let isStructured =
             switch options.nesting {
@@ -99,6 +92,22 @@ public struct FieldName: Sendable {
             throw .limit(
                 "key_depth", of: limits.keyDepth, what: "the nesting of a field's name", field: name.lossyString())
         }
+    }
+
+    /// Takes a name that is short and has no brackets, as most are. Returns false, with nothing changed, for any other.
+    @inline(__always)
+    internal mutating func takePlain(_ name: Span<UInt8>) -> Bool {
+        guard name.count <= 16, !Scan.holds(UInt8(ascii: "["), or: UInt8(ascii: "]"), in: name) else { return false }
+        take(name)
+        return true
+    }
+
+    @inline(__always)
+    private mutating func take(_ name: Span<UInt8>) {
+        bytes.removeAll()
+        bytes.append(contentsOf: name)
+        nameCount = name.count
+        if !segments.isEmpty { segments.removeAll(keepingCapacity: true) }
     }
 
     /// Fills `segments`; leaves them empty where the name is one plain key. Returns false when the name breaks the grammar.
