@@ -29,10 +29,10 @@ where Encoder: EventSink & OutputEncoder & LaneEncoder & ~Copyable {
             try tree.apply(plan.map, sources: sources)
             try tree.apply(plan.types, splicer: &splicer)
             tree.remove(plan.removeNulls)
-            walk.start(&tree, order: plan.fieldEncoding.order)
+            walk.start(&tree, order: plan.treeOrder)
             isWalking = true
         }
-        guard try walk.advance(&tree, into: &mapper) else { return false }
+        guard try walk.advance(&tree, into: &mapper), try mapper.encoder.drain() else { return false }
         try mapper.finish()
         return true
     }
@@ -49,7 +49,7 @@ where Encoder: EventSink & OutputEncoder & LaneEncoder & ~Copyable {
     final override var accounting: Accounting {
         var accounting = mapper.accounting
         accounting.fields = tree.scalarCount - accounting.files
-        accounting.removed += tree.removedCount
+        accounting.removed += tree.removedCount + mapper.encoder.removedCount
         return accounting
     }
     final var waitingCount: Int { mapper.encoder.output.count }
