@@ -188,7 +188,7 @@ extension DialectWriter {
         case .reject: throw fault(.empty)
         case .omit:
             if level.position == 0 { removedCount += 1 }
-            levels[top].lastIsEmpty = true
+            levels[top].lastIsEmpty = levels[top].kind == .array
         case .marker:
             valueDepth = level.depth
             if level.kind == .array {
