@@ -40,5 +40,7 @@ extension ByteSet {
         ByteSet(0x03FF_6300_0000_0000, 0x47FF_FFFE_87FF_FFFE)
     }
     /// What PHP's `urlencode` leaves alone: letters, digits and `-._`.
-    @inlinable public static var alphanumericAndDashes: ByteSet { ByteSet(0x03FF_6000_0000_0000, 0x07FF_FFFE_87FF_FFFE) }
+    @inlinable public static var alphanumericAndDashes: ByteSet {
+        ByteSet(0x03FF_6000_0000_0000, 0x07FF_FFFE_87FF_FFFE)
+    }
 }

@@ -66,12 +66,15 @@ struct DialectTests {
         .init("dialect:qs nesting:flat", #"{"a":{"b":1}}"#, "field_nested_object a nesting"),
         .init("dialect:qs nesting:json", #"{"a":{"b":[1.10,null]},"c":[1]}"#, "a=%7B%22b%22%3A[1.10%2Cnull]%7D&c[0]=1"),
         .init("dialect:php arrays:json", #"{"a":[1.10,{"b":null}]}"#, "a=[1.10%2C%7B%22b%22%3Anull%7D]"),
-        .init("dialect:afnetworking nesting:json", #"{"b":{"z":1,"a":2},"a":1}"#, "a=1&b=%7B%22z%22%3A1%2C%22a%22%3A2%7D"),
+        .init(
+            "dialect:afnetworking nesting:json", #"{"b":{"z":1,"a":2},"a":1}"#, "a=1&b=%7B%22z%22%3A1%2C%22a%22%3A2%7D"),
 
         // Arrays in other styles than the dialect's own.
         .init("dialect:rack arrays:auto", #"{"a":[1,[2],{"b":[3]}]}"#, "a[]=1&a[1][]=2&a[2][b][]=3"),
         .init("dialect:rack arrays:repeat", #"{"a":[1,[2],{"b":[3]}]}"#, "a=1&a=2&a[b]=3"),
-        .init("dialect:qs arrays:comma", #"{"a":["x,y",null,[1,[]],true],"b":[[null]],"c":[]}"#, "a=x%2Cy%2C%2C1%2C%2Ctrue&b="),
+        .init(
+            "dialect:qs arrays:comma", #"{"a":["x,y",null,[1,[]],true],"b":[[null]],"c":[]}"#,
+            "a=x%2Cy%2C%2C1%2C%2Ctrue&b="),
         .init("dialect:qs arrays:comma nulls:key", #"{"a":[""],"b":["",""]}"#, "a&b=%2C"),
         .init("dialect:qs arrays:comma nulls:omit", #"{"a":[null],"b":[null,1]}"#, "b=%2C1"),
         .init("dialect:qs arrays:comma", #"{"a":[{"b":1}]}"#, "field_container_in_array a arrays"),
@@ -99,10 +102,12 @@ struct DialectTests {
         // Alamofire (run; see `AlamofireComponents`).
         .init("dialect:alamofire", #"{"a":["b","a","c"]}"#, "a[]=a&a[]=b&a[]=c"),
         .init("dialect:alamofire order:input", #"{"b":["b","a"],"a":1}"#, "b[]=b&b[]=a&a=1"),
-        .init("dialect:alamofire arrays:indices", #"{"a":[0,1,2,3,4,5,6,7,8,9,10]}"#,
+        .init(
+            "dialect:alamofire arrays:indices", #"{"a":[0,1,2,3,4,5,6,7,8,9,10]}"#,
             "a[0]=0&a[1]=1&a[10]=10&a[2]=2&a[3]=3&a[4]=4&a[5]=5&a[6]=6&a[7]=7&a[8]=8&a[9]=9"),
         .init("dialect:alamofire arrays:indices", #"{"a":[1,null,2]}"#, "a[0]=1&a[1]=2"),
-        .init("dialect:alamofire arrays:indices order:input", #"{"a":[null,{"x":1,"y":2,"z":3},{"w":4}]}"#,
+        .init(
+            "dialect:alamofire arrays:indices order:input", #"{"a":[null,{"x":1,"y":2,"z":3},{"w":4}]}"#,
             "a[0][x]=1&a[1][y]=2&a[1][z]=3&a[2][w]=4"),
         .init("dialect:alamofire", #"{"a":{"0":"x"},"b":{"10":{"k":1},"9":2}}"#, "a[]=x&b[][k]=1&b[]=2"),
         .init("dialect:alamofire", #"{"1":"a"}"#, "root_not_object - -"),
@@ -144,7 +149,10 @@ struct DialectTests {
         // Integers are exact where the library has any of that size.
         (
             "100000000000000000000",
-            ["1.0E+20", "100000000000000000000", "100000000000000000000", "100000000000000000000", "100000000000000000000"]
+            [
+                "1.0E+20", "100000000000000000000", "100000000000000000000", "100000000000000000000",
+                "100000000000000000000",
+            ]
         ),
         ("9223372036854775807", Array(repeating: "9223372036854775807", count: 5)),
         // Digits that the library would round away are kept.
@@ -192,7 +200,8 @@ struct DialectTests {
             ("dialect:alamofire", #"{"a":null,"b":[null,[],{"c":null}],"d":{},"e":1}"#, 5),
             ("dialect:afnetworking", #"{"a":null,"b":[null,[],{"c":null}],"d":{},"":null}"#, 3),
             ("dialect:rack", #"{"":null}"#, 1), ("dialect:qs", "null", 1), ("dialect:qs", #"{"a":[],"b":null}"#, 1),
-            ("dialect:qs empties:marker", #"{"a":[],"b":null}"#, 0), ("nulls:omit empties:omit", #"{"a":[],"b":null}"#, 2),
+            ("dialect:qs empties:marker", #"{"a":[],"b":null}"#, 0),
+            ("nulls:omit empties:omit", #"{"a":[],"b":null}"#, 2),
         ])
     func removed(words: String, document: String, count: Int) throws {
         let options = FlattenerRow(words, "", "").options
@@ -231,7 +240,8 @@ struct DialectTests {
     func nameLimits(dialect: Dialect) {
         let options = FieldEncodingOptions(dialect: dialect)
         for count in 31...33 {
-            let document = #"{"a":"# + String(repeating: #"{"b":"#, count: count) + "1" + String(repeating: "}", count: count + 1)
+            let document =
+                #"{"a":"# + String(repeating: #"{"b":"#, count: count) + "1" + String(repeating: "}", count: count + 1)
             let result = outcome(encodeForm(document, options))
             #expect(result.hasPrefix("limit_key_depth") == (count == 33))
         }

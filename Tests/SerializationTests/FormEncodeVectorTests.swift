@@ -68,7 +68,8 @@ struct FormEncodeVectorTests {
     private static let different: [String: String] = [
         "fe-059": "qs escapes nothing of that name: with an ampersand in it, it would be another form; ours is a%5B%5D",
         "fe-065": "commaRoundTrip, which marks an array of one, has no counterpart",
-        "fe-114": "encodeDotInKeys has no counterpart: it escapes the separators too, so `a.b` is a flat name to qs itself",
+        "fe-114":
+            "encodeDotInKeys has no counterpart: it escapes the separators too, so `a.b` is a flat name to qs itself",
         "fe-124": "encodeDotInKeys, as above",
         "fe-154": "encodeDotInKeys, as above",
         "fe-214": "jQuery leaves !'()* alone, which no dialect does",

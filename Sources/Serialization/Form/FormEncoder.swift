@@ -77,7 +77,8 @@ extension Form {
             }
             if hasPairs { output.append(UInt8(ascii: "&")) }
             hasPairs = true
-            write(head.name)
+            // qs doesn't reach the spaces of a bare name.
+            write(head.name, hasPlus: content != .bare || options.dialect != .qs)
             if content != .bare { output.append(UInt8(ascii: "=")) }
         }
 
@@ -114,11 +115,12 @@ extension Form {
             swap(&text, &base64Text)
         }
 
-        private mutating func write(_ text: Span<UInt8>) {
+        private mutating func write(_ text: Span<UInt8>, hasPlus: Bool = true) {
+            let plusForSpace = hasPlus && options.spaces == .plus
             if isWHATWG {
-                output.append(formEncoding: text, plusForSpace: options.spaces == .plus)
+                output.append(formEncoding: text, plusForSpace: plusForSpace)
             } else {
-                output.append(percentEncoding: text, keeping: kept, plusForSpace: options.spaces == .plus)
+                output.append(percentEncoding: text, keeping: kept, plusForSpace: plusForSpace)
             }
         }
     }

@@ -44,13 +44,13 @@ internal struct DialectWriter: ~Copyable {
     internal var levels: [Level] = []
     /// What a rule left out: nulls, empty objects and arrays, bare names that are empty.
     internal var removedCount = 0
-    private var head = PartHead()
-    private var inString = false
-    private var text = ByteStore()
+    internal var head = PartHead()
+    internal var inString = false
+    internal var text = ByteStore()
     /// Whether the text of the joined array at hand has begun.
-    private var joinedHasBegun = false
-    private var json = JSON.Encoder(options: JSON.EncodingOptions())
-    private var jsonLevel = 0
+    internal var joinedHasBegun = false
+    internal var json = JSON.Encoder(options: JSON.EncodingOptions())
+    internal var jsonLevel = 0
 
     // A document that must be held: `DialectWriter+Document.swift`.
     internal var document: Tree
@@ -168,7 +168,7 @@ extension DialectWriter {
         }
     }
 
-    private mutating func open(_ kind: Level.Kind) {
+    internal mutating func open(_ kind: Level.Kind) {
         levels.append(Level(kind: kind, nameEnd: name.count, depth: levels.isEmpty ? -1 : valueDepth))
     }
 
@@ -275,7 +275,7 @@ extension DialectWriter {
 
     internal func fault(_ fault: FieldFault) -> ConversionError { fault.error(field: name.span.lossyString()) }
 
-    private func checkName() throws(ConversionError) {
+    internal func checkName() throws(ConversionError) {
         guard name.count <= limits.key else {
             throw .limit(
                 "key", of: limits.key, what: "the length of a field's name",
@@ -287,293 +287,12 @@ extension DialectWriter {
         }
     }
 
-    private mutating func beginPart<Target: FieldSink & ~Copyable>(
+    internal mutating func beginPart<Target: FieldSink & ~Copyable>(
         hasValue: Bool = true, to target: inout Target
     ) throws(ConversionError) {
         try checkName()
         head.setName(copying: name)
         head.hasValue = hasValue
         try target.beginPart(head)
-    }
-}
-
-// MARK: Scalars
-
-extension DialectWriter {
-    mutating func string<Target: FieldSink & ~Copyable>(
-        _ piece: Span<UInt8>, isLast: Bool, to target: inout Target
-    ) throws(ConversionError) {
-        if jsonLevel > 0 {
-            json.string(piece, isLast: isLast)
-            return try sendJSON(to: &target)
-        }
-        if !inString { try beginText(to: &target) }
-        inString = !isLast
-        try sendText(piece, isLast: isLast, to: &target)
-    }
-
-    mutating func number<Target: FieldSink & ~Copyable>(
-        _ source: Span<UInt8>, to target: inout Target
-    ) throws(ConversionError) {
-        if jsonLevel > 0 {
-            json.number(source)
-            return try sendJSON(to: &target)
-        }
-        text.removeAll()
-        DialectNumber.append(source, as: options.dialect, to: &text)
-        try sendWhole(to: &target)
-    }
-
-    mutating func bool<Target: FieldSink & ~Copyable>(
-        _ value: Bool, to target: inout Target
-    ) throws(ConversionError) {
-        if jsonLevel > 0 {
-            json.bool(value)
-            return try sendJSON(to: &target)
-        }
-        text.removeAll()
-        switch options.booleans {
-        case .literal: text.append(value ? "true" : "false")
-        case .numeric: text.append(value ? "1" : "0")
-        }
-        try sendWhole(to: &target)
-    }
-
-    mutating func date<Target: FieldSink & ~Copyable>(
-        _ source: Span<UInt8>, to target: inout Target
-    ) throws(ConversionError) {
-        if jsonLevel > 0 {
-            json.string(source, isLast: true)
-            return try sendJSON(to: &target)
-        }
-        text.removeAll()
-        DialectDate.append(source, as: options.dialect, to: &text)
-        try sendWhole(to: &target)
-    }
-
-    mutating func null<Target: FieldSink & ~Copyable>(to target: inout Target) throws(ConversionError) {
-        if jsonLevel > 0 {
-            json.null()
-            return try sendJSON(to: &target)
-        }
-        guard let top = levels.last else {
-            switch options.dialect {
-            case .afnetworking, .alamofire, .qs, .rack: removedCount += 1
-            case .recast, .php, .whatwg: throw FieldFault.rootNotObject.error(field: nil)
-            }
-            return
-        }
-        text.removeAll()
-        switch top.kind {
-        case .joined: return try beginJoinedElement(to: &target)
-        case .pairs, .pair:
-            text.append("null")
-            return try sendWhole(to: &target)
-        case .object, .array: break
-        }
-        switch options.nulls {
-        case .empty: try sendWhole(to: &target)
-        case .literal:
-            text.append("null")
-            try sendWhole(to: &target)
-        case .key:
-            try beginElement(isContainer: false, to: &target)
-            try sendBare(to: &target)
-        case .omit:
-            try beginElement(isContainer: false, to: &target)
-            removedCount += 1
-            if isGathering { try holdPlace(isFile: false) }
-        case .reject:
-            try beginElement(isContainer: false, to: &target)
-            throw fault(.null)
-        }
-    }
-
-    /// Sends a name without a value.
-    internal mutating func sendBare<Target: FieldSink & ~Copyable>(to target: inout Target) throws(ConversionError) {
-        if isGathering { return try document.null() }
-        if name.isEmpty {
-            removedCount += 1
-            if options.dialect == .rack { return }
-        }
-        try beginPart(hasValue: false, to: &target)
-        try target.content(Span(), isLast: true)
-        noteWritten()
-    }
-
-    /// Sends `text`.
-    private mutating func sendWhole<Target: FieldSink & ~Copyable>(to target: inout Target) throws(ConversionError) {
-        try beginText(to: &target)
-        // A span of a property holds all of self, so the text is taken out.
-        var whole = ByteStore()
-        swap(&whole, &text)
-        try sendText(whole.span, isLast: true, to: &target)
-        swap(&whole, &text)
-    }
-
-    private mutating func beginText<Target: FieldSink & ~Copyable>(to target: inout Target) throws(ConversionError) {
-        guard let top = levels.indices.last else {
-            guard options.dialect == .afnetworking else { throw FieldFault.rootNotObject.error(field: nil) }
-            valueDepth = 0
-            return try beginPart(to: &target)
-        }
-        switch levels[top].kind {
-        case .object, .array:
-            try beginElement(isContainer: false, to: &target)
-            if !isGathering { try beginPart(to: &target) }
-        case .joined: try beginJoinedElement(to: &target)
-        case .pairs: throw FieldFault.rootNotObject.error(field: nil)
-        case .pair:
-            levels[top].position += 1
-            valueDepth = 0
-            switch levels[top].position {
-            case 1: name.removeAll()
-            case 2: try beginPart(to: &target)
-            default: throw FieldFault.rootNotObject.error(field: nil)
-            }
-        }
-    }
-
-    private mutating func sendText<Target: FieldSink & ~Copyable>(
-        _ piece: Span<UInt8>, isLast: Bool, to target: inout Target
-    ) throws(ConversionError) {
-        guard let top = levels.last else { return try target.content(piece, isLast: isLast) }
-        switch top.kind {
-        case .joined: try sendJoined(piece, to: &target)
-        case .pair where top.position == 1:
-            guard piece.count <= limits.key - name.count else {
-                throw .limit("key", of: limits.key, what: "the length of a field's name")
-            }
-            name.append(contentsOf: piece)
-        case .object, .array, .pairs, .pair:
-            if isGathering {
-                try document.string(piece, isLast: isLast)
-            } else {
-                try target.content(piece, isLast: isLast)
-                if isLast { noteWritten() }
-            }
-        }
-    }
-}
-
-// MARK: Joined arrays
-
-extension DialectWriter {
-    private mutating func beginJoinedElement<Target: FieldSink & ~Copyable>(
-        to target: inout Target
-    ) throws(ConversionError) {
-        let top = levels.count - 1
-        levels[top].position += 1
-        guard levels[top].position > 1 else { return }
-        let comma: InlineArray<1, UInt8> = [UInt8(ascii: ",")]
-        try sendJoined(comma.span, to: &target)
-    }
-
-    /// The field begins with its first byte: one that never has any is a null to qs.
-    private mutating func sendJoined<Target: FieldSink & ~Copyable>(
-        _ piece: Span<UInt8>, to target: inout Target
-    ) throws(ConversionError) {
-        guard !piece.isEmpty else { return }
-        if !joinedHasBegun {
-            joinedHasBegun = true
-            if !isGathering { try beginPart(to: &target) }
-        }
-        if isGathering { try document.string(piece, isLast: false) } else { try target.content(piece, isLast: false) }
-    }
-
-    private mutating func endJoined<Target: FieldSink & ~Copyable>(to target: inout Target) throws(ConversionError) {
-        let level = levels.removeLast()
-        guard let top = levels.last, top.kind != .joined else { return }
-        if joinedHasBegun {
-            if isGathering { return try document.string(Span(), isLast: true) }
-            try target.content(Span(), isLast: true)
-            return noteWritten()
-        }
-        // The element of the outer array has been begun already.
-        valueDepth = level.depth
-        let nulls = level.position == 0 ? NullStyle.omit : options.nulls
-        if level.position == 0 {
-            if options.empties == .reject { throw fault(.empty) }
-            if options.empties == .marker {
-                name.append("[]")
-                valueDepth += 1
-                if isGathering { return try document.string(Span(), isLast: true) }
-                try beginPart(to: &target)
-                try target.content(Span(), isLast: true)
-                return noteWritten()
-            }
-        }
-        switch nulls {
-        case .key: try sendBare(to: &target)
-        case .omit:
-            removedCount += 1
-            if isGathering { try holdPlace(isFile: false) }
-        case .empty, .literal, .reject:
-            if isGathering { return try document.string(Span(), isLast: true) }
-            try beginPart(to: &target)
-            try target.content(Span(), isLast: true)
-            noteWritten()
-        }
-    }
-}
-
-// MARK: Files and JSON texts
-
-extension DialectWriter {
-    mutating func beginFile<Target: FieldSink & ~Copyable>(
-        _ file: borrowing PartHead, to target: inout Target
-    ) throws(ConversionError) {
-        if jsonLevel > 0 {
-            // The text's field is what an error can name.
-            head.setName(copying: name)
-            return try json.beginFile(head)
-        }
-        guard let top = levels.last, top.kind != .pair, top.kind != .pairs else {
-            throw FieldFault.rootNotObject.error(field: nil)
-        }
-        guard top.kind != .joined else { throw fault(.comma) }
-        try beginElement(isContainer: false, to: &target)
-        if isGathering { try holdPlace(isFile: true) }
-        try checkName()
-        head.copy(file, named: name)
-        head.isFile = true
-        head.hasValue = true
-        try target.beginPart(head)
-    }
-
-    mutating func fileContent<Target: FieldSink & ~Copyable>(
-        _ piece: Span<UInt8>, isLast: Bool, to target: inout Target
-    ) throws(ConversionError) {
-        if jsonLevel > 0 {
-            json.fileContent(piece, isLast: isLast)
-            return try sendJSON(to: &target)
-        }
-        try target.content(piece, isLast: isLast)
-        if isLast { noteWritten() }
-    }
-
-    /// Begins a field for a JSON text, or one more object or array in it.
-    private mutating func beginJSON<Target: FieldSink & ~Copyable>(to target: inout Target) throws(ConversionError) {
-        if jsonLevel == 0 {
-            if let top = levels.last, top.kind == .joined { throw fault(.container) }
-            try beginText(to: &target)
-            json.reset()
-        }
-        jsonLevel += 1
-    }
-
-    private mutating func endJSON<Target: FieldSink & ~Copyable>(to target: inout Target) throws(ConversionError) {
-        jsonLevel -= 1
-        try sendJSON(to: &target)
-    }
-
-    private mutating func sendJSON<Target: FieldSink & ~Copyable>(to target: inout Target) throws(ConversionError) {
-        let isLast = jsonLevel == 0
-        guard isLast || json.output.count >= 4096 else { return }
-        var written = OutputBuffer()
-        swap(&written, &json.output)
-        try sendText(written.span, isLast: isLast, to: &target)
-        written.removeAll()
-        swap(&written, &json.output)
     }
 }
