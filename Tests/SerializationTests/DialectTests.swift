@@ -117,6 +117,8 @@ struct DialectTests {
         .init("dialect:alamofire", #"{"a":{"99999999999999999999":"a","b":1}}"#, "a[99999999999999999999]=a&a[b]=1"),
         .init("dialect:alamofire", #"{"a&":1,"a":2,"a!":3,"a-":4}"#, "a%21=3&a%26=1&a-=4&a=2"),
         .init("dialect:alamofire", #"{"a":[{"y":1,"x":2},{"x":1,"z":0}]}"#, "a[][x]=1&a[][z]=0&a[][x]=2&a[][y]=1"),
+        .init("dialect:alamofire", #"{"a":2,"a":1,"a":{"b":1,"c":2}}"#, "a[b]=1&a[c]=2&a=1&a=2"),
+        .init("dialect:afnetworking", #"{"b":2,"a":1,"b":{"c":0}}"#, "a=1&b=2&b[c]=0"),
         .init("dialect:alamofire nulls:key", #"{"a":[null,1]}"#, "a[]&a[]=1"),
         .init("dialect:alamofire spaces:plus nesting:dots", #"{"a b":{"c":[" "]}}"#, "a+b.c[]=+"),
     ]

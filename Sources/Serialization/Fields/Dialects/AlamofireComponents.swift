@@ -107,16 +107,13 @@ internal struct AlamofireComponents: ~Copyable {
                 if child == Tree.none {
                     child = isLast ? value : try tree.makeNode(.array)
                     tree.append(child, to: context)
-                } else if isLast {
-                    tree.replace(child, by: value)
                 }
             } else {
                 child = tree.child(of: context, named: document.name(step.node))
-                if child == Tree.none {
+                // A dictionary has no repeated keys; what comes with some keeps all of them.
+                if child == Tree.none || isLast || !tree.kind(child).isContainer {
                     child = isLast ? value : try tree.makeNode(.object)
                     try tree.append(child, to: context, named: document.name(step.node))
-                } else if isLast {
-                    tree.replace(child, by: value)
                 }
             }
             context = child
