@@ -57,9 +57,10 @@ let package = Package(
         .target(
             name: "TestSupport", dependencies: ["Octets", "Serialization"], path: "Tests/TestSupport",
             swiftSettings: settings),
+        .target(name: "CXMLMemory", dependencies: ["CLibXML2"], path: "Tests/CXMLMemory"),
         .testTarget(name: "OctetsTests", dependencies: ["Octets", "TestSupport"], swiftSettings: settings),
         .testTarget(
-            name: "SerializationTests", dependencies: ["Serialization", "Octets", "TestSupport"],
+            name: "SerializationTests", dependencies: ["Serialization", "Octets", "TestSupport", "CXMLMemory"],
             swiftSettings: settings),
         .testTarget(
             name: "HTTPWireTests", dependencies: ["HTTPWire", "Octets", "TestSupport"], swiftSettings: settings),

@@ -161,7 +161,7 @@ extension XML {
             var failure: ConversionError?
             if let fault = validator.check(block.slice(scanned..<end)) {
                 end = scanned + fault
-                failure = ConversionError(xml: .invalidUTF8, offset: blockOffset + end, field: field)
+                failure = ConversionError(xml: .invalidUTF8, offset: blockOffset + end)
             }
             do throws(TokenScan.Stop) {
                 try scan.scan(block.span, from: scanned, to: end)
@@ -182,7 +182,11 @@ extension XML {
                 try checkEncoding(block.slice(0..<cut))
                 try parse(block.slice(0..<cut), isLast: false)
             }
-            if let failure { throw failure }
+            if var failure {
+                // Only now it is known which elements are open.
+                failure.field = field
+                throw failure
+            }
             block.removeFirst(cut)
             scan.forget(cut)
             blockOffset += cut

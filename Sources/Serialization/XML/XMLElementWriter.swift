@@ -165,13 +165,13 @@ extension XML {
                 if frame.kind == .array { pop() } else { endContainer(into: &output) }
                 return
             }
-            if options.empties == .reject { throw fault(.emptyArray) }
-            if frame.isBegun { return endContainer(into: &output) }
+            if frame.isBegun, options.empties != .reject { return endContainer(into: &output) }
             name.removeAll()
             for at in frame.nameStart..<names.count { name.append(names[at]) }
             pop()
-            guard options.empties == .marker else { return }
             place = .element
+            if options.empties == .reject { throw fault(.emptyArray) }
+            guard options.empties == .marker else { return }
             try beginElement(into: &output)
             endElement(into: &output)
         }
