@@ -55,7 +55,7 @@ extension XML {
         private var elements: ElementBuilder
         private var lossless: LosslessBuilder
         /// The document, whole after `close()`.
-        internal var tree: Tree
+        private var tree: Tree
 
         public init(options: DecodingOptions = .init(), limits: Limits) {
             self.options = options
@@ -108,6 +108,13 @@ extension XML {
             }
         }
 
+        /// Says that the body has ended and puts the document where `tree` was, which must be empty. It has the same limit.
+        internal mutating func finish(exchanging tree: inout Tree) throws(ConversionError) {
+            try close()
+            swap(&self.tree.duplicates, &tree.duplicates)
+            swap(&self.tree, &tree)
+        }
+
         /// Takes all of `input`.
         internal mutating func take(_ input: Span<UInt8>) throws(ConversionError) {
             var at = 0
@@ -120,7 +127,7 @@ extension XML {
         }
 
         /// Says that the body has ended. The tree is whole then.
-        internal mutating func close() throws(ConversionError) {
+        private mutating func close() throws(ConversionError) {
             try attempt(isLast: true)
             parser = nil
             state = .ended

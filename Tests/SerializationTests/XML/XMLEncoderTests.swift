@@ -60,6 +60,8 @@ import Testing
         // Attributes and text.
         Row(##"{"a":{"@x":"1","@y":true,"#text":"t"}}"##, #"<a x="1" y="true">t</a>"#),
         Row(##"{"a":{"@x":"","#text":""}}"##, #"<a x=""/>"#),
+        Row(##"{"a":{"#text":"<","@x":2}}"##, #"<a x="2">&lt;</a>"#),
+        Row(##"{"a":[{"#text":"t","@x":2},{"#text":"u"}]}"##, #"<root><a x="2">t</a><a>u</a></root>"#),
         Row(#"{"a":{"@x":null,"b":1}}"#, #"<a x=""><b>1</b></a>"#),
         Row(#"{"a":{"@x":null,"b":1}}"#, "<a><b>1</b></a>") { $0.nulls = .omit },
         Row(##"{"a":{"@x":1,"#text":null}}"##, #"<a x="1"/>"#),
@@ -141,7 +143,7 @@ import Testing
         Row(#"{"\u0001":1}"#, "!xml_forbidden_character \u{1}", lossless),
         Row(#"{"a":{"b":1,"@x":2}}"#, "!xml_late_attribute /a/@x"),
         Row(#"{"a":{"b":[1],"@x":2}}"#, "!xml_late_attribute /a/@x"),
-        Row(##"{"a":{"#text":"t","@x":2}}"##, "!xml_late_attribute /a/@x"),
+        Row(##"{"a":{"#text":"t","b":1,"@x":2}}"##, "!xml_late_attribute /a/@x") { $0.mixed = .join },
         Row(#"{"a":1,"@x":2}"#, "!xml_late_attribute /root/@x"),
         Row(#"{"a":{"@x":{}}}"#, "!xml_attribute_value /a/@x"),
         Row(#"{"a":{"@x":[1]}}"#, "!xml_attribute_value /a/@x"),
@@ -222,6 +224,17 @@ import Testing
         // One that is made of a bad name is one, too.
         let options = XML.EncodingOptions.with { $0.names = .item }
         #expect(xmlFromJSON(#"{"1":{"@key":2}}"#, options) == "!xml_written_twice /1/@key")
+    }
+
+    @Test func `text before attributes is held up to the limit of a field`() {
+        for (length, isFine) in [(99, true), (100, true), (101, false)] {
+            let text = String(repeating: "t", count: length)
+            let json = "{\"a\":{\"#text\":\"\(text)\",\"@x\":1}}"
+            for size in [1, 50, 1000] {
+                let xml = xmlFromJSON(json, .with { $0.root = .member }, limits: .with { $0.field = 100 }, size: size)
+                #expect(xml == (isFine ? "<a x=\"1\">\(text)</a>" : "!xml_late_attribute /a/@x"))
+            }
+        }
     }
 
     @Test func `a file becomes text in base64, or an object`() throws {
