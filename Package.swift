@@ -24,6 +24,8 @@ let package = Package(
     dependencies: [
         .package(url: "https://github.com/jpsim/Yams.git", from: "6.2.2"),
         .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.2"),
+        // Without its trait FoundationURL, which would bring Foundation into every program that links Serialization.
+        .package(url: "https://github.com/apple/swift-http-types.git", from: "1.8.0", traits: []),
     ],
     targets: [
         .systemLibrary(name: "CEvent", pkgConfig: "libevent_core", providers: [.apt(["libevent-dev"])]),
@@ -31,7 +33,9 @@ let package = Package(
         .target(name: "CEventShims", dependencies: ["CEvent"], exclude: ["README.md"]),
 
         .target(name: "Octets", exclude: ["README.md"], swiftSettings: settings),
-        .target(name: "Serialization", dependencies: ["Octets"], exclude: ["README.md"], swiftSettings: settings),
+        .target(
+            name: "Serialization", dependencies: ["Octets", .product(name: "HTTPTypes", package: "swift-http-types")],
+            exclude: ["README.md"], swiftSettings: settings),
         .target(name: "HTTPWire", dependencies: ["Octets"], exclude: ["README.md"], swiftSettings: settings),
         .target(
             name: "EventLoop", dependencies: ["CEvent", "CEventShims", "CCares", "Octets"], exclude: ["README.md"],
