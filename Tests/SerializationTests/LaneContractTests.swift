@@ -21,13 +21,14 @@ struct LaneContractTests {
 
     static let rows: [LaneRow] = {
         var rows: [LaneRow] = []
-        let inputs: [BodyEncoding: String] = [.form: form, .json: json, .multipart: body]
-        for from in BodyEncoding.allCases {
-            for to in BodyEncoding.allCases {
+        let inputs: [BodyEncoding: String] = [.form: form, .json: json, .multipart: body, .text: long, .raw: body]
+        for from in BodyEncoding.structured + [.text, .raw] {
+            for to in BodyEncoding.structured {
                 func add(_ change: (inout ConversionPlan) -> Void) {
                     rows.append(
                         LaneRow(from, to, inputs[from]!, "") { plan in
                             plan.fieldEncoding.files = to == .multipart ? .stream : .base64
+                            if from == .text || from == .raw { plan.inputField = "whole" }
                             change(&plan)
                         })
                 }
@@ -68,7 +69,10 @@ struct LaneContractTests {
         }
     }
 
-    @Test("an input that is cut off gives an error and no whole output", arguments: rows)
+    /// A text and raw bytes have no end of their own: the message's framing tells whether they are whole.
+    static let endingRows = rows.filter { ![.text, .raw].contains($0.plan.inputs[0]) }
+
+    @Test("an input that is cut off gives an error and no whole output", arguments: endingRows)
     func truncation(_ row: LaneRow) {
         let input = Array(row.input.utf8)
         let whole = ConversionRun.run(row.plan, .whole(input))
@@ -87,10 +91,10 @@ struct LaneContractTests {
         }
     }
 
-    /// Whether a receiver would take the bytes for a whole body. A form has no end of its own.
+    /// Whether a receiver would take the bytes for a whole body. A form, a text and raw bytes have no end of their own.
     private func isComplete(_ bytes: [UInt8], _ encoding: BodyEncoding) -> Bool {
         switch encoding {
-        case .form: return false
+        case .form, .text, .raw: return false
         case .json:
             var decoder = JSON.Decoder(options: .init(), limits: .init())
             return EventRecorder.record(.whole(bytes), with: &decoder).failure == nil
@@ -112,7 +116,7 @@ struct LaneContractTests {
         #expect(ConversionRun.run(conversion, .every(7, of: input)) == whole)
     }
 
-    @Test("what came in and was not removed has gone out", arguments: rows)
+    @Test("what came in and was not removed has gone out", arguments: endingRows)
     func accounting(_ row: LaneRow) {
         guard row.plan.output == .multipart else { return }
         let run = ConversionRun.run(row.plan, .whole(Array(row.input.utf8)))

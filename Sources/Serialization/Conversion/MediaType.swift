@@ -10,9 +10,11 @@ extension ConversionPlan {
     public func inputEncoding(for contentType: Span<UInt8>) throws(ConversionError) -> BodyEncoding {
         guard let type = MediaTypeText(contentType) else {
             if contentType.isEmpty, inputs.count == 1, let only = inputs.first, only != .multipart { return only }
+            if contentType.isEmpty, inputs.contains(.raw) { return .raw }
             throw Self.unsupported(
                 contentType.isEmpty ? "the body has no Content-Type" : "the Content-Type can't be read")
         }
+        if inputs.contains(.raw), type.encoding.map({ !inputs.contains($0) }) ?? true { return .raw }
         guard let encoding = type.encoding, inputs.contains(encoding) else {
             throw Self.unsupported("the body's type is none of \(inputs.map(\.mediaType).joined(separator: ", "))")
         }
@@ -92,6 +94,7 @@ private struct MediaTypeText {
         if type.isEqualIgnoringCase(to: "application"), subtype.isEqualIgnoringCase(to: "x-www-form-urlencoded") {
             return .form
         }
+        if type.isEqualIgnoringCase(to: "text"), subtype.isEqualIgnoringCase(to: "plain") { return .text }
         if subtype.isEqualIgnoringCase(to: "json"),
             type.isEqualIgnoringCase(to: "application") || type.isEqualIgnoringCase(to: "text")
         {

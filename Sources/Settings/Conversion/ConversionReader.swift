@@ -12,27 +12,33 @@ struct ConversionReader {
     private typealias OptionTable = [(name: String, encodings: Set<BodyEncoding>)]
 
     private static let fieldFormats: Set<BodyEncoding> = [.form, .multipart]
-    private static let allFormats = Set(BodyEncoding.allCases)
+    private static let wholeFormats: Set<BodyEncoding> = [.text, .raw]
+    private static let documentFormats = Set(BodyEncoding.allCases.filter { !$0.isFlat })
+    private static let structuredFormats = Set(BodyEncoding.structured)
 
     private static var inputOptions: OptionTable {
         [
             ("dialect", fieldFormats), ("arrays", fieldFormats), ("nesting", fieldFormats), ("types", fieldFormats),
-            ("duplicates", allFormats), ("malformed_key", fieldFormats), ("percent", [.form]),
-            ("invalid_utf8", fieldFormats), ("charset", fieldFormats), ("numbers", [.json]), ("files", allFormats),
+            ("duplicates", structuredFormats), ("malformed_key", fieldFormats), ("percent", [.form]),
+            ("invalid_utf8", fieldFormats), ("charset", fieldFormats), ("numbers", [.json]),
+            ("files", structuredFormats.union([.raw])), ("field", wholeFormats),
         ]
     }
 
     private static var outputOptions: OptionTable {
         [
-            ("dialect", fieldFormats), ("arrays", fieldFormats), ("nesting", fieldFormats), ("nulls", fieldFormats),
-            ("empties", fieldFormats), ("booleans", allFormats), ("spaces", [.form]), ("order", allFormats),
-            ("numbers", [.json]), ("files", allFormats), ("remove_nulls", allFormats),
+            ("dialect", fieldFormats), ("arrays", fieldFormats), ("nesting", fieldFormats),
+            ("nulls", fieldFormats.union([.text])),
+            ("empties", fieldFormats), ("booleans", structuredFormats.union(wholeFormats)),
+            ("spaces", [.form]), ("order", structuredFormats),
+            ("numbers", [.json]), ("files", Set(BodyEncoding.allCases)),
+            ("remove_nulls", structuredFormats.union(wholeFormats)), ("field", wholeFormats),
         ]
     }
 
     private static let dialects = ["recast", "afnetworking", "alamofire", "qs", "php", "rack", "whatwg"]
     /// Encodings that the design has and this version has not.
-    private static let laterEncodings = ["plist", "bplist", "xml", "text", "raw"]
+    private static let laterEncodings = ["plist", "bplist", "xml"]
     /// The target's query: read and written as a form.
     private static let query = "query"
 
@@ -59,7 +65,7 @@ struct ConversionReader {
     // MARK: - Encodings
 
     private func inputs(_ side: ConversionSide) -> [BodyEncoding]? {
-        if side.encoding == "auto" { return BodyEncoding.allCases }
+        if side.encoding == "auto" { return BodyEncoding.structured }
         return encoding(side, alsoKnown: ["auto", Self.query]).map { [$0] }
     }
 
@@ -107,9 +113,10 @@ struct ConversionReader {
             readFixed("charset", "utf-8", options)
         }
         if inputs.contains(.json) { readFixed("numbers", "exact", options) }
-        readDuplicates(options, inputs, &plan)
-        let policies: [FilePolicy] =
-            inputs.contains(.multipart) ? FilePolicy.allCases.filter { $0 != .object || plan.output == .json } : []
+        if !inputs.isDisjoint(with: Self.structuredFormats) { readDuplicates(options, inputs, &plan) }
+        if !inputs.isDisjoint(with: Self.wholeFormats) { plan.inputField = field(options) }
+        let hasFiles = inputs.contains(where: \.hasFiles)
+        let policies = hasFiles ? FilePolicy.allCases.filter { $0 != .object || plan.output.hasObjects } : []
         if let policy = FileRuleReader(context).read(options, policies, "the \(side.encoding) input", &plan) {
             plan.fieldDecoding.files = policy
         }
@@ -133,8 +140,15 @@ struct ConversionReader {
             fields.nulls = options.word("nulls", standard: fields.nulls, among: nulls) ?? fields.nulls
             fields.empties = options.word("empties", standard: fields.empties) ?? fields.empties
         }
+        if output == .text {
+            let nulls = NullStyle.allCases.filter { $0 != .key && $0 != .omit }
+            fields.nulls = options.word("nulls", standard: fields.nulls, among: nulls) ?? fields.nulls
+        }
+        if Self.wholeFormats.contains(output) { plan.outputField = field(options) }
         fields.booleans = options.word("booleans", standard: fields.booleans) ?? fields.booleans
-        fields.order = options.word("order", standard: fields.order) ?? fields.order
+        if !Self.wholeFormats.contains(output) {
+            fields.order = options.word("order", standard: fields.order) ?? fields.order
+        }
         if output == .form { fields.spaces = options.word("spaces", standard: fields.spaces) ?? fields.spaces }
         if output == .json { readFixed("numbers", "exact", options) }
         plan.fieldEncoding = fields
@@ -142,8 +156,8 @@ struct ConversionReader {
         // Only multipart has files; elsewhere they are text or nothing.
         let policies = FilePolicy.allCases.filter {
             switch $0 {
-            case .stream: output == .multipart
-            case .object: output == .json
+            case .stream: output.hasFiles
+            case .object: output.hasObjects
             case .base64, .drop, .reject: true
             }
         }
@@ -172,6 +186,13 @@ struct ConversionReader {
             let word = context.word(node, "\"dialect\"", among: Self.dialects), word != "recast"
         else { return }
         context.report(node.position, "the dialect \"\(word)\" is not available yet: set its options one by one")
+    }
+
+    /// The name of the one field that a whole body is.
+    private func field(_ options: SectionReader) -> String? {
+        guard let node = options.take("field"), let name = context.text(node, "\"field\"") else { return nil }
+        options.record("field", name, .line(node.position.line))
+        return name
     }
 
     /// An option that has one value so far.
