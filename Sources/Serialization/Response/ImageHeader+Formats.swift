@@ -44,10 +44,13 @@ extension ImageHeader {
     internal static func bmp(_ bytes: ImageBytes) -> Size? {
         guard let size = bytes.number(14, 4, .little) else { return nil }
         if size == 12 {
-            guard let width = bytes.number(18, 2, .little), let height = bytes.number(20, 2, .little) else { return nil }
+            guard let width = bytes.number(18, 2, .little), let height = bytes.number(20, 2, .little) else {
+                return nil
+            }
             return (width, height)
         }
-        guard size >= 16, size <= 256, let width = bytes.number(18, 4, .little), let height = bytes.number(22, 4, .little),
+        guard size >= 16, size <= 256, let width = bytes.number(18, 4, .little),
+            let height = bytes.number(22, 4, .little),
             width < 1 << 31
         else { return nil }
         return (width, height < 1 << 31 ? height : 1 << 32 - height)
@@ -59,7 +62,8 @@ extension ImageHeader {
         var best: Size?
         for index in 0..<count {
             let entry = 6 + 16 * index
-            guard let width = bytes.byte(entry), let height = bytes.byte(entry + 1), bytes.byte(entry + 15) != nil else {
+            guard let width = bytes.byte(entry), let height = bytes.byte(entry + 1), bytes.byte(entry + 15) != nil
+            else {
                 return nil
             }
             let size = (width: width == 0 ? 256 : width, height: height == 0 ? 256 : height)
@@ -70,12 +74,16 @@ extension ImageHeader {
 
     /// TIFF 6.0 §2: the first directory's ImageWidth (256) and ImageLength (257), a SHORT or a LONG each.
     internal static func tiff(_ bytes: ImageBytes, _ order: ImageBytes.Order) -> Size? {
-        guard let directory = bytes.number(4, 4, order), let count = bytes.number(directory, 2, order) else { return nil }
+        guard let directory = bytes.number(4, 4, order), let count = bytes.number(directory, 2, order) else {
+            return nil
+        }
         var width: Int?
         var height: Int?
         for index in 0..<count {
             let entry = directory + 2 + 12 * index
-            guard let tag = bytes.number(entry, 2, order), let type = bytes.number(entry + 2, 2, order) else { return nil }
+            guard let tag = bytes.number(entry, 2, order), let type = bytes.number(entry + 2, 2, order) else {
+                return nil
+            }
             guard tag == 256 || tag == 257 else { continue }
             guard type == 3 || type == 4, bytes.number(entry + 4, 4, order) == 1,
                 let side = bytes.number(entry + 8, type == 3 ? 2 : 4, order)
@@ -89,14 +97,17 @@ extension ImageHeader {
     /// RFC 9649: the first chunk is VP8 (a key frame's header), VP8L or VP8X.
     internal static func webp(_ bytes: ImageBytes) -> Size? {
         if bytes.has("VP8X", at: 12) {
-            guard let width = bytes.number(24, 3, .little), let height = bytes.number(27, 3, .little) else { return nil }
+            guard let width = bytes.number(24, 3, .little), let height = bytes.number(27, 3, .little) else {
+                return nil
+            }
             return (width + 1, height + 1)
         }
         if bytes.has("VP8L", at: 12) {
             guard bytes.byte(20) == 0x2F, let bits = bytes.number(21, 4, .little) else { return nil }
             return ((bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1)
         }
-        guard bytes.has("VP8 ", at: 12), bytes.number(23, 3, .big) == 0x9D012A, let width = bytes.number(26, 2, .little),
+        guard bytes.has("VP8 ", at: 12), bytes.number(23, 3, .big) == 0x9D012A,
+            let width = bytes.number(26, 2, .little),
             let height = bytes.number(28, 2, .little)
         else { return nil }
         return (width & 0x3FFF, height & 0x3FFF)

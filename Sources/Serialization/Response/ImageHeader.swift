@@ -37,7 +37,9 @@ public struct ImageHeader: Hashable, Sendable {
     internal typealias Size = (width: Int, height: Int)
 
     private static func read(_ bytes: ImageBytes) -> (Format, Size)? {
-        if bytes.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]) { return png(bytes).map { (.png, $0) } }
+        if bytes.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]) {
+            return png(bytes).map { (.png, $0) }
+        }
         if bytes.starts(with: [0xFF, 0xD8]) { return jpeg(bytes).map { (.jpeg, $0) } }
         if bytes.starts(with: "GIF87a") || bytes.starts(with: "GIF89a") { return gif(bytes).map { (.gif, $0) } }
         if bytes.starts(with: "BM") { return bmp(bytes).map { (.bmp, $0) } }

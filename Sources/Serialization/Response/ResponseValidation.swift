@@ -89,7 +89,9 @@ public struct ResponseValidation: Hashable, Sendable, Codable {
         let type = value.prefix { $0 != ";" && $0 != "," }
         let bytes = Array(type.utf8)
         let trimmed = bytes.span.trimmingSpace()
-        guard !trimmed.isEmpty, let end = ContentType.endOfMediaType(in: trimmed), end == trimmed.count else { return nil }
+        guard !trimmed.isEmpty, let end = ContentType.endOfMediaType(in: trimmed), end == trimmed.count else {
+            return nil
+        }
         return trimmed.lossyString().lowercased()
     }
 

@@ -32,7 +32,8 @@ public struct StringResponseSerializer: ResponseSerializer, Hashable, Codable {
             return ResponseResult(value: isFine ? "" : nil, error: isFine ? error : EmptyBodies.fault(beneath: error))
         }
         guard let charset = charset ?? Self.charset(of: response) else {
-            return unreadable(nil, "the charset of the response is none of utf-8, us-ascii and iso-8859-1", beneath: error)
+            return unreadable(
+                nil, "the charset of the response is none of utf-8, us-ascii and iso-8859-1", beneath: error)
         }
         let bytes = dropsXSSIPrefix ? EmptyBodies.droppingXSSIPrefix(body) : body
         let text: String? =

@@ -6,6 +6,8 @@ public enum DocumentFormat: String, Hashable, Sendable, CaseIterable {
     case json
     /// application/x-www-form-urlencoded, its names read and written as paths: `a[b]=1`.
     case form
+    /// Apple's property list, XML or binary; both are read.
+    case propertyList
 }
 
 /// How `Value` reads and writes documents.
@@ -19,6 +21,8 @@ public struct DocumentOptions: Hashable, Sendable {
     public var formDecoding = FieldDecodingOptions()
     /// How a form is written.
     public var formEncoding = FieldEncodingOptions()
+    /// How a property list is written.
+    public var propertyListFormat = PropertyList.Format.xml
     /// `tree` bounds the memory, `depth` the nesting; see `Limits`.
     public var limits = Limits()
 
@@ -48,6 +52,12 @@ extension Value {
             try decoder.finish(into: &fields)
             try fields.settle()
             try fields.emitTree(into: &builder)
+        case .propertyList:
+            var decoding = PropertyList.DecodingOptions()
+            decoding.duplicates = options.duplicates
+            var decoder = PropertyList.Decoder(options: decoding, limits: options.limits)
+            _ = try decoder.feed(bytes, into: &builder)
+            try decoder.finish(into: &builder)
         }
         // A decoder that ended without an error has sent a whole value.
         self = builder.value ?? .null
@@ -81,6 +91,17 @@ extension Value {
         case .form:
             let text = try formText(options.formEncoding, limits: options.limits)
             return text.span.copied()
+        case .propertyList:
+            var encoding = PropertyList.EncodingOptions()
+            encoding.format = options.propertyListFormat
+            var encoder = PropertyList.Encoder(options: encoding, limits: options.limits)
+            var spelling = ValueSpelling()
+            spelling.order = options.order
+            spelling.depth = options.limits.depth
+            spelling.sets = .refused
+            try emit(into: &encoder, as: spelling)
+            try encoder.finish()
+            return encoder.output.span.copied()
         }
     }
 
