@@ -91,6 +91,9 @@ struct LaneMutationTests {
         case .text:
             let isText = UTF8Validator.isValid(run.output.bytes.span)
             #expect(isText, "\(ByteString(body))")
+        case .plist, .bplist:
+            var decoder = PropertyList.Decoder(limits: .init())
+            #expect(EventRecorder.record(.whole(run.output.bytes), with: &decoder).failure == nil)
         case .raw: break
         }
     }

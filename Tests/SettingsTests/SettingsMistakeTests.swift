@@ -255,7 +255,7 @@ import Testing
             ("{ decode: jsn, encode: form }", "5:24: there is no encoding \"jsn\": did you mean \"json\"?"),
             (
                 "{ decode: xml, encode: form }",
-                "5:24: the encoding \"xml\" is not available yet: known are form, json, multipart, text, raw, auto, query"
+                "5:24: the encoding \"xml\" is not available yet: known are form, json, multipart, plist, bplist, text, raw, auto, query"
             ),
             (
                 "{ decode: form, encode: auto }",

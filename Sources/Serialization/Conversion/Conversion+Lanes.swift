@@ -19,6 +19,8 @@ extension Conversion {
         case .multipart:
             let decoder = try Multipart.Decoder(plan, contentType: contentType)
             return multipartLane(plan, sources, decoder)
+        case .plist, .bplist:
+            return treeLane(plan, input, sources, from: PropertyListSource(PropertyList.Decoder(plan, input: input)))
         case .text: return treeLane(plan, input, sources, from: PlainTextSource(PlainText.Decoder(plan)))
         case .raw: return rawLane(plan, sources, Raw.Decoder(plan, contentType: contentType))
         }
@@ -38,7 +40,7 @@ extension Conversion {
             case .raw:
                 let encoder = FlatEncoder(Raw.Encoder(plan), plan: plan)
                 return OtherStreamLane(plan: plan, sources: sources, encoder: encoder)
-            case .text: break
+            case .plist, .bplist, .text: break
             }
         }
         return treeLane(plan, .json, sources, from: JSONSource(JSON.Decoder(plan)))
@@ -55,6 +57,7 @@ extension Conversion {
         case .json: JSONTarget(JSON.Encoder(plan), plan: plan)
         case .form: FormTarget(FlatEncoder(Form.Encoder(plan), plan: plan), plan: plan)
         case .multipart: MultipartTarget(FlatEncoder(Multipart.Encoder(plan), plan: plan), plan: plan)
+        case .plist, .bplist: PropertyListTarget(PropertyList.Encoder(plan), plan: plan)
         case .text: PlainTextTarget(PlainText.Encoder(plan), plan: plan)
         case .raw: RawTarget(FlatEncoder(Raw.Encoder(plan), plan: plan), plan: plan)
         }
@@ -83,7 +86,7 @@ extension Conversion {
             }
             let outlet = FlatOutlet(encoder, plan: plan)
             return FormTreeToMultipartLane(plan: plan, input: .form, sources: sources, decoder: decoder, outlet: outlet)
-        case .text, .raw: return otherLane(plan, .form, sources, decoder)
+        case .plist, .bplist, .text, .raw: return otherLane(plan, .form, sources, decoder)
         }
     }
 
@@ -114,7 +117,7 @@ extension Conversion {
             let outlet = FlatOutlet(encoder, plan: plan)
             return MultipartTreeToMultipartLane(
                 plan: plan, input: input, sources: sources, decoder: decoder, outlet: outlet)
-        case .text, .raw: return otherLane(plan, input, sources, decoder)
+        case .plist, .bplist, .text, .raw: return otherLane(plan, input, sources, decoder)
         }
     }
 
@@ -140,7 +143,7 @@ extension Conversion {
             }
             let outlet = FlatOutlet(encoder, plan: plan)
             return OtherFieldTreeLane(plan: plan, input: .raw, sources: sources, decoder: decoder, outlet: outlet)
-        case .text, .raw: return otherLane(plan, .raw, sources, decoder)
+        case .plist, .bplist, .text, .raw: return otherLane(plan, .raw, sources, decoder)
         }
     }
 
@@ -154,6 +157,9 @@ extension Conversion {
             return OtherFlatLane(plan: plan, input: input, sources: sources, decoder: decoder, encoder: encoder)
         case .raw:
             let outlet = FlatOutlet(Raw.Encoder(plan), plan: plan)
+            return OtherFieldTreeLane(plan: plan, input: input, sources: sources, decoder: decoder, outlet: outlet)
+        case .plist, .bplist:
+            let outlet = DocumentOutlet(PropertyList.Encoder(plan), plan: plan)
             return OtherFieldTreeLane(plan: plan, input: input, sources: sources, decoder: decoder, outlet: outlet)
         case .text:
             let outlet = DocumentOutlet(FileValues(PlainText.Encoder(plan)), plan: plan)

@@ -1,6 +1,10 @@
 /// The encodings a conversion reads and writes.
 public enum BodyEncoding: String, Hashable, Sendable, CaseIterable {
     case form, json, multipart
+    /// A property list: read in XML or binary, written in XML.
+    case plist
+    /// A binary property list.
+    case bplist
     /// The whole body is one text.
     case text
     /// The whole body is one file, of any type.
@@ -12,19 +16,20 @@ public enum BodyEncoding: String, Hashable, Sendable, CaseIterable {
         case .form: "application/x-www-form-urlencoded"
         case .json: "application/json"
         case .multipart: "multipart/form-data"
+        case .plist, .bplist: "application/x-plist"
         case .text: "text/plain"
         case .raw: "application/octet-stream"
         }
     }
 
     /// What `auto` takes: the encodings that have a structure of their own.
-    public static let structured: [BodyEncoding] = [.form, .json, .multipart]
+    public static let structured: [BodyEncoding] = [.form, .json, .multipart, .plist]
 
     /// Whether a body is a list of fields and files, and no document.
     public var isFlat: Bool { self == .form || self == .multipart || self == .raw }
 
     /// Whether a body is a document, in which a file can be an object.
-    public var hasObjects: Bool { self == .json }
+    public var hasObjects: Bool { self == .json || self == .plist || self == .bplist }
 
     /// Whether a body can hold files as such.
     public var hasFiles: Bool { self == .multipart || self == .raw }
@@ -39,8 +44,11 @@ public struct ConversionPlan: Hashable, Sendable {
     public var fieldDecoding = FieldDecodingOptions()
     /// How form and multipart bodies are written; `order`, `files` and `booleans` hold for JSON output too.
     public var fieldEncoding = FieldEncodingOptions()
-    /// What happens to a repeated member of a JSON object; nil: `keep` when JSON goes out, else `reject`.
+    /// What happens to a repeated member of an object in JSON or a property list; nil: `keep` when JSON goes out, else `reject`.
     public var jsonDuplicates: DuplicatePolicy?
+    public var propertyListDecoding = PropertyList.DecodingOptions()
+    /// How property lists are written; the output says in which format.
+    public var propertyListEncoding = PropertyList.EncodingOptions()
     public var map = FieldMap()
     /// The declared types of fields, in the order of the settings; the first path that matches decides.
     public var types: [TypeRule] = []

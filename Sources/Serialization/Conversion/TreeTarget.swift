@@ -60,6 +60,10 @@ internal final class MultipartTarget: EncoderTarget<FlatEncoder<Multipart.Encode
     override func advance(_ tree: inout Tree) throws(ConversionError) -> Bool { try advanceEncoder(&tree) }
 }
 
+internal final class PropertyListTarget: EncoderTarget<PropertyList.Encoder> {
+    override func advance(_ tree: inout Tree) throws(ConversionError) -> Bool { try advanceEncoder(&tree) }
+}
+
 internal final class PlainTextTarget: EncoderTarget<PlainText.Encoder> {
     override func advance(_ tree: inout Tree) throws(ConversionError) -> Bool { try advanceEncoder(&tree) }
 }

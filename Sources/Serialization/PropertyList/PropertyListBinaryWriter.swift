@@ -2,17 +2,11 @@ internal import Octets
 
 extension PropertyList {
     /// Writes a tree as a binary property list: objects in the order of Apple's writer, a container before what it holds,
-    /// all names of a dictionary before its values; equal strings, numbers, dates and bytes once.
+    /// all names of a dictionary before its values; equal scalars once.
     struct BinaryWriter {
-        /// An object in the order it is written.
-        private struct Object {
-            var node: Tree.Node
-            /// Whether it is the node's name.
-            var isName: Bool
-        }
-
         private let hash = ByteHash()
-        private var objects: [Object] = []
+        /// For each object, in the order they are written, its node where it is a container.
+        private var objects: [Tree.Node] = []
         /// The object of each node and of its name.
         private var valueObjects: [Int32] = []
         private var nameObjects: [Int32] = []
@@ -43,7 +37,7 @@ extension PropertyList {
                 if objectLeaves[index] >= 0 {
                     output.append(leaf(Int(objectLeaves[index])))
                 } else {
-                    appendContainer(objects[index].node, tree, referenceSize, to: &output)
+                    appendContainer(objects[index], tree, referenceSize, to: &output)
                 }
             }
             let tableStart = UInt64(output.count - start)
@@ -78,24 +72,23 @@ extension PropertyList {
             let kind = tree.kind(node)
             guard kind.isContainer else {
                 Self.appendLeaf(node, tree, to: &scratch)
-                // Apple's writer doesn't join booleans either.
-                valueObjects[Int(node)] = addLeaf(node, isName: false, joins: kind != .yes && kind != .no)
+                valueObjects[Int(node)] = addLeaf()
                 return
             }
             valueObjects[Int(node)] = Int32(objects.count)
-            objects.append(Object(node: node, isName: false))
+            objects.append(node)
             objectLeaves.append(-1)
             guard kind.hasNames else { return }
             var child = tree.firstChild(node)
             while child != Tree.none {
                 Self.appendString(tree.name(child), to: &scratch)
-                nameObjects[Int(child)] = addLeaf(child, isName: true, joins: true)
+                nameObjects[Int(child)] = addLeaf()
                 child = tree.nextSibling(child)
             }
         }
 
         /// The object for the leaf in `scratch`: one that there is, or a new one.
-        private mutating func addLeaf(_ node: Tree.Node, isName: Bool, joins: Bool) -> Int32 {
+        private mutating func addLeaf() -> Int32 {
             // Taken out so that its span doesn't borrow the writer while it changes.
             var object = OutputBuffer()
             swap(&object, &scratch)
@@ -105,12 +98,10 @@ extension PropertyList {
             }
             if leafStarts.count >= chains.count { growChains() }
             let chain = Int(truncatingIfNeeded: hash(object.span)) & (chains.count - 1)
-            if joins {
-                var at = chains[chain]
-                while at >= 0 {
-                    if leaf(Int(at)).isEqual(to: object.span) { return leafObjects[Int(at)] }
-                    at = nextLeaves[Int(at)]
-                }
+            var at = chains[chain]
+            while at >= 0 {
+                if leaf(Int(at)).isEqual(to: object.span) { return leafObjects[Int(at)] }
+                at = nextLeaves[Int(at)]
             }
             let number = Int32(leafStarts.count)
             leafStarts.append(Int32(leaves.count))
@@ -118,7 +109,7 @@ extension PropertyList {
             leafObjects.append(Int32(objects.count))
             nextLeaves.append(chains[chain])
             chains[chain] = number
-            objects.append(Object(node: node, isName: isName))
+            objects.append(Tree.none)
             objectLeaves.append(number)
             return Int32(objects.count - 1)
         }

@@ -10,7 +10,7 @@ extension PropertyList {
     /// a real. Memory is the names on the path.
     ///
     /// A binary property list is held as a tree of at most `limits.tree` bytes and written by `finish`, with the bytes of
-    /// Apple's writer for the same order of members, except that equal strings, numbers, dates and bytes are written once.
+    /// Apple's writer for the same order of members, except that equal scalars are written once.
     /// Its reals are doubles: the nearest one is written.
     ///
     /// Errors are `PropertyList.Fault`s with the JSON Pointer (RFC 6901) of the place, and for binary the limit `tree`.
