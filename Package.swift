@@ -30,11 +30,14 @@ let package = Package(
     targets: [
         .systemLibrary(name: "CEvent", pkgConfig: "libevent_core", providers: [.apt(["libevent-dev"])]),
         .systemLibrary(name: "CCares", pkgConfig: "libcares", providers: [.apt(["libc-ares-dev"])]),
+        .systemLibrary(name: "CLibXML2", pkgConfig: "libxml-2.0", providers: [.apt(["libxml2-dev"])]),
+        .target(name: "CXMLShims", dependencies: ["CLibXML2"], exclude: ["README.md"]),
         .target(name: "CEventShims", dependencies: ["CEvent"], exclude: ["README.md"]),
 
         .target(name: "Octets", exclude: ["README.md"], swiftSettings: settings),
         .target(
-            name: "Serialization", dependencies: ["Octets", .product(name: "HTTPTypes", package: "swift-http-types")],
+            name: "Serialization",
+            dependencies: ["CXMLShims", "Octets", .product(name: "HTTPTypes", package: "swift-http-types")],
             exclude: ["README.md"], swiftSettings: settings),
         .target(name: "HTTPWire", dependencies: ["Octets"], exclude: ["README.md"], swiftSettings: settings),
         .target(
