@@ -46,6 +46,7 @@ public enum ResponseObject: Sendable {
     case bytes([UInt8])
     case text(String)
     case document(Value)
+    case xmlParser(XMLResponseParser)
     case image(ImageHeader)
     /// That of a serializer that isn't of this module.
     case other(any Sendable)

@@ -8,6 +8,9 @@ public enum DocumentFormat: String, Hashable, Sendable, CaseIterable {
     case form
     /// Apple's property list, XML or binary; both are read.
     case propertyList
+    /// XML, by the conventions of `XML.DecodingOptions` and `XML.EncodingOptions`: attributes are members `@name`, text
+    /// beside them is the member `#text`.
+    case xml
 }
 
 /// How `Value` reads and writes documents.
@@ -23,6 +26,10 @@ public struct DocumentOptions: Hashable, Sendable {
     public var formEncoding = FieldEncodingOptions()
     /// How a property list is written.
     public var propertyListFormat = PropertyList.Format.xml
+    /// How the elements and attributes of XML become members.
+    public var xmlDecoding = XML.DecodingOptions()
+    /// How members become elements and attributes of XML.
+    public var xmlEncoding = XML.EncodingOptions()
     /// `tree` bounds the memory, `depth` the nesting; see `Limits`.
     public var limits = Limits()
 
@@ -56,6 +63,10 @@ extension Value {
             var decoding = PropertyList.DecodingOptions()
             decoding.duplicates = options.duplicates
             var decoder = PropertyList.Decoder(options: decoding, limits: options.limits)
+            _ = try decoder.feed(bytes, into: &builder)
+            try decoder.finish(into: &builder)
+        case .xml:
+            var decoder = XML.Decoder(options: options.xmlDecoding, limits: options.limits)
             _ = try decoder.feed(bytes, into: &builder)
             try decoder.finish(into: &builder)
         }
@@ -100,6 +111,11 @@ extension Value {
             spelling.depth = options.limits.depth
             spelling.sets = .refused
             try emit(into: &encoder, as: spelling)
+            try encoder.finish()
+            return encoder.output.span.copied()
+        case .xml:
+            var encoder = XML.Encoder(options: options.xmlEncoding, limits: options.limits)
+            try emit(into: &encoder, order: options.order, limits: options.limits)
             try encoder.finish()
             return encoder.output.span.copied()
         }

@@ -56,7 +56,7 @@ public struct ValueBuilder: EventSink {
     }
 
     public mutating func key(_ name: Span<UInt8>) throws(ConversionError) {
-        try charge(name.count)
+        try charge(name.count, isNode: false)
         levels[levels.count - 1].key = name.lossyString()
         if replacesRepeated { levels[levels.count - 1].keyBytes = name.copied() }
     }

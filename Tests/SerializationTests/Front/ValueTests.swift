@@ -56,6 +56,16 @@ struct ValueTests {
         #expect(try value.encoded().text == #"{"d":"AQID","t":"2024-02-29T11:00:00Z"}"#)
     }
 
+    @Test("XML is read and written by its conventions")
+    func xml() throws {
+        let text = #"<order id="7"><sku>A</sku><sku>B</sku></order>"#
+        let value = try Value(decoding: text, as: .xml)
+        #expect(value == ["order": ["@id": "7", "sku": ["A", "B"]]])
+        var options = DocumentOptions()
+        options.xmlEncoding.declaration = false
+        #expect(try value.encoded(as: .xml, options: options).text == text)
+    }
+
     @Test("The bytes of a document are bounded, to the last one")
     func limit() throws {
         // Two nodes, a name and a number.
