@@ -60,6 +60,10 @@ let package = Package(
         .target(
             name: "TestSupport", dependencies: ["Octets", "Serialization"], path: "Tests/TestSupport",
             swiftSettings: settings),
+        .target(
+            name: "FuzzTargets", dependencies: ["Octets", "Serialization", "TestSupport"], path: "Tests/FuzzTargets",
+            swiftSettings: settings),
+        .testTarget(name: "FuzzTests", dependencies: ["FuzzTargets"], swiftSettings: settings),
         .testTarget(name: "OctetsTests", dependencies: ["Octets", "TestSupport"], swiftSettings: settings),
         .testTarget(
             name: "SerializationTests", dependencies: ["Serialization", "Octets", "TestSupport"],
@@ -77,3 +81,11 @@ let package = Package(
             swiftSettings: settings),
     ]
 )
+
+// The fuzzer gets its main function from libFuzzer, so it links only where that is wanted: see scripts/fuzz.
+if Context.environment["RECAST_FUZZ"] != nil {
+    package.targets.append(
+        .executableTarget(
+            name: "recast-fuzz", dependencies: ["FuzzTargets"], path: "Tests/FuzzDriver",
+            swiftSettings: settings + [.unsafeFlags(["-parse-as-library"])]))
+}
