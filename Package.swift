@@ -57,6 +57,11 @@ let package = Package(
             ],
             exclude: ["README.md"], swiftSettings: settings),
 
+        // The program of the documentation's snippets, built as a user's would be: with none of the settings above.
+        .executableTarget(
+            name: "serialization-examples", dependencies: ["Serialization"], path: "Examples",
+            swiftSettings: [.swiftLanguageMode(.v6), .treatAllWarnings(as: .error)]),
+
         .target(
             name: "TestSupport", dependencies: ["Octets", "Serialization"], path: "Tests/TestSupport",
             swiftSettings: settings),
@@ -66,7 +71,11 @@ let package = Package(
         .testTarget(name: "FuzzTests", dependencies: ["FuzzTargets"], swiftSettings: settings),
         .testTarget(name: "OctetsTests", dependencies: ["Octets", "TestSupport"], swiftSettings: settings),
         .testTarget(
-            name: "SerializationTests", dependencies: ["Serialization", "Octets", "TestSupport"],
+            name: "SerializationTests",
+            dependencies: [
+                "Serialization", "Octets", "TestSupport", "serialization-examples",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+            ],
             swiftSettings: settings),
         .testTarget(
             name: "HTTPWireTests", dependencies: ["HTTPWire", "Octets", "TestSupport"], swiftSettings: settings),

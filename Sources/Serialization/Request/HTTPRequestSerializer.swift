@@ -7,6 +7,7 @@ internal import Octets
 /// A request without parameters gets an empty body and the Content-Type all the same, except under the dialect `alamofire`,
 /// which leaves it alone.
 public struct HTTPRequestSerializer: RequestSerializer {
+    /// Header fields, methods and the form encoding.
     public var settings: RequestSettings
 
     /// A serializer with the rules of `dialect`: AFNetworking's unless said otherwise.
@@ -14,6 +15,7 @@ public struct HTTPRequestSerializer: RequestSerializer {
         settings = RequestSettings(dialect: dialect)
     }
 
+    /// See `RequestSerializer`.
     public func serialize(
         _ request: HTTPRequest, parameters: Value?
     ) throws(SerializationError) -> SerializedRequest {

@@ -10,7 +10,9 @@ internal import Octets
 public struct JSONRequestSerializer: RequestSerializer {
     /// How the text is laid out.
     public struct WritingOptions: OptionSet, Hashable, Sendable {
+        /// The options as bits.
         public let rawValue: Int
+        /// The options of these bits.
         public init(rawValue: Int) { self.rawValue = rawValue }
 
         /// One member or element a line, indented by two spaces.
@@ -21,7 +23,9 @@ public struct JSONRequestSerializer: RequestSerializer {
         public static let withoutEscapingSlashes = WritingOptions(rawValue: 4)
     }
 
+    /// Header fields, methods and the form encoding.
     public var settings: RequestSettings
+    /// How the text is laid out.
     public var writingOptions: WritingOptions
 
     /// A serializer with the rules of `dialect` for what goes into the query, and with slashes escaped under `afnetworking`
@@ -32,6 +36,7 @@ public struct JSONRequestSerializer: RequestSerializer {
         self.writingOptions = writingOptions ?? (foundation ? [] : .withoutEscapingSlashes)
     }
 
+    /// See `RequestSerializer`.
     public func serialize(
         _ request: HTTPRequest, parameters: Value?
     ) throws(SerializationError) -> SerializedRequest {

@@ -22,6 +22,7 @@ public final class MultipartBodyStream {
 
     /// Some bytes of the body, and how long to wait before asking for more.
     public struct Packet: Hashable, Sendable {
+        /// The bytes, in order.
         public let bytes: [UInt8]
         /// Zero unless the form is throttled, and after the last bytes.
         public let delay: Duration
@@ -41,6 +42,7 @@ public final class MultipartBodyStream {
     public let contentLength: Int
     /// Bytes read so far.
     public private(set) var bytesRead = 0
+    /// What the next byte belongs to.
     public private(set) var phase: Phase
 
     private let form: MultipartFormData

@@ -6,6 +6,7 @@ internal import Octets
 /// For GET, HEAD and DELETE it does what `HTTPRequestSerializer` does. Without parameters there is no body and no
 /// Content-Type. Null, sets and what else a property list can't hold are refused with `unwritablePropertyList`.
 public struct PropertyListRequestSerializer: RequestSerializer {
+    /// Header fields, methods and the form encoding.
     public var settings: RequestSettings
     /// XML, which is the default, or binary. Both have the same media type.
     public var format: PropertyList.Format
@@ -16,6 +17,7 @@ public struct PropertyListRequestSerializer: RequestSerializer {
         self.format = format
     }
 
+    /// See `RequestSerializer`.
     public func serialize(
         _ request: HTTPRequest, parameters: Value?
     ) throws(SerializationError) -> SerializedRequest {

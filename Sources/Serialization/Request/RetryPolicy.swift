@@ -15,6 +15,7 @@ public struct RetryPolicy: Hashable, Sendable {
     /// The statuses that may be different next time.
     public var statusCodes: Set<Int> = [408, 500, 502, 503, 504]
 
+    /// Alamofire's defaults.
     public init() {}
 
     /// How long to wait before sending a request again that was answered with `status`; nil: don't.

@@ -57,6 +57,7 @@ public struct SerializationError: Error, Sendable {
         case emptyBody
     }
 
+    /// What went wrong, for programs.
     public var kind: Kind
     /// One sentence for a person. It never quotes a body.
     public var reason: String
@@ -71,6 +72,7 @@ public struct SerializationError: Error, Sendable {
     /// The body of that response, where there was one.
     public var data: [UInt8]?
 
+    /// An error of these; `url`, `response` and `data` are set behind it.
     public init(
         _ kind: Kind, reason: String, underlying: (any Error)? = nil, conversion: ConversionError? = nil
     ) {
@@ -122,6 +124,7 @@ extension SerializationError {
 }
 
 extension SerializationError: CustomStringConvertible {
+    /// The reason with what lies beneath, in one line.
     public var description: String {
         var text = reason
         if let conversion { text += ": \(conversion)" }

@@ -4,10 +4,12 @@ public import HTTPTypes
 public struct SerializedRequest: Sendable {
     /// The method, the target and the header fields.
     public var head: HTTPRequest
+    /// What is sent behind the head.
     public var body: RequestBody
     /// What followed the `#` of the URL. It is never sent (RFC 9110 §7.1) and is kept for `url` only.
     public var fragment: String?
 
+    /// A request of these.
     public init(head: HTTPRequest, body: RequestBody = .none, fragment: String? = nil) {
         self.head = head
         self.body = body

@@ -11,10 +11,12 @@ public struct CompoundResponseSerializer: ResponseSerializer {
     /// The serializers, in the order in which they are asked.
     public var responseSerializers: [any ResponseSerializer]
 
+    /// A serializer that asks these in turn.
     public init(_ responseSerializers: [any ResponseSerializer]) {
         self.responseSerializers = responseSerializers
     }
 
+    /// See `ResponseSerializer`.
     public func serialize(
         _ response: HTTPResponse, body: [UInt8]?, for request: HTTPRequest?
     ) -> ResponseResult<ResponseObject> {
@@ -25,6 +27,7 @@ public struct CompoundResponseSerializer: ResponseSerializer {
         return ResponseResult(value: body.map { .bytes($0) }, error: error)
     }
 
+    /// The object among those of all serializers.
     public func responseObject(_ output: ResponseObject) -> ResponseObject { output }
 
     private static func result<Member: ResponseSerializer>(

@@ -4,12 +4,15 @@ public import HTTPTypes
 public struct HTTPResponseSerializer: ResponseSerializer, Hashable, Codable {
     /// 200 to 299, all types.
     public var validation = ResponseValidation()
+    /// Which responses may have an empty body without an error.
     public var emptyBodies = EmptyBodies.anywhere
     /// Whether a first line `)]}',` is taken away from the body.
     public var dropsXSSIPrefix = false
 
+    /// A serializer that takes 200 to 299 and all types.
     public init() {}
 
+    /// See `ResponseSerializer`.
     public func serialize(
         _ response: HTTPResponse, body: [UInt8]?, for request: HTTPRequest?
     ) -> ResponseResult<[UInt8]> {
@@ -21,5 +24,6 @@ public struct HTTPResponseSerializer: ResponseSerializer, Hashable, Codable {
         return ResponseResult(value: bytes, error: error)
     }
 
+    /// The object among those of all serializers.
     public func responseObject(_ output: [UInt8]) -> ResponseObject { .bytes(output) }
 }

@@ -13,6 +13,7 @@ public struct ImageHeader: Hashable, Sendable {
         }
     }
 
+    /// What the bytes say, whatever the Content-Type says.
     public let format: Format
     /// The width in pixels, at least 1. Of an icon, that of its largest picture; of a TIFF file, of its first.
     public let width: Int

@@ -12,8 +12,10 @@ public struct ImageResponseSerializer: ResponseSerializer, Hashable, Codable {
         "image/x-xbitmap", "image/x-win-bitmap",
     ])
 
+    /// A serializer of AFNetworking's image types.
     public init() {}
 
+    /// See `ResponseSerializer`.
     public func serialize(
         _ response: HTTPResponse, body: [UInt8]?, for request: HTTPRequest?
     ) -> ResponseResult<ImageHeader> {
@@ -26,5 +28,6 @@ public struct ImageResponseSerializer: ResponseSerializer, Hashable, Codable {
         return ResponseResult(value: image, error: error)
     }
 
+    /// The object among those of all serializers.
     public func responseObject(_ output: ImageHeader) -> ResponseObject { .image(output) }
 }

@@ -21,12 +21,14 @@ public struct JSONResponseSerializer: ResponseSerializer, Hashable {
     public var nullRemoval = NullRemoval.off
     /// Whether a document may be a string, a number, a boolean or null, and not only an object or array.
     public var allowsFragments = false
+    /// Which responses may have an empty body without an error.
     public var emptyBodies = EmptyBodies.anywhere
     /// Whether a first line `)]}',` is taken away from the body.
     public var dropsXSSIPrefix = false
     /// How the document is read: `duplicates` and `limits` hold.
     public var options = DocumentOptions()
 
+    /// A serializer with AFNetworking's rules unless said otherwise.
     public init(nullRemoval: NullRemoval = .off, allowsFragments: Bool = false) {
         self.nullRemoval = nullRemoval
         self.allowsFragments = allowsFragments
@@ -38,6 +40,7 @@ public struct JSONResponseSerializer: ResponseSerializer, Hashable {
         set { nullRemoval = newValue ? .deep : .off }
     }
 
+    /// See `ResponseSerializer`.
     public func serialize(
         _ response: HTTPResponse, body: [UInt8]?, for request: HTTPRequest?
     ) -> ResponseResult<Value> {
@@ -59,5 +62,6 @@ public struct JSONResponseSerializer: ResponseSerializer, Hashable {
         }
     }
 
+    /// The object among those of all serializers.
     public func responseObject(_ output: Value) -> ResponseObject { .document(output) }
 }

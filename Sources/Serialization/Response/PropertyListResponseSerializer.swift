@@ -9,8 +9,10 @@ public struct PropertyListResponseSerializer: ResponseSerializer, Hashable {
     /// How the document is read: `duplicates` and `limits` hold.
     public var options = DocumentOptions()
 
+    /// A serializer of `application/x-plist`.
     public init() {}
 
+    /// See `ResponseSerializer`.
     public func serialize(
         _ response: HTTPResponse, body: [UInt8]?, for request: HTTPRequest?
     ) -> ResponseResult<Value> {
@@ -25,5 +27,6 @@ public struct PropertyListResponseSerializer: ResponseSerializer, Hashable {
         }
     }
 
+    /// The object among those of all serializers.
     public func responseObject(_ output: Value) -> ResponseObject { .document(output) }
 }

@@ -29,6 +29,7 @@ public struct ResponseResult<Output: Sendable>: Sendable {
     /// Why the response is not what was asked for.
     public var error: SerializationError?
 
+    /// A result of these.
     public init(value: Output?, error: SerializationError?) {
         self.value = value
         self.error = error
@@ -53,6 +54,7 @@ public enum ResponseObject: Sendable {
 }
 
 extension ResponseSerializer {
+    /// The object of a serializer that isn't of this module: `other`.
     public func responseObject(_ output: Output) -> ResponseObject { .other(output) }
 
     /// `serialize(_:body:for:)` without a request.

@@ -5,6 +5,7 @@ internal import Octets
 public struct ResponseValidation: Hashable, Sendable, Codable {
     /// Whether a response is acceptable, and what is wrong with one that isn't.
     public struct Outcome: Sendable {
+        /// Whether status and media type are acceptable.
         public let isValid: Bool
         /// Nil also for a wrong media type of an empty body, which is not valid and yet nothing to complain of.
         public let error: SerializationError?

@@ -14,14 +14,17 @@ public struct StringResponseSerializer: ResponseSerializer, Hashable, Codable {
 
     /// 200 to 299, all types.
     public var validation = ResponseValidation()
+    /// Which responses may have an empty body without an error.
     public var emptyBodies = EmptyBodies.whereExpected
     /// The charset of all bodies; nil: what the response says.
     public var charset: Charset?
     /// Whether a first line `)]}',` is taken away from the body.
     public var dropsXSSIPrefix = false
 
+    /// A serializer that reads all bodies in `charset`; nil: in that of the response.
     public init(charset: Charset? = nil) { self.charset = charset }
 
+    /// See `ResponseSerializer`.
     public func serialize(
         _ response: HTTPResponse, body: [UInt8]?, for request: HTTPRequest?
     ) -> ResponseResult<String> {
@@ -46,6 +49,7 @@ public struct StringResponseSerializer: ResponseSerializer, Hashable, Codable {
         return ResponseResult(value: text, error: error)
     }
 
+    /// The object among those of all serializers.
     public func responseObject(_ output: String) -> ResponseObject { .text(output) }
 
     /// What the Content-Type says, ISO 8859-1 where it says nothing, nil for another charset.

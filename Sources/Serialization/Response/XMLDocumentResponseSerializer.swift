@@ -9,8 +9,10 @@ public struct XMLDocumentResponseSerializer: ResponseSerializer, Hashable {
     /// What bounds the document. See `Limits`.
     public var limits = Limits()
 
+    /// A serializer of `application/xml` and `text/xml`.
     public init() {}
 
+    /// See `ResponseSerializer`.
     public func serialize(
         _ response: HTTPResponse, body: [UInt8]?, for request: HTTPRequest?
     ) -> ResponseResult<Value> {
@@ -27,5 +29,6 @@ public struct XMLDocumentResponseSerializer: ResponseSerializer, Hashable {
         }
     }
 
+    /// The object among those of all serializers.
     public func responseObject(_ output: Value) -> ResponseObject { .document(output) }
 }

@@ -7,8 +7,10 @@ public struct XMLParserResponseSerializer: ResponseSerializer, Hashable, Codable
     /// 200 to 299; `application/xml` and `text/xml`.
     public var validation = ResponseValidation(acceptableContentTypes: ["application/xml", "text/xml"])
 
+    /// A serializer of `application/xml` and `text/xml`.
     public init() {}
 
+    /// See `ResponseSerializer`.
     public func serialize(
         _ response: HTTPResponse, body: [UInt8]?, for request: HTTPRequest?
     ) -> ResponseResult<XMLResponseParser> {
@@ -16,5 +18,6 @@ public struct XMLParserResponseSerializer: ResponseSerializer, Hashable, Codable
         return ResponseResult(value: mayRead ? body.map(XMLResponseParser.init) : nil, error: error)
     }
 
+    /// The object among those of all serializers.
     public func responseObject(_ output: XMLResponseParser) -> ResponseObject { .xmlParser(output) }
 }

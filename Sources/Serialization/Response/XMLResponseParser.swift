@@ -7,6 +7,7 @@ public struct XMLResponseParser: Hashable, Sendable {
     /// What bounds the document. See `Limits`.
     public var limits = Limits()
 
+    /// A parser of these bytes, which are not looked at yet.
     public init(_ bytes: [UInt8]) { self.bytes = bytes }
 
     /// Reads the body and sends its events to `sink`. Throws where the body is not well-formed.

@@ -93,6 +93,7 @@ public struct Timestamp: Hashable, Comparable, Sendable {
     /// Seconds since 1970 as the nearest `Double`.
     public var secondsSince1970: Double { Double(seconds) + Double(nanoseconds) / 1e9 }
 
+    /// Whether the left one is earlier.
     public static func < (left: Timestamp, right: Timestamp) -> Bool {
         (left.seconds, left.nanoseconds) < (right.seconds, right.nanoseconds)
     }

@@ -33,6 +33,7 @@ public struct DocumentOptions: Hashable, Sendable {
     /// `tree` bounds the memory, `depth` the nesting; see `Limits`.
     public var limits = Limits()
 
+    /// The defaults.
     public init() {}
 }
 

@@ -32,11 +32,17 @@ extension Value: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, Expressib
     ExpressibleByFloatLiteral, ExpressibleByStringLiteral, ExpressibleByStringInterpolation,
     ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
 {
+    /// Null.
     public init(nilLiteral: ()) { self = .null }
+    /// A boolean.
     public init(booleanLiteral value: Bool) { self = .bool(value) }
+    /// A number.
     public init(integerLiteral value: Int) { self = .number(Number(value)) }
+    /// A number with the shortest text that reads back the same.
     public init(floatLiteral value: Double) { self = .number(Number(value)) }
+    /// A string.
     public init(stringLiteral value: String) { self = .string(value) }
+    /// An array.
     public init(arrayLiteral elements: Value...) { self = .array(elements) }
     /// An object with the members in the order they are written. A key may stand there twice: both members are kept.
     public init(dictionaryLiteral elements: (String, Value)...) {
@@ -47,13 +53,18 @@ extension Value: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, Expressib
 // MARK: Making
 
 extension Value {
+    /// A boolean.
     public init(_ value: Bool) { self = .bool(value) }
+    /// A number with the digits of an integer.
     public init(_ value: some BinaryInteger) { self = .number(Number(value)) }
     /// A number with the shortest text that reads back as `value`. One that is not finite is a value all the same; JSON and
     /// forms can't carry it.
     public init(_ value: Double) { self = .number(Number(value)) }
+    /// A string.
     public init(_ value: some StringProtocol) { self = .string(String(value)) }
+    /// An array.
     public init(_ elements: [Value]) { self = .array(elements) }
+    /// An object.
     public init(_ members: Object) { self = .object(members) }
     /// An object with the members of a dictionary, which has no order, sorted by the bytes of their keys.
     public init(_ dictionary: [String: Value]) {
@@ -68,14 +79,17 @@ extension Value {
     /// Whether this is null.
     public var isNull: Bool { self == .null }
 
+    /// The boolean, where this is one.
     public var bool: Bool? {
         if case .bool(let value) = self { value } else { nil }
     }
 
+    /// The text, where this is a string.
     public var string: String? {
         if case .string(let value) = self { value } else { nil }
     }
 
+    /// The number, where this is one.
     public var number: Number? {
         if case .number(let value) = self { value } else { nil }
     }
@@ -85,18 +99,22 @@ extension Value {
     /// The number as the nearest `Double`.
     public var double: Double? { number?.double }
 
+    /// The bytes, where this is data.
     public var data: [UInt8]? {
         if case .data(let value) = self { value } else { nil }
     }
 
+    /// The point in time, where this is one.
     public var date: Timestamp? {
         if case .date(let value) = self { value } else { nil }
     }
 
+    /// The elements, where this is an array.
     public var array: [Value]? {
         if case .array(let value) = self { value } else { nil }
     }
 
+    /// The members, where this is an object.
     public var object: Object? {
         if case .object(let value) = self { value } else { nil }
     }

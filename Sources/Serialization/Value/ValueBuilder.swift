@@ -37,30 +37,36 @@ public struct ValueBuilder: EventSink {
     /// A builder is never full: it refuses.
     public var isFull: Bool { false }
 
+    /// See `EventSink`.
     public mutating func beginObject() throws(ConversionError) {
         try charge(0)
         levels.append(Level(isObject: true))
     }
 
+    /// See `EventSink`.
     public mutating func endObject() throws(ConversionError) {
         put(.object(Value.Object(levels.removeLast().members)))
     }
 
+    /// See `EventSink`.
     public mutating func beginArray() throws(ConversionError) {
         try charge(0)
         levels.append(Level(isObject: false))
     }
 
+    /// See `EventSink`.
     public mutating func endArray() throws(ConversionError) {
         put(.array(levels.removeLast().elements))
     }
 
+    /// See `EventSink`.
     public mutating func key(_ name: Span<UInt8>) throws(ConversionError) {
         try charge(name.count, isNode: false)
         levels[levels.count - 1].key = name.lossyString()
         if replacesRepeated { levels[levels.count - 1].keyBytes = name.copied() }
     }
 
+    /// See `EventSink`.
     public mutating func string(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
         try charge(piece.count, isNode: isLast)
         if isLast, text.isEmpty { return put(.string(piece.lossyString())) }
@@ -70,27 +76,32 @@ public struct ValueBuilder: EventSink {
         text.removeAll(keepingCapacity: true)
     }
 
+    /// See `EventSink`.
     public mutating func number(_ text: Span<UInt8>) throws(ConversionError) {
         try charge(text.count)
         put(.number(Value.Number(unchecked: text.lossyString())))
     }
 
+    /// See `EventSink`.
     public mutating func bool(_ value: Bool) throws(ConversionError) {
         try charge(0)
         put(.bool(value))
     }
 
+    /// See `EventSink`.
     public mutating func null() throws(ConversionError) {
         try charge(0)
         put(.null)
     }
 
+    /// See `EventSink`.
     public mutating func date(_ text: Span<UInt8>) throws(ConversionError) {
         try charge(text.count)
         // A decoder emits what RFC 3339 says; another text stays one.
         put(Timestamp(text).map { .date($0) } ?? .string(text.lossyString()))
     }
 
+    /// See `EventSink`.
     public mutating func data(_ bytes: Span<UInt8>) throws(ConversionError) {
         try charge(bytes.count)
         put(.data(bytes.copied()))
@@ -103,6 +114,7 @@ public struct ValueBuilder: EventSink {
             field: head.name.lossyString(), setting: "files")
     }
 
+    /// See `EventSink`.
     public mutating func fileContent(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {}
 
     private mutating func charge(_ bytes: Int, isNode: Bool = true) throws(ConversionError) {

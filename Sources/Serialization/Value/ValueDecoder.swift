@@ -21,6 +21,7 @@ public struct ValueDecoder: Sendable {
     /// Whether numbers and booleans are read from text. False at first.
     public var readsText = false
 
+    /// A decoder without a transform, which reads no text as numbers.
     public init() {}
 
     /// An instance of `type` made of `value`. Throws DecodingError with the path of what doesn't fit.

@@ -16,6 +16,7 @@ public struct ValueEncoder: Sendable {
     /// ```
     public var transform: @Sendable (any Encodable) -> Value? = { _ in nil }
 
+    /// An encoder without a transform.
     public init() {}
 
     /// The value that `source` encodes itself as; null where it encodes nothing.

@@ -12,6 +12,7 @@ extension Value {
             self.text = text
         }
 
+        /// A number with the digits of an integer.
         public init(_ value: some BinaryInteger) { text = String(value) }
 
         /// The shortest text that reads back as `value`: `1.5`, `0.1`, `1e+21`.
@@ -62,7 +63,10 @@ extension Value {
 }
 
 extension Value.Number: ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral, CustomStringConvertible {
+    /// A number.
     public init(integerLiteral value: Int) { self.init(value) }
+    /// A number with the shortest text that reads back the same.
     public init(floatLiteral value: Double) { self.init(value) }
+    /// The number's text.
     public var description: String { text }
 }

@@ -3,9 +3,12 @@ extension Value {
     public struct Object: Hashable, Sendable {
         /// A name with its value.
         public struct Member: Hashable, Sendable {
+            /// The name.
             public var key: String
+            /// What the name stands for.
             public var value: Value
 
+            /// A member of name and value.
             public init(key: String, value: Value) {
                 self.key = key
                 self.value = value
@@ -14,8 +17,10 @@ extension Value {
 
         private var members: [Member]
 
+        /// An object without members.
         public init() { members = [] }
 
+        /// An object with these members, in their order.
         public init(_ members: some Sequence<Member>) { self.members = Array(members) }
 
         /// The names, in order.
@@ -61,12 +66,16 @@ extension Value {
 }
 
 extension Value.Object: RandomAccessCollection {
+    /// The index of the first member, 0.
     public var startIndex: Int { members.startIndex }
+    /// The number of members.
     public var endIndex: Int { members.endIndex }
+    /// The member at that place.
     public subscript(position: Int) -> Member { members[position] }
 }
 
 extension Value.Object: ExpressibleByDictionaryLiteral {
+    /// An object with the members in the order they are written.
     public init(dictionaryLiteral elements: (String, Value)...) {
         self.init(elements.map { Member(key: $0.0, value: $0.1) })
     }

@@ -22,7 +22,8 @@ struct ImageHeaderTests {
 
     private static func tiff(_ number: @escaping (Int, Int) -> [UInt8], _ mark: String, isLong: Bool) -> [UInt8] {
         let side = { (tag: Int, value: Int) in
-            number(tag, 2) + number(isLong ? 4 : 3, 2) + number(1, 4) + (isLong ? number(value, 4) : number(value, 2) + [0, 0])
+            number(tag, 2) + number(isLong ? 4 : 3, 2) + number(1, 4)
+                + (isLong ? number(value, 4) : number(value, 2) + [0, 0])
         }
         return Array(mark.utf8) + number(42, 2) + number(10, 4) + [0, 0] + number(3, 2) + number(254, 2) + number(4, 2)
             + number(1, 4) + number(0, 4) + side(256, 640) + side(257, 480) + number(0, 4)
@@ -44,19 +45,24 @@ struct ImageHeaderTests {
                 bytes: Array("GIF89a".utf8) + little(300, 2) + little(2, 2)),
             Sample(
                 name: "bmp", format: .bmp, width: 5, height: 7,
-                bytes: Array("BM".utf8) + [UInt8](repeating: 0, count: 12) + little(40, 4) + little(5, 4) + little(-7, 4)),
+                bytes: Array("BM".utf8) + [UInt8](repeating: 0, count: 12) + little(40, 4) + little(5, 4)
+                    + little(-7, 4)),
             Sample(
                 name: "os/2 bmp", format: .bmp, width: 5, height: 7,
-                bytes: Array("BM".utf8) + [UInt8](repeating: 0, count: 12) + little(12, 4) + little(5, 2) + little(7, 2)),
+                bytes: Array("BM".utf8) + [UInt8](repeating: 0, count: 12) + little(12, 4) + little(5, 2) + little(7, 2)
+            ),
             Sample(
                 name: "ico", format: .ico, width: 256, height: 256,
-                bytes: [0, 0, 1, 0, 2, 0] + [16, 16] + [UInt8](repeating: 0, count: 14) + [UInt8](repeating: 0, count: 16)),
+                bytes: [0, 0, 1, 0, 2, 0] + [16, 16] + [UInt8](repeating: 0, count: 14)
+                    + [UInt8](repeating: 0, count: 16)),
             Sample(name: "tiff II", format: .tiff, width: 640, height: 480, bytes: tiff(little, "II", isLong: false)),
             Sample(name: "tiff MM", format: .tiff, width: 640, height: 480, bytes: tiff(big, "MM", isLong: true)),
-            Sample(name: "tiff MM short", format: .tiff, width: 640, height: 480, bytes: tiff(big, "MM", isLong: false)),
+            Sample(
+                name: "tiff MM short", format: .tiff, width: 640, height: 480, bytes: tiff(big, "MM", isLong: false)),
             Sample(
                 name: "webp lossy", format: .webp, width: 33, height: 44,
-                bytes: riff + Array("VP8 ".utf8) + little(20, 4) + [0, 0, 0, 0x9D, 0x01, 0x2A] + little(33, 2) + little(44, 2)),
+                bytes: riff + Array("VP8 ".utf8) + little(20, 4) + [0, 0, 0, 0x9D, 0x01, 0x2A] + little(33, 2)
+                    + little(44, 2)),
             Sample(
                 name: "webp lossless", format: .webp, width: 33, height: 44,
                 bytes: riff + Array("VP8L".utf8) + little(20, 4) + [0x2F] + little(32 | 43 << 14, 4)),
@@ -109,12 +115,14 @@ struct ImageHeaderTests {
         #expect(image.height > 0 && image.height < 1 << 32)
     }
 
-    @Test("Sides without pixels, endless segments and far directories are no header", arguments: [
-        Array("GIF89a".utf8) + [0, 0, 1, 0], [0xFF, 0xD8, 0xFF, 0xC0, 0, 11, 8, 0, 0, 0, 1],
-        [0xFF, 0xD8, 0xFF, 0xE0, 0, 0, 0xFF, 0xC0], [0xFF, 0xD8, 0xFF, 0xDA, 0, 4, 0, 0],
-        [0x49, 0x49, 42, 0, 0xFF, 0xFF, 0xFF, 0xFF], [0, 0, 1, 0, 0, 0], [0, 0, 1, 0, 0xFF, 0xFF, 1, 1],
-        Array("BM".utf8) + [UInt8](repeating: 0xFF, count: 30),
-    ] as [[UInt8]])
+    @Test(
+        "Sides without pixels, endless segments and far directories are no header",
+        arguments: [
+            Array("GIF89a".utf8) + [0, 0, 1, 0], [0xFF, 0xD8, 0xFF, 0xC0, 0, 11, 8, 0, 0, 0, 1],
+            [0xFF, 0xD8, 0xFF, 0xE0, 0, 0, 0xFF, 0xC0], [0xFF, 0xD8, 0xFF, 0xDA, 0, 4, 0, 0],
+            [0x49, 0x49, 42, 0, 0xFF, 0xFF, 0xFF, 0xFF], [0, 0, 1, 0, 0, 0], [0, 0, 1, 0, 0xFF, 0xFF, 1, 1],
+            Array("BM".utf8) + [UInt8](repeating: 0xFF, count: 30),
+        ] as [[UInt8]])
     func hostile(bytes: [UInt8]) {
         #expect(ImageHeader(bytes) == nil)
     }

@@ -38,17 +38,22 @@ struct ResponseSerializerTests {
         #expect(outcome.error?.kind == .unacceptableContentType)
     }
 
-    @Test("JSON is application/json, text/json and text/javascript", arguments: [
-        ("application/json", true), ("text/json", true), ("text/javascript", true), ("nonstandard/json", false),
-        ("Application/JSON ; charset=utf-8", true), ("application/vnd.api+json", false), ("json", false), ("", false),
-    ])
+    @Test(
+        "JSON is application/json, text/json and text/javascript",
+        arguments: [
+            ("application/json", true), ("text/json", true), ("text/javascript", true), ("nonstandard/json", false),
+            ("Application/JSON ; charset=utf-8", true), ("application/vnd.api+json", false), ("json", false),
+            ("", false),
+        ])
     func jsonTypes(type: String, isFine: Bool) {
         #expect(JSONResponseSerializer().validate(response(200, type), body: json).isValid == isFine)
     }
 
-    @Test("XML is application/xml and text/xml", arguments: [
-        ("application/xml", true), ("text/xml", true), ("nonstandard/xml", false),
-    ])
+    @Test(
+        "XML is application/xml and text/xml",
+        arguments: [
+            ("application/xml", true), ("text/xml", true), ("nonstandard/xml", false),
+        ])
     func xmlTypes(type: String, isFine: Bool) {
         let body = Array("<a/>".utf8)
         #expect(XMLParserResponseSerializer().validate(response(200, type), body: body).isValid == isFine)
@@ -173,7 +178,8 @@ struct ResponseSerializerTests {
 
     @Test("An XML document is read, and its parser hands it on unread")
     func xml() throws {
-        let body = Array(#"<?xml version="1.0" encoding="UTF-8"?><foo attr1="1" attr2="2"><bar>someValue</bar></foo>"#.utf8)
+        let body = Array(
+            #"<?xml version="1.0" encoding="UTF-8"?><foo attr1="1" attr2="2"><bar>someValue</bar></foo>"#.utf8)
         let head = response(200, "application/xml")
         let document = try XMLDocumentResponseSerializer().serialize(head, body: body).get()
         #expect(document?.object?.isEmpty == false)
@@ -185,11 +191,13 @@ struct ResponseSerializerTests {
         #expect(throws: ConversionError.self) { try unread.document() }
     }
 
-    @Test("A string is read in the charset of the response, ISO 8859-1 where it has none", arguments: [
-        ("text/plain; charset=utf-8", [0xC3, 0xA9], "é"), ("text/plain", [0xE9], "é"),
-        ("text/plain; charset=\"ISO-8859-1\"", [0xE9], "é"), ("text/plain; charset=utf-8", [0xE9], nil),
-        ("text/plain; charset=us-ascii", [0xE9], nil), ("text/plain; charset=utf-16", [0x61], nil),
-    ] as [(String, [UInt8], String?)])
+    @Test(
+        "A string is read in the charset of the response, ISO 8859-1 where it has none",
+        arguments: [
+            ("text/plain; charset=utf-8", [0xC3, 0xA9], "é"), ("text/plain", [0xE9], "é"),
+            ("text/plain; charset=\"ISO-8859-1\"", [0xE9], "é"), ("text/plain; charset=utf-8", [0xE9], nil),
+            ("text/plain; charset=us-ascii", [0xE9], nil), ("text/plain; charset=utf-16", [0x61], nil),
+        ] as [(String, [UInt8], String?)])
     func strings(type: String, body: [UInt8], text: String?) {
         let result = StringResponseSerializer().serialize(response(200, type), body: body)
         #expect(result.value == text)

@@ -100,10 +100,13 @@ struct ValueCodingTests {
         #expect(try value.decode(Nested.self) == nested)
     }
 
-    @Test("What doesn't fit is refused with its path", arguments: [
-        (#"{"a":300}"#, "quantity"), (#"{"a":1.5}"#, "quantity"), (#"{"a":"1"}"#, "quantity"), (#"{"a":null}"#, "quantity"),
-        ("[]", "root"), ("{}", "missing"),
-    ])
+    @Test(
+        "What doesn't fit is refused with its path",
+        arguments: [
+            (#"{"a":300}"#, "quantity"), (#"{"a":1.5}"#, "quantity"), (#"{"a":"1"}"#, "quantity"),
+            (#"{"a":null}"#, "quantity"),
+            ("[]", "root"), ("{}", "missing"),
+        ])
     func misfits(json: String, what: String) throws {
         struct Small: Decodable { var a: UInt8 }
         let value = try Value(decoding: json)

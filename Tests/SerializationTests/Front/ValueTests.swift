@@ -34,9 +34,11 @@ struct ValueTests {
         #expect(value["e\u{301}"] == 1)
     }
 
-    @Test("Documents come back with their number texts and member order", arguments: [
-        #"{"z":1.10,"a":[1e2,-0,12345678901234567890],"m":{"x":null,"":"é\u0000"}}"#, "[]", "null", #""x""#,
-    ])
+    @Test(
+        "Documents come back with their number texts and member order",
+        arguments: [
+            #"{"z":1.10,"a":[1e2,-0,12345678901234567890],"m":{"x":null,"":"é\u0000"}}"#, "[]", "null", #""x""#,
+        ])
     func json(text: String) throws {
         #expect(try Value(decoding: text).encoded().text == text)
     }
@@ -91,28 +93,36 @@ struct ValueTests {
         }
     }
 
-    @Test("Numbers are texts in JSON's grammar", arguments: [
-        ("0", true), ("-0", true), ("01", false), ("1.", false), (".5", false), ("1e", false), ("1e+5", true), ("", false),
-        ("-", false), ("0x1", false), ("1.0e-10", true), ("nan", false), (" 1", false),
-    ])
+    @Test(
+        "Numbers are texts in JSON's grammar",
+        arguments: [
+            ("0", true), ("-0", true), ("01", false), ("1.", false), (".5", false), ("1e", false), ("1e+5", true),
+            ("", false),
+            ("-", false), ("0x1", false), ("1.0e-10", true), ("nan", false), (" 1", false),
+        ])
     func numberGrammar(text: String, isNumber: Bool) {
         #expect((Value.Number(text) != nil) == isNumber)
     }
 
-    @Test("A number is an integer where it is one", arguments: [
-        ("5", 5), ("5.0", 5), ("5e2", 500), ("5.5", nil), ("9223372036854775807", Int.max), ("9223372036854775808", nil),
-        ("1e400", nil), ("9007199254740993.0", nil),
-    ] as [(String, Int?)])
+    @Test(
+        "A number is an integer where it is one",
+        arguments: [
+            ("5", 5), ("5.0", 5), ("5e2", 500), ("5.5", nil), ("9223372036854775807", Int.max),
+            ("9223372036854775808", nil),
+            ("1e400", nil), ("9007199254740993.0", nil),
+        ] as [(String, Int?)])
     func integers(text: String, value: Int?) {
         #expect(Value.Number(text)?.int == value)
     }
 
-    @Test("Times are read and written as RFC 3339 has them", arguments: [
-        ("1970-01-01T00:00:00Z", 0, nil), ("2001-01-01T00:02:03.456Z", 978_307_323, nil),
-        ("2000-02-29T23:59:59Z", 951_868_799, nil), ("0001-01-01T00:00:00Z", -62_135_596_800, nil),
-        ("9999-12-31T23:59:59Z", 253_402_300_799, nil), ("1969-12-31T23:59:59.5Z", -1, nil),
-        ("2024-03-01t00:00:00-01:30", 1_709_256_600, "2024-03-01T01:30:00Z"),
-    ] as [(String, Int64, String?)])
+    @Test(
+        "Times are read and written as RFC 3339 has them",
+        arguments: [
+            ("1970-01-01T00:00:00Z", 0, nil), ("2001-01-01T00:02:03.456Z", 978_307_323, nil),
+            ("2000-02-29T23:59:59Z", 951_868_799, nil), ("0001-01-01T00:00:00Z", -62_135_596_800, nil),
+            ("9999-12-31T23:59:59Z", 253_402_300_799, nil), ("1969-12-31T23:59:59.5Z", -1, nil),
+            ("2024-03-01t00:00:00-01:30", 1_709_256_600, "2024-03-01T01:30:00Z"),
+        ] as [(String, Int64, String?)])
     func times(text: String, seconds: Int64, written: String?) throws {
         let time = try #require(Timestamp(text))
         #expect(time.seconds == seconds)
@@ -121,11 +131,14 @@ struct ValueTests {
         #expect(Timestamp(secondsSince1970: time.secondsSince1970) == time)
     }
 
-    @Test("What is no time isn't read", arguments: [
-        "", "2001-01-01", "2001-02-29T00:00:00Z", "2001-13-01T00:00:00Z", "2001-01-01T24:00:00Z", "2001-01-01T00:00:00",
-        "2001-01-01T00:00:00.Z", "2001-01-01T00:00:00+1:00", "0000-01-01T00:00:00Z", "2001-01-01T00:00:00Zx",
-        "0001-01-01T00:00:00+01:00", "2001-01-00T00:00:00Z",
-    ])
+    @Test(
+        "What is no time isn't read",
+        arguments: [
+            "", "2001-01-01", "2001-02-29T00:00:00Z", "2001-13-01T00:00:00Z", "2001-01-01T24:00:00Z",
+            "2001-01-01T00:00:00",
+            "2001-01-01T00:00:00.Z", "2001-01-01T00:00:00+1:00", "0000-01-01T00:00:00Z", "2001-01-01T00:00:00Zx",
+            "0001-01-01T00:00:00+01:00", "2001-01-00T00:00:00Z",
+        ])
     func noTimes(text: String) {
         #expect(Timestamp(text) == nil)
     }
