@@ -45,7 +45,7 @@ public struct HTTPRequestSerializer: RequestSerializer {
 
     /// The text as it stands in a query or form: `AFPercentEscapedStringFromString`.
     public static func percentEscaped(_ text: String, dialect: Dialect = .afnetworking) -> String {
-        var encoder = Form.Encoder(options: FieldEncodingOptions(front: dialect))
+        var encoder = Form.Encoder(options: FieldEncodingOptions(dialect: dialect))
         // A field without a value is nothing but its escaped name; one without a name would be written `=`.
         guard !text.isEmpty else { return "" }
         var head = PartHead(name: Array(text.utf8).span)

@@ -181,7 +181,8 @@ extension MultipartFormData {
         do throws(ConversionError) {
             var spelling = ValueSpelling(for: encoding, limits: limits)
             spelling.sendsDataAsFiles = true
-            var flattener = Flattener(target: PartCollector(self), options: encoding, limits: limits)
+            var flattener = Flattener(
+                target: PartCollector(self), options: encoding.withoutSorting, limits: limits)
             try parameters.emit(into: &flattener, as: spelling)
             self = flattener.target.form
         } catch {

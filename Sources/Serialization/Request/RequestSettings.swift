@@ -19,7 +19,7 @@ public struct RequestSettings: Sendable {
 
     /// The settings of a dialect: AFNetworking's rules unless said otherwise.
     public init(dialect: Dialect = .afnetworking) {
-        encoding = FieldEncodingOptions(front: dialect)
+        encoding = FieldEncodingOptions(dialect: dialect)
     }
 
     /// Whether parameters of a request with this method go into the query. Upper and lower case are the same here.
@@ -78,19 +78,5 @@ extension RequestSettings {
         head.path = RequestURL.appending(
             query, to: head.path ?? "/", keepsEmpty: encoding.dialect == .afnetworking)
         return SerializedRequest(head: head)
-    }
-}
-
-extension FieldEncodingOptions {
-    /// The bundle of a dialect.
-    internal init(front dialect: Dialect) {
-        self.init()
-        self.dialect = dialect
-        switch dialect {
-        case .afnetworking:
-            (arrays, nulls, empties, booleans, order) = (.brackets, .key, .omit, .numeric, .sorted)
-        case .alamofire: (arrays, nulls, empties, booleans, order) = (.brackets, .omit, .omit, .numeric, .sorted)
-        case .recast, .qs, .php, .rack, .whatwg: break
-        }
     }
 }

@@ -126,7 +126,8 @@ extension Value {
     internal func formText(
         _ options: FieldEncodingOptions, limits: Limits
     ) throws(ConversionError) -> OutputBuffer {
-        var flattener = Flattener(target: Form.Encoder(options: options), options: options, limits: limits)
+        let form = Form.Encoder(options: options)
+        var flattener = Flattener(target: form, options: options.withoutSorting, limits: limits)
         try emit(into: &flattener, as: ValueSpelling(for: options, limits: limits))
         try flattener.target.finish()
         return flattener.target.output
@@ -152,6 +153,16 @@ extension ValueSpelling {
         case .alamofire: dates = .secondsSince2001
         default: break
         }
+    }
+}
+
+extension FieldEncodingOptions {
+    /// The same for a document that comes sorted already: nothing need be held until its end. Alamofire sorts what was
+    /// written, which only the flattener can do.
+    internal var withoutSorting: FieldEncodingOptions {
+        var options = self
+        if dialect != .alamofire { options.order = .input }
+        return options
     }
 }
 
