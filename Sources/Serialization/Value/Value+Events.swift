@@ -77,6 +77,12 @@ extension Value {
         case .set(let elements):
             guard spelling.sets != .refused else { throw ValueFault.set.error() }
             try Self.check(level, spelling)
+            if spelling.sets == .spread {
+                // Only the root comes here: fields under the name that it has not.
+                try sink.beginObject()
+                try Self.emit(Object.Member(key: "", value: self), into: &sink, as: spelling, level: level)
+                return try sink.endObject()
+            }
             try sink.beginArray()
             for element in Self.sorted(elements) {
                 try element.emitElement(into: &sink, as: spelling, level: level + 1)

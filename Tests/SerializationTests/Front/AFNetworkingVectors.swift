@@ -36,6 +36,11 @@ struct AFNetworkingVector {
         }
         switch member.key {
         case "$absent": return nil
+        case "$dict":
+            let members = member.value.array!.map { pair in
+                Value.Object.Member(key: pair[0]!.string ?? pair[0]!.description, value: value(pair[1]!)!)
+            }
+            return .object(Value.Object(members))
         case "$set": return .set(Set(member.value.array!.compactMap(value)))
         case "$data": return .data([UInt8](Data(base64Encoded: member.value.string!)!))
         case "$date": return .date(Timestamp(member.value.string!)!)

@@ -134,6 +134,19 @@ struct RequestVectorTests {
         #expect(difference(vector) == nil)
     }
 
+    static let queries = AFNetworkingVector.rows(["afn-q"])
+
+    @Test("A query of a Value is the one that AFNetworking makes", arguments: queries.map(\.id))
+    func query(id: String) throws {
+        let vector = Self.queries.first { $0.id == id }!
+        if let escaped = vector.expect["escaped"]?.string {
+            #expect(HTTPRequestSerializer.percentEscaped(vector.rawInput.string!) == escaped)
+            return
+        }
+        let parameters = try #require(AFNetworkingVector.value(vector.rawInput))
+        #expect(try HTTPRequestSerializer.queryString(from: parameters) == vector.expect["query"]?.string)
+    }
+
     @Test("Rows that are not followed do differ")
     func listedRowsDiffer() {
         for id in Self.notFollowed.keys {
@@ -144,6 +157,7 @@ struct RequestVectorTests {
 
     @Test("Every row of these areas is run or listed")
     func counts() {
+        #expect(Self.queries.count == 36)
         #expect(Self.all.count == 51)
         #expect(Self.followed.count == Self.all.count - Self.notFollowed.count - Self.impossible.count)
     }
