@@ -4,7 +4,9 @@ extension ConversionPlan {
     /// Converts a body that lies in memory, for programs that have no stream to convert. The bytes are those that a
     /// `Conversion` gives piece by piece.
     ///
-    /// - Parameter contentType: the input's Content-Type, which chooses among `inputs`; for multipart it holds the boundary.
+    /// - Parameters:
+    ///   - body: the whole input.
+    ///   - contentType: the input's Content-Type, which chooses among `inputs`; for multipart it holds the boundary.
     /// - Returns: the output with its Content-Type.
     /// - Throws: what is wrong with the plan, the input, or what the output can't carry.
     public func convert(

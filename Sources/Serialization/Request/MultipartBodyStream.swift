@@ -77,7 +77,8 @@ public final class MultipartBodyStream {
     /// throws.
     public func read(upTo count: Int) throws(SerializationError) -> [UInt8] {
         if let failure { throw failure }
-        let count = min(count, form.packetSize ?? count)
+        // No body is longer than that, and offsets can be added to it.
+        let count = min(count, form.packetSize ?? count, Int.max / 4)
         var bytes: [UInt8] = []
         do throws(SerializationError) {
             while bytes.count < count, phase != .done { try step(&bytes, upTo: count) }

@@ -123,6 +123,8 @@ extension MultipartFormData {
     /// Appends the file at `path`. It is opened when the stream comes to it; its size is read now.
     ///
     /// - Parameters:
+    ///   - path: where the file is.
+    ///   - name: the part's name.
     ///   - fileName: what the receiver sees; nil: the last component of the path.
     ///   - mimeType: nil: by the extension, application/octet-stream where that isn't known; see `MediaTypeTable`.
     /// - Throws: `fileUnreachable`, `notRegularFile`, `invalidPart`.
@@ -153,7 +155,10 @@ extension MultipartFormData {
     public mutating func append(
         _ source: BodySource, length: Int, name: String, fileName: String?, mimeType: String
     ) throws(SerializationError) {
-        guard length >= 0 else { throw SerializationError(.invalidPart, reason: "a part's length is not below 0") }
+        // Lengths are added up, and a sum that no number holds would stop the program.
+        guard length >= 0, length <= Int.max / 4 - min(bodyLength, Int.max / 4) else {
+            throw SerializationError(.invalidPart, reason: "a part's length is below 0 or beyond all bounds")
+        }
         try append(
             .source(source), length: length, head: try head(name, fileName: fileName, mimeType: mimeType))
     }

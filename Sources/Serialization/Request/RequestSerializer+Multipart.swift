@@ -15,8 +15,11 @@ extension RequestSerializer {
     ///
     /// - Parameters:
     ///   - method: any but GET and HEAD.
-    ///   - boundary: nil: a random one, of the form that the dialect has.
+    ///   - url: an absolute URL or a path, as in `request`.
+    ///   - parameters: an object, whose scalars become fields in front of the parts.
     ///   - headerFields: fields of this call, over all others but Content-Type and Content-Length.
+    ///   - boundary: nil: a random one, of the form that the dialect has.
+    ///   - construct: appends the parts.
     /// - Throws: `SerializationError`, or what `construct` throws.
     public func multipartRequest(
         method: HTTPRequest.Method = .post, url: String, parameters: Value? = nil, headerFields: HTTPFields = [:],

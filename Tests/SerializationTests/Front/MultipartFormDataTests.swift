@@ -85,6 +85,28 @@ struct MultipartFormDataTests {
         #expect(try form.encode() == whole)
     }
 
+    @Test("A reader may ask for as much as there is, and for nothing")
+    func extremeSizes() throws {
+        let stream = try form().makeStream()
+        #expect(try stream.read(upTo: 0).isEmpty)
+        #expect(try stream.read(upTo: -1).isEmpty)
+        #expect(try stream.read(upTo: 3) == Array("--B".utf8))
+        #expect(try stream.read(upTo: .max).count == Self.text.utf8.count - 3)
+    }
+
+    @Test("A length that can't be is refused", arguments: [-1, Int.min, Int.max])
+    func impossibleLengths(length: Int) throws {
+        var form = MultipartFormData()
+        #expect(throws: SerializationError.self) {
+            try form.append(source("x"), length: length, name: "f", fileName: nil, mimeType: "a/b")
+        }
+        for _ in 0..<3 {
+            try? form.append(source("x"), length: Int.max / 5, name: "f", fileName: nil, mimeType: "a/b")
+        }
+        #expect(form.count == 1)
+        #expect(form.contentLength > Int.max / 5)
+    }
+
     @Test("A buffer is filled in place")
     func fillsOutputSpan() throws {
         let form = try form()
