@@ -29,7 +29,7 @@ lint: ## Check format, layout, imports, scripts and the Dockerfile
 	scripts/lint
 
 format: ## Rewrite the Swift sources in the project's format
-	swift format --in-place --parallel --recursive Sources Tests Package.swift
+	swift format --in-place --parallel --recursive Sources Tests Examples Package.swift
 
 clean: ## Remove what was built and measured
 	rm -rf .build .build_fuzz .build_lint bench/out
