@@ -304,8 +304,8 @@ import Testing
                 "5:57: the type of \"a\" is not \"bool\": did you mean \"boolean\"?"
             ),
             (
-                "{ decode: json, encode: { as: multipart, files: { a: { from: data_url } } } }",
-                "5:75: \"from: data_url\" is not available yet: base64 is"
+                "{ decode: json, encode: { as: multipart, files: { a: { from: data } } } }",
+                "5:75: \"from\" is not \"data\": did you mean \"data_url\"?"
             ),
             (
                 "{ decode: json, encode: { as: multipart, files: { a: { from: base64, do: drop } } } }",
@@ -325,7 +325,7 @@ import Testing
             ),
             (
                 "{ decode: json, encode: { as: multipart, files: { a: { types: x } } } }",
-                "5:69: \"types\" is not available yet: remove it"
+                "5:76: \"types\" are media types, as in [image/*, application/pdf]"
             ),
         ])
     func requests(request: String, mistake: String) {

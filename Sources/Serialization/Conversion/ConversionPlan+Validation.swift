@@ -50,9 +50,21 @@ extension ConversionPlan {
                     "\(output.rawValue) has no files; say \(output == .json ? "base64, object" : "base64"), "
                         + "drop or reject", rule.path, setting: "files")
             }
-            if rule.policy == .object, output != .json || !inputs.contains(.multipart) {
+            let isObjectRead = output == .multipart && inputs.contains { !$0.isFlat }
+            if rule.policy == .object, output != .json || !inputs.contains(.multipart), !isObjectRead {
                 report(
                     "files", "only files of multipart that become JSON can be objects", rule.path, setting: "files")
+            }
+            if rule.source != nil || rule.name != nil, output != .multipart {
+                report("files", "only multipart has parts that texts become", rule.path, setting: "files")
+            }
+            if rule.source == .object, !inputs.contains(where: { !$0.isFlat }) {
+                report("files", "a form and multipart have no objects that could be files", rule.path, setting: "files")
+            }
+            if fieldEncoding.order == .sorted,
+                inputs.contains(where: { !$0.isFlat && rule.source(from: $0) == .object })
+            {
+                report("order", "the members of a file come in their own order, data last", rule.path, setting: "order")
             }
             if rule.filename != nil || rule.mediaType != nil, output != .multipart, rule.policy != .object {
                 report("files", "\(output.rawValue) has no filenames and types of files", rule.path, setting: "files")

@@ -136,31 +136,3 @@ public struct TypeRule: Hashable, Sendable {
         self.type = type
     }
 }
-
-/// What is declared of one file field.
-public struct FileRule: Hashable, Sendable {
-    public enum Filename: Hashable, Sendable {
-        case literal(String)
-        /// The string at this path, which must come before the file.
-        case field(FieldPath)
-    }
-
-    public var path: FieldPath
-    /// What happens to it; `base64` on JSON input says that the string at `path` is a file.
-    public var policy: FilePolicy
-    public var filename: Filename?
-    /// The part's Content-Type on output.
-    public var mediaType: String?
-    /// Decoded bytes of the file; nil: no limit but the body's.
-    public var max: Int?
-
-    public init(
-        path: FieldPath, policy: FilePolicy, filename: Filename? = nil, mediaType: String? = nil, max: Int? = nil
-    ) {
-        self.path = path
-        self.policy = policy
-        self.filename = filename
-        self.mediaType = mediaType
-        self.max = max
-    }
-}

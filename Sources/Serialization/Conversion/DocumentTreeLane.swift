@@ -48,7 +48,7 @@ where Encoder: EventSink & OutputEncoder & LaneEncoder & ~Copyable {
     final override var contentType: [UInt8] { mapper.encoder.contentType }
     final override var accounting: Accounting {
         var accounting = mapper.accounting
-        accounting.fields = tree.scalarCount - accounting.files
+        accounting.fields = tree.scalarCount - accounting.files - mapper.absorbed
         accounting.removed += tree.removedCount
         return accounting
     }

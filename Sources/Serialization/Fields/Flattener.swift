@@ -288,6 +288,7 @@ extension Flattener where Target: ~Copyable {
             head.setName(copying: name)
             return try json.beginFile(head)
         }
+        if file.hasGivenName { return try beginNamedFile(file) }
         try beginValue(.file)
         try noteName()
         head.setName(copying: name)

@@ -17,6 +17,9 @@ public struct PartHead: Sendable {
     /// some parsers; its content is one empty piece. Encodings that know no such thing write an empty value.
     public var hasValue = true
 
+    /// Whether a rule has given a file its name, which its place in a document then doesn't change.
+    internal var hasGivenName = false
+
     public init() {}
 
     /// A head with a name only, as form fields have it.
@@ -68,6 +71,7 @@ public struct PartHead: Sendable {
         mediaTypeRange = nil
         isFile = false
         hasValue = true
+        hasGivenName = false
     }
 
     /// Starts a head anew with `name`; everything else is forgotten.
