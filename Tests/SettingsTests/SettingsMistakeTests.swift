@@ -258,8 +258,8 @@ import Testing
                 "5:24: the encoding \"xml\" is not available yet: known are form, json, multipart, auto, query"
             ),
             (
-                "{ decode: form, encode: auto }",
-                "5:38: the output \"auto\" is not available yet: write form, json or multipart"
+                "{ decode: form, encode: { as: form, without_files: json } }",
+                "5:50: \"without_files\" is for the output auto only"
             ),
             (
                 "{ decode: form, encode: json, mapp: {} }",

@@ -12,7 +12,12 @@ extension Conversion {
     public static func make(
         plan: ConversionPlan, contentType: Span<UInt8>, sources: [[UInt8]] = []
     ) throws(ConversionError) -> Conversion {
-        switch try plan.inputEncoding(for: contentType) {
+        let input = try plan.inputEncoding(for: contentType)
+        let plan = plan.decided(for: input)
+        if plan.outputWithoutFiles != nil {
+            return try autoLane(plan, input: input, contentType: contentType, sources: sources)
+        }
+        switch input {
         case .json: return documentLane(plan, sources)
         case .form: return formLane(plan, sources)
         case .multipart:
@@ -143,7 +148,7 @@ extension ConversionPlan {
         let paths = map.remove + map.set.map(\.path) + map.rename.flatMap { [$0.from, $0.to] } + files.map(\.path)
         return types.isEmpty && !rewritesNames && fieldEncoding.order == .input && fieldDecoding.duplicates == .array
             && fieldDecoding.types == .strings && !paths.contains(where: \.hasIndex)
-            && !map.rename.contains { $0.from.hasWildcard }
+            && !map.rename.contains { $0.from.hasWildcard } && outputWithoutFiles != .json
     }
 }
 

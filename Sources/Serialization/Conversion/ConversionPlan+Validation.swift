@@ -79,6 +79,14 @@ extension ConversionPlan {
         if output != .json, fieldDecoding.files == .object || fieldEncoding.files == .object {
             report("files", "only files of multipart that become JSON can be objects", setting: "files")
         }
+        if outputWithoutFiles != nil, inputs.contains(.multipart) {
+            for rule in files where rule.policy == .base64 || rule.policy == .object {
+                report("files", "auto carries files as files; say stream, drop or reject", rule.path, setting: "files")
+            }
+            for policy in [fieldDecoding.files, fieldEncoding.files] where policy == .base64 || policy == .object {
+                report("files", "auto carries files as files; say stream, drop or reject", setting: "files")
+            }
+        }
         let policies = files.map(\.policy) + [fieldDecoding.files, fieldEncoding.files]
         if inputs.contains(.multipart), output == .json, fieldEncoding.order == .sorted,
             policies.contains(.base64) || policies.contains(.object)

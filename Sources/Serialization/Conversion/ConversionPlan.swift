@@ -36,6 +36,9 @@ public struct ConversionPlan: Hashable, Sendable {
     /// form or multipart under the names they came with; when it was, names are read into a tree and written anew.
     public var rewritesNames = false
 
+    /// The output is `auto`: `output` is multipart, and this, form or JSON, is what goes out when there is no file.
+    public var outputWithoutFiles: BodyEncoding?
+
     /// Whether a proxy takes the input from the query of the request's target instead of its body; `inputs` is `form` then.
     public var readsQuery = false
     /// Whether a proxy puts the output into the query of the target instead of the body; `output` is `form` then.

@@ -5,7 +5,9 @@ extension Multipart.Decoder: LaneDecoder {
         let boundary = try Multipart.Boundary(contentType: contentType, limits: plan.limits)
         self.init(boundary: boundary, options: plan.fieldDecoding, limits: plan.limits)
         // Where parts are copied nobody reads their text, unless a file takes its name from it.
-        passesCharsets = plan.output == .multipart && plan.streamsFields && !FileGate(plan).wantsTexts
+        passesCharsets =
+            plan.output == .multipart && plan.outputWithoutFiles == nil && plan.streamsFields
+            && !FileGate(plan).wantsTexts
     }
 
     internal mutating func restart(contentType: Span<UInt8>, limits: Limits) throws(ConversionError) {

@@ -62,6 +62,9 @@ public struct PartHead: Sendable {
         unsafe _overrideLifetime(bytes.slice(range), borrowing: self)
     }
 
+    /// The bytes that the head holds.
+    internal var storedCount: Int { bytes.count }
+
     /// Empties the head and keeps its allocations.
     public mutating func removeAll() {
         bytes.removeAll()

@@ -41,6 +41,7 @@ struct ConversionReader {
         let inputs = inputs(decode)
         guard let output = output(encode), let inputs else { return nil }
         var plan = ConversionPlan(inputs: inputs, output: output)
+        if encode.encoding == "auto" { plan.outputWithoutFiles = .form }
         plan.readsQuery = decode.encoding == Self.query
         plan.writesQuery = encode.encoding == Self.query
         if plan.readsQuery, plan.writesQuery {
@@ -64,11 +65,9 @@ struct ConversionReader {
     }
 
     private func output(_ side: ConversionSide) -> BodyEncoding? {
-        if side.encoding == "auto" {
-            context.report(side.position, "the output \"auto\" is not available yet: write form, json or multipart")
-            return nil
-        }
-        return encoding(side, alsoKnown: [Self.query])
+        // Multipart with a file, and `without_files` says what else.
+        if side.encoding == "auto" { return .multipart }
+        return encoding(side, alsoKnown: ["auto", Self.query])
     }
 
     private func encoding(_ side: ConversionSide, alsoKnown: [String]) -> BodyEncoding? {
@@ -119,7 +118,9 @@ struct ConversionReader {
     private func readOutput(_ side: ConversionSide, _ plan: inout ConversionPlan) {
         let options = side.options
         let output = plan.output
-        refuse(Self.outputOptions, other: Self.inputOptions, options, [output], "output")
+        readWithoutFiles(options, &plan)
+        let outputs = Set([output] + [plan.outputWithoutFiles].compactMap { $0 })
+        refuse(Self.outputOptions, other: Self.inputOptions, options, outputs, "output")
         var fields = plan.fieldEncoding
         if Self.fieldFormats.contains(output) {
             readDialect(options)
@@ -135,8 +136,8 @@ struct ConversionReader {
         }
         fields.booleans = options.word("booleans", standard: fields.booleans) ?? fields.booleans
         fields.order = options.word("order", standard: fields.order) ?? fields.order
-        if output == .form { fields.spaces = options.word("spaces", standard: fields.spaces) ?? fields.spaces }
-        if output == .json { readFixed("numbers", "exact", options) }
+        if outputs.contains(.form) { fields.spaces = options.word("spaces", standard: fields.spaces) ?? fields.spaces }
+        if outputs.contains(.json) { readFixed("numbers", "exact", options) }
         plan.fieldEncoding = fields
         plan.removeNulls = options.nullRemoval(context) ?? plan.removeNulls
         // Only multipart has files; elsewhere they are text or nothing.
