@@ -154,6 +154,13 @@ public struct FieldDecodingOptions: Hashable, Sendable {
     public var percent = PercentPolicy.lenient
     public var invalidUTF8 = InvalidUTF8Policy.reject
     public var files = FilePolicy.stream
+    /// The charsets of texts: the first one of those that name none, all of them where the Content-Type of a body names it.
+    /// Empty: UTF-8. The Content-Type of a part decides for that part whatever stands here.
+    public var charsets: [Charset] = []
+    public var charsetHint = CharsetHint.field
+    public var transferEncoding = TransferEncodingPolicy.reject
+    public var mixed = MixedPolicy.opaque
+    public var jsonParts = JSONPartPolicy.text
 
     public init() {}
 }
