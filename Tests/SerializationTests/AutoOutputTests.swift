@@ -15,7 +15,9 @@ struct AutoOutputTests {
         }
     }
 
-    static let photo: @Sendable (inout ConversionPlan) -> Void = { $0.files = [FileRule(path: path("f"), policy: .base64)] }
+    static let photo: @Sendable (inout ConversionPlan) -> Void = {
+        $0.files = [FileRule(path: path("f"), policy: .base64)]
+    }
 
     /// The type and what came out.
     static func result(_ plan: ConversionPlan, _ input: String) -> String {

@@ -183,4 +183,102 @@ struct MultipartContentTests {
             .whole(Self.body(("a; filename=f\r\nContent-Transfer-Encoding: base64", Array("QQ==".utf8)))))
         #expect(copied.result.contains("\r\n\r\nA\r\n") && !copied.result.contains("Transfer"))
     }
+
+    // MARK: Bodies in parts
+
+    static func mixed(_ inner: String, type: String = "multipart/mixed; boundary=c") -> [UInt8] {
+        body(("a", Array("1".utf8)), ("f\r\nContent-Type: \(type)", Array(inner.utf8)), ("z", Array("2".utf8)))
+    }
+
+    static let inner =
+        "--c\r\nContent-Disposition: file; filename=\"x.txt\"\r\nContent-Type: text/plain\r\n\r\nX\r\n--c\r\n"
+        + "content-disposition: attachment; filename=y.bin; name=q\r\n\r\n\r\n--\r\n--c\r\n\r\nZ\r\n--c--\r\n"
+
+    static let bodies: [(String, String, String)] = [
+        (
+            inner, "multipart/mixed; boundary=c",
+            "a=1|f:x.txt:text/plain=X|f:y.bin:application/octet-stream=\r\n--|f:blob:application/octet-stream=Z|z=2"
+        ),
+        ("--c--", "multipart/mixed; boundary=c", "a=1|z=2"),
+        ("--c--\r\nepilogue", "Multipart/Mixed;boundary=\"c\"", "a=1|z=2"),
+        (
+            "preamble\r\n--c\r\n\r\nx\r\n--c--", "multipart/mixed; boundary=c",
+            "a=1|f:blob:application/octet-stream=x|z=2"
+        ),
+        ("--c\r\n\r\nx", "multipart/mixed; boundary=c", "!multipart_truncated f"),
+        ("", "multipart/mixed; boundary=c", "!multipart_boundary_not_found"),
+        ("--c\r\n\r\nx\r\n--cc--", "multipart/mixed; boundary=c", "!multipart_delimiter f"),
+        ("--c\r\nX\r\n\r\n\r\n--c--", "multipart/mixed; boundary=c", "!multipart_header_name"),
+        ("x", "multipart/mixed", "!multipart_boundary_missing f"),
+        ("x", "multipart/mixed; boundary=", "!multipart_content_type f"),
+        (
+            "--c\r\nContent-Type: multipart/mixed; boundary=d\r\n\r\n--d--\r\n--c--", "multipart/mixed; boundary=c",
+            "a=1|f:blob:multipart/mixed; boundary=d=--d--|z=2"
+        ),
+    ]
+
+    @Test("the parts of a multipart/mixed part become files where that is said", arguments: bodies.indices)
+    func flatten(_ index: Int) {
+        let (inner, type, expected) = Self.bodies[index]
+        let body = Self.mixed(inner, type: type)
+        let flattened = plan(.multipart, .multipart) { $0.fieldDecoding.mixed = .flatten }
+        let whole = ConversionRun.run(flattened, .whole(body))
+        #expect((whole.failure == nil ? summary(ofMultipart: whole.output.bytes) : whole.result) == expected)
+        for cut in Recut.cuts(of: body) {
+            let run = ConversionRun.run(flattened, cut, highWatermark: 1)
+            #expect(run.failure == whole.failure, "\(cut)")
+            if whole.failure == nil { #expect(run == whole, "\(cut)") }
+        }
+    }
+
+    @Test("a multipart/mixed part is a text, unless it is refused")
+    func opaque() {
+        let body = Self.mixed("--c--\r\n")
+        #expect(Self.read(body) { _ in } == #"{"a":"1","f":"--c--\r\n","z":"2"}"#)
+        #expect(Self.read(body) { $0.mixed = .reject } == "!multipart_mixed f")
+    }
+
+    @Test("the parts of all bodies are counted together", arguments: [5, 6, 7])
+    func parts(_ limit: Int) {
+        let flattened = plan(.multipart, .multipart) { plan in
+            plan.fieldDecoding.mixed = .flatten
+            plan.limits.parts = limit
+        }
+        let run = ConversionRun.run(flattened, .whole(Self.mixed(Self.inner)))
+        #expect(run.failure?.code == (limit < 6 ? "limit_parts" : nil))
+    }
+
+    @Test("an error within says where it is in the whole body")
+    func offset() throws {
+        let body = Self.mixed("--c\r\n\r\nx\r\n--cX")
+        let run = ConversionRun.run(plan(.multipart, .multipart) { $0.fieldDecoding.mixed = .flatten }, .whole(body))
+        #expect(body[try #require(run.failure?.offset)] == UInt8(ascii: "X"))
+    }
+
+    // MARK: Other headers
+
+    @Test("the headers of a part go on as they came, and none can be made by a value")
+    func headers() throws {
+        let body = Self.body(
+            ("a\r\nX-A: 1\r\nX-B:  2\r\n 3", [0x41]), ("f; filename=f\r\nContent-ID: <x>\r\nContent-Length: 1", [0x42]))
+        for change: (inout ConversionPlan) -> Void in [
+            { _ in }, { $0.map.rename = [.init(from: path("f"), to: path("g"))] },
+        ] {
+            let result = ConversionRun.run(plan(.multipart, .multipart, change), .whole(body)).result
+            #expect(result.contains("name=\"a\"\r\nX-A: 1\r\nX-B: 2 3\r\n\r\nA\r\n"))
+            #expect(result.contains("Content-Type: application/octet-stream\r\nContent-ID: <x>\r\n\r\nB"))
+            #expect(!result.contains("Content-Length"))
+        }
+        let json = #"{"a\"\r\nX: y":"1","n":"f\r\nX: y\"","f":"QQ=="}"#
+        let made = ConversionRun.run(
+            plan(.json, .multipart) { plan in
+                plan.files = [FileRule(path: path("f"), policy: .base64, filename: .field(path("n")))]
+            }, .whole(Array(json.utf8)))
+        var decoder = Multipart.Decoder(
+            boundary: try Multipart.boundary("multipart/form-data; boundary=BOUNDARY"), options: .init(),
+            limits: .init())
+        let parts = FieldRecorder.record(.whole(made.output.bytes), with: &decoder).parts
+        #expect(parts.count == 3 && parts.allSatisfy { $0.otherFields.isEmpty })
+        #expect(made.result.contains("name=\"a%22%0D%0AX: y\"") && made.result.contains("filename=\"f%0D%0AX: y%22\""))
+    }
 }

@@ -69,7 +69,7 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: FieldSink, ~Copya
         names = NameMapper(plan.map)
         gate = FileGate(plan)
         wantsTexts = gate.wantsTexts
-        makesFiles = plan.output == .multipart && plan.files.contains { $0.source(from: input) != nil }
+        makesFiles = plan.output.hasFiles && plan.files.contains { $0.source(from: input) != nil }
     }
 
     mutating func reset() {

@@ -48,7 +48,7 @@ internal struct FieldMapper<Encoder: FieldEncoder>: FieldSink, ~Copyable {
         assigned = AssignedFields(plan)
         needsPaths = !plan.map.isEmpty || !plan.files.isEmpty
         wantsTexts = gate.wantsTexts
-        makesFiles = plan.output == .multipart && plan.files.contains { $0.source(from: input) != nil }
+        makesFiles = plan.output.hasFiles && plan.files.contains { $0.source(from: input) != nil }
     }
 
     /// Makes the mapper as new for another body; the encoder is left as it is.

@@ -43,7 +43,7 @@ public struct FileRule: Hashable, Sendable {
         if let source { return source == .object && input.isFlat ? nil : source }
         return switch policy {
         // A multipart body has files of its own, and this is about them.
-        case .base64: input == .multipart ? nil : .base64
+        case .base64: input.hasFiles ? nil : .base64
         case .object: input.isFlat ? nil : .object
         case .stream, .drop, .reject: nil
         }
@@ -127,9 +127,4 @@ extension Span where Element == UInt8 {
         for index in indices where ASCII.lowercased(self[index]) != word[index] { return false }
         return true
     }
-}
-
-extension BodyEncoding {
-    /// Whether its bodies are lists of named fields.
-    internal var isFlat: Bool { self == .form || self == .multipart }
 }

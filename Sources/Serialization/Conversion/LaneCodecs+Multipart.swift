@@ -7,7 +7,7 @@ extension Multipart.Decoder: LaneDecoder {
             contentType: contentType, mediaType: "multipart/form-data", limits: plan.limits,
             charsets: plan.fieldDecoding.charsets, declared: &declared)
         self.init(boundary: boundary, options: plan.fieldDecoding, limits: plan.limits)
-        declaredCharset = declared
+        setCharsets(declared: declared, hinted: nil)
         // Where parts are copied nobody reads their text, unless a file takes its name from it.
         passesCharsets =
             plan.output == .multipart && plan.outputWithoutFiles == nil && plan.streamsFields
@@ -20,7 +20,7 @@ extension Multipart.Decoder: LaneDecoder {
             boundary: try Multipart.Boundary(
                 contentType: contentType, mediaType: "multipart/form-data", limits: limits, charsets: options.charsets,
                 declared: &declared))
-        if declared != nil { declaredCharset = declared }
+        if declared != nil { setCharsets(declared: declared, hinted: nil) }
     }
 }
 

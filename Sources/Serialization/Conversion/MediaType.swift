@@ -10,10 +10,12 @@ extension ConversionPlan {
     public func inputEncoding(for contentType: Span<UInt8>) throws(ConversionError) -> BodyEncoding {
         guard let type = MediaTypeText(contentType) else {
             if contentType.isEmpty, inputs.count == 1, let only = inputs.first, only != .multipart { return only }
+            if contentType.isEmpty, inputs.contains(.raw) { return .raw }
             throw Self.unsupported(
                 contentType.isEmpty ? "the body has no Content-Type" : "the Content-Type can't be read")
         }
-        guard let encoding = type.encoding, inputs.contains(encoding) else {
+        if inputs.contains(.raw), type.encoding.map({ !inputs.contains(declared($0)) }) ?? true { return .raw }
+        guard let encoding = type.encoding.map(declared), inputs.contains(encoding) else {
             throw Self.unsupported("the body's type is none of \(inputs.map(\.mediaType).joined(separator: ", "))")
         }
         guard type.isUTF8 || encoding.isFlat && type.hasCharset(of: fieldDecoding.charsets) else {
@@ -28,15 +30,24 @@ extension ConversionPlan {
         return "the body's charset is none of utf-8, \(charsets.map(\.name).joined(separator: ", "))"
     }
 
-    /// The charset that the Content-Type of a form names, where it is one of the plan's.
-    internal func charset(ofForm contentType: Span<UInt8>) -> Charset? {
-        guard !fieldDecoding.charsets.isEmpty, let type = MediaTypeText(contentType) else { return nil }
-        return type.charset
+    /// The encoding that is declared for a type which several share: binary property lists have the type of those in XML.
+    private func declared(_ encoding: BodyEncoding) -> BodyEncoding {
+        encoding == .plist && inputs.contains(.bplist) && !inputs.contains(.plist) ? .bplist : encoding
     }
 
     internal static func unsupported(_ reason: String) -> ConversionError {
         ConversionError(.unsupported, code: "unsupported_media_type", reason: reason)
     }
+}
+
+extension ContentType {
+    /// Whether a media type is one of JSON.
+    internal static func isJSON(_ value: Span<UInt8>) -> Bool { MediaTypeText(value)?.encoding == .json }
+}
+
+extension Charset {
+    /// The charset that a Content-Type names.
+    internal static func named(in contentType: Span<UInt8>) -> Charset? { MediaTypeText(contentType)?.charset }
 }
 
 /// What a Content-Type says: the encoding and whether the charset is one that can be read.
@@ -114,6 +125,8 @@ private struct MediaTypeText {
         if type.isEqualIgnoringCase(to: "application"), subtype.isEqualIgnoringCase(to: "x-www-form-urlencoded") {
             return .form
         }
+        if type.isEqualIgnoringCase(to: "application"), subtype.isEqualIgnoringCase(to: "x-plist") { return .plist }
+        if type.isEqualIgnoringCase(to: "text"), subtype.isEqualIgnoringCase(to: "plain") { return .text }
         if subtype.isEqualIgnoringCase(to: "json"),
             type.isEqualIgnoringCase(to: "application") || type.isEqualIgnoringCase(to: "text")
         {

@@ -292,7 +292,7 @@ extension Flattener where Target: ~Copyable {
         try beginValue(.file)
         try noteName()
         head.setName(copying: name)
-        head.isFile = true
+        head.isFile = !file.isText
         if file.hasFilename { head.setFilename(file.filename) }
         if file.hasMediaType { head.setMediaType(file.mediaType) }
         for index in 0..<file.otherFieldCount {

@@ -78,7 +78,8 @@ extension Multipart.Decoder {
             }
             reading.nested = NestedParts(
                 Multipart.Decoder(
-                    nested: boundary, named: ByteStore(copying: head.name), from: offset, after: parts, options: options,
+                    nested: boundary, named: ByteStore(copying: head.name), from: offset, after: parts,
+                    options: options,
                     limits: limits))
             return false
         }
@@ -118,7 +119,7 @@ extension Multipart.Decoder {
     ) throws(ConversionError) -> Bool {
         guard let reading else { return false }
         if let nested = reading.nested { return try feed(nested, piece, isLast: isLast, into: &sink) }
-        if reading.isHint { return try takeHint(piece, offset: offset, isLast: isLast) }
+        if reading.isHint { return try takeHint(piece, isLast: isLast) }
         guard reading.usesTranscoder, let transcoder = reading.transcoder else {
             return try hand(on: piece, offset: offset, isLast: isLast, into: &sink)
         }
@@ -135,16 +136,16 @@ extension Multipart.Decoder {
     }
 
     /// Gathers the name of the charset that the texts to come are in.
-    private mutating func takeHint(_ piece: Span<UInt8>, offset: Int, isLast: Bool) throws(ConversionError) -> Bool {
+    private mutating func takeHint(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) -> Bool {
         guard let reading, reading.hint.count + piece.count <= Self.hintLimit else {
-            throw Charset.Fault.unknown.error(offset: offset, field: "_charset_")
+            throw Charset.Fault.unknown.error(offset: headers.offset, field: "_charset_")
         }
         reading.hint.append(contentsOf: piece)
         guard isLast else { return false }
         guard let charset = Charset(label: reading.hint.span), charset.isInstalled else {
-            throw Charset.Fault.unknown.error(offset: offset, field: "_charset_")
+            throw Charset.Fault.unknown.error(offset: headers.offset, field: "_charset_")
         }
-        hintedCharset = charset
+        setCharsets(declared: declaredCharset, hinted: charset)
         return false
     }
 

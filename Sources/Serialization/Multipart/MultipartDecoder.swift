@@ -70,10 +70,11 @@ extension Multipart {
         var repair: UTF8Repair?
         var mended: [UInt8] = []
         /// The charset that the Content-Type of the body names.
-        var declaredCharset: Charset? { didSet { updateCharset() } }
+        private(set) var declaredCharset: Charset?
         /// Whether text that names no charset is in another one than UTF-8.
         var hasTextCharset = false
-        var hintedCharset: Charset? { didSet { updateCharset() } }
+        /// The charset that a field `_charset_` names.
+        private(set) var hintedCharset: Charset?
         /// How the content of the part at hand is read where it isn't handed on as it comes.
         var reading: ContentReading?
         var unused: ContentReading?
@@ -129,9 +130,15 @@ extension Multipart {
             head.removeAll()
             validator = UTF8Validator()
             repair = options.repair
-            if declaredCharset != nil { declaredCharset = nil }
-            if hintedCharset != nil { hintedCharset = nil }
+            if declaredCharset != nil || hintedCharset != nil { setCharsets(declared: nil, hinted: nil) }
             endReading()
+        }
+
+        /// Says in which charset the texts are that name none.
+        internal mutating func setCharsets(declared: Charset?, hinted: Charset?) {
+            declaredCharset = declared
+            hintedCharset = hinted
+            updateCharset()
         }
 
         public mutating func feed<Sink: FieldSink & ~Copyable>(

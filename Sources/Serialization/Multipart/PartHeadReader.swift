@@ -88,7 +88,8 @@ internal struct PartHeadReader {
             throw Multipart.Fault.dispositionMissing.error(offset: headers.offset)
         }
         do throws(Multipart.Fault) {
-            try disposition.read(text.extracting(found.value), repair: repair, transcoder: transcoder,
+            try disposition.read(
+                text.extracting(found.value), repair: repair, transcoder: transcoder,
                 isNested: outerName != nil)
         } catch {
             throw error.error(offset: found.offset)

@@ -24,6 +24,8 @@ public struct FieldTreeBuilder: FieldSink, ~Copyable {
     /// Whether a value may become anything but a string as it stands.
     private let readsValues: Bool
     private var splicer: JSONSplicer
+    /// Whether the part at hand is a JSON text that is wanted as its value.
+    private var isJSON = false
 
     /// - Parameter duplicates: what happens to repeated members of JSON texts in fields.
     public init(options: FieldDecodingOptions, limits: Limits, duplicates: DuplicatePolicy = .reject) {
@@ -55,6 +57,7 @@ public struct FieldTreeBuilder: FieldSink, ~Copyable {
     }
 
     public mutating func beginPart(_ head: borrowing PartHead) throws(ConversionError) {
+        isJSON = options.jsonParts == .parse && head.hasMediaType && ContentType.isJSON(head.mediaType)
         try name.parse(head.name, options: options, limits: limits)
         value.removeAll()
     }
@@ -63,7 +66,7 @@ public struct FieldTreeBuilder: FieldSink, ~Copyable {
         guard value.count + piece.count <= limits.field else {
             throw .limit("field", of: limits.field, what: "a value", field: name.spelling)
         }
-        if isLast, value.isEmpty, !readsValues {
+        if isLast, value.isEmpty, !readsValues, !isJSON {
             // The usual case: the whole value lies here and is copied into the tree only.
             try tree.makeRootObject()
             let node = try tree.makeScalar(piece, isTyped: options.types == .safe)
@@ -82,7 +85,20 @@ public struct FieldTreeBuilder: FieldSink, ~Copyable {
         tree.settle(numbersMakeArrays: options.arrays == .auto || options.arrays == .indices)
     }
 
+    /// The value of a part whose media type says that it is JSON.
+    private mutating func makeJSON() throws(ConversionError) -> Tree.Node {
+        switch try splicer.splice(value, into: &tree) {
+        case .value(let node):
+            tree.records[Int(node)].isSpliced = true
+            return node
+        case .malformed(var error):
+            (error.offset, error.field, error.setting) = (nil, name.spelling, "json_parts")
+            throw error
+        }
+    }
+
     private mutating func makeValue() throws(ConversionError) -> Tree.Node {
+        if isJSON { return try makeJSON() }
         switch value.isEmpty ? 0 : value[0] {
         case UInt8(ascii: "[") where options.arrays == .json || options.nesting == .json,
             UInt8(ascii: "{") where options.arrays == .json || options.nesting == .json:

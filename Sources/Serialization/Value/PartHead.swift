@@ -19,6 +19,8 @@ public struct PartHead: Sendable {
 
     /// Whether a rule has given a file its name, which its place in a document then doesn't change.
     internal var hasGivenName = false
+    /// Whether what begins like a file is a text with a media type.
+    internal var isText = false
 
     public init() {}
 
@@ -75,6 +77,7 @@ public struct PartHead: Sendable {
         isFile = false
         hasValue = true
         hasGivenName = false
+        isText = false
     }
 
     /// Starts a head anew with `name`; everything else is forgotten.

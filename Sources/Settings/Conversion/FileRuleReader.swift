@@ -60,7 +60,7 @@ struct FileRuleReader {
     ) -> FilePolicy? {
         if context.text(node, what) == FilePolicy.object.rawValue, !policies.contains(.object) {
             // A document's field can be an object that is a file.
-            if what != "\"files\"", plan.output == .multipart, plan.inputs.contains(.json) { return .object }
+            if what != "\"files\"", plan.output.hasFiles, plan.inputs.contains(where: \.hasObjects) { return .object }
             context.report(node.position, "\(what): only files of multipart that become JSON can be objects")
             return nil
         }
@@ -83,8 +83,9 @@ struct FileRuleReader {
         let from = section.take("from")
         if let from, let word = fileSource(from, plan) {
             // Base64 is also a policy, and says on input without files of its own what it says here.
-            (policy, source) = word == .base64 && !plan.inputs.contains(.multipart) ? (.base64, nil) : (policy, word)
-            if plan.output != .multipart { (policy, source) = (.base64, word == .base64 ? nil : word) }
+            (policy, source) =
+                word == .base64 && !plan.inputs.contains(where: \.hasFiles) ? (.base64, nil) : (policy, word)
+            if !plan.output.hasFiles { (policy, source) = (.base64, word == .base64 ? nil : word) }
         }
         if let node = section.take("do") {
             if from != nil { context.report(node.position, "\(what) has \"from\" or \"do\", not both") }
