@@ -1,11 +1,16 @@
 """Charsets, parts and files by rule, through the command and through the proxy."""
 
 import base64
+import subprocess
 import unittest
 
-from harness import FORM, JSON, ProxyTestCase, recast
+from harness import DEADLINE, FORM, JSON, RECAST, ProxyTestCase
 
 MULTIPART = "multipart/form-data; boundary=b"
+
+
+def recast(*arguments: str, data: bytes) -> subprocess.CompletedProcess:
+    return subprocess.run([RECAST, *arguments], input=data, capture_output=True, timeout=DEADLINE * 2)
 
 
 def part(headers: str, content: bytes) -> bytes:
