@@ -48,7 +48,7 @@ class ConvertTests(unittest.TestCase):
     def test_files_in_one_part_become_several(self):
         inner = b"--c\r\nContent-Disposition: file; filename=x\r\n\r\nX\r\n--c--\r\n"
         body = part("name=f\r\nContent-Type: multipart/mixed; boundary=c", inner) + b"--b--\r\n"
-        self.assertEqual(self.text(self.convert("multipart(mixed: flatten) -> json(files: object)", body)),
+        self.assertEqual(self.text(self.convert("multipart(mixed_parts: flatten) -> json(files: object)", body)),
                          '{"f":{"filename":"x","data":"WA=="}}')
 
     def test_json_goes_into_a_part_and_comes_back(self):

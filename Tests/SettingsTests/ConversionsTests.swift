@@ -176,11 +176,7 @@ import Testing
             ("form -> JSON", "9: there is no encoding \"JSON\": did you mean \"json\"?"),
             (
                 "form -> yaml",
-                "9: there is no encoding \"yaml\": known are form, json, multipart, plist, bplist, text, raw, auto, query"
-            ),
-            (
-                "xml -> json",
-                "1: the encoding \"xml\" is not available yet: known are form, json, multipart, plist, bplist, text, raw, auto, query"
+                "9: there is no encoding \"yaml\": known are form, json, multipart, plist, bplist, xml, text, raw, auto, query"
             ),
             ("json -> form(without_files: json)", "14: \"without_files\" is for the output auto only"),
             ("json -> auto(without_files: xml)", "29: \"without_files\" is not \"xml\": known are form, json"),

@@ -8,7 +8,7 @@ struct PartOptionsSettingsTests {
     @Test("each word reaches the plan")
     func words() throws {
         let plan = try Conversions.parse(
-            "multipart(charset: [utf-8, Latin1], charset_hint: use, transfer_encoding: decode, mixed: flatten, "
+            "multipart(charset: [utf-8, Latin1], charset_hint: use, transfer_encoding: decode, mixed_parts: flatten, "
                 + "json_parts: parse) -> multipart(parts: {a.b: json})")
         let latin1 = try #require(Charset(label: "iso-8859-1"))
         #expect(plan.fieldDecoding.charsets == [.utf8, latin1])
@@ -25,7 +25,8 @@ struct PartOptionsSettingsTests {
     @Test(
         "a word where it says nothing, or that is none, is told",
         arguments: [
-            "form(mixed: flatten) -> json", "form(transfer_encoding: decode) -> json", "json(charset: latin1) -> form",
+            "form(mixed_parts: flatten) -> json", "form(transfer_encoding: decode) -> json",
+            "json(charset: latin1) -> form",
             "multipart(json_parts: yes) -> json", "form -> json(parts: {a: json})",
             "form -> multipart(parts: {a: xml})",
             "form(charset: []) -> json", "form(charset: [utf-8, x]) -> json",

@@ -23,7 +23,7 @@ extension Conversion {
         case .multipart:
             let decoder = try Multipart.Decoder(plan, contentType: contentType)
             return multipartLane(plan, sources, decoder)
-        case .plist, .bplist, .text: return documentTreeLane(plan, input, sources)
+        case .plist, .bplist, .xml, .text: return documentTreeLane(plan, input, sources)
         case .raw: return rawLane(plan, sources, Raw.Decoder(plan, contentType: contentType))
         }
     }
@@ -42,7 +42,7 @@ extension Conversion {
             case .raw:
                 let encoder = FlatEncoder(Raw.Encoder(plan), plan: plan)
                 return OtherStreamLane(plan: plan, sources: sources, encoder: encoder)
-            case .plist, .bplist, .text: break
+            case .plist, .bplist, .xml, .text: break
             }
         }
         return documentTreeLane(plan, .json, sources)
@@ -55,6 +55,7 @@ extension Conversion {
         switch input {
         case .plist, .bplist:
             treeLane(plan, input, sources, from: PropertyListSource(PropertyList.Decoder(plan, input: input)))
+        case .xml: treeLane(plan, input, sources, from: XMLSource(XML.Decoder(plan)))
         case .text: treeLane(plan, input, sources, from: PlainTextSource(PlainText.Decoder(plan)))
         default: treeLane(plan, input, sources, from: JSONSource(JSON.Decoder(plan)))
         }
@@ -73,6 +74,7 @@ extension Conversion {
         case .form: FormTarget(FlatEncoder(Form.Encoder(plan), plan: plan), plan: plan)
         case .multipart: MultipartTarget(FlatEncoder(Multipart.Encoder(plan), plan: plan), plan: plan)
         case .plist, .bplist: PropertyListTarget(PropertyList.Encoder(plan), plan: plan)
+        case .xml: XMLTarget(XML.Encoder(plan), plan: plan)
         case .text: PlainTextTarget(PlainText.Encoder(plan), plan: plan)
         case .raw: RawTarget(FlatEncoder(Raw.Encoder(plan), plan: plan), plan: plan)
         }
@@ -102,7 +104,7 @@ extension Conversion {
             }
             let outlet = FlatOutlet(encoder, plan: plan)
             return FormTreeToMultipartLane(plan: plan, input: .form, sources: sources, decoder: decoder, outlet: outlet)
-        case .plist, .bplist, .text, .raw: return otherLane(plan, .form, sources, decoder)
+        case .plist, .bplist, .xml, .text, .raw: return otherLane(plan, .form, sources, decoder)
         }
     }
 
@@ -133,7 +135,7 @@ extension Conversion {
             let outlet = FlatOutlet(encoder, plan: plan)
             return MultipartTreeToMultipartLane(
                 plan: plan, input: input, sources: sources, decoder: decoder, outlet: outlet)
-        case .plist, .bplist, .text, .raw: return otherLane(plan, input, sources, decoder)
+        case .plist, .bplist, .xml, .text, .raw: return otherLane(plan, input, sources, decoder)
         }
     }
 
@@ -159,7 +161,7 @@ extension Conversion {
             }
             let outlet = FlatOutlet(encoder, plan: plan)
             return OtherFieldTreeLane(plan: plan, input: .raw, sources: sources, decoder: decoder, outlet: outlet)
-        case .plist, .bplist, .text, .raw: return otherLane(plan, .raw, sources, decoder)
+        case .plist, .bplist, .xml, .text, .raw: return otherLane(plan, .raw, sources, decoder)
         }
     }
 
@@ -176,6 +178,9 @@ extension Conversion {
             return OtherFieldTreeLane(plan: plan, input: input, sources: sources, decoder: decoder, outlet: outlet)
         case .plist, .bplist:
             let outlet = DocumentOutlet(PropertyList.Encoder(plan), plan: plan)
+            return OtherFieldTreeLane(plan: plan, input: input, sources: sources, decoder: decoder, outlet: outlet)
+        case .xml:
+            let outlet = DocumentOutlet(XML.Encoder(plan), plan: plan)
             return OtherFieldTreeLane(plan: plan, input: input, sources: sources, decoder: decoder, outlet: outlet)
         case .text:
             let outlet = DocumentOutlet(FileValues(PlainText.Encoder(plan)), plan: plan)

@@ -89,7 +89,7 @@ extension Multipart {
             case .partContentType: "the parameters of a part's Content-Type can't be read"
             case .transferEncoding: "a part has a Content-Transfer-Encoding other than 7bit, 8bit and binary"
             case .transferContent: "a part's content is not in its Content-Transfer-Encoding"
-            case .mixed: "a part is a multipart/mixed body of its own, which mixed: reject refuses"
+            case .mixed: "a part is a multipart/mixed body of its own, which mixed_parts: reject refuses"
             case .invalidText: "a name or a text has bytes that its charset has not"
             case .invalidUTF8: "a name or a text is not UTF-8"
             case .file: "files are refused by files: reject"
@@ -104,7 +104,7 @@ extension Multipart {
             case .invalidUTF8, .invalidText: "invalid_utf8"
             case .charset: "charset"
             case .transferEncoding: "transfer_encoding"
-            case .mixed: "mixed"
+            case .mixed: "mixed_parts"
             case .file: "files"
             default: nil
             }

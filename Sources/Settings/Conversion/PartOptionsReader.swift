@@ -8,7 +8,8 @@ extension ConversionReader {
         guard inputs.contains(.multipart) else { return }
         fields.transferEncoding =
             options.word("transfer_encoding", standard: fields.transferEncoding) ?? fields.transferEncoding
-        fields.mixed = options.word("mixed", standard: fields.mixed) ?? fields.mixed
+        // XML has a `mixed` of its own, and `auto` may be either.
+        fields.mixed = options.word("mixed_parts", standard: fields.mixed) ?? fields.mixed
         fields.jsonParts = options.word("json_parts", standard: fields.jsonParts) ?? fields.jsonParts
     }
 
