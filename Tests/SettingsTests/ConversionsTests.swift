@@ -128,6 +128,15 @@ import Testing
         #expect(try Conversions.parse("form -> json(numbers: exact)") == ConversionPlan(inputs: [.form], output: .json))
     }
 
+    @Test("an output auto is multipart, and a form or JSON without files")
+    func auto() throws {
+        let plan = try Conversions.parse("json -> auto(files: {f: {from: base64}}, spaces: plus)")
+        #expect((plan.output, plan.outputWithoutFiles) == (.multipart, .form))
+        #expect(plan.fieldEncoding.spaces == .plus)
+        #expect(try Conversions.parse("json -> auto(without_files: json)").outputWithoutFiles == .json)
+        #expect(try Conversions.parse("json -> multipart").outputWithoutFiles == nil)
+    }
+
     @Test("files are declared in nested mappings")
     func files() throws {
         let plan = try Conversions.parse(
@@ -190,8 +199,12 @@ import Testing
             ("form -> json -> form", "14: nothing follows the output of a conversion"),
             ("frm -> json", "1: there is no encoding \"frm\": did you mean \"form\"?"),
             ("form -> JSON", "9: there is no encoding \"JSON\": did you mean \"json\"?"),
-            ("form -> yaml", "9: there is no encoding \"yaml\": known are form, json, multipart, plist, bplist, xml, text, raw, query"),
-            ("json -> auto", "9: the output \"auto\" is not available yet: write form, json or multipart"),
+            (
+                "form -> yaml",
+                "9: there is no encoding \"yaml\": known are form, json, multipart, plist, bplist, xml, text, raw, auto, query"
+            ),
+            ("json -> form(without_files: json)", "14: \"without_files\" is for the output auto only"),
+            ("json -> auto(without_files: xml)", "29: \"without_files\" is not \"xml\": known are form, json"),
             (
                 "query -> query",
                 "10: \"query -> query\" converts nothing: remove \"request\", or write a body's encoding"
@@ -252,7 +265,10 @@ import Testing
                 "1: \"files\" (\"photo\"): only files of multipart that become JSON can be objects"
             ),
             ("form(dialect: phpp) -> json", "15: \"dialect\" is not \"phpp\": did you mean \"php\"?"),
-            ("form(charset: latin1) -> json", "15: \"charset\" is not \"latin1\": only \"utf-8\" is known"),
+            (
+                "form(charset: klingon) -> json",
+                "15: \"charset\": \"klingon\" is no label of the WHATWG Encoding standard that is read here"
+            ),
             ("json(numbers: fast) -> json", "15: \"numbers\" is not \"fast\": only \"exact\" is known"),
             (
                 "multipart -> json(order: sorted, files: base64)",

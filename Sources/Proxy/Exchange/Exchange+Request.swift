@@ -109,7 +109,7 @@ extension Exchange {
         conversion.swapOutput(&waiting)
         self.conversion = conversion
         record.input = conversion.inputEncoding
-        record.output = rule.plan.output
+        record.output = conversion.outputEncoding
     }
 
     /// What the route's rules take from the request's head.

@@ -20,6 +20,8 @@ extension Exchange {
         }
         request.appendForwardedFields(isConverted: conversion != nil, to: &output)
         if let conversion, !writesQuery {
+            // Known by now: the head is written when there is output, or the conversion has ended.
+            record.output = conversion.outputEncoding
             let contentType = conversion.contentType
             HeadWriter.clean("Content-Type", contentType.span, into: &output)
         }

@@ -41,7 +41,7 @@ where Decoder: FieldDecoder & LaneDecoder & ~Copyable, Outlet: FileOutlet & ~Cop
         outlet: consuming Outlet
     ) {
         work = Work(
-            decoder: decoder, gatherer: FieldGatherer(outlet, plan: plan),
+            decoder: decoder, gatherer: FieldGatherer(outlet, plan: plan, input: input),
             splicer: JSONSplicer(duplicates: plan.spliceDuplicates, limits: plan.limits))
         super.init(plan: plan, inputEncoding: input, sources: sources)
     }

@@ -27,15 +27,15 @@ internal struct FlatOutlet<Target: FieldEncoder & LaneEncoder>: FileOutlet, ~Cop
     /// A name that nobody changed passes as it came, unless the route writes names anew: then nesting and pushes are spelled
     /// as it says. `arrays: indices` numbers the files of `photos[]` from 0.
     mutating func beginFile(
-        _ file: borrowing PartHead, at name: borrowing MappedName, spelling: Span<UInt8>?, as policy: FilePolicy
+        _ file: borrowing PartHead, at name: borrowing MappedName, naming: FileNaming, as policy: FilePolicy
     ) throws(ConversionError) {
         spelled.removeAll()
-        if rewritesNames {
+        if rewritesNames, naming != .given {
             try spell(name, field: file.name)
-        } else if let spelling {
-            spelled.append(contentsOf: spelling)
-        } else {
+        } else if naming == .mapped {
             name.spell(nesting, to: &spelled)
+        } else {
+            spelled.append(contentsOf: file.name)
         }
         isText = policy == .base64
         if isText { head.setName(copying: spelled) } else { head.copy(file, named: spelled) }

@@ -35,7 +35,15 @@ extension JSON.Encoder: LaneEncoder {
 }
 
 extension Form.Decoder: LaneDecoder {
-    internal mutating func restart(contentType: Span<UInt8>, limits: Limits) throws(ConversionError) { reset() }
+    internal init(_ plan: ConversionPlan, contentType: Span<UInt8>) {
+        self.init(options: plan.fieldDecoding, limits: plan.limits)
+        declare(contentType)
+    }
+
+    internal mutating func restart(contentType: Span<UInt8>, limits: Limits) throws(ConversionError) {
+        reset()
+        declare(contentType)
+    }
 }
 
 extension Form.Encoder: LaneEncoder {
@@ -48,7 +56,7 @@ extension Form.Encoder: LaneEncoder {
 
 extension FlatEncoder: LaneEncoder where Target: LaneEncoder & ~Copyable {
     mutating func restart() {
-        flattener.reset()
+        reset()
         flattener.target.restart()
     }
     var contentType: [UInt8] { flattener.target.contentType }

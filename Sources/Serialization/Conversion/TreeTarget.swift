@@ -9,6 +9,8 @@ internal class TreeTarget {
     func restart() { formatIsMissing() }
     var contentType: [UInt8] { formatIsMissing() }
     var accounting: Accounting { formatIsMissing() }
+    /// Scalars that are part of a file.
+    var absorbedCount: Int { formatIsMissing() }
     var outputCount: Int { formatIsMissing() }
     var isFull: Bool { formatIsMissing() }
     func exchangeOutput(_ buffer: inout OutputBuffer) { formatIsMissing() }
@@ -47,6 +49,7 @@ internal class EncoderTarget<Encoder>: TreeTarget where Encoder: EventSink & Out
         accounting.removed += mapper.encoder.removedCount
         return accounting
     }
+    final override var absorbedCount: Int { mapper.absorbed }
     final override var outputCount: Int { mapper.encoder.output.count }
     final override var isFull: Bool { mapper.encoder.output.isFull }
     final override func exchangeOutput(_ buffer: inout OutputBuffer) { swap(&mapper.encoder.output, &buffer) }

@@ -339,10 +339,11 @@ extension Flattener where Target: ~Copyable {
             head.setName(copying: name)
             return try json.beginFile(head)
         }
+        if file.hasGivenName { return try beginNamedFile(file) }
         try beginValue(.file)
         try noteName()
         head.setName(copying: name)
-        head.isFile = true
+        head.isFile = !file.isText
         if file.hasFilename { head.setFilename(file.filename) }
         if file.hasMediaType { head.setMediaType(file.mediaType) }
         for index in 0..<file.otherFieldCount {

@@ -55,6 +55,8 @@ extension Form {
         private let separatorHasSpaces: Bool
         private let countsEmptyPairs: Bool
         private var emptyPairs = 0
+        /// Reads names and values; nil where all of them are in UTF-8.
+        internal let charsets: FormCharsets?
 
         /// A decoder of one body under `options` (`dialect`, `percent`, `invalidUTF8`) and `limits` (`fields`, `key`).
         public init(options: FieldDecodingOptions, limits: Limits) {
@@ -64,6 +66,7 @@ extension Form {
             pair = options.dialect == .qs ? QSPair(options: options) : nil
             separatorHasSpaces = options.dialect == .rack
             countsEmptyPairs = options.dialect.hasOwnNames
+            charsets = FormCharsets(options)
         }
 
         /// Makes the decoder as new for another body, with its allocations kept.
@@ -78,6 +81,7 @@ extension Form {
             carryCount = 0
             validator = UTF8Validator()
             repair = options.repair
+            charsets?.restart(declared: nil)
         }
 
         public mutating func feed<Sink: FieldSink & ~Copyable>(
@@ -160,7 +164,7 @@ extension Form.Decoder {
             let stop = scan.end
             let run = input.extracting(at..<stop)
             at = stop
-            if name.isEmpty, stop < input.count {
+            if name.isEmpty, stop < input.count, charsets == nil {
                 // The usual case: the whole name lies here and needs no decoding.
                 let hasValue = input[stop] == UInt8(ascii: "=")
                 if hasValue || input[stop] == UInt8(ascii: "&"), run.count <= limits.key,
@@ -227,7 +231,10 @@ extension Form.Decoder {
     private mutating func beginField<Sink: FieldSink & ~Copyable>(
         hasValue: Bool, into sink: inout Sink
     ) throws(ConversionError) {
-        if UTF8Validator.isValid(name.span) {
+        if let charsets {
+            let text = try charsets.name(name, offset: nameOffset)
+            head.setName(text.span)
+        } else if UTF8Validator.isValid(name.span) {
             head.setName(copying: name)
         } else if var repair {
             var text: [UInt8] = []
@@ -240,6 +247,7 @@ extension Form.Decoder {
         head.hasValue = hasValue
         name.removeAll()
         place = .value
+        if let charsets, !charsets.beginValue(of: head.name) { return }
         try sink.beginPart(head)
     }
 }
@@ -293,7 +301,7 @@ extension Form.Decoder {
     private mutating func sendDirect<Sink: FieldSink & ~Copyable>(
         _ run: Span<UInt8>, isASCII: Bool, offset: Int, isLast: Bool, into sink: inout Sink
     ) throws(ConversionError) -> Bool {
-        if repair != nil { return try sendMended(run, isLast: isLast, into: &sink) }
+        if repair != nil || charsets != nil { return try sendMended(run, isLast: isLast, into: &sink) }
         if isASCII, validator.isComplete {
             // Whole characters before, whole characters here.
         } else if let fault = validator.firstFault(in: run, isLast: isLast) {
@@ -311,7 +319,7 @@ extension Form.Decoder {
     private mutating func sendDecoded<Sink: FieldSink & ~Copyable>(
         _ input: Span<UInt8>, from start: Int, isLast: Bool, end: Int, into sink: inout Sink
     ) throws(ConversionError) -> Bool {
-        if repair != nil {
+        if repair != nil || charsets != nil {
             // The gathered bytes move out for the call: a method of self can't be given a span into self.
             var bytes = ByteStore()
             swap(&bytes, &decoded)
@@ -336,8 +344,19 @@ extension Form.Decoder {
         _ run: Span<UInt8>, isLast: Bool, into sink: inout Sink
     ) throws(ConversionError) -> Bool {
         mended.removeAll(keepingCapacity: true)
-        repair?.append(run, to: &mended)
-        if isLast { repair?.finish(to: &mended) }
+        if let charsets {
+            var text: [UInt8] = []
+            swap(&text, &mended)
+            let isValue = try charsets.value(run, isLast: isLast, to: &text, offset: nameOffset, field: head.name)
+            swap(&text, &mended)
+            if !isValue {
+                if isLast { place = .pairStart }
+                return false
+            }
+        } else {
+            repair?.append(run, to: &mended)
+            if isLast { repair?.finish(to: &mended) }
+        }
         guard isLast || !mended.isEmpty else { return false }
         if isLast { place = .pairStart }
         try sink.content(mended.span, isLast: isLast)

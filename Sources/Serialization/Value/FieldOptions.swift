@@ -156,6 +156,13 @@ public struct FieldDecodingOptions: Hashable, Sendable {
     /// What a form's field without a value is, as `a` in `a&b=1`: `empty`, a string without characters, or `key`, a null.
     public var nulls = NullStyle.empty
     public var files = FilePolicy.stream
+    /// The charsets of texts: the first one of those that name none, all of them where the Content-Type of a body names it.
+    /// Empty: UTF-8. The Content-Type of a part decides for that part whatever stands here.
+    public var charsets: [Charset] = []
+    public var charsetHint = CharsetHint.field
+    public var transferEncoding = TransferEncodingPolicy.reject
+    public var mixed = MixedPolicy.opaque
+    public var jsonParts = JSONPartPolicy.text
 
     public init() {}
 }

@@ -37,6 +37,8 @@ public struct FieldTreeBuilder: FieldSink, ~Copyable {
     /// The field at hand has no value, not even an empty one.
     private var isBare = false
     private var splicer: JSONSplicer
+    /// Whether the part at hand is a JSON text that is wanted as its value.
+    private var isJSON = false
 
     /// - Parameter duplicates: what happens to repeated members of JSON texts in fields.
     public init(options: FieldDecodingOptions, limits: Limits, duplicates: DuplicatePolicy = .reject) {
@@ -79,6 +81,7 @@ public struct FieldTreeBuilder: FieldSink, ~Copyable {
     internal var isDropping: Bool { name.isDropped }
 
     public mutating func beginPart(_ head: borrowing PartHead) throws(ConversionError) {
+        isJSON = options.jsonParts == .parse && head.hasMediaType && ContentType.isJSON(head.mediaType)
         if !takesPlainNames || !name.takePlain(head.name) {
             try name.parse(head.name, options: options, limits: limits)
         }
@@ -90,7 +93,7 @@ public struct FieldTreeBuilder: FieldSink, ~Copyable {
         guard value.count + piece.count <= limits.field else {
             throw .limit("field", of: limits.field, what: "a value", field: name.spelling)
         }
-        if isLast, isDirect, value.isEmpty {
+        if isLast, isDirect, value.isEmpty, !isJSON {
             // The usual case: the whole value lies here and is copied into the tree only.
             try tree.makeRootObject()
             let node = try tree.makeScalar(piece, isTyped: options.types == .safe)
@@ -137,7 +140,20 @@ public struct FieldTreeBuilder: FieldSink, ~Copyable {
         try tree.gatherQS(node, in: pairs, at: name, hasValue: !isBare, duplicates: options.duplicates)
     }
 
+    /// The value of a part whose media type says that it is JSON.
+    private mutating func makeJSON() throws(ConversionError) -> Tree.Node {
+        switch try splicer.splice(value, into: &tree) {
+        case .value(let node):
+            tree.records[Int(node)].isSpliced = true
+            return node
+        case .malformed(var error):
+            (error.offset, error.field, error.setting) = (nil, name.spelling, "json_parts")
+            throw error
+        }
+    }
+
     private mutating func makeValue() throws(ConversionError) -> Tree.Node {
+        if isJSON { return try makeJSON() }
         if isBare, options.nulls == .key { return try tree.makeNode(.null) }
         switch value.isEmpty ? 0 : value[0] {
         case UInt8(ascii: "[") where options.arrays == .json || options.nesting == .json,
