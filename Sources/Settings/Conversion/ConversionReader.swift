@@ -20,28 +20,26 @@ struct ConversionReader {
     private static var inputOptions: OptionTable {
         [
             ("dialect", fieldFormats), ("arrays", fieldFormats), ("nesting", fieldFormats), ("types", fieldFormats),
-            ("duplicates", structuredFormats), ("malformed_key", fieldFormats), ("percent", [.form]),
+            ("duplicates", structuredFormats), ("malformed_key", fieldFormats), ("percent", [.form]), ("nulls", [.form]),
             ("invalid_utf8", fieldFormats), ("charset", fieldFormats), ("numbers", [.json]),
             ("files", structuredFormats.union([.raw])), ("field", wholeFormats),
             ("non_finite", propertyLists),
-        ]
+        ] + XMLOptionReader.inputWords.map { ($0, [.xml]) }
     }
 
     private static var outputOptions: OptionTable {
         [
             ("dialect", fieldFormats), ("arrays", fieldFormats), ("nesting", fieldFormats),
-            ("nulls", fieldFormats.union(propertyLists).union([.text])),
-            ("empties", fieldFormats), ("booleans", structuredFormats.union(wholeFormats)),
+            ("nulls", fieldFormats.union(propertyLists).union([.xml, .text])),
+            ("empties", fieldFormats.union([.xml])), ("booleans", structuredFormats.union(wholeFormats)),
             ("spaces", [.form]), ("order", structuredFormats),
             ("numbers", [.json]), ("files", Set(BodyEncoding.allCases)),
             ("remove_nulls", structuredFormats.union(wholeFormats)), ("field", wholeFormats),
             ("large_integers", propertyLists), ("date_fractions", propertyLists),
-        ]
+        ] + XMLOptionReader.outputWords.map { ($0, [.xml]) }
     }
 
     private static let dialects = ["recast", "afnetworking", "alamofire", "qs", "php", "rack", "whatwg"]
-    /// Encodings that the design has and this version has not.
-    private static let laterEncodings = ["xml"]
     /// The target's query: read and written as a form.
     private static let query = "query"
 
@@ -84,14 +82,8 @@ struct ConversionReader {
         if let encoding = BodyEncoding(rawValue: side.encoding) { return encoding }
         if side.encoding == Self.query { return .form }
         let known = BodyEncoding.allCases.map(\.rawValue) + alsoKnown
-        if Self.laterEncodings.contains(side.encoding) {
-            context.report(
-                side.position,
-                "the encoding \"\(side.encoding)\" is not available yet: known are \(known.joined(separator: ", "))")
-        } else {
-            let hint = NearestWord.hint(for: side.encoding, among: known)
-            context.report(side.position, "there is no encoding \"\(side.encoding)\": \(hint)")
-        }
+        let hint = NearestWord.hint(for: side.encoding, among: known)
+        context.report(side.position, "there is no encoding \"\(side.encoding)\": \(hint)")
         return nil
     }
 
@@ -102,8 +94,7 @@ struct ConversionReader {
         let inputs = Set(plan.inputs)
         refuse(Self.inputOptions, other: Self.outputOptions, options, inputs, "input")
         if !inputs.isDisjoint(with: Self.fieldFormats) {
-            readDialect(options)
-            var fields = plan.fieldDecoding
+            var fields = decodingDialect(options)
             fields.arrays = options.word("arrays", standard: fields.arrays) ?? fields.arrays
             fields.nesting = options.word("nesting", standard: fields.nesting) ?? fields.nesting
             fields.types = options.word("types", standard: fields.types) ?? fields.types
@@ -111,6 +102,7 @@ struct ConversionReader {
             fields.invalidUTF8 = options.word("invalid_utf8", standard: fields.invalidUTF8) ?? fields.invalidUTF8
             if inputs.contains(.form) {
                 fields.percent = options.word("percent", standard: fields.percent) ?? fields.percent
+                fields.nulls = options.word("nulls", standard: fields.nulls, among: [.empty, .key]) ?? fields.nulls
             }
             plan.fieldDecoding = fields
             readFixed("charset", "utf-8", options)
@@ -121,6 +113,7 @@ struct ConversionReader {
             let standard = plan.propertyListDecoding.nonFiniteReals
             plan.propertyListDecoding.nonFiniteReals = options.word("non_finite", standard: standard) ?? standard
         }
+        if inputs.contains(.xml) { XMLOptionReader(context).input(options, &plan.xmlDecoding) }
         if !inputs.isDisjoint(with: Self.wholeFormats) { plan.inputField = field(options) }
         let hasFiles = inputs.contains(where: \.hasFiles)
         let policies = hasFiles ? FilePolicy.allCases.filter { $0 != .object || plan.output.hasObjects } : []
@@ -152,6 +145,7 @@ struct ConversionReader {
             fields.nulls = options.word("nulls", standard: fields.nulls, among: nulls) ?? fields.nulls
         }
         if Self.propertyLists.contains(output) { readPropertyList(options, &plan) }
+        if output == .xml { XMLOptionReader(context).output(options, &plan.xmlEncoding) }
         if Self.wholeFormats.contains(output) { plan.outputField = field(options) }
         fields.booleans = options.word("booleans", standard: fields.booleans) ?? fields.booleans
         if !Self.wholeFormats.contains(output) {
@@ -227,7 +221,7 @@ struct ConversionReader {
             case .first, .last, .reject: true
             }
         }
-        let standard: DuplicatePolicy = readsFields ? .array : plan.output == .json ? .keep : .reject
+        let standard = readsFields ? plan.fieldDecoding.duplicates : plan.output == .json ? .keep : .reject
         guard let policy = options.word("duplicates", standard: standard, among: words) else { return }
         if policy == .keep, plan.output != .json {
             context.report(options.position, "\"duplicates: keep\" is for JSON output only")
