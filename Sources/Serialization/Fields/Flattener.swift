@@ -88,6 +88,8 @@ public struct Flattener<Target: FieldSink & ~Copyable>: EventSink, ~Copyable {
     /// Writes the document in place of all of the above, under another dialect than ours.
     private let isForeign: Bool
     private var foreign: DialectWriter
+    /// Whether an event goes to `foreign` or to the JSON text at hand: one question for both.
+    private var isElsewhere: Bool
     /// Values that a rule left out of our own dialect.
     private var omittedCount = 0
 
@@ -95,6 +97,7 @@ public struct Flattener<Target: FieldSink & ~Copyable>: EventSink, ~Copyable {
     public init(target: consuming Target, options: FieldEncodingOptions, limits: Limits) {
         self.target = target
         isForeign = options.dialect != .recast
+        isElsewhere = isForeign
         foreign = DialectWriter(options: options, limits: limits)
         self.options = options
         self.limits = limits
@@ -103,7 +106,7 @@ public struct Flattener<Target: FieldSink & ~Copyable>: EventSink, ~Copyable {
         self.json = JSON.Encoder(options: jsonOptions)
     }
 
-    /// Makes the flattener as new for another document, with its allocations kept. The target is left as it is.
+    /// Makes the flattener as new for another document, with its allocations kept. The target stays as it is.
     public mutating func reset() {
         name.removeAll()
         containers.removeAll(keepingCapacity: true)
@@ -114,6 +117,7 @@ public struct Flattener<Target: FieldSink & ~Copyable>: EventSink, ~Copyable {
         seen.removeAll()
         json.reset()
         jsonLevel = 0
+        isElsewhere = isForeign
         omittedCount = 0
         if isForeign { foreign.reset() }
     }
@@ -123,8 +127,6 @@ public struct Flattener<Target: FieldSink & ~Copyable>: EventSink, ~Copyable {
     /// What rules have left out of the document so far: nulls, empty objects and arrays.
     public var removedCount: Int { isForeign ? foreign.removedCount : omittedCount }
 }
-
-// MARK: Documents that are held
 
 extension Flattener where Target: ~Copyable {
     /// Leaves a document that is held in memory to `drain`, which can pause; else all of it is written at its end.
@@ -157,8 +159,8 @@ extension Flattener where Target: ~Copyable {
     }
 
     public mutating func endObject() throws(ConversionError) {
-        if isForeign { return try foreign.endObject(to: &target) }
-        if jsonLevel > 0 {
+        if isElsewhere {
+            if isForeign { return try foreign.endObject(to: &target) }
             json.endObject()
             return try endJSON()
         }
@@ -193,8 +195,8 @@ extension Flattener where Target: ~Copyable {
     }
 
     public mutating func endArray() throws(ConversionError) {
-        if isForeign { return try foreign.endArray(to: &target) }
-        if jsonLevel > 0 {
+        if isElsewhere {
+            if isForeign { return try foreign.endArray(to: &target) }
             json.endArray()
             return try endJSON()
         }
@@ -221,8 +223,10 @@ extension Flattener where Target: ~Copyable {
     }
 
     public mutating func key(_ key: Span<UInt8>) throws(ConversionError) {
-        if isForeign { return try foreign.key(key, to: &target) }
-        if jsonLevel > 0 { return json.key(key) }
+        if isElsewhere {
+            if isForeign { return try foreign.key(key, to: &target) }
+            return json.key(key)
+        }
         let object = containers[containers.count - 1]
         name.truncate(to: object.nameEnd)
         let isRoot = containers.count == 1
@@ -260,8 +264,8 @@ extension Flattener where Target: ~Copyable {
     }
 
     public mutating func string(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
-        if isForeign { return try foreign.string(piece, isLast: isLast, to: &target) }
-        if jsonLevel > 0 {
+        if isElsewhere {
+            if isForeign { return try foreign.string(piece, isLast: isLast, to: &target) }
             json.string(piece, isLast: isLast)
             return try sendJSON()
         }
@@ -277,8 +281,8 @@ extension Flattener where Target: ~Copyable {
     }
 
     public mutating func number(_ text: Span<UInt8>) throws(ConversionError) {
-        if isForeign { return try foreign.number(text, to: &target) }
-        if jsonLevel > 0 {
+        if isElsewhere {
+            if isForeign { return try foreign.number(text, to: &target) }
             json.number(text)
             return try sendJSON()
         }
@@ -288,8 +292,8 @@ extension Flattener where Target: ~Copyable {
     }
 
     public mutating func bool(_ value: Bool) throws(ConversionError) {
-        if isForeign { return try foreign.bool(value, to: &target) }
-        if jsonLevel > 0 {
+        if isElsewhere {
+            if isForeign { return try foreign.bool(value, to: &target) }
             json.bool(value)
             return try sendJSON()
         }
@@ -308,8 +312,8 @@ extension Flattener where Target: ~Copyable {
     }
 
     public mutating func null() throws(ConversionError) {
-        if isForeign { return try foreign.null(to: &target) }
-        if jsonLevel > 0 {
+        if isElsewhere {
+            if isForeign { return try foreign.null(to: &target) }
             json.null()
             return try sendJSON()
         }
@@ -333,8 +337,8 @@ extension Flattener where Target: ~Copyable {
     }
 
     public mutating func beginFile(_ file: borrowing PartHead) throws(ConversionError) {
-        if isForeign { return try foreign.beginFile(file, to: &target) }
-        if jsonLevel > 0 {
+        if isElsewhere {
+            if isForeign { return try foreign.beginFile(file, to: &target) }
             // The text's field is what an error can name.
             head.setName(copying: name)
             return try json.beginFile(head)
@@ -353,8 +357,8 @@ extension Flattener where Target: ~Copyable {
     }
 
     public mutating func fileContent(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
-        if isForeign { return try foreign.fileContent(piece, isLast: isLast, to: &target) }
-        if jsonLevel > 0 {
+        if isElsewhere {
+            if isForeign { return try foreign.fileContent(piece, isLast: isLast, to: &target) }
             json.fileContent(piece, isLast: isLast)
             return try sendJSON()
         }
@@ -377,10 +381,12 @@ extension Flattener where Target: ~Copyable {
             json.reset()
         }
         jsonLevel += 1
+        isElsewhere = true
     }
 
     private mutating func endJSON() throws(ConversionError) {
         jsonLevel -= 1
+        isElsewhere = jsonLevel > 0
         try sendJSON()
         if jsonLevel == 0 { endValue() }
     }

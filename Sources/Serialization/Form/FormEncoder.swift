@@ -20,6 +20,9 @@ extension Form {
         private let kept: ByteSet
         private let isWHATWG: Bool
         private let hasBareNames: Bool
+        /// Whether a space becomes `+`. qs doesn't reach those of a bare name.
+        private let hasPlus: Bool
+        private let hasPlusInBareNames: Bool
         private var hasPairs = false
         private var content = Content.text
         private var base64 = Base64Encoder()
@@ -39,6 +42,8 @@ extension Form {
         public init(options: FieldEncodingOptions) {
             self.options = options
             hasBareNames = options.dialect != .whatwg || options.nulls == .key
+            hasPlus = options.spaces == .plus
+            hasPlusInBareNames = options.spaces == .plus && options.dialect != .qs
             isWHATWG = [.recast, .rack, .whatwg].contains(options.dialect)
             switch options.dialect {
             case .recast, .rack, .whatwg: kept = .formUnescaped
@@ -77,9 +82,12 @@ extension Form {
             }
             if hasPairs { output.append(UInt8(ascii: "&")) }
             hasPairs = true
-            // qs doesn't reach the spaces of a bare name.
-            write(head.name, hasPlus: content != .bare || options.dialect != .qs)
-            if content != .bare { output.append(UInt8(ascii: "=")) }
+            if content == .bare {
+                write(head.name, plusForSpace: hasPlusInBareNames)
+            } else {
+                write(head.name, plusForSpace: hasPlus)
+                output.append(UInt8(ascii: "="))
+            }
         }
 
         public mutating func content(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
@@ -115,8 +123,9 @@ extension Form {
             swap(&text, &base64Text)
         }
 
-        private mutating func write(_ text: Span<UInt8>, hasPlus: Bool = true) {
-            let plusForSpace = hasPlus && options.spaces == .plus
+        private mutating func write(_ text: Span<UInt8>) { write(text, plusForSpace: hasPlus) }
+
+        private mutating func write(_ text: Span<UInt8>, plusForSpace: Bool) {
             if isWHATWG {
                 output.append(formEncoding: text, plusForSpace: plusForSpace)
             } else {
