@@ -133,7 +133,7 @@ extension ConversionPlan {
     /// Whether JSON input passes value by value.
     internal var streamsDocuments: Bool {
         let duplicates = effectiveJSONDuplicates
-        return types.isEmpty && fieldEncoding.order == .input && (duplicates == .keep || duplicates == .reject)
+        return types.isEmpty && removeNulls == .off && fieldEncoding.order == .input && (duplicates == .keep || duplicates == .reject)
             && map.isLocal
     }
 

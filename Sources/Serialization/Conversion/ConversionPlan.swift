@@ -28,6 +28,8 @@ public struct ConversionPlan: Hashable, Sendable {
     public var types: [TypeRule] = []
     /// The declared files, in the order of the settings; the first path that matches decides.
     public var files: [FileRule] = []
+    /// Whether nulls are left out of the output, after the map and the types.
+    public var removeNulls = NullRemoval.off
     public var limits = Limits()
 
     /// Whether the encoder's `arrays` or `nesting` was written down. When it was not, fields pass from form or multipart to

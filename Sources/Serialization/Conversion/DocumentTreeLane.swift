@@ -28,6 +28,7 @@ where Encoder: EventSink & OutputEncoder & LaneEncoder & ~Copyable {
             try decoder.finish(into: &tree)
             try tree.apply(plan.map, sources: sources)
             try tree.apply(plan.types, splicer: &splicer)
+            tree.remove(plan.removeNulls)
             walk.start(&tree, order: plan.fieldEncoding.order)
             isWalking = true
         }

@@ -26,7 +26,7 @@ struct ConversionReader {
         [
             ("dialect", fieldFormats), ("arrays", fieldFormats), ("nesting", fieldFormats), ("nulls", fieldFormats),
             ("empties", fieldFormats), ("booleans", allFormats), ("spaces", [.form]), ("order", allFormats),
-            ("numbers", [.json]), ("files", allFormats),
+            ("numbers", [.json]), ("files", allFormats), ("remove_nulls", allFormats),
         ]
     }
 
@@ -138,6 +138,7 @@ struct ConversionReader {
         if output == .form { fields.spaces = options.word("spaces", standard: fields.spaces) ?? fields.spaces }
         if output == .json { readFixed("numbers", "exact", options) }
         plan.fieldEncoding = fields
+        plan.removeNulls = options.nullRemoval(context) ?? plan.removeNulls
         // Only multipart has files; elsewhere they are text or nothing.
         let policies = FilePolicy.allCases.filter {
             switch $0 {
