@@ -173,7 +173,7 @@ extension Refusal {
     /// Where in the body the fault is, and which setting concerns it.
     var conversionError: ConversionError? {
         switch self {
-        case .conversion(let error, _): error
+        case .conversion(let error, _), .upstreamBody(let error): error
         case .bodyTooLarge: ConversionError(.limit, code: code, reason: detail, setting: "limits.body")
         default: nil
         }
