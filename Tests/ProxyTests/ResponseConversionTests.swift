@@ -86,6 +86,39 @@ import Testing
         }
     }
 
+    @Test(
+        "a document goes to each encoding and comes back the same, by the type that the response has then",
+        arguments: [BodyEncoding.json, .form, .multipart, .plist, .bplist])
+    func encodings(encoding: BodyEncoding) throws {
+        let document = #"{"a":{"b":["1","2"]},"c":"x y"}"#
+        let routes = [convertBack(.json, encoding, "/out"), convertBack(encoding, .json, "/back", index: 1)]
+        try withRig(routes) { rig in
+            for _ in 0..<2 {
+                let request = "GET /out HTTP/1.1\r\nHost: a\r\n\r\n"
+                let out = try rig.exchange(request, answer: answer(document)).response
+                #expect(out.status == 200)
+                let type = try #require(out["Content-Type"])
+                #expect(type.hasPrefix(encoding.mediaType))
+                let client = try rig.connect(sending: "GET /back HTTP/1.1\r\nHost: a\r\n\r\n")
+                let index = rig.upstreams.firstIndex { !$0.isOver } ?? 0
+                _ = try rig.request(on: index)
+                rig.upstreams[index].send(
+                    "HTTP/1.1 200 OK\r\nContent-Type: \(type)\r\nContent-Length: \(out.body.count)\r\n\r\n")
+                rig.upstreams[index].send(out.body)
+                let back = try rig.response(to: client)
+                #expect(back.text == document && back["Content-Type"] == jsonType)
+            }
+            let head = "HTTP/1.1 200 OK\r\nContent-Type: \(encoding.mediaType);boundary=x\r\n"
+            for body in ["", " "] {
+                let response = try rig.exchange(
+                    "GET /back HTTP/1.1\r\nHost: a\r\n\r\n",
+                    answer: "\(head)Content-Length: \(body.utf8.count)\r\n\r\n\(body)"
+                ).response
+                #expect(response.status == 200 && response.text == body)
+            }
+        }
+    }
+
     @Test("an output without a byte is a body of length 0")
     func emptyOutput() throws {
         try withRig([convertBack()]) { rig in
