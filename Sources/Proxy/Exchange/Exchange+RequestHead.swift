@@ -18,11 +18,10 @@ extension Exchange {
         } else {
             HeadWriter.requestLine(of: request, into: &output)
         }
-        let convertsResponses = route.responseRules?.converts == true
         request.appendForwardedFields(
-            isConverted: conversion != nil, convertsResponses: convertsResponses, to: &output)
+            isConverted: conversion != nil, convertsResponses: route.convertsResponses, to: &output)
         // Nothing here undoes a content coding, and without the field the upstream might choose any (RFC 9110 §12.5.3).
-        if convertsResponses { HeadWriter.field("Accept-Encoding", "identity", into: &output) }
+        if route.convertsResponses { HeadWriter.field("Accept-Encoding", "identity", into: &output) }
         if let conversion, !writesQuery {
             let contentType = conversion.contentType
             HeadWriter.clean("Content-Type", contentType.span, into: &output)

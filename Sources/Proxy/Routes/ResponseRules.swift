@@ -25,7 +25,7 @@ final class ResponseRules: Sendable {
     }
 
     let rules: [Rule]
-    /// Whether some rule converts: then the upstream is asked for whole bodies without a content coding.
+    /// Whether some rule converts.
     let converts: Bool
     /// Whether some rule asks for the client's Accept.
     let readsAccept: Bool

@@ -22,6 +22,8 @@ public final class Route: Sendable {
     let conversion: ConversionRule?
     /// `responses`, prepared; nil when there are none, which is all that a plain forward asks.
     let responseRules: ResponseRules?
+    /// Whether one of them converts: then the upstream is asked for whole bodies without a content coding.
+    let convertsResponses: Bool
 
     /// Bytes of a converted response that are held where no setting says otherwise: 8 MiB.
     public static let standardResponseLimit = 8 * 1024 * 1024
@@ -42,6 +44,7 @@ public final class Route: Sendable {
         self.responses = responses
         self.responseLimit = responseLimit
         responseRules = ResponseRules(responses)
+        convertsResponses = responseRules?.converts == true
         if case .convert(let plan, let otherTypes, let sources) = request {
             conversion = ConversionRule(plan: plan, otherTypes: otherTypes, sources: sources)
         } else {
