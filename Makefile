@@ -1,6 +1,6 @@
 # `make run` tries Recast out; `make test` shows that it works. The other targets are for working on it.
 .DEFAULT_GOAL := help
-.PHONY: help run build test bench lint format clean
+.PHONY: help run build test bench fuzz lint format clean
 
 # The Swift runtime is linked in, so that the binary needs two Debian libraries (docs/decisions/0005).
 RELEASE = --configuration release --static-swift-stdlib --product recast
@@ -22,6 +22,9 @@ bench: ## Measure against nginx and HAProxy: scripts/bench --help
 	scripts/dependencies build bench
 	scripts/bench $(ARGS)
 
+fuzz: ## Fuzz every decoder and conversion: make fuzz TIME=60 (seconds in all), TARGET=json for one
+	scripts/fuzz --time $(or $(TIME),60) $(if $(TARGET),--target $(TARGET))
+
 lint: ## Check format, layout, imports, scripts and the Dockerfile
 	scripts/lint
 
@@ -29,4 +32,4 @@ format: ## Rewrite the Swift sources in the project's format
 	swift format --in-place --parallel --recursive Sources Tests Package.swift
 
 clean: ## Remove what was built and measured
-	rm -rf .build .build_lint bench/out
+	rm -rf .build .build_fuzz .build_lint bench/out
