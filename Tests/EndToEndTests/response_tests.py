@@ -38,6 +38,7 @@ class ConvertedResponseTests(ProxyTestCase):
   - { name: form, match: /form, upstream: app, response: json -> form }
   - { name: both, match: /both, upstream: app, request: form -> json, response: json -> form }
   - { name: back, match: /back, upstream: app, response: form -> json }
+  - { name: xml, match: /xml, upstream: app, response: xml -> json }
   - { name: parts, match: /parts, upstream: app, response: "multipart -> json(files: base64)" }
   - name: rules
     match: /rules
@@ -97,6 +98,12 @@ class ConvertedResponseTests(ProxyTestCase):
     def test_other_encodings(self):
         self.upstream.script = answering(b"a[]=1&a[]=2", fields=(f"Content-Type: {FORM}",))
         self.assertEqual(self.send("GET", "/back").json, {"a": ["1", "2"]})
+        for media_type in ("application/xml", "text/xml; charset=utf-8", "application/soap+xml"):
+            self.upstream.script = answering(b"<?xml version='1.0'?><o id='1'><i>a</i><i>b</i></o>",
+                                             fields=(f"Content-Type: {media_type}",))
+            self.assertEqual(self.send("GET", "/xml").json, {"o": {"@id": "1", "i": ["a", "b"]}})
+        self.upstream.script = answering(b"<o><i>SECRET</o>", fields=("Content-Type: text/xml",))
+        self.assert_problem(self.send("GET", "/xml"), 502, "^upstream_body_malformed$")
         body, media_type = make_multipart([("title", None, b"t"), ("file", "f.bin", b"\x00\x01")])
         self.upstream.script = answering(body, fields=(f"Content-Type: {media_type}",))
         self.assertEqual(self.send("GET", "/parts").json, {"file": "AAE=", "title": "t"})
