@@ -207,20 +207,25 @@ extension ConversionPlan {
     /// The same in a JSON text that stands in a field, where nothing but a whole value passes.
     internal var spliceDuplicates: DuplicatePolicy { jsonDuplicates ?? .reject }
 
+    /// The order in which a tree is walked. Under another dialect than ours the encoder sorts, as its library does.
+    internal var treeOrder: MemberOrder {
+        output == .json || fieldEncoding.dialect == .recast ? fieldEncoding.order : .input
+    }
+
     /// Whether JSON input passes value by value.
     internal var streamsDocuments: Bool {
         let duplicates = effectiveJSONDuplicates
-        return types.isEmpty && removeNulls == .off && fieldEncoding.order == .input
-            && (duplicates == .keep || duplicates == .reject)
-            && map.isLocal
+        return types.isEmpty && removeNulls == .off && treeOrder == .input
+            && (duplicates == .keep || duplicates == .reject) && map.isLocal
     }
 
-    /// Whether flat input passes to flat output field by field.
+    /// Whether flat input passes to flat output field by field. The names then pass as they came, so a library that would
+    /// read them in its own way must not be asked for.
     internal var streamsFields: Bool {
         let paths = map.remove + map.set.map(\.path) + map.rename.flatMap { [$0.from, $0.to] } + files.map(\.path)
         return types.isEmpty && map.append.isEmpty && !rewritesNames && fieldEncoding.order == .input
-            && fieldDecoding.duplicates == .array
-            && fieldDecoding.types == .strings && !paths.contains(where: \.hasIndex)
+            && fieldDecoding.duplicates == .array && fieldDecoding.types == .strings
+            && !fieldDecoding.readsNamesAsLibrary && !paths.contains(where: \.hasIndex)
             && !map.rename.contains { $0.from.hasWildcard }
     }
 }

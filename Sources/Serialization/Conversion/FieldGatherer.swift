@@ -30,6 +30,7 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: FieldSink, ~Copya
     private let limits: Limits
     private let hasMap: Bool
     private let wantsTexts: Bool
+    private let readsAsLibrary: Bool
     private var names: NameMapper
     private var gate: FileGate
     private var name = FieldName()
@@ -45,6 +46,7 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: FieldSink, ~Copya
         options = plan.fieldDecoding
         limits = plan.limits
         hasMap = !plan.map.isEmpty
+        readsAsLibrary = plan.fieldDecoding.readsNamesAsLibrary
         fields = FieldTreeBuilder(
             options: plan.fieldDecoding, limits: plan.limits, duplicates: plan.spliceDuplicates)
         names = NameMapper(plan.map)
@@ -61,7 +63,7 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: FieldSink, ~Copya
 
     var accounting: Accounting {
         var accounting = counts
-        accounting.removed += fields.tree.removedCount
+        accounting.removed += fields.tree.removedCount + outlet.removedCount
         return accounting
     }
 
@@ -72,6 +74,7 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: FieldSink, ~Copya
             counts.fields += 1
             content = .field
             try fields.beginPart(part)
+            if readsAsLibrary, fields.isDropping { return }
             if !hasMap, outlet.claims(rootKey: fields.rootKey) { throw Self.taken(part.name) }
             guard wantsTexts else { return }
             try parse(part)
@@ -82,6 +85,11 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: FieldSink, ~Copya
         }
         counts.files += 1
         try parse(part)
+        guard !name.isDropped else {
+            counts.removed += 1
+            content = .dropped
+            return
+        }
         let verdict = try names.apply(to: &mapped)
         spelled.removeAll()
         if verdict == .renamed {
@@ -132,7 +140,7 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: FieldSink, ~Copya
         try fields.tree.apply(plan.types, splicer: &splicer)
         fields.tree.remove(plan.removeNulls)
         try outlet.endFiles()
-        walk.start(&fields.tree, order: plan.fieldEncoding.order, isOpen: outlet.isRootOpen)
+        walk.start(&fields.tree, order: plan.treeOrder, isOpen: outlet.isRootOpen)
         var member = fields.tree.firstChild(fields.tree.root)
         while member != Tree.none {
             if outlet.claims(rootKey: fields.tree.name(member)) { throw Self.taken(fields.tree.name(member)) }

@@ -20,7 +20,7 @@ struct ConversionReader {
     private static var inputOptions: OptionTable {
         [
             ("dialect", fieldFormats), ("arrays", fieldFormats), ("nesting", fieldFormats), ("types", fieldFormats),
-            ("duplicates", structuredFormats), ("malformed_key", fieldFormats), ("percent", [.form]),
+            ("duplicates", structuredFormats), ("malformed_key", fieldFormats), ("percent", [.form]), ("nulls", [.form]),
             ("invalid_utf8", fieldFormats), ("charset", fieldFormats), ("numbers", [.json]),
             ("files", structuredFormats.union([.raw])), ("field", wholeFormats),
             ("non_finite", propertyLists),
@@ -94,8 +94,7 @@ struct ConversionReader {
         let inputs = Set(plan.inputs)
         refuse(Self.inputOptions, other: Self.outputOptions, options, inputs, "input")
         if !inputs.isDisjoint(with: Self.fieldFormats) {
-            readDialect(options)
-            var fields = plan.fieldDecoding
+            var fields = decodingDialect(options)
             fields.arrays = options.word("arrays", standard: fields.arrays) ?? fields.arrays
             fields.nesting = options.word("nesting", standard: fields.nesting) ?? fields.nesting
             fields.types = options.word("types", standard: fields.types) ?? fields.types
@@ -103,6 +102,7 @@ struct ConversionReader {
             fields.invalidUTF8 = options.word("invalid_utf8", standard: fields.invalidUTF8) ?? fields.invalidUTF8
             if inputs.contains(.form) {
                 fields.percent = options.word("percent", standard: fields.percent) ?? fields.percent
+                fields.nulls = options.word("nulls", standard: fields.nulls, among: [.empty, .key]) ?? fields.nulls
             }
             plan.fieldDecoding = fields
             readFixed("charset", "utf-8", options)
@@ -129,10 +129,10 @@ struct ConversionReader {
         refuse(Self.outputOptions, other: Self.inputOptions, options, [output], "output")
         var fields = plan.fieldEncoding
         if Self.fieldFormats.contains(output) {
-            readDialect(options)
+            fields = readOutputDialect(options)
             let arrays = options.word("arrays", standard: fields.arrays)
             let nesting = options.word("nesting", standard: fields.nesting)
-            plan.rewritesNames = arrays != nil || nesting != nil
+            plan.rewritesNames = arrays != nil || nesting != nil || fields.dialect.writesNames
             fields.arrays = arrays ?? fields.arrays
             fields.nesting = nesting ?? fields.nesting
             // A part of a multipart body has no form without a value, as `a` is in `a&b=1`.
@@ -221,7 +221,7 @@ struct ConversionReader {
             case .first, .last, .reject: true
             }
         }
-        let standard: DuplicatePolicy = readsFields ? .array : plan.output == .json ? .keep : .reject
+        let standard = readsFields ? plan.fieldDecoding.duplicates : plan.output == .json ? .keep : .reject
         guard let policy = options.word("duplicates", standard: standard, among: words) else { return }
         if policy == .keep, plan.output != .json {
             context.report(options.position, "\"duplicates: keep\" is for JSON output only")
