@@ -50,12 +50,18 @@ let package = Package(
             ],
             exclude: ["README.md"], swiftSettings: settings),
 
+        // The measurements of `make bench-codecs`, and the count of allocations that a test uses too.
+        .target(name: "CAllocations", path: "Benchmarks/CAllocations", exclude: ["README.md"]),
+        .executableTarget(
+            name: "codec-bench", dependencies: ["Serialization", "Octets", "CAllocations"],
+            path: "Benchmarks/CodecBench", exclude: ["README.md"], swiftSettings: settings),
+
         .target(
             name: "TestSupport", dependencies: ["Octets", "Serialization"], path: "Tests/TestSupport",
             swiftSettings: settings),
         .testTarget(name: "OctetsTests", dependencies: ["Octets", "TestSupport"], swiftSettings: settings),
         .testTarget(
-            name: "SerializationTests", dependencies: ["Serialization", "Octets", "TestSupport"],
+            name: "SerializationTests", dependencies: ["Serialization", "Octets", "TestSupport", "CAllocations"],
             swiftSettings: settings),
         .testTarget(
             name: "HTTPWireTests", dependencies: ["HTTPWire", "Octets", "TestSupport"], swiftSettings: settings),
