@@ -120,10 +120,10 @@ def quote(text):
     return "".join(chr(byte) if byte in SAFE else "+" if byte == 32 else f"%{byte:02X}" for byte in text.encode())
 
 
-def form(count):
+def form(count, brackets="[]"):
     """A form of `count` fields as a shop's page or a library sends them: orders with addresses and items, names like
-    `orders[3][items][1][note]` with their brackets bare, as most libraries leave them, values of 20 to 200 bytes as
-    they are sent: words with `+` between them, some punctuation and some letters as %XX."""
+    `orders[3][items][1][note]`, values of 20 to 200 bytes as they are sent: words with `+` between them, some
+    punctuation and some letters as %XX. The brackets of names are bare, or `%5B%5D` as browsers send them."""
     writer = Writer()
     random_ = writer.random
     pairs, order = [], 0
@@ -155,13 +155,15 @@ def form(count):
                       (f"{root}[items][{item}][note]", value())]
         pairs += [(root + "[tags][]", value(20, 40)) for _ in range(random_.randint(0, 3))]
         order += 1
-    return "&".join(name + "=" + text for name, text in pairs[:count]).encode()
+    names = {ord("["): brackets[:len(brackets) // 2], ord("]"): brackets[len(brackets) // 2:]}
+    return "&".join(name.translate(names) + "=" + text for name, text in pairs[:count]).encode()
 
 
 def make(folder):
     """Writes the documents into `folder` and returns their sizes."""
     documents = {
         "twitter.json": twitter(1 << 20), "twitter-indented.json": twitter(1 << 20, indent=2), "form.txt": form(1000),
+        "form-escaped.txt": form(1000, brackets="%5B%5D"),
     }
     os.makedirs(folder, exist_ok=True)
     for name, content in documents.items():

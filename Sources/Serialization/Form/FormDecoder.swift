@@ -123,25 +123,29 @@ extension Form.Decoder {
     ) throws(ConversionError) -> Bool {
         if carriedDecoded > 0 { try takeCarriedIntoName() }
         while at < input.count {
-            let scan = Scan.run(
-                to: UInt8(ascii: "="), UInt8(ascii: "&"), UInt8(ascii: "%"), UInt8(ascii: "+"), in: input, from: at)
-            let stop = scan.end
-            let run = input.extracting(at..<stop)
-            at = stop
-            if name.isEmpty, stop < input.count {
-                // The usual case: the whole name lies here and needs no decoding.
-                let hasValue = input[stop] == UInt8(ascii: "=")
-                if hasValue || input[stop] == UInt8(ascii: "&"), run.count <= limits.key,
-                    scan.isASCII || UTF8Validator.isValid(run)
-                {
-                    // A separator is left for readValue, which ends the empty value with it.
-                    if hasValue { at += 1 }
-                    try beginField(run, hasValue: hasValue, into: &sink)
-                    return true
+            if name.isEmpty {
+                let scan = Scan.run(
+                    to: UInt8(ascii: "="), UInt8(ascii: "&"), UInt8(ascii: "%"), UInt8(ascii: "+"), in: input, from: at)
+                let stop = scan.end
+                let run = input.extracting(at..<stop)
+                if stop < input.count {
+                    // The usual case: the whole name lies here and needs no decoding.
+                    let hasValue = input[stop] == UInt8(ascii: "=")
+                    if hasValue || input[stop] == UInt8(ascii: "&"), run.count <= limits.key,
+                        scan.isASCII || UTF8Validator.isValid(run)
+                    {
+                        // A separator is left for readValue, which ends the empty value with it.
+                        at = hasValue ? stop + 1 : stop
+                        try beginField(run, hasValue: hasValue, into: &sink)
+                        return true
+                    }
                 }
             }
-            try appendToName(run)
-            guard at < input.count else { return false }
+            // No more than what can pass the limit is decoded.
+            let bound = min(input.count, at + 3 * (limits.key - name.count) + 3)
+            at = name.append(formDecoding: input, from: at, to: bound, endingAt: UInt8(ascii: "=")).end
+            guard name.count <= limits.key else { throw nameTooLong }
+            if at == bound { continue }
             switch input[at] {
             case UInt8(ascii: "="):
                 at += 1
@@ -150,9 +154,6 @@ extension Form.Decoder {
             case UInt8(ascii: "&"):
                 try beginField(hasValue: false, into: &sink)
                 return true
-            case UInt8(ascii: "+"):
-                at += 1
-                try appendToName(ASCII.space)
             default:
                 if let byte = try readEscape(input, &at) { try appendToName(byte) }
             }
@@ -164,11 +165,6 @@ extension Form.Decoder {
         guard carriedDecoded > 0 else { return }
         for index in 0..<carriedDecoded { try appendToName(decoded[index]) }
         clearDecoded()
-    }
-
-    private mutating func appendToName(_ bytes: Span<UInt8>) throws(ConversionError) {
-        guard bytes.count <= limits.key - name.count else { throw nameTooLong }
-        name.append(contentsOf: bytes)
     }
 
     private mutating func appendToName(_ byte: UInt8) throws(ConversionError) {
