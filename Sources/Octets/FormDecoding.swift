@@ -104,29 +104,9 @@ private struct FormBlock {
 
     /// The bytes before the first that ends the run; 16 where none does.
     @inline(__always)
-    var length: Int {
-        let low = marks[0].trailingZeroBitCount
-        let high = marks[1].trailingZeroBitCount
-        return (marks[0] != 0 ? low : 64 &+ high) &>> 3
-    }
+    var length: Int { markedLength(marks) }
 
     /// All bits of the first `length` bytes, joined.
     @inline(__always)
-    func seen(_ length: Int) -> UInt64 {
-        if length >= 8 {
-            let rest = UInt64(truncatingIfNeeded: length &- 8)
-            return words[0] | (rest == 8 ? words[1] : words[1] & ((1 &<< (rest &* 8)) &- 1))
-        }
-        return words[0] & ((1 &<< UInt64(truncatingIfNeeded: length &* 8)) &- 1)
-    }
-}
-
-extension ASCII {
-    /// The value of a hexadecimal digit in either case, or a number above 15.
-    @inline(__always)
-    fileprivate static func hexDigit(_ byte: UInt8) -> UInt64 {
-        let digit = byte &- 0x30
-        let letter = (byte | 0x20) &- 0x61
-        return UInt64(digit < 10 ? digit : letter < 6 ? letter &+ 10 : 0xFF)
-    }
+    func seen(_ length: Int) -> UInt64 { joinedBits(words, length) }
 }

@@ -1,12 +1,13 @@
 extension UTF8Validator {
-    /// The first index at or after `start` where no whole and valid character begins that has eight bytes from its first
-    /// one on; at most the count. `start` must be where a character begins.
+    /// The first index at or after `start` where no whole and valid character begins, or the count. `start` must be where
+    /// a character begins.
     ///
     /// A character is a few tests of one word: the bits that say its length in all its bytes, and the bits that tell an
     /// overlong form, a surrogate or what lies above U+10FFFF. Four characters of three bytes, as Chinese, Japanese and
     /// Korean text has them in a row, are tested at once, and four of two bytes.
     internal static func skipCharacters(_ bytes: Span<UInt8>, from start: Int) -> Int {
-        // SAFETY: eight bytes are loaded at `at` only while at + 8 <= count, and at `at + 6` only while at + 14 <= count.
+        // SAFETY: eight bytes are loaded at `at` only while at + 8 <= count, at `at + 6` only while at + 14 <= count, and
+        // at count - 8 only where the count is at least 8; single bytes only below the count.
         unsafe bytes.withUnsafeBufferPointer { buffer in
             let raw = UnsafeRawBufferPointer(buffer)
             let count = raw.count
@@ -18,35 +19,52 @@ extension UTF8Validator {
                     at &+= marks == 0 ? 8 : marks.trailingZeroBitCount / 8
                     continue
                 }
-                if word & 0xC0_C0F0 == 0x80_80E0 {
-                    guard isThreeByteForm(word) else { return at }
-                    at &+= 3
+                let length = lengthOfCharacter(word)
+                guard length > 0 else { return at }
+                at &+= length
+                if length == 3 {
                     while at &+ 14 <= count {
                         let first = unsafe load(raw, at)
                         let second = unsafe load(raw, at &+ 6)
                         guard isThreeByteFormTwice(first), isThreeByteFormTwice(second) else { break }
                         at &+= 12
                     }
-                } else if word & 0xC0E0 == 0x80C0 {
-                    // C0 and C1 would be overlong.
-                    guard word & 0x1E != 0 else { return at }
-                    at &+= 2
+                } else if length == 2 {
                     while at &+ 8 <= count {
                         let next = unsafe load(raw, at)
                         guard isTwoByteFormFourTimes(next) else { break }
                         at &+= 8
                     }
-                } else if word & 0xC0C0_C0F8 == 0x8080_80F0 {
-                    // The plane, from three bits of the first and two of the second byte: 1 to 16.
-                    let plane = (word & 0x07) &<< 2 | (word &>> 12) & 0x03
-                    guard plane &- 1 < 16 else { return at }
-                    at &+= 4
-                } else {
-                    return at
                 }
+            }
+            guard at < count else { return at }
+            // The last bytes, with zeros behind them: a character that they cut is none.
+            var word: UInt64 = 0
+            if count >= 8 {
+                word = unsafe load(raw, count &- 8) &>> UInt64(truncatingIfNeeded: (8 &- (count &- at)) &* 8)
+            } else {
+                for index in (at..<count).reversed() { word = unsafe word &<< 8 | UInt64(raw[index]) }
+            }
+            while at < count {
+                let length = word & 0x80 == 0 ? 1 : lengthOfCharacter(word)
+                guard length > 0 else { return at }
+                at &+= length
+                word &>>= UInt64(truncatingIfNeeded: length &* 8)
             }
             return at
         }
+    }
+
+    /// The length of the character above ASCII that the word begins with, or 0 where it is not valid.
+    @inline(__always)
+    private static func lengthOfCharacter(_ word: UInt64) -> Int {
+        if word & 0xC0_C0F0 == 0x80_80E0 { return isThreeByteForm(word) ? 3 : 0 }
+        // C0 and C1 would be overlong.
+        if word & 0xC0E0 == 0x80C0 { return word & 0x1E != 0 ? 2 : 0 }
+        guard word & 0xC0C0_C0F8 == 0x8080_80F0 else { return 0 }
+        // The plane, from three bits of the first and two of the second byte: 1 to 16.
+        let plane = (word & 0x07) &<< 2 | (word &>> 12) & 0x03
+        return plane &- 1 < 16 ? 4 : 0
     }
 
     @inline(__always)
