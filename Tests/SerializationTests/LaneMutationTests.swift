@@ -88,6 +88,13 @@ struct LaneMutationTests {
             #expect(FieldRecorder.record(.whole(run.output.bytes), with: &decoder).failure == nil)
         case .multipart:
             #expect(!summary(ofMultipart: run.output.bytes).hasPrefix("unreadable"), "\(ByteString(body))")
+        case .text:
+            let isText = UTF8Validator.isValid(run.output.bytes.span)
+            #expect(isText, "\(ByteString(body))")
+        case .plist, .bplist:
+            var decoder = PropertyList.Decoder(limits: .init())
+            #expect(EventRecorder.record(.whole(run.output.bytes), with: &decoder).failure == nil)
+        case .raw: break
         }
     }
 }

@@ -21,6 +21,12 @@ private func set(_ pairs: (String, AssignedValue)...) -> FieldMap {
     return map
 }
 
+private func append(_ pairs: (String, AssignedValue)...) -> FieldMap {
+    var map = FieldMap()
+    map.append = pairs.map { .init(path: path($0.0), value: $0.1) }
+    return map
+}
+
 @Suite("Map and types")
 struct MapTableTests {
     /// A map on one document: what comes out of JSON must not depend on the lane.
@@ -61,6 +67,41 @@ struct MapTableTests {
         Row(set(("s", .source(0))), "1", "!map_conflict s"),
         Row(set(("s", .source(0)), ("s", .literal(.null))), #"{"s":1,"t":2}"#, #"{"s":null,"t":2}"#),
     ]
+
+    static let appended: [Row] = [
+        Row(append(("l", .source(0))), #"{"l":[1,[2]]}"#, #"{"l":[1,[2],"given"]}"#),
+        Row(append(("l", .source(0))), #"{"l":[]}"#, #"{"l":["given"]}"#),
+        Row(append(("l", .literal(.array([.null])))), #"{"l":[1]}"#, #"{"l":[1,[null]]}"#),
+        Row(append(("l", .source(0))), #"{"a":1}"#, #"{"a":1,"l":["given"]}"#),
+        Row(append(("a.l", .source(0))), #"{"a":{}}"#, #"{"a":{"l":["given"]}}"#),
+        Row(append(("a.l", .source(0))), "{}", #"{"a":{"l":["given"]}}"#),
+        Row(append(("l[1].t", .source(0))), #"{"l":[0,{"t":["x"]}]}"#, #"{"l":[0,{"t":["x","given"]}]}"#),
+        Row(append(("l", .source(0)), ("l", .literal(.number("2")))), #"{"l":1}"#, #"{"l":[1,"given",2]}"#),
+        Row(append(("l", .source(0))), #"{"l":null}"#, #"{"l":[null,"given"]}"#),
+        Row(append(("l", .source(0))), #"{"l":{}}"#, "!map_conflict l"),
+        Row(append(("a.l", .source(0))), #"{"a":1}"#, "!map_conflict a.l"),
+        Row(append(("l", .source(0))), #"{"l":1,"l":2}"#, "!map_conflict l"),
+        Row(append(("l", .source(0))), "[1]", "!map_conflict l"),
+    ]
+
+    @Test("what is appended becomes the last element, and nothing is overwritten", arguments: appended)
+    func appendedElement(_ row: Row) {
+        #expect(convert(plan(.json, .json) { $0.map = row.map }, row.input, sources: ["given"]) == row.expected)
+    }
+
+    static let appendedFields: [LaneRow] = [
+        LaneRow(.form, .form, "tags=a&b=1", "tags[]=a&tags[]=x&b=1") {
+            $0.map.append = [.init(path: path("tags"), value: .literal(.string("x")))]
+        },
+        LaneRow(
+            .multipart, .multipart, multipart("t[]=a", "f:p.png:image/png=PNG"), "f:p.png:image/png=PNG|t[]=a|t[]=x"
+        ) {
+            $0.map.append = [.init(path: path("t"), value: .literal(.string("x")))]
+        },
+    ]
+
+    @Test("fields are appended to as members are", arguments: appendedFields)
+    func appendedField(_ row: LaneRow) { row.check() }
 
     @Test("a local map gives the same while values pass and on the tree", arguments: documents)
     func document(_ row: Row) {

@@ -255,7 +255,7 @@ import Testing
             ("{ decode: jsn, encode: form }", "5:24: there is no encoding \"jsn\": did you mean \"json\"?"),
             (
                 "{ decode: xml, encode: form }",
-                "5:24: the encoding \"xml\" is not available yet: known are form, json, multipart, auto, query"
+                "5:24: the encoding \"xml\" is not available yet: known are form, json, multipart, plist, bplist, text, raw, auto, query"
             ),
             (
                 "{ decode: form, encode: auto }",
@@ -270,7 +270,10 @@ import Testing
                 "{ decode: form, encode: json, map: { remove: [a..b] } }",
                 "5:62: the path can't be read; write a.b, a[0].b, a[*].b, and names with other characters in double quotes"
             ),
-            ("{ decode: form, encode: json, map: { append: {} } }", "5:51: \"append\" is not available yet: remove it"),
+            (
+                "{ decode: form, encode: json, map: { append: { \"a[*]\": 1 } } }",
+                "5:69: a field that is set has one place: \"*\" means many"
+            ),
             (
                 "{ decode: form, encode: json, map: { set: { a: yes } } }",
                 "5:61: \"yes\" is not clear: write true, false or null, or the text in quotes"

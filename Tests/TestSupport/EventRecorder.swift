@@ -14,6 +14,8 @@ public struct EventRecorder: EventSink, Sendable {
         case number(ByteString)
         case bool(Bool)
         case null
+        case date(ByteString)
+        case data(ByteString)
         case file(FieldRecorder.Part)
     }
 
@@ -115,6 +117,18 @@ public struct EventRecorder: EventSink, Sendable {
     public mutating func null() {
         startValue("null")
         events.append(.null)
+        endValue()
+    }
+
+    public mutating func date(_ text: Span<UInt8>) {
+        startValue("date")
+        events.append(.date(ByteString(text.copied())))
+        endValue()
+    }
+
+    public mutating func data(_ bytes: Span<UInt8>) {
+        startValue("data")
+        events.append(.data(ByteString(bytes.copied())))
         endValue()
     }
 

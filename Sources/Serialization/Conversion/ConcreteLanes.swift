@@ -126,32 +126,3 @@ internal final class JSONToMultipartLane: StreamLane<FlatEncoder<Multipart.Encod
     override var outputCount: Int { waitingCount }
     override var isFull: Bool { isOutputFull }
 }
-
-// MARK: Documents through a tree
-
-internal final class JSONTreeToJSONLane: DocumentTreeLane<JSON.Encoder> {
-    override func decode(_ input: Span<UInt8>) throws(ConversionError) -> Int { try decodeInput(input) }
-    override func end() throws(ConversionError) -> Bool { try endInput() }
-    override func reset(contentType: Span<UInt8>) throws(ConversionError) { try resetCodecs(contentType: contentType) }
-    override func swapOutput(_ buffer: inout OutputBuffer) { exchangeOutput(&buffer) }
-    override var outputCount: Int { waitingCount }
-    override var isFull: Bool { isOutputFull }
-}
-
-internal final class JSONTreeToFormLane: DocumentTreeLane<FlatEncoder<Form.Encoder>> {
-    override func decode(_ input: Span<UInt8>) throws(ConversionError) -> Int { try decodeInput(input) }
-    override func end() throws(ConversionError) -> Bool { try endInput() }
-    override func reset(contentType: Span<UInt8>) throws(ConversionError) { try resetCodecs(contentType: contentType) }
-    override func swapOutput(_ buffer: inout OutputBuffer) { exchangeOutput(&buffer) }
-    override var outputCount: Int { waitingCount }
-    override var isFull: Bool { isOutputFull }
-}
-
-internal final class JSONTreeToMultipartLane: DocumentTreeLane<FlatEncoder<Multipart.Encoder>> {
-    override func decode(_ input: Span<UInt8>) throws(ConversionError) -> Int { try decodeInput(input) }
-    override func end() throws(ConversionError) -> Bool { try endInput() }
-    override func reset(contentType: Span<UInt8>) throws(ConversionError) { try resetCodecs(contentType: contentType) }
-    override func swapOutput(_ buffer: inout OutputBuffer) { exchangeOutput(&buffer) }
-    override var outputCount: Int { waitingCount }
-    override var isFull: Bool { isOutputFull }
-}

@@ -12,31 +12,54 @@ extension Conversion {
     public static func make(
         plan: ConversionPlan, contentType: Span<UInt8>, sources: [[UInt8]] = []
     ) throws(ConversionError) -> Conversion {
-        switch try plan.inputEncoding(for: contentType) {
+        let input = try plan.inputEncoding(for: contentType)
+        switch input {
         case .json: return documentLane(plan, sources)
         case .form: return formLane(plan, sources)
         case .multipart:
             let decoder = try Multipart.Decoder(plan, contentType: contentType)
             return multipartLane(plan, sources, decoder)
+        case .plist, .bplist:
+            return treeLane(plan, input, sources, from: PropertyListSource(PropertyList.Decoder(plan, input: input)))
+        case .text: return treeLane(plan, input, sources, from: PlainTextSource(PlainText.Decoder(plan)))
+        case .raw: return rawLane(plan, sources, Raw.Decoder(plan, contentType: contentType))
         }
     }
 
-    /// JSON input: value by value where the plan allows it, else by way of a tree.
+    /// JSON input: value by value where the plan and the output allow it, else by way of a tree.
     private static func documentLane(_ plan: ConversionPlan, _ sources: [[UInt8]]) -> Conversion {
-        let streams = plan.streamsDocuments
+        if plan.streamsDocuments {
+            switch plan.output {
+            case .json: return JSONToJSONLane(plan: plan, sources: sources, encoder: JSON.Encoder(plan))
+            case .form:
+                let encoder = FlatEncoder(Form.Encoder(plan), plan: plan)
+                return JSONToFormLane(plan: plan, sources: sources, encoder: encoder)
+            case .multipart:
+                let encoder = FlatEncoder(Multipart.Encoder(plan), plan: plan)
+                return JSONToMultipartLane(plan: plan, sources: sources, encoder: encoder)
+            case .raw:
+                let encoder = FlatEncoder(Raw.Encoder(plan), plan: plan)
+                return OtherStreamLane(plan: plan, sources: sources, encoder: encoder)
+            case .plist, .bplist, .text: break
+            }
+        }
+        return treeLane(plan, .json, sources, from: JSONSource(JSON.Decoder(plan)))
+    }
+
+    private static func treeLane(
+        _ plan: ConversionPlan, _ input: BodyEncoding, _ sources: [[UInt8]], from source: TreeSource
+    ) -> Conversion {
+        TreeLane(plan: plan, input: input, sources: sources, from: source, to: treeTarget(plan))
+    }
+
+    private static func treeTarget(_ plan: ConversionPlan) -> TreeTarget {
         switch plan.output {
-        case .json:
-            let encoder = JSON.Encoder(plan)
-            guard streams else { return JSONTreeToJSONLane(plan: plan, sources: sources, encoder: encoder) }
-            return JSONToJSONLane(plan: plan, sources: sources, encoder: encoder)
-        case .form:
-            let encoder = FlatEncoder(Form.Encoder(plan), plan: plan)
-            guard streams else { return JSONTreeToFormLane(plan: plan, sources: sources, encoder: encoder) }
-            return JSONToFormLane(plan: plan, sources: sources, encoder: encoder)
-        case .multipart:
-            let encoder = FlatEncoder(Multipart.Encoder(plan), plan: plan)
-            guard streams else { return JSONTreeToMultipartLane(plan: plan, sources: sources, encoder: encoder) }
-            return JSONToMultipartLane(plan: plan, sources: sources, encoder: encoder)
+        case .json: JSONTarget(JSON.Encoder(plan), plan: plan)
+        case .form: FormTarget(FlatEncoder(Form.Encoder(plan), plan: plan), plan: plan)
+        case .multipart: MultipartTarget(FlatEncoder(Multipart.Encoder(plan), plan: plan), plan: plan)
+        case .plist, .bplist: PropertyListTarget(PropertyList.Encoder(plan), plan: plan)
+        case .text: PlainTextTarget(PlainText.Encoder(plan), plan: plan)
+        case .raw: RawTarget(FlatEncoder(Raw.Encoder(plan), plan: plan), plan: plan)
         }
     }
 
@@ -63,6 +86,7 @@ extension Conversion {
             }
             let outlet = FlatOutlet(encoder, plan: plan)
             return FormTreeToMultipartLane(plan: plan, input: .form, sources: sources, decoder: decoder, outlet: outlet)
+        case .plist, .bplist, .text, .raw: return otherLane(plan, .form, sources, decoder)
         }
     }
 
@@ -93,6 +117,54 @@ extension Conversion {
             let outlet = FlatOutlet(encoder, plan: plan)
             return MultipartTreeToMultipartLane(
                 plan: plan, input: input, sources: sources, decoder: decoder, outlet: outlet)
+        case .plist, .bplist, .text, .raw: return otherLane(plan, input, sources, decoder)
+        }
+    }
+
+    /// A body that is one file: the fields that a map sets go before it.
+    private static func rawLane(
+        _ plan: ConversionPlan, _ sources: [[UInt8]], _ decoder: consuming Raw.Decoder
+    ) -> Conversion {
+        switch plan.output {
+        case .json:
+            let outlet = JSONOutlet(JSON.Encoder(plan), plan: plan)
+            return OtherFieldTreeLane(plan: plan, input: .raw, sources: sources, decoder: decoder, outlet: outlet)
+        case .form:
+            let encoder = Form.Encoder(plan)
+            guard !plan.streamsFields else {
+                return OtherFlatLane(plan: plan, input: .raw, sources: sources, decoder: decoder, encoder: encoder)
+            }
+            let outlet = FlatOutlet(encoder, plan: plan)
+            return OtherFieldTreeLane(plan: plan, input: .raw, sources: sources, decoder: decoder, outlet: outlet)
+        case .multipart:
+            let encoder = Multipart.Encoder(plan)
+            guard !plan.streamsFields else {
+                return OtherFlatLane(plan: plan, input: .raw, sources: sources, decoder: decoder, encoder: encoder)
+            }
+            let outlet = FlatOutlet(encoder, plan: plan)
+            return OtherFieldTreeLane(plan: plan, input: .raw, sources: sources, decoder: decoder, outlet: outlet)
+        case .plist, .bplist, .text, .raw: return otherLane(plan, .raw, sources, decoder)
+        }
+    }
+
+    /// Fields and files to the formats that are rarely what a flat body becomes.
+    private static func otherLane<Decoder: FieldDecoder & LaneDecoder & ~Copyable>(
+        _ plan: ConversionPlan, _ input: BodyEncoding, _ sources: [[UInt8]], _ decoder: consuming Decoder
+    ) -> Conversion {
+        switch plan.output {
+        case .raw where plan.streamsFields:
+            let encoder = Raw.Encoder(plan)
+            return OtherFlatLane(plan: plan, input: input, sources: sources, decoder: decoder, encoder: encoder)
+        case .raw:
+            let outlet = FlatOutlet(Raw.Encoder(plan), plan: plan)
+            return OtherFieldTreeLane(plan: plan, input: input, sources: sources, decoder: decoder, outlet: outlet)
+        case .plist, .bplist:
+            let outlet = DocumentOutlet(PropertyList.Encoder(plan), plan: plan)
+            return OtherFieldTreeLane(plan: plan, input: input, sources: sources, decoder: decoder, outlet: outlet)
+        case .text:
+            let outlet = DocumentOutlet(FileValues(PlainText.Encoder(plan)), plan: plan)
+            return OtherFieldTreeLane(plan: plan, input: input, sources: sources, decoder: decoder, outlet: outlet)
+        case .json, .form, .multipart: preconditionFailure("these have lanes of their own")
         }
     }
 }
@@ -133,14 +205,16 @@ extension ConversionPlan {
     /// Whether JSON input passes value by value.
     internal var streamsDocuments: Bool {
         let duplicates = effectiveJSONDuplicates
-        return types.isEmpty && fieldEncoding.order == .input && (duplicates == .keep || duplicates == .reject)
+        return types.isEmpty && removeNulls == .off && fieldEncoding.order == .input
+            && (duplicates == .keep || duplicates == .reject)
             && map.isLocal
     }
 
     /// Whether flat input passes to flat output field by field.
     internal var streamsFields: Bool {
         let paths = map.remove + map.set.map(\.path) + map.rename.flatMap { [$0.from, $0.to] } + files.map(\.path)
-        return types.isEmpty && !rewritesNames && fieldEncoding.order == .input && fieldDecoding.duplicates == .array
+        return types.isEmpty && map.append.isEmpty && !rewritesNames && fieldEncoding.order == .input
+            && fieldDecoding.duplicates == .array
             && fieldDecoding.types == .strings && !paths.contains(where: \.hasIndex)
             && !map.rename.contains { $0.from.hasWildcard }
     }
@@ -165,6 +239,6 @@ extension FieldMap {
         // A field that goes to or comes from a place below one that is set, or removed, needs the document.
         let setsApart = touched.allSatisfy { pair in !pair.contains { path in setsPaths.contains { $0.overlaps(path) } }
         }
-        return keepsParents && areApart && setsRoot && setsApart
+        return append.isEmpty && keepsParents && areApart && setsRoot && setsApart
     }
 }

@@ -39,22 +39,27 @@ extension ConversionPlan {
         for assignment in map.set where assignment.path.hasWildcard || assignment.path.segments.isEmpty {
             report("wildcard", "a value can be set at one place only, without *", assignment.path, setting: "map.set")
         }
+        for assignment in map.append where assignment.path.hasWildcard || assignment.path.segments.isEmpty {
+            report(
+                "wildcard", "a value can be appended at one place only, without *", assignment.path,
+                setting: "map.append")
+        }
         if faults.isEmpty, !map.set.contains(where: \.path.hasIndex), let fault = faultOfAssignments() {
             faults.append(fault)
         }
 
         for rule in files {
-            if rule.policy == .stream, output != .multipart {
+            if rule.policy == .stream, !output.hasFiles {
                 report(
                     "files",
-                    "\(output.rawValue) has no files; say \(output == .json ? "base64, object" : "base64"), "
+                    "\(output.rawValue) has no files; say \(output.hasObjects ? "base64, object" : "base64"), "
                         + "drop or reject", rule.path, setting: "files")
             }
-            if rule.policy == .object, output != .json || !inputs.contains(.multipart) {
+            if rule.policy == .object, !output.hasObjects || !inputs.contains(.multipart) {
                 report(
                     "files", "only files of multipart that become JSON can be objects", rule.path, setting: "files")
             }
-            if rule.filename != nil || rule.mediaType != nil, output != .multipart, rule.policy != .object {
+            if rule.filename != nil || rule.mediaType != nil, !output.hasFiles, rule.policy != .object {
                 report("files", "\(output.rawValue) has no filenames and types of files", rule.path, setting: "files")
             }
             if let max = rule.max, max < 0 {
@@ -64,16 +69,19 @@ extension ConversionPlan {
                 report("files", "a media type has no control characters", rule.path, setting: "files")
             }
         }
-        if output != .json, fieldDecoding.files == .object || fieldEncoding.files == .object {
+        if !output.hasObjects, fieldDecoding.files == .object || fieldEncoding.files == .object {
             report("files", "only files of multipart that become JSON can be objects", setting: "files")
         }
         let policies = files.map(\.policy) + [fieldDecoding.files, fieldEncoding.files]
-        if inputs.contains(.multipart), output == .json, fieldEncoding.order == .sorted,
+        if inputs.contains(.multipart), output.hasObjects, fieldEncoding.order == .sorted,
             policies.contains(.base64) || policies.contains(.object)
         {
             report(
                 "order", "files are written as they come, before the fields, so members can't be sorted",
                 setting: "order")
+        }
+        if inputs.contains(.text), inputField == nil, output.isFlat {
+            report("field", "a text needs a name to stand in \(output.rawValue)", setting: "field")
         }
         return faults
     }
@@ -82,25 +90,26 @@ extension ConversionPlan {
     /// that the output refuses.
     private func faultOfAssignments() -> ConversionError? {
         var count = 0
-        for assignment in map.set {
+        for assignment in map.set + map.append {
             switch assignment.value {
             case .source(let index): count = max(count, index + 1)
             case .literal(let literal):
                 if let text = literal.badNumber {
                     return ConversionError(
                         .unrepresentable, code: "plan_number", reason: "\"\(text)\" is no number of JSON",
-                        field: assignment.path.description, setting: "map.set")
+                        field: assignment.path.description, setting: "map")
                 }
             }
         }
         do throws(ConversionError) {
-            if output != .json {
+            if output.isFlat {
                 var assigned = AssignedFields(self)
                 var list = FieldList()
                 try assigned.send(Array(repeating: [], count: count), to: &list)
             } else {
                 var sets = FieldMap()
                 sets.set = map.set
+                sets.append = map.append
                 var tree = Tree(limits: limits)
                 try tree.makeRootObject()
                 try tree.apply(sets, sources: Array(repeating: [], count: count))

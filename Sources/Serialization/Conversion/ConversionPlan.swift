@@ -1,6 +1,14 @@
 /// The encodings a conversion reads and writes.
 public enum BodyEncoding: String, Hashable, Sendable, CaseIterable {
     case form, json, multipart
+    /// A property list: read in XML or binary, written in XML.
+    case plist
+    /// A binary property list.
+    case bplist
+    /// The whole body is one text.
+    case text
+    /// The whole body is one file, of any type.
+    case raw
 
     /// The media type of a body in this encoding, in lower case and without parameters.
     public var mediaType: String {
@@ -8,8 +16,23 @@ public enum BodyEncoding: String, Hashable, Sendable, CaseIterable {
         case .form: "application/x-www-form-urlencoded"
         case .json: "application/json"
         case .multipart: "multipart/form-data"
+        case .plist, .bplist: "application/x-plist"
+        case .text: "text/plain"
+        case .raw: "application/octet-stream"
         }
     }
+
+    /// What `auto` takes: the encodings that have a structure of their own.
+    public static let structured: [BodyEncoding] = [.form, .json, .multipart, .plist]
+
+    /// Whether a body is a list of fields and files, and no document.
+    public var isFlat: Bool { self == .form || self == .multipart || self == .raw }
+
+    /// Whether a body is a document, in which a file can be an object.
+    public var hasObjects: Bool { self == .json || self == .plist || self == .bplist }
+
+    /// Whether a body can hold files as such.
+    public var hasFiles: Bool { self == .multipart || self == .raw }
 }
 
 /// A whole conversion as a route or the command line declares it. Made once, checked at load, shared by all requests.
@@ -21,13 +44,24 @@ public struct ConversionPlan: Hashable, Sendable {
     public var fieldDecoding = FieldDecodingOptions()
     /// How form and multipart bodies are written; `order`, `files` and `booleans` hold for JSON output too.
     public var fieldEncoding = FieldEncodingOptions()
-    /// What happens to a repeated member of a JSON object; nil: `keep` when JSON goes out, else `reject`.
+    /// What happens to a repeated member of an object in JSON or a property list; nil: `keep` when JSON goes out, else `reject`.
     public var jsonDuplicates: DuplicatePolicy?
+    public var propertyListDecoding = PropertyList.DecodingOptions()
+    /// How property lists are written; the output says in which format.
+    public var propertyListEncoding = PropertyList.EncodingOptions()
     public var map = FieldMap()
     /// The declared types of fields, in the order of the settings; the first path that matches decides.
     public var types: [TypeRule] = []
     /// The declared files, in the order of the settings; the first path that matches decides.
     public var files: [FileRule] = []
+    /// For `text` and `raw` input: the name of the field that the body becomes. Nil: text is the document itself, and a raw
+    /// body the file `file`.
+    public var inputField: String?
+    /// For `text` and `raw` output: the name of the field that becomes the body. Nil: the document itself is the text, and
+    /// the only field or file becomes the raw body.
+    public var outputField: String?
+    /// Whether nulls are left out of the output, after the map and the types.
+    public var removeNulls = NullRemoval.off
     public var limits = Limits()
 
     /// Whether the encoder's `arrays` or `nesting` was written down. When it was not, fields pass from form or multipart to
@@ -61,7 +95,7 @@ public struct FieldPath: Hashable, Sendable {
     }
 }
 
-/// What a route does to fields between decoding and encoding, in this order: remove, rename, set.
+/// What a route does to fields between decoding and encoding, in this order: remove, rename, set, append.
 public struct FieldMap: Hashable, Sendable {
     public struct Rename: Hashable, Sendable {
         public var from: FieldPath
@@ -84,8 +118,11 @@ public struct FieldMap: Hashable, Sendable {
     public var remove: [FieldPath] = []
     public var rename: [Rename] = []
     public var set: [Assignment] = []
+    /// Values that become the last element of the array at their path. A scalar that stands there becomes the first one,
+    /// since a form says with one field what it says with several; where nothing stands, the array is made.
+    public var append: [Assignment] = []
 
-    public var isEmpty: Bool { remove.isEmpty && rename.isEmpty && set.isEmpty }
+    public var isEmpty: Bool { remove.isEmpty && rename.isEmpty && set.isEmpty && append.isEmpty }
 
     public init() {}
 }

@@ -68,7 +68,7 @@ internal struct EventMapper<Encoder: EventEncoder>: EventSink, OutputEncoder, ~C
         self.encoder = encoder
         self.map = map
         rules = plan.files
-        declaresFiles = plan.output == .multipart
+        declaresFiles = plan.output.hasFiles
         gate = FileGate(plan)
         nameSources = declaresFiles ? gate.nameSources : []
         numericBooleans = plan.output == .json && plan.fieldEncoding.booleans == .numeric

@@ -130,6 +130,7 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: FieldSink, ~Copya
         try fields.settle()
         try fields.tree.apply(plan.map, sources: sources)
         try fields.tree.apply(plan.types, splicer: &splicer)
+        fields.tree.remove(plan.removeNulls)
         try outlet.endFiles()
         walk.start(&fields.tree, order: plan.fieldEncoding.order, isOpen: outlet.isRootOpen)
         var member = fields.tree.firstChild(fields.tree.root)

@@ -50,12 +50,12 @@ internal struct FileGate {
             throw ConversionError(
                 .unrepresentable, code: "files_rejected", reason: "this route takes no file here",
                 field: field.span.lossyString(), setting: "files")
-        case .stream where output != .multipart:
+        case .stream where !output.hasFiles:
             throw ConversionError(
                 .unrepresentable, code: "files_unrepresentable",
                 reason: "\(output.rawValue) has no files; say files: base64 to carry it as text, or files: drop",
                 field: field.span.lossyString(), setting: "files: base64")
-        case .object where output != .json:
+        case .object where !output.hasObjects:
             throw ConversionError(
                 .unrepresentable, code: "files_unrepresentable",
                 reason: "\(output.rawValue) has no objects for files; say files: base64, or files: drop",

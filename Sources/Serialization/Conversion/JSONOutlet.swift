@@ -1,17 +1,17 @@
 internal import Octets
 
-/// Files and a document into JSON: a file is a base64 string, or an object with one, at its place, written while it comes.
+/// Files and a document into JSON or another format of documents: a file is a base64 string, or an object with one, at its place, written while it comes.
 ///
 /// The places of the files so far are kept as a tree of names, without content. A file goes on in the objects and arrays
 /// that the one before it left open; one that would have to go back into a closed one is refused. Keys make an array when
 /// the first one is `0` and the others follow in order.
-internal struct JSONOutlet: FileOutlet, ~Copyable {
+internal struct DocumentOutlet<Encoder: FileValueEncoder & ~Copyable>: FileOutlet, ~Copyable {
     private struct Level {
         var node: Tree.Node
         var isArray: Bool
     }
 
-    private var encoder: JSON.Encoder
+    private var encoder: Encoder
     private let numericBooleans: Bool
     private let numbersMakeArrays: Bool
     private var places: Tree
@@ -22,7 +22,7 @@ internal struct JSONOutlet: FileOutlet, ~Copyable {
     private var field: [UInt8] = []
     private(set) var isRootOpen = false
 
-    init(_ encoder: consuming JSON.Encoder, plan: ConversionPlan) {
+    init(_ encoder: consuming Encoder, plan: ConversionPlan) {
         self.encoder = encoder
         numericBooleans = plan.fieldEncoding.booleans == .numeric
         numbersMakeArrays = plan.fieldDecoding.arrays == .auto || plan.fieldDecoding.arrays == .indices
@@ -39,7 +39,7 @@ internal struct JSONOutlet: FileOutlet, ~Copyable {
         if !isRootOpen {
             isRootOpen = true
             try places.makeRootObject()
-            encoder.beginObject()
+            try encoder.beginObject()
         }
         let known = Tree.Node(places.records.count)
         let node = try places.makeNode(.null)
@@ -70,14 +70,14 @@ internal struct JSONOutlet: FileOutlet, ~Copyable {
             let isArray =
                 places.kind(container) == .array || numbersMakeArrays && places.name(child).isEqual(to: "0")
             open.append(Level(node: container, isArray: isArray))
-            if isArray { encoder.beginArray() } else { encoder.beginObject() }
+            if isArray { try encoder.beginArray() } else { try encoder.beginObject() }
         }
         try enter(node)
         try encoder.beginFile(head, as: policy)
     }
 
     mutating func content(ofFile piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
-        encoder.fileContent(piece, isLast: isLast)
+        try encoder.fileContent(piece, isLast: isLast)
     }
 
     mutating func endFiles() throws(ConversionError) {
@@ -92,21 +92,23 @@ internal struct JSONOutlet: FileOutlet, ~Copyable {
 
     /// Writes what stands before the value of `node` in the innermost open container.
     private mutating func enter(_ node: Tree.Node) throws(ConversionError) {
-        guard let level = open.last, level.isArray else { return Self.sendName(of: node, in: places, to: &encoder) }
+        guard let level = open.last, level.isArray else { return try Self.sendName(of: node, in: places, to: &encoder) }
         guard places.kind(level.node) == .keyed else { return }
         guard places.name(node).canonicalIndex == places.childCount(level.node) - 1 else {
             throw refusal("its array has been begun; files with numbers must come in the order 0, 1, 2")
         }
     }
 
-    private static func sendName(of node: Tree.Node, in places: borrowing Tree, to encoder: inout JSON.Encoder) {
-        encoder.key(places.name(node))
+    private static func sendName(
+        of node: Tree.Node, in places: borrowing Tree, to encoder: inout Encoder
+    ) throws(ConversionError) {
+        try encoder.key(places.name(node))
     }
 
     private mutating func close() throws(ConversionError) {
         let level = open.removeLast()
-        if level.isArray { return encoder.endArray() }
-        encoder.endObject()
+        if level.isArray { return try encoder.endArray() }
+        try encoder.endObject()
         if numbersMakeArrays, places.kind(level.node) == .keyed, places.numbersItsMembers(level.node) {
             throw refusal("its array was begun as an object; files with numbers must come in the order 0, 1, 2")
         }
@@ -134,24 +136,26 @@ internal struct JSONOutlet: FileOutlet, ~Copyable {
         isRootOpen = false
     }
 
-    mutating func beginObject() throws(ConversionError) { encoder.beginObject() }
-    mutating func endObject() throws(ConversionError) { encoder.endObject() }
-    mutating func beginArray() throws(ConversionError) { encoder.beginArray() }
-    mutating func endArray() throws(ConversionError) { encoder.endArray() }
-    mutating func key(_ name: Span<UInt8>) throws(ConversionError) { encoder.key(name) }
+    mutating func beginObject() throws(ConversionError) { try encoder.beginObject() }
+    mutating func endObject() throws(ConversionError) { try encoder.endObject() }
+    mutating func beginArray() throws(ConversionError) { try encoder.beginArray() }
+    mutating func endArray() throws(ConversionError) { try encoder.endArray() }
+    mutating func key(_ name: Span<UInt8>) throws(ConversionError) { try encoder.key(name) }
     mutating func string(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
-        encoder.string(piece, isLast: isLast)
+        try encoder.string(piece, isLast: isLast)
     }
-    mutating func number(_ text: Span<UInt8>) throws(ConversionError) { encoder.number(text) }
+    mutating func number(_ text: Span<UInt8>) throws(ConversionError) { try encoder.number(text) }
     mutating func bool(_ value: Bool) throws(ConversionError) {
-        guard numericBooleans else { return encoder.bool(value) }
+        guard numericBooleans else { return try encoder.bool(value) }
         let digit: InlineArray<1, UInt8> = [UInt8(ascii: value ? "1" : "0")]
-        encoder.number(digit.span)
+        try encoder.number(digit.span)
     }
-    mutating func null() throws(ConversionError) { encoder.null() }
+    mutating func null() throws(ConversionError) { try encoder.null() }
     mutating func beginFile(_ head: borrowing PartHead) throws(ConversionError) { try encoder.beginFile(head) }
     mutating func fileContent(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
-        encoder.fileContent(piece, isLast: isLast)
+        try encoder.fileContent(piece, isLast: isLast)
     }
-    mutating func finish() throws(ConversionError) { encoder.finish() }
+    mutating func finish() throws(ConversionError) { try encoder.finish() }
 }
+
+internal typealias JSONOutlet = DocumentOutlet<JSON.Encoder>

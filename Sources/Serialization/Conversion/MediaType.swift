@@ -10,10 +10,12 @@ extension ConversionPlan {
     public func inputEncoding(for contentType: Span<UInt8>) throws(ConversionError) -> BodyEncoding {
         guard let type = MediaTypeText(contentType) else {
             if contentType.isEmpty, inputs.count == 1, let only = inputs.first, only != .multipart { return only }
+            if contentType.isEmpty, inputs.contains(.raw) { return .raw }
             throw Self.unsupported(
                 contentType.isEmpty ? "the body has no Content-Type" : "the Content-Type can't be read")
         }
-        guard let encoding = type.encoding, inputs.contains(encoding) else {
+        if inputs.contains(.raw), type.encoding.map({ !inputs.contains(declared($0)) }) ?? true { return .raw }
+        guard let encoding = type.encoding.map(declared), inputs.contains(encoding) else {
             throw Self.unsupported("the body's type is none of \(inputs.map(\.mediaType).joined(separator: ", "))")
         }
         guard type.isUTF8 else {
@@ -21,6 +23,11 @@ extension ConversionPlan {
                 .unsupported, code: "unsupported_charset", reason: "the body's charset must be utf-8")
         }
         return encoding
+    }
+
+    /// The encoding that is declared for a type which several share: binary property lists have the type of those in XML.
+    private func declared(_ encoding: BodyEncoding) -> BodyEncoding {
+        encoding == .plist && inputs.contains(.bplist) && !inputs.contains(.plist) ? .bplist : encoding
     }
 
     internal static func unsupported(_ reason: String) -> ConversionError {
@@ -92,6 +99,8 @@ private struct MediaTypeText {
         if type.isEqualIgnoringCase(to: "application"), subtype.isEqualIgnoringCase(to: "x-www-form-urlencoded") {
             return .form
         }
+        if type.isEqualIgnoringCase(to: "application"), subtype.isEqualIgnoringCase(to: "x-plist") { return .plist }
+        if type.isEqualIgnoringCase(to: "text"), subtype.isEqualIgnoringCase(to: "plain") { return .text }
         if subtype.isEqualIgnoringCase(to: "json"),
             type.isEqualIgnoringCase(to: "application") || type.isEqualIgnoringCase(to: "text")
         {

@@ -1,6 +1,6 @@
 internal import Octets
 
-/// The map of a route on a tree: remove, then rename, then set.
+/// The map of a route on a tree: remove, then rename, then set, then append.
 ///
 /// Objects are scanned here, not looked up, so that repeated members are all met; a rule costs what it passes through.
 extension Tree {
@@ -33,15 +33,43 @@ extension Tree {
             }
         }
         for assignment in map.set where !assignment.path.segments.isEmpty {
-            let node: Node
-            switch assignment.value {
-            case .literal(let literal): node = try make(literal)
-            case .source(let index):
-                let source = sources[index]
-                node = try makeText(.string, source.span)
-            }
+            let node = try make(assignment.value, sources)
             try place(node, at: assignment.path, from: 0, below: root, mayReplace: true)
         }
+        for assignment in map.append where !assignment.path.segments.isEmpty {
+            try append(make(assignment.value, sources), at: assignment.path)
+        }
+    }
+
+    private mutating func make(_ value: AssignedValue, _ sources: [[UInt8]]) throws(ConversionError) -> Node {
+        switch value {
+        case .literal(let literal): return try make(literal)
+        case .source(let index):
+            let source = sources[index]
+            return try makeText(.string, source.span)
+        }
+    }
+
+    /// Puts `node` last into the array at `path`.
+    private mutating func append(_ node: Node, at path: FieldPath) throws(ConversionError) {
+        var found: [Node] = []
+        resolve(path.segments[...], below: root, into: &found)
+        guard let existing = found.first else {
+            let array = try makeNode(.array)
+            append(node, to: array)
+            return try place(array, at: path, from: 0, below: root, mayReplace: false)
+        }
+        guard found.count == 1 else {
+            throw Self.conflict("the field to append to is there more than once", path.description)
+        }
+        if kind(existing).isArray { return append(node, to: existing) }
+        guard !kind(existing).isContainer else {
+            throw Self.conflict("the field to append to is an object", path.description)
+        }
+        let array = try makeNode(.array)
+        replace(existing, by: array)
+        append(existing, to: array)
+        append(node, to: array)
     }
 
     /// Whether `node` is still part of the document.

@@ -182,7 +182,7 @@ extension JSON {
 }
 
 /// The members of the object that a file becomes.
-private enum FileMembers {
+internal enum FileMembers {
     static let filename = Array("filename".utf8)
     static let mediaType = Array("content_type".utf8)
     static let data = Array("data".utf8)

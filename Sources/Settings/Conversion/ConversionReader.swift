@@ -12,27 +12,36 @@ struct ConversionReader {
     private typealias OptionTable = [(name: String, encodings: Set<BodyEncoding>)]
 
     private static let fieldFormats: Set<BodyEncoding> = [.form, .multipart]
-    private static let allFormats = Set(BodyEncoding.allCases)
+    private static let propertyLists: Set<BodyEncoding> = [.plist, .bplist]
+    private static let wholeFormats: Set<BodyEncoding> = [.text, .raw]
+    private static let documentFormats = Set(BodyEncoding.allCases.filter { !$0.isFlat })
+    private static let structuredFormats = Set(BodyEncoding.structured).union(propertyLists)
 
     private static var inputOptions: OptionTable {
         [
             ("dialect", fieldFormats), ("arrays", fieldFormats), ("nesting", fieldFormats), ("types", fieldFormats),
-            ("duplicates", allFormats), ("malformed_key", fieldFormats), ("percent", [.form]),
-            ("invalid_utf8", fieldFormats), ("charset", fieldFormats), ("numbers", [.json]), ("files", allFormats),
+            ("duplicates", structuredFormats), ("malformed_key", fieldFormats), ("percent", [.form]),
+            ("invalid_utf8", fieldFormats), ("charset", fieldFormats), ("numbers", [.json]),
+            ("files", structuredFormats.union([.raw])), ("field", wholeFormats),
+            ("non_finite", propertyLists),
         ]
     }
 
     private static var outputOptions: OptionTable {
         [
-            ("dialect", fieldFormats), ("arrays", fieldFormats), ("nesting", fieldFormats), ("nulls", fieldFormats),
-            ("empties", fieldFormats), ("booleans", allFormats), ("spaces", [.form]), ("order", allFormats),
-            ("numbers", [.json]), ("files", allFormats),
+            ("dialect", fieldFormats), ("arrays", fieldFormats), ("nesting", fieldFormats),
+            ("nulls", fieldFormats.union(propertyLists).union([.text])),
+            ("empties", fieldFormats), ("booleans", structuredFormats.union(wholeFormats)),
+            ("spaces", [.form]), ("order", structuredFormats),
+            ("numbers", [.json]), ("files", Set(BodyEncoding.allCases)),
+            ("remove_nulls", structuredFormats.union(wholeFormats)), ("field", wholeFormats),
+            ("large_integers", propertyLists), ("date_fractions", propertyLists),
         ]
     }
 
     private static let dialects = ["recast", "afnetworking", "alamofire", "qs", "php", "rack", "whatwg"]
     /// Encodings that the design has and this version has not.
-    private static let laterEncodings = ["plist", "bplist", "xml", "text", "raw"]
+    private static let laterEncodings = ["xml"]
     /// The target's query: read and written as a form.
     private static let query = "query"
 
@@ -59,7 +68,7 @@ struct ConversionReader {
     // MARK: - Encodings
 
     private func inputs(_ side: ConversionSide) -> [BodyEncoding]? {
-        if side.encoding == "auto" { return BodyEncoding.allCases }
+        if side.encoding == "auto" { return BodyEncoding.structured }
         return encoding(side, alsoKnown: ["auto", Self.query]).map { [$0] }
     }
 
@@ -107,9 +116,14 @@ struct ConversionReader {
             readFixed("charset", "utf-8", options)
         }
         if inputs.contains(.json) { readFixed("numbers", "exact", options) }
-        readDuplicates(options, inputs, &plan)
-        let policies: [FilePolicy] =
-            inputs.contains(.multipart) ? FilePolicy.allCases.filter { $0 != .object || plan.output == .json } : []
+        if !inputs.isDisjoint(with: Self.structuredFormats) { readDuplicates(options, inputs, &plan) }
+        if !inputs.isDisjoint(with: Self.propertyLists) {
+            let standard = plan.propertyListDecoding.nonFiniteReals
+            plan.propertyListDecoding.nonFiniteReals = options.word("non_finite", standard: standard) ?? standard
+        }
+        if !inputs.isDisjoint(with: Self.wholeFormats) { plan.inputField = field(options) }
+        let hasFiles = inputs.contains(where: \.hasFiles)
+        let policies = hasFiles ? FilePolicy.allCases.filter { $0 != .object || plan.output.hasObjects } : []
         if let policy = FileRuleReader(context).read(options, policies, "the \(side.encoding) input", &plan) {
             plan.fieldDecoding.files = policy
         }
@@ -133,16 +147,25 @@ struct ConversionReader {
             fields.nulls = options.word("nulls", standard: fields.nulls, among: nulls) ?? fields.nulls
             fields.empties = options.word("empties", standard: fields.empties) ?? fields.empties
         }
+        if output == .text {
+            let nulls = NullStyle.allCases.filter { $0 != .key && $0 != .omit }
+            fields.nulls = options.word("nulls", standard: fields.nulls, among: nulls) ?? fields.nulls
+        }
+        if Self.propertyLists.contains(output) { readPropertyList(options, &plan) }
+        if Self.wholeFormats.contains(output) { plan.outputField = field(options) }
         fields.booleans = options.word("booleans", standard: fields.booleans) ?? fields.booleans
-        fields.order = options.word("order", standard: fields.order) ?? fields.order
+        if !Self.wholeFormats.contains(output) {
+            fields.order = options.word("order", standard: fields.order) ?? fields.order
+        }
         if output == .form { fields.spaces = options.word("spaces", standard: fields.spaces) ?? fields.spaces }
         if output == .json { readFixed("numbers", "exact", options) }
         plan.fieldEncoding = fields
+        plan.removeNulls = options.nullRemoval(context) ?? plan.removeNulls
         // Only multipart has files; elsewhere they are text or nothing.
         let policies = FilePolicy.allCases.filter {
             switch $0 {
-            case .stream: output == .multipart
-            case .object: output == .json
+            case .stream: output.hasFiles
+            case .object: output.hasObjects
             case .base64, .drop, .reject: true
             }
         }
@@ -173,6 +196,21 @@ struct ConversionReader {
         context.report(node.position, "the dialect \"\(word)\" is not available yet: set its options one by one")
     }
 
+    private func readPropertyList(_ options: SectionReader, _ plan: inout ConversionPlan) {
+        var list = plan.propertyListEncoding
+        list.nulls = options.word("nulls", standard: list.nulls, among: [.reject, .omit, .empty]) ?? list.nulls
+        list.largeIntegers = options.word("large_integers", standard: list.largeIntegers) ?? list.largeIntegers
+        list.dateFractions = options.word("date_fractions", standard: list.dateFractions) ?? list.dateFractions
+        plan.propertyListEncoding = list
+    }
+
+    /// The name of the one field that a whole body is.
+    private func field(_ options: SectionReader) -> String? {
+        guard let node = options.take("field"), let name = context.text(node, "\"field\"") else { return nil }
+        options.record("field", name, .line(node.position.line))
+        return name
+    }
+
     /// An option that has one value so far.
     private func readFixed(_ key: String, _ only: String, _ options: SectionReader) {
         if let node = options.take(key) { _ = context.word(node, "\"\(key)\"", among: [only]) }
@@ -181,7 +219,7 @@ struct ConversionReader {
     /// Fields join to arrays and JSON members may stay double; the other words are for both.
     private func readDuplicates(_ options: SectionReader, _ inputs: Set<BodyEncoding>, _ plan: inout ConversionPlan) {
         let readsFields = !inputs.isDisjoint(with: Self.fieldFormats)
-        let readsJSON = inputs.contains(.json)
+        let readsJSON = inputs.contains(where: { !$0.isFlat })
         let words = DuplicatePolicy.allCases.filter {
             switch $0 {
             case .array: readsFields

@@ -29,16 +29,20 @@ struct FieldMapReader {
                 section.record("rename", "\(from) to \(to)", .line(member.position.line))
             }
         }
-        if let node = section.take("set"), let assignments = SectionReader(node, "\"set\"", context) {
-            for member in assignments.remaining {
-                guard let path = context.fieldPath(member), let value = assigned(member.value, path) else { continue }
-                map.set.append(.init(path: path, value: value))
-                section.record("set", path.description, .line(member.position.line))
-            }
-        }
-        section.notYet("append")
+        map.set = assignments("set", section)
+        map.append = assignments("append", section)
         section.finish()
         return map
+    }
+
+    /// Values by their places: what is set, or appended.
+    private func assignments(_ key: String, _ section: SectionReader) -> [FieldMap.Assignment] {
+        guard let node = section.take(key), let members = SectionReader(node, "\"\(key)\"", context) else { return [] }
+        return members.remaining.compactMap { member in
+            guard let path = context.fieldPath(member), let value = assigned(member.value, path) else { return nil }
+            section.record(key, path.description, .line(member.position.line))
+            return .init(path: path, value: value)
+        }
     }
 
     func types(_ node: SettingsNode) -> [TypeRule] {

@@ -1,0 +1,88 @@
+internal import Octets
+
+/// An encoder of documents that takes a file as a value: a string in base64, bytes, or an object with them.
+internal protocol FileValueEncoder: EventSink, OutputEncoder, LaneEncoder, ~Copyable {
+    /// Begins a file as what `policy` says, `base64` or `object`; `fileContent` follows.
+    mutating func beginFile(_ head: borrowing PartHead, as policy: FilePolicy) throws(ConversionError)
+}
+
+extension JSON.Encoder: FileValueEncoder {}
+
+/// Gives an encoder that knows no files their values by events: `{"filename": …, "content_type": …, "data": …}` or the
+/// content alone, as a string in base64 that is written while it comes.
+internal struct FileValues<Encoder>: FileValueEncoder, ~Copyable
+where Encoder: EventSink & OutputEncoder & LaneEncoder & ~Copyable {
+    var encoder: Encoder
+    private var base64 = Base64Encoder()
+    private var text = OutputBuffer()
+    private var isObject = false
+
+    init(_ encoder: consuming Encoder) { self.encoder = encoder }
+
+    mutating func beginFile(_ head: borrowing PartHead, as policy: FilePolicy) throws(ConversionError) {
+        isObject = policy == .object
+        if isObject { try encoder.beginFileObject(head) }
+    }
+
+    mutating func beginFile(_ head: borrowing PartHead) throws(ConversionError) { try beginFile(head, as: .base64) }
+
+    mutating func fileContent(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
+        base64.encode(piece, into: &text)
+        if isLast { base64.finish(into: &text) }
+        if isLast || !text.isEmpty { try Self.move(&text, to: &encoder, isLast: isLast) }
+        if isLast, isObject { try encoder.endObject() }
+    }
+
+    private static func move(
+        _ text: inout OutputBuffer, to encoder: inout Encoder, isLast: Bool
+    ) throws(ConversionError) {
+        try encoder.string(text.span, isLast: isLast)
+        text.removeAll()
+    }
+
+    var isFull: Bool { encoder.isFull }
+    var output: OutputBuffer {
+        _read { yield encoder.output }
+        _modify { yield &encoder.output }
+    }
+    var contentType: [UInt8] { encoder.contentType }
+    mutating func restart() {
+        encoder.restart()
+        base64 = Base64Encoder()
+        text.removeAll()
+    }
+
+    mutating func beginObject() throws(ConversionError) { try encoder.beginObject() }
+    mutating func endObject() throws(ConversionError) { try encoder.endObject() }
+    mutating func beginArray() throws(ConversionError) { try encoder.beginArray() }
+    mutating func endArray() throws(ConversionError) { try encoder.endArray() }
+    mutating func key(_ name: Span<UInt8>) throws(ConversionError) { try encoder.key(name) }
+    mutating func string(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
+        try encoder.string(piece, isLast: isLast)
+    }
+    mutating func number(_ text: Span<UInt8>) throws(ConversionError) { try encoder.number(text) }
+    mutating func bool(_ value: Bool) throws(ConversionError) { try encoder.bool(value) }
+    mutating func null() throws(ConversionError) { try encoder.null() }
+    mutating func date(_ text: Span<UInt8>) throws(ConversionError) { try encoder.date(text) }
+    mutating func data(_ bytes: Span<UInt8>) throws(ConversionError) { try encoder.data(bytes) }
+    mutating func finish() throws(ConversionError) { try encoder.finish() }
+}
+
+extension EventSink where Self: ~Copyable {
+    /// Sends the beginning of a file's object up to the name of its `data`, which comes last so that it can stream.
+    fileprivate mutating func beginFileObject(_ head: borrowing PartHead) throws(ConversionError) {
+        try beginObject()
+        if head.hasFilename {
+            let name = FileMembers.filename
+            try key(name.span)
+            try string(head.filename, isLast: true)
+        }
+        if head.hasMediaType {
+            let name = FileMembers.mediaType
+            try key(name.span)
+            try string(head.mediaType, isLast: true)
+        }
+        let name = FileMembers.data
+        try key(name.span)
+    }
+}

@@ -1,0 +1,31 @@
+extension Tree {
+    /// Leaves out the nulls that `removal` names, and counts them. One pass over the nodes; the root stays.
+    internal mutating func remove(_ removal: NullRemoval) {
+        guard removal != .off, root != Tree.none else { return }
+        var node = firstChild(root)
+        while node != Tree.none {
+            let record = records[Int(node)]
+            if record.kind.isContainer, record.first != Tree.none {
+                node = record.first
+                continue
+            }
+            let next = following(node)
+            if record.kind == .null, removal == .deep || kind(record.parent).hasNames {
+                removedCount += 1
+                unlink(node)
+            }
+            node = next
+        }
+    }
+
+    /// The node after all of the subtree of `node`, in document order, or `none`.
+    private func following(_ node: Node) -> Node {
+        var at = node
+        while at != root {
+            let record = records[Int(at)]
+            if record.next != Tree.none { return record.next }
+            at = record.parent
+        }
+        return Tree.none
+    }
+}

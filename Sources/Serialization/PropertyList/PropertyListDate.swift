@@ -1,0 +1,154 @@
+internal import Octets
+
+extension PropertyList {
+    /// A point in time: seconds since 2001-01-01T00:00:00Z and the digits of a fraction, which is never negative.
+    struct Date {
+        /// Whole seconds, rounded down.
+        var seconds: Int64
+        /// The fraction's digits without zeros at the end; empty where there is none.
+        var fraction: [UInt8] = []
+
+        /// Days from 0000-01-01 to 2001-01-01 of the Gregorian calendar.
+        private static let reference = days(year: 2001, month: 1, day: 1)
+        /// The seconds of the years 0000 to 9999, which RFC 3339 can write.
+        static let range: Range<Int64> =
+            (days(year: 0, month: 1, day: 1) - reference) * 86_400..<(days(year: 10_000, month: 1, day: 1) - reference)
+            * 86_400
+
+        /// Reads a date-time of RFC 3339 §5.6, in any zone.
+        init(rfc3339 text: Span<UInt8>) throws(Reading) {
+            guard text.isRFC3339 else { throw Reading(fault: .invalidDate) }
+            guard text.count > 10 else { throw Reading(fault: .dateWithoutTime) }
+            func number(_ start: Int, _ length: Int) -> Int64 {
+                var value: Int64 = 0
+                for at in start..<start + length { value = value * 10 + Int64(text[at] &- 0x30) }
+                return value
+            }
+            guard number(17, 2) < 60 else { throw Reading(fault: .leapSecond) }
+            let day = Self.days(year: number(0, 4), month: number(5, 2), day: number(8, 2)) - Self.reference
+            seconds = day * 86_400 + number(11, 2) * 3600 + number(14, 2) * 60 + number(17, 2)
+            var at = 19
+            if text[at] == UInt8(ascii: ".") {
+                at += 1
+                while ASCII.isDigit(text[at]) {
+                    fraction.append(text[at])
+                    at += 1
+                }
+                while fraction.last == UInt8(ascii: "0") { fraction.removeLast() }
+            }
+            if text[at] | 0x20 != UInt8(ascii: "z") {
+                let offset = number(at + 1, 2) * 3600 + number(at + 4, 2) * 60
+                seconds += text[at] == UInt8(ascii: "-") ? offset : -offset
+            }
+            guard Self.range.contains(seconds) else { throw Reading(fault: .dateRange) }
+        }
+
+        /// Why a text is no date.
+        struct Reading: Error {
+            var fault: Fault
+        }
+
+        /// Takes a binary property list's date; nil where the years 0000 to 9999 don't hold it, or its fraction is too small
+        /// to be written with 40 digits.
+        init?(_ value: Double) {
+            guard value >= Double(Self.range.lowerBound), value < Double(Self.range.upperBound) else { return nil }
+            seconds = Int64(value.rounded(.down))
+            guard value != value.rounded(.down) else { return }
+            // The shortest decimal text is what the double stands for: 0.1, not 0.1000000000000000055.
+            let text = Array(value.magnitude.description.utf8)
+            let mantissaEnd = text.firstIndex(of: UInt8(ascii: "e")) ?? text.count
+            let point = text.firstIndex(of: UInt8(ascii: ".")) ?? mantissaEnd
+            if mantissaEnd < text.count {
+                // What has a fraction and an exponent is below one: 5e-05, 1.25e-07.
+                let exponent = Int(String(decoding: text[(mantissaEnd + 1)...], as: UTF8.self)) ?? 0
+                guard exponent < 0, exponent >= -20 else { return nil }
+                fraction = Array(repeating: UInt8(ascii: "0"), count: -exponent - 1)
+                fraction += text[..<point]
+                if point < mantissaEnd { fraction += text[(point + 1)..<mantissaEnd] }
+            } else {
+                fraction = Array(text[min(point + 1, mantissaEnd)...])
+            }
+            while fraction.last == UInt8(ascii: "0") { fraction.removeLast() }
+            if value < 0 { complementFraction() }
+        }
+
+        /// One minus the fraction, in decimal. It isn't zero.
+        private mutating func complementFraction() {
+            var carry = true
+            for index in fraction.indices.reversed() {
+                let digit = fraction[index] &- 0x30
+                let rest = (carry ? 10 : 9) &- digit
+                carry = rest == 10
+                fraction[index] = (carry ? 0 : rest) &+ 0x30
+            }
+            while fraction.last == UInt8(ascii: "0") { fraction.removeLast() }
+        }
+
+        /// The double of a binary property list.
+        var value: Double {
+            guard !fraction.isEmpty else { return Double(seconds) }
+            if seconds >= 0 {
+                return Double("\(seconds)." + String(decoding: fraction, as: UTF8.self)) ?? Double(seconds)
+            }
+            var positive = self
+            positive.complementFraction()
+            return Double(
+                "\(seconds + 1 == 0 ? "-0" : "\(seconds + 1)")." + String(decoding: positive.fraction, as: UTF8.self))
+                ?? Double(seconds)
+        }
+
+        /// Appends `2001-01-31T12:00:00Z`, with the fraction where `withFraction`.
+        func append(to output: inout [UInt8], withFraction: Bool) {
+            var days = seconds / 86_400
+            var rest = seconds % 86_400
+            if rest < 0 {
+                rest += 86_400
+                days -= 1
+            }
+            let (year, month, day) = Self.civil(days + Self.reference)
+            func append(_ value: Int64, _ width: Int) {
+                var divisor: Int64 = width == 4 ? 1000 : 10
+                while divisor > 0 {
+                    output.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: value / divisor % 10))
+                    divisor /= 10
+                }
+            }
+            append(year, 4)
+            output.append(UInt8(ascii: "-"))
+            append(month, 2)
+            output.append(UInt8(ascii: "-"))
+            append(day, 2)
+            output.append(UInt8(ascii: "T"))
+            append(rest / 3600, 2)
+            output.append(UInt8(ascii: ":"))
+            append(rest / 60 % 60, 2)
+            output.append(UInt8(ascii: ":"))
+            append(rest % 60, 2)
+            if withFraction, !fraction.isEmpty {
+                output.append(UInt8(ascii: "."))
+                output.append(contentsOf: fraction)
+            }
+            output.append(UInt8(ascii: "Z"))
+        }
+
+        /// Days since 0000-03-01, less the sixty to 0000-01-01: years begin in March so that leap days are last.
+        private static func days(year: Int64, month: Int64, day: Int64) -> Int64 {
+            let shifted = month <= 2 ? year - 1 : year
+            let era = (shifted >= 0 ? shifted : shifted - 399) / 400
+            let yearOfEra = shifted - era * 400
+            let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
+            return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
+        }
+
+        /// The date that is so many days after 0000-03-01: the inverse of `days`.
+        private static func civil(_ days: Int64) -> (year: Int64, month: Int64, day: Int64) {
+            let era = (days >= 0 ? days : days - 146_096) / 146_097
+            let dayOfEra = days - era * 146_097
+            let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+            let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+            let shifted = (5 * dayOfYear + 2) / 153
+            let month = shifted < 10 ? shifted + 3 : shifted - 9
+            return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, dayOfYear - (153 * shifted + 2) / 5 + 1)
+        }
+    }
+}

@@ -1,0 +1,184 @@
+internal import Octets
+
+extension PropertyList.XMLReader {
+    /// Takes a start tag, or the begin of an empty element. Returns whether to return from `feed`.
+    @inline(__always)
+    mutating func beginElement<Sink: EventSink & ~Copyable>(
+        _ element: Element, into sink: inout Sink
+    ) throws(ConversionError) -> Bool {
+        if leaf != nil { throw failure(.unexpectedElement, from: markupOffset) }
+        switch element {
+        case .plist:
+            guard position == .prolog else {
+                throw failure(position == .epilog ? .trailingData : .unexpectedElement, from: markupOffset)
+            }
+            position = .root
+            return false
+        case .key:
+            guard position == .inside, path.isInObject else { throw misplaced }
+            guard !path.hasName else { throw failure(.keyWithoutValue, from: elementOffset) }
+        default:
+            switch position {
+            case .root: break
+            case .inside where !path.isInObject || path.hasName: break
+            case .inside: throw failure(.valueWithoutKey, from: markupOffset)
+            case .prolog, .rootEnd, .epilog: throw misplaced
+            }
+        }
+        if element.isContainer { return try openContainer(isObject: element == .dict, into: &sink) }
+        leaf = element
+        elementOffset = markupOffset
+        held.removeAll(keepingCapacity: true)
+        validator = UTF8Validator()
+        noncharacterBytes = 0
+        if element == .data {
+            base64 = Base64Decoder()
+            base64Count = 0
+            bytes.removeAll()
+        }
+        return false
+    }
+
+    /// Takes an end tag, or the end of an empty element. Returns whether to return from `feed`.
+    @inline(__always)
+    mutating func endElement<Sink: EventSink & ~Copyable>(
+        _ element: Element, into sink: inout Sink
+    ) throws(ConversionError) -> Bool {
+        if let leaf {
+            guard leaf == element else { throw failure(.mismatchedTag, from: markupOffset) }
+            return try endLeaf(leaf, into: &sink)
+        }
+        switch element {
+        case .plist:
+            guard position == .rootEnd || position == .root else {
+                throw failure(.mismatchedTag, from: markupOffset)
+            }
+            guard position == .rootEnd else { throw failure(.noValue, from: markupOffset) }
+            position = .epilog
+            return false
+        case .dict, .array:
+            guard position == .inside, path.isInObject == (element == .dict) else {
+                throw failure(.mismatchedTag, from: markupOffset)
+            }
+            guard !path.hasName else { throw failure(.keyWithoutValue, from: elementOffset) }
+            return try closeContainer(into: &sink)
+        default:
+            throw failure(.mismatchedTag, from: markupOffset)
+        }
+    }
+
+    private var misplaced: ConversionError {
+        let fault: PropertyList.Fault =
+            switch position {
+            case .rootEnd: .secondValue
+            case .epilog: .trailingData
+            default: .unexpectedElement
+            }
+        return failure(fault, from: markupOffset)
+    }
+
+    private mutating func openContainer<Sink: EventSink & ~Copyable>(
+        isObject: Bool, into sink: inout Sink
+    ) throws(ConversionError) -> Bool {
+        guard path.depth < limits.depth else {
+            throw limitFailure("depth", of: limits.depth, what: "the nesting of the document", offset: markupOffset)
+        }
+        path.open(isObject: isObject, mark: memberNames?.count ?? 0)
+        position = .inside
+        guard !isMuted else { return false }
+        if isObject { try sink.beginObject() } else { try sink.beginArray() }
+        return sink.isFull
+    }
+
+    mutating func closeContainer<Sink: EventSink & ~Copyable>(
+        into sink: inout Sink
+    ) throws(ConversionError) -> Bool {
+        let wasObject = path.isInObject
+        let wasMuted = isMuted
+        let mark = path.close()
+        if wasObject { memberNames?.close(to: mark) }
+        endValue()
+        guard !wasMuted else { return false }
+        if wasObject { try sink.endObject() } else { try sink.endArray() }
+        return sink.isFull
+    }
+
+    /// Moves on to what follows a value, after its event's mutedness was looked at.
+    private mutating func endValue() {
+        if mutedDepth == path.depth { mutedDepth = -1 }
+        path.endValue()
+        if path.depth == 0 { position = .rootEnd }
+    }
+
+    /// Sends the value of the leaf that has ended.
+    private mutating func endLeaf<Sink: EventSink & ~Copyable>(
+        _ element: Element, into sink: inout Sink
+    ) throws(ConversionError) -> Bool {
+        leaf = nil
+        // Taken out so that its span doesn't borrow the reader while it changes.
+        var text: [UInt8] = []
+        swap(&text, &held)
+        defer { swap(&text, &held) }
+        if element == .key { return try endKey(text.span, into: &sink) }
+        number.removeAll(keepingCapacity: true)
+        var isString = element == .string
+        switch element {
+        case .integer:
+            if let fault = PropertyList.Number.appendInteger(text.span, to: &number) {
+                throw failure(fault, from: elementOffset)
+            }
+        case .real:
+            switch PropertyList.Number.appendReal(text.span, to: &number) {
+            case .number: break
+            case .fault(let fault): throw failure(fault, from: elementOffset)
+            case .nonFinite:
+                guard options.nonFiniteReals == .string else { throw failure(.nonFiniteReal, from: elementOffset) }
+                isString = true
+            }
+        case .date:
+            let date = text.span.trimmedOfXMLSpace()
+            guard date.count == 20, date[19] == UInt8(ascii: "Z"), date[10] == UInt8(ascii: "T"), date.isRFC3339,
+                date[17] < UInt8(ascii: "6")
+            else { throw failure(.invalidDate, from: elementOffset) }
+        case .data:
+            guard base64.finish(into: &bytes) else { throw failure(.invalidData, from: elementOffset) }
+            guard bytes.count <= limits.tree else { throw dataTooLong }
+        default: break
+        }
+        let wasMuted = isMuted
+        endValue()
+        if wasMuted { return false }
+        switch element {
+        case _ where isString: try sink.string(text.span, isLast: true)
+        case .integer, .real: try sink.number(number.span)
+        case .date: try sink.date(text.span.trimmedOfXMLSpace())
+        case .data: try sink.data(bytes.span)
+        default: try sink.bool(element == .yes)
+        }
+        return sink.isFull
+    }
+
+    var dataTooLong: ConversionError {
+        limitFailure("tree", of: limits.tree, what: "data that must be held in memory", offset: elementOffset)
+    }
+
+    /// Sends the name that has ended, after a look at those that came before it.
+    private mutating func endKey<Sink: EventSink & ~Copyable>(
+        _ name: Span<UInt8>, into sink: inout Sink
+    ) throws(ConversionError) -> Bool {
+        path.setName(name)
+        switch memberNames?.insert(name, depth: path.depth) {
+        case .known:
+            if options.duplicates == .reject { throw failure(.duplicateKey, from: elementOffset) }
+            if mutedDepth < 0 { mutedDepth = path.depth }
+        case .full:
+            throw limitFailure(
+                "tree", of: limits.tree, what: "what is held to find members of the same name", offset: elementOffset)
+        case .new, nil:
+            break
+        }
+        guard !isMuted else { return false }
+        try sink.key(name)
+        return sink.isFull
+    }
+}
