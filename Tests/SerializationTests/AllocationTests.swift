@@ -43,7 +43,15 @@ struct AllocationTests {
         ]
     }()
 
-    @Test(arguments: lanes) func aStreamingLaneAllocatesNothingForAnItem(_ lane: Lane) throws {
+    /// Unoptimised code allocates for iterators and accessors that optimised code has in registers, where it reads the
+    /// headers of a part; `make bench-codecs` counts those lanes too.
+    #if DEBUG
+        static let counted = lanes.filter { $0.input != .multipart }
+    #else
+        static let counted = lanes
+    #endif
+
+    @Test(arguments: counted) func aStreamingLaneAllocatesNothingForAnItem(_ lane: Lane) throws {
         let few = try allocations(of: lane, items: 20)
         let many = try allocations(of: lane, items: 200)
         // What is held of a body, as the names of the open object, may double a few times more.
