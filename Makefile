@@ -1,6 +1,6 @@
 # `make run` tries Recast out; `make test` shows that it works. The other targets are for working on it.
 .DEFAULT_GOAL := help
-.PHONY: help run build test bench bench-codecs lint format clean
+.PHONY: help run build test bench bench-codecs fuzz lint format clean
 
 # The Swift runtime is linked in, so that the binary needs two Debian libraries (docs/decisions/0005).
 RELEASE = --configuration release --static-swift-stdlib --product recast
@@ -26,6 +26,9 @@ bench-codecs: ## Measure the codecs against Go's mime/multipart and Python's orj
 	scripts/dependencies build bench
 	scripts/bench-codecs $(ARGS)
 
+fuzz: ## Fuzz every decoder and conversion: make fuzz TIME=60 (seconds in all), TARGET=json for one
+	scripts/fuzz --time $(or $(TIME),60) $(if $(TARGET),--target $(TARGET))
+
 lint: ## Check format, layout, imports, scripts and the Dockerfile
 	scripts/lint
 
@@ -33,4 +36,4 @@ format: ## Rewrite the Swift sources in the project's format
 	swift format --in-place --parallel --recursive Sources Tests Benchmarks Package.swift
 
 clean: ## Remove what was built and measured
-	rm -rf .build .build_lint .build_bench bench/out
+	rm -rf .build .build_fuzz .build_lint .build_bench bench/out

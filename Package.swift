@@ -28,10 +28,14 @@ let package = Package(
     targets: [
         .systemLibrary(name: "CEvent", pkgConfig: "libevent_core", providers: [.apt(["libevent-dev"])]),
         .systemLibrary(name: "CCares", pkgConfig: "libcares", providers: [.apt(["libc-ares-dev"])]),
+        .systemLibrary(name: "CLibXML2", pkgConfig: "libxml-2.0", providers: [.apt(["libxml2-dev"])]),
+        .target(name: "CXMLShims", dependencies: ["CLibXML2"], exclude: ["README.md"]),
         .target(name: "CEventShims", dependencies: ["CEvent"], exclude: ["README.md"]),
 
         .target(name: "Octets", exclude: ["README.md"], swiftSettings: settings),
-        .target(name: "Serialization", dependencies: ["Octets"], exclude: ["README.md"], swiftSettings: settings),
+        .target(
+            name: "Serialization", dependencies: ["CXMLShims", "Octets"], exclude: ["README.md"],
+            swiftSettings: settings),
         .target(name: "HTTPWire", dependencies: ["Octets"], exclude: ["README.md"], swiftSettings: settings),
         .target(
             name: "EventLoop", dependencies: ["CEvent", "CEventShims", "CCares", "Octets"], exclude: ["README.md"],
@@ -59,6 +63,10 @@ let package = Package(
         .target(
             name: "TestSupport", dependencies: ["Octets", "Serialization"], path: "Tests/TestSupport",
             swiftSettings: settings),
+        .target(
+            name: "FuzzTargets", dependencies: ["Octets", "Serialization", "TestSupport"], path: "Tests/FuzzTargets",
+            swiftSettings: settings),
+        .testTarget(name: "FuzzTests", dependencies: ["FuzzTargets"], swiftSettings: settings),
         .testTarget(name: "OctetsTests", dependencies: ["Octets", "TestSupport"], swiftSettings: settings),
         .testTarget(
             name: "SerializationTests", dependencies: ["Serialization", "Octets", "TestSupport", "CAllocations"],
@@ -76,3 +84,11 @@ let package = Package(
             swiftSettings: settings),
     ]
 )
+
+// The fuzzer gets its main function from libFuzzer, so it links only where that is wanted: see scripts/fuzz.
+if Context.environment["RECAST_FUZZ"] != nil {
+    package.targets.append(
+        .executableTarget(
+            name: "recast-fuzz", dependencies: ["FuzzTargets"], path: "Tests/FuzzDriver",
+            swiftSettings: settings + [.unsafeFlags(["-parse-as-library"])]))
+}

@@ -1,0 +1,364 @@
+internal import Octets
+
+extension XML {
+    /// Writes elements under the convention `attributes`. Every value has a place, which is the document, a member, or
+    /// an array's; the place decides about its element's name.
+    internal struct ElementWriter {
+        private enum Place {
+            case root
+            /// The text of the innermost element, or one of its attributes.
+            case text, attribute
+            /// A member or an item with an element of its own.
+            case element
+        }
+
+        /// An open object or array. Its name in `names` is that of its element, and for `array` that of its items.
+        private struct Frame {
+            enum Kind {
+                /// An object, which has an element.
+                case object
+                /// An array in a member, without an element: its items have the member's name.
+                case array
+                /// An array in an array, or the document. It has an element; its items have the option's name.
+                case list
+            }
+
+            var kind: Kind
+            /// Whether its start tag was written. A list's is with its first item, since empty ones go by an option.
+            var isBegun: Bool
+            var nameStart: Int
+            /// Whether an element has been written in it.
+            var hasChildren = false
+            /// Whether the member that is its text has come.
+            var hasText = false
+        }
+
+        private let options: EncodingOptions
+        private let limits: Limits
+        private let itemName: [UInt8]
+        private let prefix: [UInt8]
+        private let textKey: [UInt8]
+
+        private var rootName = ByteStore()
+        private var frames: [Frame] = []
+        private var names = ByteStore()
+        private var place = Place.root
+        /// The name that belongs to `place`.
+        private var name = ByteStore()
+        /// The attributes of the tag that is open, to see that none comes twice.
+        private var attributes: JSON.MemberNames
+        /// Whether the start tag of the innermost element isn't closed yet.
+        private var isTagOpen = false
+        /// The number of open elements.
+        private var depth = 0
+        private var text = TextWriter()
+        /// Whether some pieces of a string have been written.
+        private var isInText = false
+
+        internal init(options: EncodingOptions, limits: Limits) {
+            self.options = options
+            self.limits = limits
+            itemName = Array(options.itemName.utf8)
+            prefix = Array(options.attributePrefix.utf8)
+            textKey = Array(options.textKey.utf8)
+            attributes = JSON.MemberNames(limit: limits.tree)
+            reset()
+        }
+
+        internal mutating func reset() {
+            rootName = ByteStore(copying: Array(options.rootName.utf8).span)
+            frames.removeAll(keepingCapacity: true)
+            names.removeAll(keepingUpTo: 64 * 1024)
+            place = .root
+            attributes.removeAll()
+            isTagOpen = false
+            depth = 0
+            text.reset()
+            isInText = false
+        }
+
+        /// Gives the element of the document another name than the option's, before any value comes.
+        internal mutating func nameRoot(_ name: ByteStore) { rootName = name }
+
+        /// Whether a member of that name is neither an attribute nor text.
+        internal func isElement(_ key: Span<UInt8>) -> Bool {
+            (textKey.isEmpty || !key.isEqual(to: textKey.span)) && (prefix.isEmpty || !key.hasPrefix(prefix))
+        }
+
+        // MARK: Members
+
+        internal mutating func key(_ key: Span<UInt8>) throws(ConversionError) {
+            let last = frames.count - 1
+            name.removeAll()
+            if !textKey.isEmpty, key.isEqual(to: textKey.span) {
+                place = .text
+                guard !frames[last].hasText else { throw fault(.writtenTwice) }
+                guard !frames[last].hasChildren || options.mixed == .join else { throw fault(.mixedWriting) }
+                frames[last].hasText = true
+            } else if !prefix.isEmpty, key.hasPrefix(prefix) {
+                place = .attribute
+                name.append(contentsOf: key.extracting(prefix.count..<key.count))
+                guard isTagOpen else { throw fault(.lateAttribute) }
+                guard XML.isName(name.span) else { throw fault(.name) }
+                switch attributes.insert(key, depth: 0) {
+                case .new: break
+                case .known: throw fault(.writtenTwice)
+                case .full: throw .limit("tree", of: limits.tree, what: "the names of one element's attributes")
+                }
+            } else {
+                place = .element
+                name.append(contentsOf: key)
+            }
+        }
+
+        /// Finds the place of the value that begins; a member's is known from its key.
+        private mutating func findPlace() {
+            guard let frame = frames.last else {
+                place = .root
+                name = rootName
+                return
+            }
+            guard frame.kind != .object else { return }
+            place = .element
+            name.removeAll()
+            if frame.kind == .list {
+                name.append(contentsOf: itemName)
+            } else {
+                for at in frame.nameStart..<names.count { name.append(names[at]) }
+            }
+        }
+
+        private mutating func push(_ kind: Frame.Kind, isBegun: Bool) {
+            frames.append(Frame(kind: kind, isBegun: isBegun, nameStart: names.count))
+            names.append(contentsOf: name)
+        }
+
+        private mutating func pop() {
+            names.truncate(to: frames.removeLast().nameStart)
+        }
+
+        // MARK: Values
+
+        internal mutating func beginObject(into output: inout OutputBuffer) throws(ConversionError) {
+            findPlace()
+            try beginElement(into: &output)
+            push(.object, isBegun: true)
+        }
+
+        internal mutating func endObject(into output: inout OutputBuffer) { endContainer(into: &output) }
+
+        internal mutating func beginArray(into output: inout OutputBuffer) throws(ConversionError) {
+            findPlace()
+            switch place {
+            case .text: throw fault(.textValue)
+            case .attribute: throw fault(.attributeValue)
+            case .root:
+                try beginElement(into: &output)
+                push(.list, isBegun: true)
+            case .element: push(frames.last?.kind == .object ? .array : .list, isBegun: false)
+            }
+        }
+
+        internal mutating func endArray(into output: inout OutputBuffer) throws(ConversionError) {
+            let frame = frames[frames.count - 1]
+            if frame.hasChildren {
+                if frame.kind == .array { pop() } else { endContainer(into: &output) }
+                return
+            }
+            if options.empties == .reject { throw fault(.emptyArray) }
+            if frame.isBegun { return endContainer(into: &output) }
+            name.removeAll()
+            for at in frame.nameStart..<names.count { name.append(names[at]) }
+            pop()
+            guard options.empties == .marker else { return }
+            place = .element
+            try beginElement(into: &output)
+            endElement(into: &output)
+        }
+
+        internal mutating func string(
+            _ piece: Span<UInt8>, isLast: Bool, into output: inout OutputBuffer
+        ) throws(ConversionError) {
+            if !isInText {
+                findPlace()
+                try beginScalar(into: &output)
+                text.reset()
+                isInText = true
+            }
+            if place != .attribute, !piece.isEmpty { closeTag(into: &output) }
+            guard text.write(piece, isAttribute: place == .attribute, into: &output) else {
+                throw fault(.forbiddenCharacter)
+            }
+            guard isLast else { return }
+            isInText = false
+            endScalar(into: &output)
+        }
+
+        internal mutating func null(into output: inout OutputBuffer) throws(ConversionError) {
+            findPlace()
+            switch options.nulls {
+            case .reject: throw fault(.null)
+            // The document itself can't be left out.
+            case .omit where place != .root: return
+            case .nilAttribute where place == .attribute: throw fault(.attributeValue)
+            case .omit, .empty, .nilAttribute: break
+            }
+            try beginScalar(into: &output)
+            if options.nulls == .nilAttribute, place != .text {
+                output.append(" xmlns:xsi=\"")
+                output.append(schemaInstance)
+                output.append("\" xsi:nil=\"true\"")
+            }
+            endScalar(into: &output)
+        }
+
+        private mutating func beginScalar(into output: inout OutputBuffer) throws(ConversionError) {
+            switch place {
+            case .text: break
+            case .attribute:
+                output.append(" ")
+                output.append(name)
+                output.append("=\"")
+            case .root, .element: try beginElement(into: &output)
+            }
+        }
+
+        private mutating func endScalar(into output: inout OutputBuffer) {
+            switch place {
+            case .text: break
+            case .attribute: output.append("\"")
+            case .root, .element: endElement(into: &output)
+            }
+        }
+
+        // MARK: Elements
+
+        /// Writes the start tag of the value that begins, up to where attributes may follow.
+        private mutating func beginElement(into output: inout OutputBuffer) throws(ConversionError) {
+            switch place {
+            case .text: throw fault(.textValue)
+            case .attribute: throw fault(.attributeValue)
+            case .root, .element: break
+            }
+            if frames.last?.kind == .list { try beginLists(into: &output) }
+            try enterParent()
+            try writeStartTag(into: &output)
+        }
+
+        /// Begins the elements of the lists around that waited for an item.
+        private mutating func beginLists(into output: inout OutputBuffer) throws(ConversionError) {
+            var first = frames.count
+            while first > 0, frames[first - 1].kind == .list, !frames[first - 1].isBegun { first -= 1 }
+            guard first < frames.count else { return }
+            // What waits is taken off and put back one by one, so that each finds its parent on top.
+            let item = name
+            let waiting = frames[first...]
+            let waitingNames = names
+            frames.removeSubrange(first...)
+            for index in waiting.indices {
+                let end = index + 1 < waiting.endIndex ? waiting[index + 1].nameStart : waitingNames.count
+                names.truncate(to: waiting[index].nameStart)
+                name.removeAll()
+                for at in waiting[index].nameStart..<end { name.append(waitingNames[at]) }
+                try enterParent()
+                try writeStartTag(into: &output)
+                push(.list, isBegun: true)
+            }
+            name = item
+        }
+
+        /// Notes that the open object or array gets an element.
+        private mutating func enterParent() throws(ConversionError) {
+            guard var at = frames.indices.last else { return }
+            frames[at].hasChildren = true
+            if frames[at].kind == .array {
+                at -= 1
+                frames[at].hasChildren = true
+            }
+            guard !frames[at].hasText || options.mixed == .join else { throw fault(.mixedWriting) }
+        }
+
+        private mutating func writeStartTag(into output: inout OutputBuffer) throws(ConversionError) {
+            closeTag(into: &output)
+            if let owner = frames.last(where: { $0.kind != .array }), !owner.hasText { indent(into: &output) }
+            output.append("<")
+            if XML.isName(name.span) {
+                output.append(name)
+            } else {
+                guard options.names == .item, XML.isName(itemName.span) else { throw fault(.name) }
+                output.append(itemName)
+                output.append(" key=\"")
+                guard TextWriter.writeAttribute(name, into: &output) else { throw fault(.forbiddenCharacter) }
+                output.append("\"")
+            }
+            attributes.close(to: 0)
+            if !XML.isName(name.span) { _ = attributes.insert((prefix + Array("key".utf8)).span, depth: 0) }
+            isTagOpen = true
+            depth += 1
+        }
+
+        private mutating func closeTag(into output: inout OutputBuffer) {
+            guard isTagOpen else { return }
+            output.append(">")
+            isTagOpen = false
+        }
+
+        /// Ends the innermost element, whose name is the one at hand.
+        private mutating func endElement(into output: inout OutputBuffer) {
+            depth -= 1
+            if isTagOpen {
+                output.append("/>")
+                isTagOpen = false
+                return
+            }
+            output.append("</")
+            if XML.isName(name.span) { output.append(name) } else { output.append(itemName) }
+            output.append(">")
+        }
+
+        private mutating func endContainer(into output: inout OutputBuffer) {
+            let frame = frames[frames.count - 1]
+            name.removeAll()
+            for at in frame.nameStart..<names.count { name.append(names[at]) }
+            if !isTagOpen, frame.hasChildren, !frame.hasText {
+                depth -= 1
+                indent(into: &output)
+                depth += 1
+            }
+            pop()
+            endElement(into: &output)
+        }
+
+        private func indent(into output: inout OutputBuffer) {
+            guard options.indentation > 0 else { return }
+            output.append("\n")
+            for _ in 0..<depth * options.indentation { output.append(UInt8(ascii: " ")) }
+        }
+
+        // MARK: Errors
+
+        private func fault(_ fault: Fault) -> ConversionError { ConversionError(xml: fault, field: path) }
+
+        /// The place at hand for messages: `/root/a`, `/root/@x`.
+        private var path: String {
+            var text = ""
+            for (index, frame) in frames.enumerated() where frame.kind != .array {
+                let end = index + 1 < frames.count ? frames[index + 1].nameStart : names.count
+                text += "/" + names.slice(frame.nameStart..<end).lossyString()
+            }
+            let own = name.span.lossyString()
+            switch place {
+            case .text: return text + "/" + options.textKey
+            case .attribute: return text + "/" + options.attributePrefix + own
+            case .root, .element: return text + "/" + own
+            }
+        }
+    }
+}
+
+extension Span where Element == UInt8 {
+    /// Whether the first bytes are those of `prefix`.
+    internal func hasPrefix(_ prefix: [UInt8]) -> Bool {
+        count >= prefix.count && extracting(0..<prefix.count).isEqual(to: prefix.span)
+    }
+}

@@ -1,0 +1,333 @@
+public import Octets
+
+extension XML {
+    /// Writes events as an XML document in UTF-8.
+    ///
+    /// Under the convention `attributes` members with `attributePrefix` are attributes and must come before others,
+    /// the member `textKey` is text, arrays repeat the element of their member, and numbers keep their text. Under
+    /// `lossless` every value has an element of its type. A file becomes text in base64 while its pieces come.
+    ///
+    /// Errors are `XML.Fault`s of the kind `unrepresentable`, each with the path of the place, and `limits.tree` for
+    /// what must be held: the names of one element's attributes and, under `root: auto`, the first member of the
+    /// document until it is known whether there is another one. Else nothing is held but the names of the open
+    /// elements.
+    public struct Encoder: EventSink, OutputEncoder, ~Copyable {
+        /// Whether it is known what the root element is.
+        private enum State {
+            /// Nothing has come; next: `object`, `direct`.
+            case start
+            /// The document is an object; next: `member`, `direct`.
+            case object
+            /// Its first key has come, and its value hasn't begun; next: `holding`, `direct`.
+            case member
+            /// That member is being held; next: `held`.
+            case holding
+            /// That member is held as a whole; next: `direct`.
+            case held
+            /// Events are written as they come.
+            case direct
+        }
+
+        /// The bytes written so far and not taken yet.
+        public var output = OutputBuffer()
+
+        private let options: EncodingOptions
+        private let limits: Limits
+        private let isLossless: Bool
+        private var elements: ElementWriter
+        private var lossless: LosslessWriter
+        private var state = State.start
+        /// The first member's value, while it isn't known whether it is the root element.
+        private var member: Tree
+        private var memberName = ByteStore()
+        /// The containers that are open in `member`.
+        private var memberDepth = 0
+        /// Whether the document's object has no element, for its one member is the root; `depth` counts what is open
+        /// in it.
+        private var isHidden = false
+        private var depth = 0
+        private var isReplaying = false
+        private var base64 = Base64Encoder()
+        private var isInFileObject = false
+
+        public init(options: EncodingOptions = .init(), limits: Limits) {
+            self.options = options
+            self.limits = limits
+            isLossless = options.convention == .lossless
+            elements = ElementWriter(options: options, limits: limits)
+            lossless = LosslessWriter(options: options)
+            member = Tree(limits: limits)
+        }
+
+        public var isFull: Bool { !isReplaying && output.isFull }
+
+        /// Makes the encoder ready for another document. The output is emptied and its allocation kept.
+        public mutating func reset() {
+            output.removeAll()
+            elements.reset()
+            lossless.reset()
+            state = .start
+            member.removeAll()
+            memberName.removeAll()
+            memberDepth = 0
+            isHidden = false
+            depth = 0
+            isReplaying = false
+            base64 = Base64Encoder()
+            isInFileObject = false
+        }
+
+        public mutating func finish() throws(ConversionError) {}
+
+        // MARK: Events
+
+        public mutating func beginObject() throws(ConversionError) {
+            if state == .start, !isLossless, options.root != .wrap {
+                state = .object
+                return
+            }
+            if try isHeld(isArray: false) {
+                memberDepth += 1
+                return try member.beginObject()
+            }
+            depth += 1
+            if isLossless {
+                try lossless.begin(isMap: true, into: &output)
+            } else {
+                try elements.beginObject(into: &output)
+            }
+        }
+
+        public mutating func endObject() throws(ConversionError) {
+            switch state {
+            case .holding:
+                try member.endObject()
+                return endMemberContainer()
+            case .object: try wrap()
+            case .held:
+                try hide()
+                try replay()
+            case .start, .member, .direct: break
+            }
+            if isHidden, depth == 0 { return }
+            depth -= 1
+            if isLossless { lossless.end(into: &output) } else { elements.endObject(into: &output) }
+        }
+
+        public mutating func beginArray() throws(ConversionError) {
+            if try isHeld(isArray: true) {
+                memberDepth += 1
+                return try member.beginArray()
+            }
+            depth += 1
+            if isLossless {
+                try lossless.begin(isMap: false, into: &output)
+            } else {
+                try elements.beginArray(into: &output)
+            }
+        }
+
+        public mutating func endArray() throws(ConversionError) {
+            if state == .holding {
+                try member.endArray()
+                return endMemberContainer()
+            }
+            depth -= 1
+            if isLossless { lossless.end(into: &output) } else { try elements.endArray(into: &output) }
+        }
+
+        public mutating func key(_ name: Span<UInt8>) throws(ConversionError) {
+            switch state {
+            case .holding: return try member.key(name)
+            case .object:
+                guard elements.isElement(name) else {
+                    try wrap()
+                    break
+                }
+                memberName.removeAll()
+                memberName.append(contentsOf: name)
+                state = .member
+                return
+            case .held:
+                try wrap()
+                try keyMember()
+                try replay()
+            case .start, .member, .direct: break
+            }
+            if isHidden, depth == 0 { throw rootFault }
+            if isLossless { lossless.setKey(name) } else { try elements.key(name) }
+        }
+
+        public mutating func string(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
+            if try isHeld(isArray: false) {
+                try member.string(piece, isLast: isLast)
+                if isLast { endMemberScalar() }
+            } else if isLossless {
+                try lossless.string(piece, isLast: isLast, into: &output)
+            } else {
+                try elements.string(piece, isLast: isLast, into: &output)
+            }
+        }
+
+        public mutating func number(_ text: Span<UInt8>) throws(ConversionError) {
+            if try isHeld(isArray: false) {
+                try member.number(text)
+                endMemberScalar()
+            } else if isLossless {
+                try lossless.number(text, into: &output)
+            } else {
+                try elements.string(text, isLast: true, into: &output)
+            }
+        }
+
+        public mutating func bool(_ value: Bool) throws(ConversionError) {
+            if try isHeld(isArray: false) {
+                try member.bool(value)
+                endMemberScalar()
+            } else if isLossless {
+                try lossless.bool(value, into: &output)
+            } else {
+                let words = options.booleans == .numeric ? Words.numeric : Words.literal
+                try elements.string((value ? words.yes : words.no).span, isLast: true, into: &output)
+            }
+        }
+
+        public mutating func null() throws(ConversionError) {
+            if try isHeld(isArray: false) {
+                try member.null()
+                endMemberScalar()
+            } else if isLossless {
+                try lossless.null(into: &output)
+            } else {
+                try elements.null(into: &output)
+            }
+        }
+
+        // MARK: Files
+
+        /// Begins a file. Throws `XML.Fault.file` unless the options say `base64` or `object`.
+        public mutating func beginFile(_ head: borrowing PartHead) throws(ConversionError) {
+            try beginFile(head, as: options.files)
+        }
+
+        /// The same by a policy of the file's own.
+        internal mutating func beginFile(
+            _ head: borrowing PartHead, as policy: FilePolicy
+        ) throws(ConversionError) {
+            guard policy == .base64 || policy == .object else {
+                throw ConversionError(xml: .file, field: head.name.lossyString())
+            }
+            base64 = Base64Encoder()
+            isInFileObject = policy == .object
+            guard isInFileObject else { return }
+            guard UTF8Validator.isValid(head.mediaType) else {
+                throw ConversionError(xml: .fileType, field: head.name.lossyString())
+            }
+            try beginObject()
+            if head.hasFilename {
+                try key(Words.filename.span)
+                try string(head.filename, isLast: true)
+            }
+            if head.hasMediaType {
+                try key(Words.mediaType.span)
+                try string(head.mediaType, isLast: true)
+            }
+            try key(Words.data.span)
+        }
+
+        public mutating func fileContent(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
+            var text = OutputBuffer()
+            base64.encode(piece, into: &text)
+            if isLast { base64.finish(into: &text) }
+            try string(text.span, isLast: isLast)
+            guard isLast, isInFileObject else { return }
+            isInFileObject = false
+            try endObject()
+        }
+
+        // MARK: The root element
+
+        /// Whether the value that begins, or goes on, is part of the member that is held. It begins the document where
+        /// that has to be now.
+        private mutating func isHeld(isArray: Bool) throws(ConversionError) -> Bool {
+            switch state {
+            case .direct: return false
+            case .holding: return true
+            case .start:
+                guard isLossless || options.root != .member else { throw rootFault }
+                beginDocument(nil)
+                return false
+            case .member:
+                if options.root == .member {
+                    guard !isArray else { throw rootFault }
+                    try hide()
+                    return false
+                }
+                if isArray {
+                    try wrap()
+                    try keyMember()
+                    return false
+                }
+                state = .holding
+                return true
+            case .object, .held: preconditionFailure("a value without a key in an object")
+            }
+        }
+
+        private mutating func beginDocument(_ root: ByteStore?) {
+            state = .direct
+            if options.declaration { output.append("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n") }
+            if let root { elements.nameRoot(root) }
+        }
+
+        /// Begins the document with an element for the object that it is.
+        private mutating func wrap() throws(ConversionError) {
+            guard options.root == .auto else { throw rootFault }
+            beginDocument(nil)
+            depth += 1
+            try elements.beginObject(into: &output)
+        }
+
+        /// Begins the document whose root is the first member's value, which comes next.
+        private mutating func hide() throws(ConversionError) {
+            isHidden = true
+            beginDocument(memberName)
+        }
+
+        private mutating func keyMember() throws(ConversionError) {
+            let name = memberName
+            try elements.key(name.span)
+        }
+
+        /// Writes the member that was held.
+        private mutating func replay() throws(ConversionError) {
+            var held = Tree(limits: limits)
+            swap(&held, &member)
+            var walk = TreeWalk()
+            walk.start(&held, order: .input)
+            // The tree is bounded, and goes out whether the output is full or not.
+            isReplaying = true
+            _ = try walk.advance(&held, into: &self)
+            isReplaying = false
+        }
+
+        private mutating func endMemberContainer() {
+            memberDepth -= 1
+            endMemberScalar()
+        }
+
+        private mutating func endMemberScalar() {
+            if memberDepth == 0 { state = .held }
+        }
+
+        private var rootFault: ConversionError { ConversionError(xml: .root) }
+    }
+
+    private enum Words {
+        static let literal = (yes: Array("true".utf8), no: Array("false".utf8))
+        static let numeric = (yes: Array("1".utf8), no: Array("0".utf8))
+        static let filename = Array("filename".utf8)
+        static let mediaType = Array("content_type".utf8)
+        static let data = Array("data".utf8)
+    }
+}

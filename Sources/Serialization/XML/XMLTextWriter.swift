@@ -1,0 +1,55 @@
+internal import Octets
+
+extension XML {
+    /// Writes text in pieces that may be cut anywhere, escaped.
+    ///
+    /// In text `&`, `<` and `>` are references, and so is a carriage return, which a reader would take for a line
+    /// feed; in attributes also `"`, the tab and the line feed, which a reader would take for a space. What XML 1.0
+    /// has no way to say is refused: controls but these three, U+FFFE and U+FFFF.
+    internal struct TextWriter {
+        /// How many bytes of `EF BF`, with which U+FFFE and U+FFFF begin, have come.
+        private var matched = 0
+
+        /// Begins another text.
+        internal mutating func reset() { matched = 0 }
+
+        /// Writes a whole attribute's value; false where it has a character that can't be written.
+        internal static func writeAttribute(_ value: ByteStore, into output: inout OutputBuffer) -> Bool {
+            var writer = TextWriter()
+            return writer.write(value.span, isAttribute: true, into: &output)
+        }
+
+        /// Writes the next piece; false where it has a character that can't be written.
+        internal mutating func write(_ piece: Span<UInt8>, isAttribute: Bool, into output: inout OutputBuffer) -> Bool {
+            var at = 0
+            var start = 0
+            while at < piece.count {
+                let byte = piece[at]
+                at += 1
+                if byte >= 0x80 {
+                    if matched == 2, byte >= 0xBE { return false }
+                    matched = byte == 0xEF ? 1 : matched == 1 && byte == 0xBF ? 2 : 0
+                    continue
+                }
+                matched = 0
+                let reference: StaticString
+                switch byte {
+                case UInt8(ascii: "&"): reference = "&amp;"
+                case UInt8(ascii: "<"): reference = "&lt;"
+                case UInt8(ascii: ">"): reference = "&gt;"
+                case UInt8(ascii: "\"") where isAttribute: reference = "&quot;"
+                case 0x09 where isAttribute: reference = "&#9;"
+                case 0x0A where isAttribute: reference = "&#10;"
+                case 0x0D: reference = "&#13;"
+                case 0x20..., 0x09, 0x0A: continue
+                default: return false
+                }
+                if at - 1 > start { output.append(piece.extracting(start..<at - 1)) }
+                output.append(reference)
+                start = at
+            }
+            if start < piece.count { output.append(piece.extracting(start..<piece.count)) }
+            return true
+        }
+    }
+}

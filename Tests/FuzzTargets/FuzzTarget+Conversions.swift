@@ -1,0 +1,71 @@
+internal import Octets
+internal import Serialization
+internal import TestSupport
+
+extension FuzzTarget {
+    /// A conversion gives the same bytes or the same error however it is fed and emptied, keeps its contract, and writes only
+    /// what can be read as what it says.
+    static func conversion(_ from: BodyEncoding, _ to: BodyEncoding) -> FuzzTarget {
+        let corpus = from == .bplist ? "plist" : from == .raw ? "text" : from.rawValue
+        return FuzzTarget("\(from.rawValue)-to-\(to.rawValue)", corpus: corpus) { variant, body in
+            let plan = plan(from, to, variant)
+            guard plan.validate().isEmpty else { return "the plan can't hold: \(plan.validate())" }
+            let whole = ConversionRun.run(plan, .whole(body))
+            if !whole.violations.isEmpty { return "\(whole.violations)" }
+            let recut = ConversionRun.run(plan, .every(variant.size, of: body), highWatermark: 1)
+            if !recut.violations.isEmpty { return "\(recut.violations)" }
+            // What was written before an error may depend on the cut; whether there is one may not.
+            guard recut.failure?.code == whole.failure?.code else {
+                return "\(whole.failure as Any), cut: \(recut.failure as Any)"
+            }
+            guard whole.failure == nil else { return nil }
+            guard recut == whole else { return "the output depends on the cut" }
+            return unreadable(whole.output.bytes, as: to)
+        }
+    }
+
+    private static func plan(_ from: BodyEncoding, _ to: BodyEncoding, _ variant: Variant) -> ConversionPlan {
+        var plan = ConversionPlan(inputs: [from], output: to)
+        plan.limits = limits
+        plan.fieldDecoding.dialect = variant.dialect
+        plan.fieldEncoding.files = to.hasFiles ? .stream : to.hasObjects && variant.bit ? .object : .base64
+        plan.fieldEncoding.empties = variant.bit ? .omit : .marker
+        plan.fieldEncoding.dialect = variant.dialect
+        plan.propertyListEncoding.nulls = .omit
+        plan.removeNulls = variant.byte % 16 == 5 ? .deep : .off
+        if from == .text, to.isFlat { plan.inputField = "text" }
+        return plan
+    }
+
+    private static func unreadable(_ output: [UInt8], as encoding: BodyEncoding) -> String? {
+        var limits = Limits()
+        limits.tree = 1 << 30
+        limits.fields = 1 << 30
+        limits.parts = 1 << 30
+        let failure: ConversionError?
+        switch encoding {
+        case .form:
+            var decoder = Form.Decoder(options: .init(), limits: limits)
+            failure = FieldRecorder.record(.whole(output), with: &decoder).failure
+        case .json:
+            var options = JSON.DecodingOptions()
+            options.duplicates = .keep
+            var decoder = JSON.Decoder(options: options, limits: limits)
+            failure = EventRecorder.record(.whole(output), with: &decoder).failure
+        case .multipart:
+            // The runner has put this word in the place of the random boundary.
+            let type = Array("multipart/form-data; boundary=BOUNDARY".utf8)
+            guard let boundary = try? Multipart.Boundary(contentType: type.span, limits: limits) else {
+                return "boundary"
+            }
+            var decoder = Multipart.Decoder(boundary: boundary, options: .init(), limits: limits)
+            failure = FieldRecorder.record(.whole(output), with: &decoder).failure
+        case .plist, .bplist:
+            var decoder = PropertyList.Decoder(limits: limits)
+            failure = EventRecorder.record(.whole(output), with: &decoder).failure
+        case .text: return UTF8Validator.isValid(output.span) ? nil : "the text is not UTF-8"
+        case .raw: return nil
+        }
+        return failure.map { "what was written can't be read: \($0)" }
+    }
+}

@@ -1,0 +1,48 @@
+internal import Serialization
+internal import TestSupport
+
+/// One thing that must hold for any bytes: what libFuzzer looks for a counterexample of, and what the tests run over the
+/// corpus.
+///
+/// The first byte of an input chooses options and how the rest, the body, is cut; see `Variant`.
+public struct FuzzTarget: Sendable, CustomStringConvertible {
+    /// `json`, `form-to-json`
+    public let name: String
+    /// The folder of `Tests/Corpus` that the target begins with.
+    public let corpus: String
+    private let check: @Sendable (Variant, [UInt8]) -> String?
+
+    init(_ name: String, corpus: String, check: @escaping @Sendable (Variant, [UInt8]) -> String?) {
+        self.name = name
+        self.corpus = corpus
+        self.check = check
+    }
+
+    public var description: String { name }
+
+    /// What was violated, or nil. A trap is a violation too, which nobody returns from.
+    public func violation(of input: [UInt8]) -> String? {
+        guard let first = input.first else { return nil }
+        return check(Variant(byte: first), Array(input.dropFirst()))
+    }
+
+    /// A target for each decoder, then one for each pair of encodings.
+    public static let all: [FuzzTarget] =
+        decoders
+        + BodyEncoding.allCases.flatMap { from in
+            BodyEncoding.allCases.map { to in conversion(from, to) }
+        }
+
+    public static func named(_ name: String) -> FuzzTarget? { all.first { $0.name == name } }
+}
+
+/// What the first byte of an input chooses.
+struct Variant: Sendable {
+    let byte: UInt8
+
+    /// Bytes of one slice.
+    var size: Int { 1 + Int(byte % 8) }
+    var dialect: Dialect { Dialect.allCases[Int(byte / 8) % Dialect.allCases.count] }
+    /// One bit for whatever a target has two ways of.
+    var bit: Bool { byte & 0x80 != 0 }
+}
