@@ -36,6 +36,12 @@ struct FormTestDocument {
         return nodes.map { FormTestDocument($0) }
     }
 
+    /// The members of an object, each name as a string of its own.
+    var members: [(name: FormTestDocument, value: FormTestDocument)] {
+        guard case .object(let members) = root else { return [] }
+        return members.map { (FormTestDocument(.string($0.0)), FormTestDocument($0.1)) }
+    }
+
     var text: String? {
         guard case .string(let bytes) = root else { return nil }
         return String(decoding: bytes, as: UTF8.self)

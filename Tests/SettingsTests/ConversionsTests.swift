@@ -75,6 +75,31 @@ import Testing
         #expect(fixed == (try Conversions.parse("auto -> json")))
     }
 
+    @Test("the input's dialect gives its options, and each of them can be written beside it")
+    func inputDialects() throws {
+        for dialect in Dialect.allCases {
+            for encoding in ["form", "query", "auto"] {
+                let plan = try Conversions.parse("\(encoding)(dialect: \(dialect.rawValue)) -> json")
+                #expect(plan.fieldDecoding == FieldDecodingOptions(dialect: dialect))
+            }
+        }
+        var options = FieldDecodingOptions(dialect: .rack)
+        options.duplicates = .array
+        options.percent = .lenient
+        options.nulls = .empty
+        let written = "form(duplicates: array, percent: lenient, nulls: empty, dialect: rack) -> json"
+        #expect(try Conversions.parse(written).fieldDecoding == options)
+        #expect(try Conversions.parse("multipart(dialect: php) -> form").fieldDecoding.duplicates == .last)
+        #expect(try Conversions.parse("form(nulls: key) -> json").fieldDecoding.nulls == .key)
+    }
+
+    @Test("a key depth that is written holds under a dialect too, also the standard one")
+    func keyDepth() throws {
+        #expect(try Conversions.parseLimits("").keyDepth(for: .php) == 64)
+        #expect(try Conversions.parseLimits("key_depth: 32").keyDepth(for: .php) == 32)
+        #expect(try Conversions.parseLimits("fields: 7").keyDepth(for: .qs) == 5)
+    }
+
     @Test("each word of each output option is read")
     func outputOptions() throws {
         func field<Word: RawRepresentable<String> & CaseIterable & Equatable>(
@@ -188,7 +213,9 @@ import Testing
                 "form(a: [b, c}) -> json",
                 "14: this is not YAML: did not find expected ',' or ']' while parsing a flow sequence"
             ),
-            ("form(nulls: empty) -> json", "6: \"nulls\" is not an option of the input but of the output"),
+            ("form(empties: omit) -> json", "6: \"empties\" is not an option of the input but of the output"),
+            ("multipart(nulls: key) -> json", "11: \"nulls\" is for form input only"),
+            ("form(nulls: literal) -> json", "13: \"nulls\" is not \"literal\": did you mean \"key\"?"),
             ("json -> form(percent: strict)", "14: \"percent\" is not an option of the output but of the input"),
             ("json(arrays: auto) -> form", "6: \"arrays\" is for form and multipart input only"),
             ("multipart(percent: strict) -> form", "11: \"percent\" is for form input only"),
@@ -228,7 +255,6 @@ import Testing
                 "json -> json(files: {photo: object})",
                 "1: \"files\" (\"photo\"): only files of multipart that become JSON can be objects"
             ),
-            ("form(dialect: php) -> json", "15: the dialect \"php\" is not available yet: set its options one by one"),
             ("form(dialect: phpp) -> json", "15: \"dialect\" is not \"phpp\": did you mean \"php\"?"),
             ("form(charset: latin1) -> json", "15: \"charset\" is not \"latin1\": only \"utf-8\" is known"),
             ("json(numbers: fast) -> json", "15: \"numbers\" is not \"fast\": only \"exact\" is known"),

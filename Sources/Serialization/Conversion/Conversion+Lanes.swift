@@ -210,12 +210,13 @@ extension ConversionPlan {
             && map.isLocal
     }
 
-    /// Whether flat input passes to flat output field by field.
+    /// Whether flat input passes to flat output field by field. The names then pass as they came, so a library that would
+    /// read them in its own way must not be asked for.
     internal var streamsFields: Bool {
         let paths = map.remove + map.set.map(\.path) + map.rename.flatMap { [$0.from, $0.to] } + files.map(\.path)
         return types.isEmpty && map.append.isEmpty && !rewritesNames && fieldEncoding.order == .input
             && fieldDecoding.duplicates == .array
-            && fieldDecoding.types == .strings && !paths.contains(where: \.hasIndex)
+            && fieldDecoding.types == .strings && !fieldDecoding.readsNamesAsLibrary && !paths.contains(where: \.hasIndex)
             && !map.rename.contains { $0.from.hasWildcard }
     }
 }

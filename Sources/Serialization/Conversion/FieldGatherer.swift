@@ -72,6 +72,7 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: FieldSink, ~Copya
             counts.fields += 1
             content = .field
             try fields.beginPart(part)
+            if fields.isDropping { return }
             if !hasMap, outlet.claims(rootKey: fields.rootKey) { throw Self.taken(part.name) }
             guard wantsTexts else { return }
             try parse(part)
@@ -82,6 +83,11 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: FieldSink, ~Copya
         }
         counts.files += 1
         try parse(part)
+        guard !name.isDropped else {
+            counts.removed += 1
+            content = .dropped
+            return
+        }
         let verdict = try names.apply(to: &mapped)
         spelled.removeAll()
         if verdict == .renamed {

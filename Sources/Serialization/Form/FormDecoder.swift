@@ -8,11 +8,15 @@ extension Form {
     /// `percent: strict`. A name without `=` is a field with an empty value whose head says `hasValue == false`. After
     /// decoding, names and values are UTF-8; what is not is treated by `invalid_utf8`.
     ///
+    /// Under `dialect: rack` the spaces behind a `&` belong to it. Under `dialect: qs` pairs are read whole, see `QSPair`,
+    /// each at most three times as long as its name and its value may be. Where a library's limit counts empty pairs,
+    /// `limits.fields` does.
+    ///
     /// Names are assembled whole, at most `limits.key` decoded bytes. Values of any size pass in pieces and are never held;
     /// a run without escapes is handed on where it lies. Limits: `fields`, `key`. Errors carry the offset of the byte at
     /// fault, or of the name's first byte where a whole name is; after an error only `reset` may follow.
     public struct Decoder: FieldDecoder, ~Copyable {
-        private enum Place {
+        internal enum Place {
             /// Between pairs; goes to `name`.
             case pairStart
             /// In a name; goes to `value` at `=` and, without taking it, at `&`.
@@ -26,15 +30,15 @@ extension Form {
         /// The decoded bytes that are gathered before they are handed on.
         private static let gathered = 4096
 
-        private let options: FieldDecodingOptions
-        private let limits: Limits
-        private var place = Place.pairStart
-        private var fields = 0
+        internal let options: FieldDecodingOptions
+        internal let limits: Limits
+        internal var place = Place.pairStart
+        internal var fields = 0
         /// Bytes taken in earlier calls.
-        private var consumed = 0
-        private var nameOffset = 0
-        private var head = PartHead()
-        private var name = ByteStore()
+        internal var consumed = 0
+        internal var nameOffset = 0
+        internal var head = PartHead()
+        internal var name = ByteStore()
         /// Decoded bytes of the value that have not been handed on. Empty between two calls but for `carriedDecoded`.
         private var decoded = ByteStore()
         /// Whether nothing in `decoded` is above 0x7F.
@@ -48,18 +52,27 @@ extension Form {
         private var validator = UTF8Validator()
         private var repair: UTF8Repair?
         private var mended: [UInt8] = []
+        /// Takes whole pairs apart under `dialect: qs`.
+        internal var pair: QSPair?
+        private let separatorHasSpaces: Bool
+        private let countsEmptyPairs: Bool
+        private var emptyPairs = 0
 
-        /// A decoder of one body under `options` (`percent`, `invalidUTF8`) and `limits` (`fields`, `key`).
+        /// A decoder of one body under `options` (`dialect`, `percent`, `invalidUTF8`) and `limits` (`fields`, `key`).
         public init(options: FieldDecodingOptions, limits: Limits) {
             self.options = options
             self.limits = limits
             self.repair = options.repair
+            pair = options.dialect == .qs ? QSPair(options: options) : nil
+            separatorHasSpaces = options.dialect == .rack
+            countsEmptyPairs = options.dialect.hasOwnNames
         }
 
         /// Makes the decoder as new for another body, with its allocations kept.
         public mutating func reset() {
             place = .pairStart
             fields = 0
+            emptyPairs = 0
             consumed = 0
             name.removeAll()
             clearDecoded()
@@ -71,6 +84,7 @@ extension Form {
         public mutating func feed<Sink: FieldSink & ~Copyable>(
             _ input: Span<UInt8>, into sink: inout Sink
         ) throws(ConversionError) -> Int {
+            if pair != nil { return try feedPairs(input, into: &sink) }
             var at = 0
             if carryCount > 0 { try resumeEscape(input, &at) }
             while at < input.count || carriedDecoded > 0 {
@@ -90,6 +104,7 @@ extension Form {
 
         /// Says that the body has ended. Sends at most two events whether or not the sink is full.
         public mutating func finish<Sink: FieldSink & ~Copyable>(into sink: inout Sink) throws(ConversionError) {
+            if pair != nil { return try finishPair(into: &sink) }
             if carryCount > 0 { try endEscape() }
             if place == .name {
                 try takeCarriedIntoName()
@@ -101,10 +116,17 @@ extension Form {
             place = .pairStart
         }
 
-        private mutating func startPair(_ input: Span<UInt8>, _ at: inout Int) throws(ConversionError) {
-            while at < input.count && input[at] == UInt8(ascii: "&") { at += 1 }
+        internal mutating func startPair(_ input: Span<UInt8>, _ at: inout Int) throws(ConversionError) {
+            while at < input.count {
+                if input[at] == UInt8(ascii: "&") {
+                    emptyPairs += 1
+                } else if !separatorHasSpaces || input[at] != ASCII.space || fields + emptyPairs == 0 {
+                    break
+                }
+                at += 1
+            }
             guard at < input.count else { return }
-            guard fields < limits.fields else {
+            guard fields < limits.fields, !countsEmptyPairs || fields < limits.fields - emptyPairs else {
                 throw .limit("fields", of: limits.fields, what: "the number of fields", offset: consumed + at)
             }
             fields += 1

@@ -153,6 +153,8 @@ public struct FieldDecodingOptions: Hashable, Sendable {
     public var malformedKey = MalformedKeyPolicy.literal
     public var percent = PercentPolicy.lenient
     public var invalidUTF8 = InvalidUTF8Policy.reject
+    /// What a form's field without a value is, as `a` in `a&b=1`: `empty`, a string without characters, or `key`, a null.
+    public var nulls = NullStyle.empty
     public var files = FilePolicy.stream
 
     public init() {}

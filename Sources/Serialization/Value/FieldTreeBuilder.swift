@@ -13,6 +13,9 @@ internal import Octets
 ///   refused with 400 `form_conflict` in either order.
 /// - `types: safe` reads text that prints back identically as a number or boolean; see `Span.isSafeNumber`.
 ///
+/// That is `dialect: recast`; `qs`, `php` and `rack` put fields together as their library does: `Tree+PHPFields.swift` and
+/// its neighbours. What that drops or overwrites is counted in the tree's `removedCount`.
+///
 /// Limits: `field` for each value, `tree` for all, `keyDepth`; a decoder has counted the fields.
 public struct FieldTreeBuilder: FieldSink, ~Copyable {
     public internal(set) var tree: Tree
@@ -23,6 +26,14 @@ public struct FieldTreeBuilder: FieldSink, ~Copyable {
     private var value = ByteStore()
     /// Whether a value may become anything but a string as it stands.
     private let readsValues: Bool
+    /// Whose rules put the fields together; nil: ours.
+    private let library: Dialect?
+    /// Whether a value that lies in one piece goes into the tree at once.
+    private let isDirect: Bool
+    /// The fields under qs, by their whole names; see `Tree+QSFields.swift`.
+    private var pairs = Tree.none
+    /// The field at hand has no value, not even an empty one.
+    private var isBare = false
     private var splicer: JSONSplicer
 
     /// - Parameter duplicates: what happens to repeated members of JSON texts in fields.
@@ -30,6 +41,8 @@ public struct FieldTreeBuilder: FieldSink, ~Copyable {
         self.options = options
         self.limits = limits
         readsValues = options.arrays == .json || options.nesting == .json || options.arrays == .comma
+        library = options.readsNamesAsLibrary ? options.dialect : nil
+        isDirect = !readsValues && library == nil && options.nulls != .key
         tree = Tree(limits: limits, duplicates: duplicates)
         splicer = JSONSplicer(duplicates: duplicates, limits: limits)
     }
@@ -40,6 +53,7 @@ public struct FieldTreeBuilder: FieldSink, ~Copyable {
     /// Empties the tree for another body and keeps the allocations.
     public mutating func reset() {
         tree.removeAll()
+        pairs = Tree.none
         value.removeAll(keepingUpTo: 128 * 1024)
     }
 
@@ -54,16 +68,20 @@ public struct FieldTreeBuilder: FieldSink, ~Copyable {
         tree.root != Tree.none && tree.child(of: tree.root, named: key) != Tree.none
     }
 
+    /// Whether the dialect leaves the field at hand out; then it has no place, and no member of the root.
+    internal var isDropping: Bool { name.isDropped }
+
     public mutating func beginPart(_ head: borrowing PartHead) throws(ConversionError) {
         try name.parse(head.name, options: options, limits: limits)
         value.removeAll()
+        isBare = !head.hasValue
     }
 
     public mutating func content(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
         guard value.count + piece.count <= limits.field else {
             throw .limit("field", of: limits.field, what: "a value", field: name.spelling)
         }
-        if isLast, value.isEmpty, !readsValues {
+        if isLast, isDirect, value.isEmpty {
             // The usual case: the whole value lies here and is copied into the tree only.
             try tree.makeRootObject()
             let node = try tree.makeScalar(piece, isTyped: options.types == .safe)
@@ -71,18 +89,42 @@ public struct FieldTreeBuilder: FieldSink, ~Copyable {
         }
         value.append(contentsOf: piece)
         guard isLast else { return }
+        guard !name.isDropped else {
+            tree.removedCount += 1
+            return
+        }
         try tree.makeRootObject()
         let node = try makeValue()
-        try tree.put(node, at: name, duplicates: options.duplicates)
+        switch library {
+        case .php: try tree.putPHP(node, at: name, duplicates: options.duplicates)
+        case .rack: try tree.putRack(node, at: name, duplicates: options.duplicates)
+        case .qs: try gatherQS(node)
+        default: try tree.put(node, at: name, duplicates: options.duplicates)
+        }
     }
 
     /// Ends the body: decides which containers are arrays. The root is an object, also of no fields at all.
     public mutating func settle() throws(ConversionError) {
         try tree.makeRootObject()
-        tree.settle(numbersMakeArrays: options.arrays == .auto || options.arrays == .indices)
+        let numbersMakeArrays = options.arrays == .auto || options.arrays == .indices
+        switch library {
+        case .php: tree.settlePHP(numbersMakeArrays: numbersMakeArrays)
+        case .qs:
+            if pairs != Tree.none { try tree.mergeQS(pairs, name: &name, options: options, limits: limits) }
+            pairs = Tree.none
+            tree.settleQS()
+        default: tree.settle(numbersMakeArrays: numbersMakeArrays)
+        }
+    }
+
+    /// Keeps a field for `settle`: qs looks at names only when it has all of them.
+    private mutating func gatherQS(_ node: Tree.Node) throws(ConversionError) {
+        if pairs == Tree.none { pairs = try tree.makeNode(.object) }
+        try tree.gatherQS(node, in: pairs, at: name, hasValue: !isBare, duplicates: options.duplicates)
     }
 
     private mutating func makeValue() throws(ConversionError) -> Tree.Node {
+        if isBare, options.nulls == .key { return try tree.makeNode(.null) }
         switch value.isEmpty ? 0 : value[0] {
         case UInt8(ascii: "[") where options.arrays == .json || options.nesting == .json,
             UInt8(ascii: "{") where options.arrays == .json || options.nesting == .json:
@@ -91,6 +133,9 @@ public struct FieldTreeBuilder: FieldSink, ~Copyable {
                 return node
             }
         default: break
+        }
+        if options.arrays == .comma, library == .qs {
+            return try tree.makeQSValue(value, isTyped: options.types == .safe)
         }
         if options.arrays == .comma, Scan.firstIndex(of: UInt8(ascii: ","), in: value.span) != nil {
             let array = try tree.makeNode(.collected)
@@ -167,15 +212,18 @@ extension Tree {
         case .last:
             removedCount += leafCount(existing)
             replace(existing, by: value)
-        case .reject:
-            throw ConversionError(
-                .malformed, code: "form_duplicate", reason: "the field is there more than once",
-                field: Self.text(field, name), setting: "duplicates")
+        case .reject: throw Self.duplicate(Self.text(field, name))
         }
     }
 
+    internal static func duplicate(_ field: String) -> ConversionError {
+        ConversionError(
+            .malformed, code: "form_duplicate", reason: "the field is there more than once", field: field,
+            setting: "duplicates")
+    }
+
     /// Makes an array of all values that one name has.
-    private mutating func collect(_ value: Node, with existing: Node) throws(ConversionError) {
+    internal mutating func collect(_ value: Node, with existing: Node) throws(ConversionError) {
         var array = existing
         if records[Int(existing)].kind != .collected {
             array = try makeNode(.collected)
@@ -236,7 +284,7 @@ extension Tree {
         return name.spelling
     }
 
-    private func conflict(_ field: [UInt8]?, _ name: borrowing some FieldSegments) -> ConversionError {
+    internal func conflict(_ field: [UInt8]?, _ name: borrowing some FieldSegments) -> ConversionError {
         ConversionError(
             .malformed, code: "form_conflict",
             reason: "the name wants an object, an array or a value where another field has put something else",

@@ -20,7 +20,7 @@ struct ConversionReader {
     private static var inputOptions: OptionTable {
         [
             ("dialect", fieldFormats), ("arrays", fieldFormats), ("nesting", fieldFormats), ("types", fieldFormats),
-            ("duplicates", structuredFormats), ("malformed_key", fieldFormats), ("percent", [.form]),
+            ("duplicates", structuredFormats), ("malformed_key", fieldFormats), ("percent", [.form]), ("nulls", [.form]),
             ("invalid_utf8", fieldFormats), ("charset", fieldFormats), ("numbers", [.json]),
             ("files", structuredFormats.union([.raw])), ("field", wholeFormats),
             ("non_finite", propertyLists),
@@ -102,8 +102,7 @@ struct ConversionReader {
         let inputs = Set(plan.inputs)
         refuse(Self.inputOptions, other: Self.outputOptions, options, inputs, "input")
         if !inputs.isDisjoint(with: Self.fieldFormats) {
-            readDialect(options)
-            var fields = plan.fieldDecoding
+            var fields = decodingDialect(options)
             fields.arrays = options.word("arrays", standard: fields.arrays) ?? fields.arrays
             fields.nesting = options.word("nesting", standard: fields.nesting) ?? fields.nesting
             fields.types = options.word("types", standard: fields.types) ?? fields.types
@@ -111,6 +110,7 @@ struct ConversionReader {
             fields.invalidUTF8 = options.word("invalid_utf8", standard: fields.invalidUTF8) ?? fields.invalidUTF8
             if inputs.contains(.form) {
                 fields.percent = options.word("percent", standard: fields.percent) ?? fields.percent
+                fields.nulls = options.word("nulls", standard: fields.nulls, among: [.empty, .key]) ?? fields.nulls
             }
             plan.fieldDecoding = fields
             readFixed("charset", "utf-8", options)
@@ -227,7 +227,7 @@ struct ConversionReader {
             case .first, .last, .reject: true
             }
         }
-        let standard: DuplicatePolicy = readsFields ? .array : plan.output == .json ? .keep : .reject
+        let standard = readsFields ? plan.fieldDecoding.duplicates : plan.output == .json ? .keep : .reject
         guard let policy = options.word("duplicates", standard: standard, among: words) else { return }
         if policy == .keep, plan.output != .json {
             context.report(options.position, "\"duplicates: keep\" is for JSON output only")

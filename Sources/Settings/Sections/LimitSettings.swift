@@ -55,7 +55,11 @@ struct LimitSettings {
 
     var limits: Limits {
         var limits = Limits()
-        for (key, value) in zip(Self.keys, values) { limits[keyPath: key.limit] = value.value }
+        // What nobody wrote stays unset: a dialect may have a number of its own.
+        for (key, value) in zip(Self.keys, values)
+        where value.origin != .standard || limits[keyPath: key.limit] != value.value {
+            limits[keyPath: key.limit] = value.value
+        }
         return limits
     }
 }
