@@ -64,12 +64,12 @@ struct AllocationCount {
     }
 
     private static func jsonBody(_ items: Int) -> [UInt8] {
-        var text = "{\"items\":["
+        var text = "{\"items\":{"
         for index in 0..<items {
             if index > 0 { text += "," }
-            text +=
-                "{\"id\":\(index),\"name\":\"J\u{FC}rgen \\\"the\\u00df\\\" \(index)\",\"on\":true,\"tags\":[1,2.5]}"
+            text += "\"m\\u00fc\(index)\":{\"id\":\(index),\"name\":\"J\u{FC}rgen \\\"the\\u00df\\\" \(index)\","
+            text += "\"on\":true,\"tags\":[1,2.5]}"
         }
-        return Array((text + "]}").utf8)
+        return Array((text + "}}").utf8)
     }
 }

@@ -54,8 +54,9 @@ struct AllocationTests {
     @Test(arguments: counted) func aStreamingLaneAllocatesNothingForAnItem(_ lane: Lane) throws {
         let few = try allocations(of: lane, items: 20)
         let many = try allocations(of: lane, items: 200)
-        // What is held of a body, as the names of the open object, may double a few times more.
-        #expect(many <= few + 16, "\(many) allocations for 200 items, \(few) for 20")
+        // 180 items more. What is held of a body may double a few times, and where unoptimised code goes on after a slice's
+        // end it allocates; both are far from one for an item.
+        #expect(many <= few + 45, "\(many) allocations for 200 items, \(few) for 20")
     }
 
     @Test func anAllocationOfTheThreadIsCounted() {
