@@ -215,8 +215,8 @@ extension ConversionPlan {
     internal var streamsFields: Bool {
         let paths = map.remove + map.set.map(\.path) + map.rename.flatMap { [$0.from, $0.to] } + files.map(\.path)
         return types.isEmpty && map.append.isEmpty && !rewritesNames && fieldEncoding.order == .input
-            && fieldDecoding.duplicates == .array
-            && fieldDecoding.types == .strings && !fieldDecoding.readsNamesAsLibrary && !paths.contains(where: \.hasIndex)
+            && fieldDecoding.duplicates == .array && fieldDecoding.types == .strings
+            && !fieldDecoding.readsNamesAsLibrary && !paths.contains(where: \.hasIndex)
             && !map.rename.contains { $0.from.hasWildcard }
     }
 }
