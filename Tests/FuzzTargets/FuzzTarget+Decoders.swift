@@ -27,6 +27,9 @@ extension FuzzTarget {
                     PropertyList.Decoder(limits: limits)
                 }
             },
+            FuzzTarget("xml", corpus: "xml") { variant, body in
+                document(variant, body, through: .xml) { XML.Decoder(limits: limits) }
+            },
             FuzzTarget("text", corpus: "text") { variant, body in
                 document(variant, body, through: .text) { PlainText.Decoder() }
             },

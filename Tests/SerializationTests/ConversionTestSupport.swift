@@ -19,7 +19,7 @@ func convert(
     if !run.violations.isEmpty { return "violations: \(run.violations)" }
     guard run.failure == nil else { return run.result }
     switch plan.output {
-    case .json, .plist, .bplist, .text, .raw: return run.result
+    case .json, .plist, .bplist, .xml, .text, .raw: return run.result
     case .form: return readable(run.result)
     case .multipart: return summary(ofMultipart: run.output.bytes)
     }

@@ -26,10 +26,15 @@ struct LaneContractTests {
         + "<string>1</string></array><key>r</key><real>1.5</real><key>z</key><dict><key>y</key><true/><key>w</key><integer>1</integer></dict><key>d</key>"
         + "<date>2001-01-01T00:00:00Z</date><key>x</key><data>\n aGVs\n bG8=</data></dict></plist>"
 
+    static let xml =
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<r><a>1</a><b><c>\u{e4}&amp;&#65;</c><d/></b><e>2</e><e>1</e>"
+        + "<!-- - --><t x=\"y\"><![CDATA[a<b]]></t><z><y>true</y><w>1</w></z></r>"
+
     static let rows: [LaneRow] = {
         var rows: [LaneRow] = []
         let inputs: [BodyEncoding: String] = [
-            .form: form, .json: json, .multipart: body, .plist: plist, .text: long, .raw: body,
+            .form: form, .json: json, .multipart: body,
+            .plist: plist, .xml: xml, .text: long, .raw: body,
         ]
         for from in BodyEncoding.structured + [.text, .raw] {
             for to in BodyEncoding.structured {
@@ -38,6 +43,8 @@ struct LaneContractTests {
                         LaneRow(from, to, inputs[from]!, "") { plan in
                             plan.fieldEncoding.files = to == .multipart ? .stream : .base64
                             plan.propertyListEncoding.nulls = .omit
+                            plan.xmlDecoding.root = .drop
+                            plan.xmlEncoding.root = .wrap
                             if from == .text || from == .raw { plan.inputField = "whole" }
                             change(&plan)
                         })
@@ -70,7 +77,9 @@ struct LaneContractTests {
         let input = Array(row.input.utf8)
         let whole = ConversionRun.run(row.plan, .whole(input))
         #expect(whole.failure == nil && !whole.output.bytes.isEmpty && whole.violations.isEmpty)
-        for cut in Recut.cuts(of: input, splits: 300) {
+        // Formats that are read into a tree as a whole have tests of their own for every cut.
+        let isFlat = [.form, .json, .multipart].contains(row.plan.inputs[0])
+        for cut in Recut.cuts(of: input, splits: isFlat ? 300 : 30) {
             for watermark in [1, OutputBuffer.defaultHighWatermark] {
                 let run = ConversionRun.run(row.plan, cut, highWatermark: watermark)
                 #expect(run == whole, "\(cut), watermark \(watermark)")
@@ -108,6 +117,9 @@ struct LaneContractTests {
         case .plist, .bplist:
             var decoder = PropertyList.Decoder(limits: .init())
             return EventRecorder.record(.whole(bytes), with: &decoder).failure == nil
+        case .xml:
+            var decoder = XML.Decoder(limits: .init())
+            return EventRecorder.record(.whole(bytes), with: &decoder).failure == nil
         case .json:
             var decoder = JSON.Decoder(options: .init(), limits: .init())
             return EventRecorder.record(.whole(bytes), with: &decoder).failure == nil
@@ -140,8 +152,8 @@ struct LaneContractTests {
         let parts = FieldRecorder.record(.whole(run.output.bytes), with: &decoder).parts
         #expect(parts.count == run.accounting.parts - run.accounting.removed + added)
         #expect(parts.filter(\.isFile).count == run.accounting.files)
-        // Only the property list has both of the fields that the map removes.
-        let removed = row.plan.inputs == [.plist] ? 2 : 1
+        // Only the property list and the XML have both of the fields that the map removes.
+        let removed = row.plan.inputs == [.plist] || row.plan.inputs == [.xml] ? 2 : 1
         #expect(run.accounting.removed == (row.plan.map.isEmpty ? 0 : removed))
     }
 

@@ -26,7 +26,7 @@ struct LaneMutationTests {
         let row = LaneContractTests.rows[index]
         let input = Array(row.input.utf8)
         var numbers = Numbers(state: UInt64(index) + 1)
-        for _ in 0..<300 {
+        for _ in 0..<100 {
             var body = input
             for _ in 0...numbers.next(4) {
                 let at = numbers.next(body.count + 1)
@@ -72,9 +72,10 @@ struct LaneMutationTests {
     private func check(_ plan: ConversionPlan, _ body: [UInt8], _ size: Int) {
         let run = ConversionRun.run(plan, .whole(body))
         #expect(run.violations.isEmpty, "\(ByteString(body))")
-        // Offsets of errors and what was written before them may depend on the cut; whether there is one may not.
+        // Of two things wrong in one slice either may be found first, and what was written before may differ; whether there
+        // is an error may not depend on the cut.
         let recut = ConversionRun.run(plan, .every(size, of: body), highWatermark: 1)
-        #expect(recut.failure?.code == run.failure?.code, "\(ByteString(body))")
+        #expect((recut.failure == nil) == (run.failure == nil), "\(ByteString(body))")
         guard run.failure == nil else { return }
         #expect(recut == run, "\(ByteString(body))")
         switch plan.output {
@@ -93,6 +94,9 @@ struct LaneMutationTests {
             #expect(isText, "\(ByteString(body))")
         case .plist, .bplist:
             var decoder = PropertyList.Decoder(limits: .init())
+            #expect(EventRecorder.record(.whole(run.output.bytes), with: &decoder).failure == nil)
+        case .xml:
+            var decoder = XML.Decoder(limits: .init())
             #expect(EventRecorder.record(.whole(run.output.bytes), with: &decoder).failure == nil)
         case .raw: break
         }

@@ -190,11 +190,7 @@ import Testing
             ("form -> json -> form", "14: nothing follows the output of a conversion"),
             ("frm -> json", "1: there is no encoding \"frm\": did you mean \"form\"?"),
             ("form -> JSON", "9: there is no encoding \"JSON\": did you mean \"json\"?"),
-            ("form -> yaml", "9: there is no encoding \"yaml\": known are form, json, multipart, plist, bplist, text, raw, query"),
-            (
-                "xml -> json",
-                "1: the encoding \"xml\" is not available yet: known are form, json, multipart, plist, bplist, text, raw, auto, query"
-            ),
+            ("form -> yaml", "9: there is no encoding \"yaml\": known are form, json, multipart, plist, bplist, xml, text, raw, query"),
             ("json -> auto", "9: the output \"auto\" is not available yet: write form, json or multipart"),
             (
                 "query -> query",

@@ -254,10 +254,6 @@ import Testing
             ("{ decode: { arrays: auto }, encode: json }", "5:24: \"decode\" needs \"as\", as in as: json"),
             ("{ decode: jsn, encode: form }", "5:24: there is no encoding \"jsn\": did you mean \"json\"?"),
             (
-                "{ decode: xml, encode: form }",
-                "5:24: the encoding \"xml\" is not available yet: known are form, json, multipart, plist, bplist, text, raw, auto, query"
-            ),
-            (
                 "{ decode: form, encode: auto }",
                 "5:38: the output \"auto\" is not available yet: write form, json or multipart"
             ),

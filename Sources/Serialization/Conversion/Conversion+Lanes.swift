@@ -21,6 +21,7 @@ extension Conversion {
             return multipartLane(plan, sources, decoder)
         case .plist, .bplist:
             return treeLane(plan, input, sources, from: PropertyListSource(PropertyList.Decoder(plan, input: input)))
+        case .xml: return treeLane(plan, input, sources, from: XMLSource(XML.Decoder(plan)))
         case .text: return treeLane(plan, input, sources, from: PlainTextSource(PlainText.Decoder(plan)))
         case .raw: return rawLane(plan, sources, Raw.Decoder(plan, contentType: contentType))
         }
@@ -40,7 +41,7 @@ extension Conversion {
             case .raw:
                 let encoder = FlatEncoder(Raw.Encoder(plan), plan: plan)
                 return OtherStreamLane(plan: plan, sources: sources, encoder: encoder)
-            case .plist, .bplist, .text: break
+            case .plist, .bplist, .xml, .text: break
             }
         }
         return treeLane(plan, .json, sources, from: JSONSource(JSON.Decoder(plan)))
@@ -58,6 +59,7 @@ extension Conversion {
         case .form: FormTarget(FlatEncoder(Form.Encoder(plan), plan: plan), plan: plan)
         case .multipart: MultipartTarget(FlatEncoder(Multipart.Encoder(plan), plan: plan), plan: plan)
         case .plist, .bplist: PropertyListTarget(PropertyList.Encoder(plan), plan: plan)
+        case .xml: XMLTarget(XML.Encoder(plan), plan: plan)
         case .text: PlainTextTarget(PlainText.Encoder(plan), plan: plan)
         case .raw: RawTarget(FlatEncoder(Raw.Encoder(plan), plan: plan), plan: plan)
         }
@@ -86,7 +88,7 @@ extension Conversion {
             }
             let outlet = FlatOutlet(encoder, plan: plan)
             return FormTreeToMultipartLane(plan: plan, input: .form, sources: sources, decoder: decoder, outlet: outlet)
-        case .plist, .bplist, .text, .raw: return otherLane(plan, .form, sources, decoder)
+        case .plist, .bplist, .xml, .text, .raw: return otherLane(plan, .form, sources, decoder)
         }
     }
 
@@ -117,7 +119,7 @@ extension Conversion {
             let outlet = FlatOutlet(encoder, plan: plan)
             return MultipartTreeToMultipartLane(
                 plan: plan, input: input, sources: sources, decoder: decoder, outlet: outlet)
-        case .plist, .bplist, .text, .raw: return otherLane(plan, input, sources, decoder)
+        case .plist, .bplist, .xml, .text, .raw: return otherLane(plan, input, sources, decoder)
         }
     }
 
@@ -143,7 +145,7 @@ extension Conversion {
             }
             let outlet = FlatOutlet(encoder, plan: plan)
             return OtherFieldTreeLane(plan: plan, input: .raw, sources: sources, decoder: decoder, outlet: outlet)
-        case .plist, .bplist, .text, .raw: return otherLane(plan, .raw, sources, decoder)
+        case .plist, .bplist, .xml, .text, .raw: return otherLane(plan, .raw, sources, decoder)
         }
     }
 
@@ -160,6 +162,9 @@ extension Conversion {
             return OtherFieldTreeLane(plan: plan, input: input, sources: sources, decoder: decoder, outlet: outlet)
         case .plist, .bplist:
             let outlet = DocumentOutlet(PropertyList.Encoder(plan), plan: plan)
+            return OtherFieldTreeLane(plan: plan, input: input, sources: sources, decoder: decoder, outlet: outlet)
+        case .xml:
+            let outlet = DocumentOutlet(XML.Encoder(plan), plan: plan)
             return OtherFieldTreeLane(plan: plan, input: input, sources: sources, decoder: decoder, outlet: outlet)
         case .text:
             let outlet = DocumentOutlet(FileValues(PlainText.Encoder(plan)), plan: plan)

@@ -5,6 +5,7 @@ public enum BodyEncoding: String, Hashable, Sendable, CaseIterable {
     case plist
     /// A binary property list.
     case bplist
+    case xml
     /// The whole body is one text.
     case text
     /// The whole body is one file, of any type.
@@ -17,19 +18,20 @@ public enum BodyEncoding: String, Hashable, Sendable, CaseIterable {
         case .json: "application/json"
         case .multipart: "multipart/form-data"
         case .plist, .bplist: "application/x-plist"
+        case .xml: "application/xml"
         case .text: "text/plain"
         case .raw: "application/octet-stream"
         }
     }
 
     /// What `auto` takes: the encodings that have a structure of their own.
-    public static let structured: [BodyEncoding] = [.form, .json, .multipart, .plist]
+    public static let structured: [BodyEncoding] = [.form, .json, .multipart, .plist, .xml]
 
     /// Whether a body is a list of fields and files, and no document.
     public var isFlat: Bool { self == .form || self == .multipart || self == .raw }
 
     /// Whether a body is a document, in which a file can be an object.
-    public var hasObjects: Bool { self == .json || self == .plist || self == .bplist }
+    public var hasObjects: Bool { self == .json || self == .plist || self == .bplist || self == .xml }
 
     /// Whether a body can hold files as such.
     public var hasFiles: Bool { self == .multipart || self == .raw }
@@ -49,6 +51,9 @@ public struct ConversionPlan: Hashable, Sendable {
     public var propertyListDecoding = PropertyList.DecodingOptions()
     /// How property lists are written; the output says in which format.
     public var propertyListEncoding = PropertyList.EncodingOptions()
+    public var xmlDecoding = XML.DecodingOptions()
+    /// How XML is written; `fieldEncoding.booleans` holds for it too.
+    public var xmlEncoding = XML.EncodingOptions()
     public var map = FieldMap()
     /// The declared types of fields, in the order of the settings; the first path that matches decides.
     public var types: [TypeRule] = []

@@ -5,7 +5,7 @@ extension ConversionPlan {
     ///
     /// The type decides among `inputs`, never the body. Where a single encoding other than multipart is declared, a body
     /// without a Content-Type is taken as that. `application/json`, `text/json` and what ends in `+json` (RFC 6839 §3.1) are
-    /// JSON. Throws 415: `unsupported_media_type`, and `unsupported_charset` for a charset other than UTF-8 and its subset
+    /// JSON; `application/xml`, `text/xml` and what ends in `+xml` (RFC 7303 §8.1) are XML. Throws 415: `unsupported_media_type`, and `unsupported_charset` for a charset other than UTF-8 and its subset
     /// US-ASCII.
     public func inputEncoding(for contentType: Span<UInt8>) throws(ConversionError) -> BodyEncoding {
         guard let type = MediaTypeText(contentType) else {
@@ -25,9 +25,12 @@ extension ConversionPlan {
         return encoding
     }
 
-    /// The encoding that is declared for a type which several share: binary property lists have the type of those in XML.
+    /// The encoding that is declared for a type which several share: binary property lists have the type of those in XML,
+    /// which also come as XML where no other XML is expected.
     private func declared(_ encoding: BodyEncoding) -> BodyEncoding {
-        encoding == .plist && inputs.contains(.bplist) && !inputs.contains(.plist) ? .bplist : encoding
+        if encoding == .plist, inputs.contains(.bplist), !inputs.contains(.plist) { return .bplist }
+        if encoding == .xml, inputs.contains(.plist), !inputs.contains(.xml) { return .plist }
+        return encoding
     }
 
     internal static func unsupported(_ reason: String) -> ConversionError {
@@ -100,6 +103,14 @@ private struct MediaTypeText {
             return .form
         }
         if type.isEqualIgnoringCase(to: "application"), subtype.isEqualIgnoringCase(to: "x-plist") { return .plist }
+        if subtype.isEqualIgnoringCase(to: "xml"),
+            type.isEqualIgnoringCase(to: "application") || type.isEqualIgnoringCase(to: "text")
+        {
+            return .xml
+        }
+        if subtype.count > 4, subtype.extracting(subtype.count - 4..<subtype.count).isEqualIgnoringCase(to: "+xml") {
+            return .xml
+        }
         if type.isEqualIgnoringCase(to: "text"), subtype.isEqualIgnoringCase(to: "plain") { return .text }
         if subtype.isEqualIgnoringCase(to: "json"),
             type.isEqualIgnoringCase(to: "application") || type.isEqualIgnoringCase(to: "text")

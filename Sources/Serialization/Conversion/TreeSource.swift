@@ -40,6 +40,13 @@ internal final class PropertyListSource: DecoderSource<PropertyList.Decoder> {
     override func finish(into tree: inout Tree) throws(ConversionError) { try finishDecoder(into: &tree) }
 }
 
+internal final class XMLSource: DecoderSource<XML.Decoder> {
+    override func feed(_ input: Span<UInt8>, into tree: inout Tree) throws(ConversionError) -> Int {
+        try feedDecoder(input, into: &tree)
+    }
+    override func finish(into tree: inout Tree) throws(ConversionError) { try finishDecoder(into: &tree) }
+}
+
 internal final class PlainTextSource: DecoderSource<PlainText.Decoder> {
     override func feed(_ input: Span<UInt8>, into tree: inout Tree) throws(ConversionError) -> Int {
         try feedDecoder(input, into: &tree)

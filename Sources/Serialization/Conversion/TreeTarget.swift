@@ -64,6 +64,10 @@ internal final class PropertyListTarget: EncoderTarget<PropertyList.Encoder> {
     override func advance(_ tree: inout Tree) throws(ConversionError) -> Bool { try advanceEncoder(&tree) }
 }
 
+internal final class XMLTarget: EncoderTarget<XML.Encoder> {
+    override func advance(_ tree: inout Tree) throws(ConversionError) -> Bool { try advanceEncoder(&tree) }
+}
+
 internal final class PlainTextTarget: EncoderTarget<PlainText.Encoder> {
     override func advance(_ tree: inout Tree) throws(ConversionError) -> Bool { try advanceEncoder(&tree) }
 }

@@ -213,21 +213,7 @@ extension PropertyList.BinaryReader {
                 scalar = 0x10000 + (scalar & 0x3FF) << 10 + low & 0x3FF
                 at += 2
             }
-            switch scalar {
-            case ..<0x80: scratch.append(UInt8(scalar))
-            case ..<0x800:
-                scratch.append(UInt8(0xC0 | scalar >> 6))
-                scratch.append(UInt8(0x80 | scalar & 0x3F))
-            case ..<0x10000:
-                scratch.append(UInt8(0xE0 | scalar >> 12))
-                scratch.append(UInt8(0x80 | scalar >> 6 & 0x3F))
-                scratch.append(UInt8(0x80 | scalar & 0x3F))
-            default:
-                scratch.append(UInt8(0xF0 | scalar >> 18))
-                scratch.append(UInt8(0x80 | scalar >> 12 & 0x3F))
-                scratch.append(UInt8(0x80 | scalar >> 6 & 0x3F))
-                scratch.append(UInt8(0x80 | scalar & 0x3F))
-            }
+            scratch.append(utf8: scalar)
         }
     }
 }

@@ -84,7 +84,7 @@ extension PropertyList {
             body.removeAll(keepingUpTo: 128 * 1024)
             path.removeAll()
             frames.removeAll(keepingCapacity: true)
-            isOpen = []
+            if isOpen.capacity > 4096 { isOpen = [] }
             memberNames?.removeAll()
             mutedDepth = -1
             cost = 0
@@ -123,7 +123,8 @@ extension PropertyList {
             guard let trailer = Trailer(input) else {
                 throw ConversionError(plist: .invalidTrailer, offset: max(0, input.count - Trailer.size))
             }
-            isOpen = Array(repeating: false, count: trailer.objectCount)
+            isOpen.removeAll(keepingCapacity: true)
+            for _ in 0..<trailer.objectCount { isOpen.append(false) }
             try emit(trailer.topObject, trailer, input, into: &sink)
             while let frame = frames.last {
                 guard frame.index < frame.count else {

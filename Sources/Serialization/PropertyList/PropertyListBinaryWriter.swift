@@ -18,17 +18,34 @@ extension PropertyList {
         private var chains: [Int32] = []
         /// For each object the leaf it is, or -1 for a container.
         private var objectLeaves: [Int32] = []
+        private var offsets: [UInt64] = []
         private var scratch = OutputBuffer()
+
+        /// Forgets a document, and keeps allocations of ordinary size.
+        mutating func removeAll() {
+            guard valueObjects.capacity <= 4096, leaves.capacity <= 128 * 1024 else { return self = BinaryWriter() }
+            objects.removeAll(keepingCapacity: true)
+            valueObjects.removeAll(keepingCapacity: true)
+            nameObjects.removeAll(keepingCapacity: true)
+            leaves.removeAll()
+            leafStarts.removeAll(keepingCapacity: true)
+            leafObjects.removeAll(keepingCapacity: true)
+            nextLeaves.removeAll(keepingCapacity: true)
+            for index in chains.indices { chains[index] = -1 }
+            objectLeaves.removeAll(keepingCapacity: true)
+            offsets.removeAll(keepingCapacity: true)
+        }
 
         /// Appends the tree. Memory and time are linear in it.
         mutating func write(_ tree: borrowing Tree, to output: inout OutputBuffer) {
             precondition(tree.root != Tree.none, "a document has a root")
-            valueObjects = Array(repeating: -1, count: tree.records.count)
-            nameObjects = valueObjects
+            removeAll()
+            for _ in tree.records.indices {
+                valueObjects.append(-1)
+                nameObjects.append(-1)
+            }
             gather(tree)
             let referenceSize = Self.byteCount(UInt64(objects.count))
-            var offsets: [UInt64] = []
-            offsets.reserveCapacity(objects.count)
             // The output may hold bytes of something else before these.
             let start = output.count
             output.append("bplist00")
@@ -172,9 +189,10 @@ extension PropertyList {
                     append(value, size: 8, to: &output)
                 case .integer(let value): appendInteger(value, to: &output)
                 case .negative(let value): appendInteger(UInt64(bitPattern: value), to: &output)
-                case .real(let value), .large(let value):
+                // An integer has no negative zero, a real has.
+                case .negativeZero, .real, .large:
                     output.append(0x23)
-                    append(value.bitPattern, size: 8, to: &output)
+                    append((Number.double(text) ?? 0).bitPattern, size: 8, to: &output)
                 }
             // The encoder lets no null pass, and containers are no leaves.
             case .null, .object, .keyed, .array, .collected: output.append(0x00)

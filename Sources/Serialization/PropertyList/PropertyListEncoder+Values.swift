@@ -21,34 +21,24 @@ extension PropertyList.Encoder {
 
     public mutating func number(_ text: Span<UInt8>) throws(ConversionError) {
         let value = PropertyList.Number.value(text)
-        var isString = false
-        switch value {
-        case .large(let nearest):
-            switch options.largeIntegers {
-            case .reject: throw failure(.largeInteger)
-            case .real: guard nearest.isFinite else { throw failure(.largeReal) }
-            case .string: isString = true
+        if value == .large || value == .real {
+            if value == .large, options.largeIntegers == .reject { throw failure(.largeInteger) }
+            if options.largeIntegers == .string, value == .large || !PropertyList.Number.isFinite(text) {
+                return try string(text, isLast: true)
             }
-        case .real(let nearest) where !nearest.isFinite:
-            guard options.largeIntegers == .string else { throw failure(.largeReal) }
-            isString = true
-        default: break
+            guard PropertyList.Number.isFinite(text) else { throw failure(.largeReal) }
         }
-        if isString { return try string(text, isLast: true) }
         try beginValue()
         if isBinary {
             try tree.number(text)
-        } else {
-            let isInteger =
-                switch value {
-                case .integer, .negative: true
-                // An integer's text stays one: -0.
-                case .real: text.isInteger
-                case .large: false
-                }
-            output.append(isInteger ? "<integer>" : "<real>")
+        } else if value == .real || value == .large {
+            output.append("<real>")
             output.append(text)
-            output.append(isInteger ? "</integer>\n" : "</real>\n")
+            output.append("</real>\n")
+        } else {
+            output.append("<integer>")
+            output.append(text)
+            output.append("</integer>\n")
         }
         path.endValue()
     }
@@ -123,17 +113,20 @@ extension PropertyList.Encoder {
                 throw ConversionError(plist: .fileType, field: head.name.lossyString())
             }
             try beginObject()
-            if head.hasFilename { try member("filename", head.filename) }
-            if head.hasMediaType { try member("content_type", head.mediaType) }
-            key(Array("data".utf8).span)
+            // Held here: a span of a global can't be lent to a method that changes a value which can't be copied.
+            let (filename, mediaType, data) = (FileMembers.filename, FileMembers.mediaType, FileMembers.data)
+            if head.hasFilename {
+                key(filename.span)
+                try string(head.filename, isLast: true)
+            }
+            if head.hasMediaType {
+                key(mediaType.span)
+                try string(head.mediaType, isLast: true)
+            }
+            key(data.span)
         }
         try beginValue()
         if isBinary { file.removeAll() } else { beginData() }
-    }
-
-    private mutating func member(_ name: String, _ value: Span<UInt8>) throws(ConversionError) {
-        key(Array(name.utf8).span)
-        try string(value, isLast: true)
     }
 
     public mutating func fileContent(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
@@ -169,13 +162,5 @@ extension PropertyList.Encoder {
         dataLines.finish(to: &output)
         appendTabs(path.depth)
         output.append("</data>\n")
-    }
-}
-
-extension Span where Element == UInt8 {
-    /// Whether a number in JSON's grammar has neither fraction nor exponent.
-    fileprivate var isInteger: Bool {
-        for index in indices where !ASCII.isDigit(self[index]) && self[index] != UInt8(ascii: "-") { return false }
-        return true
     }
 }

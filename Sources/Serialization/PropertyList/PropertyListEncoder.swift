@@ -23,6 +23,7 @@ extension PropertyList {
         var path = Path()
         /// What a binary property list is made of.
         var tree: Tree
+        private var writer = BinaryWriter()
         private var hasHeader = false
         /// Whether the innermost container's start tag has not been written, because it may be empty.
         var isTagOwed = false
@@ -48,6 +49,7 @@ extension PropertyList {
             output.removeAll()
             path.removeAll()
             tree.removeAll()
+            writer.removeAll()
             hasHeader = false
             isTagOwed = false
             isInText = false
@@ -136,7 +138,6 @@ extension PropertyList {
 
         public mutating func finish() throws(ConversionError) {
             if isBinary {
-                var writer = BinaryWriter()
                 writer.write(tree, to: &output)
             } else {
                 output.append("</plist>\n")

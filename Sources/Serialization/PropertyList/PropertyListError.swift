@@ -80,7 +80,8 @@ extension PropertyList {
             case .duplicateKey: "the dictionary has two members of this name"
             case .invalidUTF8: "the text is not valid UTF-8"
             case .integerRange: "an integer of a property list lies between -2^63 and 2^64-1"
-            case .nonFiniteReal: "the real is infinite or not a number, which no other encoding has"
+            case .nonFiniteReal:
+                "the real is infinite or not a number, which no other encoding has; say non_finite: string"
             case .invalidDate: "a date must be written as 2001-01-31T12:00:00Z and be one of the calendar"
             case .unsupportedCharset: "the property list must be in UTF-8 and say so where it declares its encoding"
             case .invalidDeclaration: "the XML declaration must be like <?xml version=\"1.0\" encoding=\"UTF-8\"?>"
@@ -133,7 +134,7 @@ extension PropertyList {
             case .duplicateKey: "duplicates"
             case .null, .nullElement: "nulls"
             case .largeInteger, .largeReal: "large_integers"
-            case .nonFiniteReal: "nonfinite_reals"
+            case .nonFiniteReal: "non_finite"
             case .dateFraction: "date_fractions"
             case .file, .fileType: "files"
             default: nil

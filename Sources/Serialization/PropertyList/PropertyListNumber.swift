@@ -118,10 +118,11 @@ extension PropertyList {
             case integer(UInt64)
             /// Less than zero.
             case negative(Int64)
-            /// The double nearest to it; the text says it better.
-            case real(Double)
-            /// An integer outside of −2⁶³…2⁶⁴−1, and the double nearest to it.
-            case large(Double)
+            case negativeZero
+            /// With a fraction or an exponent.
+            case real
+            /// An integer outside of −2⁶³…2⁶⁴−1.
+            case large
         }
 
         /// Reads a number in JSON's grammar.
@@ -130,16 +131,23 @@ extension PropertyList {
             let isNegative = text.count > 0 && text[0] == UInt8(ascii: "-")
             var overflows = false
             for index in (isNegative ? 1 : 0)..<text.count {
-                guard ASCII.isDigit(text[index]) else { return .real(double(text) ?? .infinity) }
+                guard ASCII.isDigit(text[index]) else { return .real }
                 let (product, isOver) = magnitude.multipliedReportingOverflow(by: 10)
                 let (sum, isFar) = product.addingReportingOverflow(UInt64(text[index] &- 0x30))
                 overflows = overflows || isOver || isFar
                 magnitude = sum
             }
-            if overflows || isNegative && magnitude > UInt64(1) << 63 { return .large(double(text) ?? .infinity) }
+            if overflows || isNegative && magnitude > UInt64(1) << 63 { return .large }
             guard isNegative else { return .integer(magnitude) }
-            // An integer has no negative zero, a real has.
-            return magnitude == 0 ? .real(-0.0) : .negative(Int64(truncatingIfNeeded: 0 &- magnitude))
+            return magnitude == 0 ? .negativeZero : .negative(Int64(truncatingIfNeeded: 0 &- magnitude))
+        }
+
+        /// Whether a number in JSON's grammar lies within the range of a double.
+        static func isFinite(_ text: Span<UInt8>) -> Bool {
+            // 10³⁰⁸ is the power of ten that a double has; only an exponent or more digits than that lead beyond it.
+            var hasExponent = false
+            for index in text.indices where text[index] | 0x20 == UInt8(ascii: "e") { hasExponent = true }
+            return !hasExponent && text.count <= 308 || double(text)?.isFinite == true
         }
     }
 }

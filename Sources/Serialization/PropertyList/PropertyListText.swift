@@ -80,3 +80,24 @@ extension PropertyList {
         }
     }
 }
+
+extension [UInt8] {
+    /// Appends the UTF-8 of a character, which is no surrogate.
+    mutating func append(utf8 scalar: UInt32) {
+        switch scalar {
+        case ..<0x80: append(UInt8(truncatingIfNeeded: scalar))
+        case ..<0x800:
+            append(UInt8(truncatingIfNeeded: 0xC0 | scalar >> 6))
+            append(UInt8(truncatingIfNeeded: 0x80 | scalar & 0x3F))
+        case ..<0x10000:
+            append(UInt8(truncatingIfNeeded: 0xE0 | scalar >> 12))
+            append(UInt8(truncatingIfNeeded: 0x80 | scalar >> 6 & 0x3F))
+            append(UInt8(truncatingIfNeeded: 0x80 | scalar & 0x3F))
+        default:
+            append(UInt8(truncatingIfNeeded: 0xF0 | scalar >> 18))
+            append(UInt8(truncatingIfNeeded: 0x80 | scalar >> 12 & 0x3F))
+            append(UInt8(truncatingIfNeeded: 0x80 | scalar >> 6 & 0x3F))
+            append(UInt8(truncatingIfNeeded: 0x80 | scalar & 0x3F))
+        }
+    }
+}

@@ -180,8 +180,12 @@ extension PropertyList.XMLReader {
                     throw failure(.invalidReference, from: markupOffset)
                 }
                 state = .content
+                // Taken out so that the span doesn't borrow the reader while it changes.
                 var character: [UInt8] = []
-                character.append(contentsOf: String(Character(scalar)).utf8)
+                swap(&character, &token)
+                defer { swap(&character, &token) }
+                character.removeAll(keepingCapacity: true)
+                character.append(utf8: scalar)
                 return try takeText(character.span, into: &sink)
             }
             guard byte == UInt8(ascii: "#") || ASCII.isDigit(byte) || ASCII.isAlpha(byte),
@@ -193,12 +197,12 @@ extension PropertyList.XMLReader {
     }
 
     /// The character that `&name;` stands for.
-    private static func scalar(_ name: Span<UInt8>) -> Unicode.Scalar? {
-        if name.isEqual(to: "lt") { return "<" }
-        if name.isEqual(to: "gt") { return ">" }
-        if name.isEqual(to: "amp") { return "&" }
-        if name.isEqual(to: "quot") { return "\"" }
-        if name.isEqual(to: "apos") { return "'" }
+    private static func scalar(_ name: Span<UInt8>) -> UInt32? {
+        if name.isEqual(to: "lt") { return 0x3C }
+        if name.isEqual(to: "gt") { return 0x3E }
+        if name.isEqual(to: "amp") { return 0x26 }
+        if name.isEqual(to: "quot") { return 0x22 }
+        if name.isEqual(to: "apos") { return 0x27 }
         guard name.count > 1, name[0] == UInt8(ascii: "#") else { return nil }
         let isHexadecimal = name[1] == UInt8(ascii: "x")
         guard name.count > (isHexadecimal ? 2 : 1) else { return nil }
@@ -209,10 +213,9 @@ extension PropertyList.XMLReader {
             guard value <= 0x10FFFF else { return nil }
         }
         // XML 1.0 §2.2, Char.
-        guard value >= 0x20 || value == 0x09 || value == 0x0A || value == 0x0D, value != 0xFFFE, value != 0xFFFF else {
-            return nil
-        }
-        return Unicode.Scalar(value)
+        let isControl = value < 0x20 && value != 0x09 && value != 0x0A && value != 0x0D
+        let isSurrogate = value & ~0x7FF == 0xD800
+        return isControl || isSurrogate || value == 0xFFFE || value == 0xFFFF ? nil : value
     }
 }
 

@@ -24,24 +24,22 @@ struct ConversionReader {
             ("invalid_utf8", fieldFormats), ("charset", fieldFormats), ("numbers", [.json]),
             ("files", structuredFormats.union([.raw])), ("field", wholeFormats),
             ("non_finite", propertyLists),
-        ]
+        ] + XMLOptionReader.inputWords.map { ($0, [.xml]) }
     }
 
     private static var outputOptions: OptionTable {
         [
             ("dialect", fieldFormats), ("arrays", fieldFormats), ("nesting", fieldFormats),
-            ("nulls", fieldFormats.union(propertyLists).union([.text])),
-            ("empties", fieldFormats), ("booleans", structuredFormats.union(wholeFormats)),
+            ("nulls", fieldFormats.union(propertyLists).union([.xml, .text])),
+            ("empties", fieldFormats.union([.xml])), ("booleans", structuredFormats.union(wholeFormats)),
             ("spaces", [.form]), ("order", structuredFormats),
             ("numbers", [.json]), ("files", Set(BodyEncoding.allCases)),
             ("remove_nulls", structuredFormats.union(wholeFormats)), ("field", wholeFormats),
             ("large_integers", propertyLists), ("date_fractions", propertyLists),
-        ]
+        ] + XMLOptionReader.outputWords.map { ($0, [.xml]) }
     }
 
     private static let dialects = ["recast", "afnetworking", "alamofire", "qs", "php", "rack", "whatwg"]
-    /// Encodings that the design has and this version has not.
-    private static let laterEncodings = ["xml"]
     /// The target's query: read and written as a form.
     private static let query = "query"
 
@@ -84,14 +82,8 @@ struct ConversionReader {
         if let encoding = BodyEncoding(rawValue: side.encoding) { return encoding }
         if side.encoding == Self.query { return .form }
         let known = BodyEncoding.allCases.map(\.rawValue) + alsoKnown
-        if Self.laterEncodings.contains(side.encoding) {
-            context.report(
-                side.position,
-                "the encoding \"\(side.encoding)\" is not available yet: known are \(known.joined(separator: ", "))")
-        } else {
-            let hint = NearestWord.hint(for: side.encoding, among: known)
-            context.report(side.position, "there is no encoding \"\(side.encoding)\": \(hint)")
-        }
+        let hint = NearestWord.hint(for: side.encoding, among: known)
+        context.report(side.position, "there is no encoding \"\(side.encoding)\": \(hint)")
         return nil
     }
 
@@ -121,6 +113,7 @@ struct ConversionReader {
             let standard = plan.propertyListDecoding.nonFiniteReals
             plan.propertyListDecoding.nonFiniteReals = options.word("non_finite", standard: standard) ?? standard
         }
+        if inputs.contains(.xml) { XMLOptionReader(context).input(options, &plan.xmlDecoding) }
         if !inputs.isDisjoint(with: Self.wholeFormats) { plan.inputField = field(options) }
         let hasFiles = inputs.contains(where: \.hasFiles)
         let policies = hasFiles ? FilePolicy.allCases.filter { $0 != .object || plan.output.hasObjects } : []
@@ -152,6 +145,7 @@ struct ConversionReader {
             fields.nulls = options.word("nulls", standard: fields.nulls, among: nulls) ?? fields.nulls
         }
         if Self.propertyLists.contains(output) { readPropertyList(options, &plan) }
+        if output == .xml { XMLOptionReader(context).output(options, &plan.xmlEncoding) }
         if Self.wholeFormats.contains(output) { plan.outputField = field(options) }
         fields.booleans = options.word("booleans", standard: fields.booleans) ?? fields.booleans
         if !Self.wholeFormats.contains(output) {

@@ -1,0 +1,84 @@
+internal import Serialization
+
+/// Reads the options of XML on either side.
+struct XMLOptionReader {
+    static let inputWords = [
+        "attribute_prefix", "text_key", "always_array", "empty", "namespaces", "convention", "recognize", "root",
+        "mixed",
+    ]
+    static let outputWords = [
+        "root", "root_name", "item_name", "attribute_prefix", "text_key", "declaration", "indentation", "convention",
+        "names", "mixed",
+    ]
+
+    private let context: ReadingContext
+
+    init(_ context: ReadingContext) {
+        self.context = context
+    }
+
+    func input(_ options: SectionReader, _ xml: inout XML.DecodingOptions) {
+        xml.attributePrefix = text("attribute_prefix", options, standard: xml.attributePrefix)
+        xml.textKey = text("text_key", options, standard: xml.textKey)
+        xml.empty = options.word("empty", standard: xml.empty) ?? xml.empty
+        xml.namespaces = options.word("namespaces", standard: xml.namespaces) ?? xml.namespaces
+        xml.convention = options.word("convention", standard: xml.convention) ?? xml.convention
+        xml.root = options.word("root", standard: xml.root) ?? xml.root
+        xml.mixed = options.word("mixed", standard: xml.mixed) ?? xml.mixed
+        if let node = options.take("always_array") {
+            for element in context.elements(node, "\"always_array\"") ?? [] {
+                guard let path = context.fieldPath(element, "\"always_array\"") else { continue }
+                if path.segments.contains(where: { if case .index = $0 { true } else { false } }) {
+                    context.report(element.position, "a path of \"always_array\" names elements, without numbers")
+                    continue
+                }
+                xml.alwaysArray.append(path)
+                options.record("always_array", path.description, .line(element.position.line))
+            }
+        }
+        if let node = options.take("recognize") {
+            for element in context.elements(node, "\"recognize\"") ?? [] {
+                let words = ["numbers", "booleans", "nulls"]
+                guard let word = context.word(element, "\"recognize\"", among: words) else { continue }
+                switch word {
+                case "numbers": xml.recognize.insert(.numbers)
+                case "booleans": xml.recognize.insert(.booleans)
+                default: xml.recognize.insert(.nulls)
+                }
+                options.record("recognize", word, .line(element.position.line))
+            }
+        }
+    }
+
+    func output(_ options: SectionReader, _ xml: inout XML.EncodingOptions) {
+        xml.rootName = text("root_name", options, standard: xml.rootName)
+        xml.itemName = text("item_name", options, standard: xml.itemName)
+        xml.attributePrefix = text("attribute_prefix", options, standard: xml.attributePrefix)
+        xml.textKey = text("text_key", options, standard: xml.textKey)
+        xml.root = options.word("root", standard: xml.root) ?? xml.root
+        xml.nulls = options.word("nulls", standard: xml.nulls) ?? xml.nulls
+        xml.empties = options.word("empties", standard: xml.empties) ?? xml.empties
+        xml.convention = options.word("convention", standard: xml.convention) ?? xml.convention
+        xml.names = options.word("names", standard: xml.names) ?? xml.names
+        xml.mixed = options.word("mixed", standard: xml.mixed) ?? xml.mixed
+        if let node = options.take("declaration"),
+            let word = context.word(node, "\"declaration\"", among: ["true", "false"])
+        {
+            xml.declaration = word == "true"
+            options.record("declaration", word, .line(node.position.line))
+        }
+        if let node = options.take("indentation"), let word = context.text(node, "\"indentation\"") {
+            guard let spaces = Int(word), (0...16).contains(spaces) else {
+                return context.report(node.position, "\"indentation\" is a number of spaces from 0 to 16")
+            }
+            xml.indentation = spaces
+            options.record("indentation", word, .line(node.position.line))
+        }
+    }
+
+    private func text(_ key: String, _ options: SectionReader, standard: String) -> String {
+        guard let node = options.take(key), let text = context.text(node, "\"\(key)\"") else { return standard }
+        options.record(key, text, .line(node.position.line))
+        return text
+    }
+}
