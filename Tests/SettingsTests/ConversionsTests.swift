@@ -211,7 +211,7 @@ import Testing
             ),
             ("form(empties: omit) -> json", "6: \"empties\" is not an option of the input but of the output"),
             ("multipart(nulls: key) -> json", "11: \"nulls\" is for form input only"),
-            ("form(nulls: literal) -> json", "13: \"nulls\" is not \"literal\": did you mean \"key\"?"),
+            ("form(nulls: literal) -> json", "13: \"nulls\" is not \"literal\": known are empty, key"),
             ("json -> form(percent: strict)", "14: \"percent\" is not an option of the output but of the input"),
             ("json(arrays: auto) -> form", "6: \"arrays\" is for form and multipart input only"),
             ("multipart(percent: strict) -> form", "11: \"percent\" is for form input only"),

@@ -30,6 +30,7 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: FieldSink, ~Copya
     private let limits: Limits
     private let hasMap: Bool
     private let wantsTexts: Bool
+    private let readsAsLibrary: Bool
     private var names: NameMapper
     private var gate: FileGate
     private var name = FieldName()
@@ -45,6 +46,7 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: FieldSink, ~Copya
         options = plan.fieldDecoding
         limits = plan.limits
         hasMap = !plan.map.isEmpty
+        readsAsLibrary = plan.fieldDecoding.readsNamesAsLibrary
         fields = FieldTreeBuilder(
             options: plan.fieldDecoding, limits: plan.limits, duplicates: plan.spliceDuplicates)
         names = NameMapper(plan.map)
@@ -72,7 +74,7 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: FieldSink, ~Copya
             counts.fields += 1
             content = .field
             try fields.beginPart(part)
-            if fields.isDropping { return }
+            if readsAsLibrary, fields.isDropping { return }
             if !hasMap, outlet.claims(rootKey: fields.rootKey) { throw Self.taken(part.name) }
             guard wantsTexts else { return }
             try parse(part)

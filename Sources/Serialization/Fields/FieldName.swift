@@ -76,22 +76,14 @@ public struct FieldName: Sendable {
     public mutating func parse(
         _ name: Span<UInt8>, options: FieldDecodingOptions, limits: Limits
     ) throws(ConversionError) {
-        let grammar = options.readsNamesAsLibrary ? nil : options.nesting
-        let kept = grammar == nil || grammar != self.grammar ? 0 : sharedSegments(with: name)
+        let isOwn = options.dialect.hasOwnNames && options.readsNamesAsLibrary
+        if options.nesting == .brackets, !isOwn, takePlain(name) { return }
+        let grammar = isOwn ? nil : options.nesting
+        let kept = isOwn || grammar != self.grammar ? 0 : sharedSegments(with: name)
         self.grammar = grammar
-        sharedCount = min(sharedCount, kept)
-        bytes.removeAll()
-        bytes.append(contentsOf: name)
-        nameCount = name.count
-        if segments.count > kept { segments.removeSubrange(kept...) }
-        if options.readsNamesAsLibrary {
+        take(name, keeping: kept)
+        if isOwn {
             return try parse(as: options.dialect, dots: options.nesting == .dots, options: options, limits: limits)
-        }
-        // Most names are short plain keys.
-        if options.nesting == .brackets, name.count <= 16,
-            !Scan.holds(UInt8(ascii: "["), or: UInt8(ascii: "]"), in: name)
-        {
-            return
         }
         let isStructured =
             switch options.nesting {
@@ -108,6 +100,23 @@ public struct FieldName: Sendable {
             throw .limit(
                 "key_depth", of: limits.keyDepth, what: "the nesting of a field's name", field: name.lossyString())
         }
+    }
+
+    /// Takes a name that is short and has no brackets, as most are. Returns false, with nothing changed, for any other.
+    @inline(__always)
+    internal mutating func takePlain(_ name: Span<UInt8>) -> Bool {
+        guard name.count <= 16, !Scan.holds(UInt8(ascii: "["), or: UInt8(ascii: "]"), in: name) else { return false }
+        take(name)
+        return true
+    }
+
+    @inline(__always)
+    private mutating func take(_ name: Span<UInt8>, keeping kept: Int = 0) {
+        bytes.removeAll()
+        bytes.append(contentsOf: name)
+        nameCount = name.count
+        if segments.count > kept { segments.removeLast(segments.count - kept) }
+        sharedCount = min(sharedCount, kept)
     }
 
     /// The number of segments that `name` begins with as the name before did: whole ones, with what ends them. The grammar

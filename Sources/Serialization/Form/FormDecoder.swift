@@ -117,6 +117,18 @@ extension Form {
         }
 
         internal mutating func startPair(_ input: Span<UInt8>, _ at: inout Int) throws(ConversionError) {
+            if countsEmptyPairs { try skipEmptyPairs(input, &at) }
+            while at < input.count && input[at] == UInt8(ascii: "&") { at += 1 }
+            guard at < input.count else { return }
+            guard fields < limits.fields else { throw tooManyFields(at) }
+            fields += 1
+            nameOffset = consumed + at
+            place = .name
+        }
+
+        /// Skips what a library takes for empty pairs and counts them; with Rack, spaces behind a separator too.
+        @inline(never)
+        private mutating func skipEmptyPairs(_ input: Span<UInt8>, _ at: inout Int) throws(ConversionError) {
             while at < input.count {
                 if input[at] == UInt8(ascii: "&") {
                     emptyPairs += 1
@@ -125,13 +137,12 @@ extension Form {
                 }
                 at += 1
             }
-            guard at < input.count else { return }
-            guard fields < limits.fields, !countsEmptyPairs || fields < limits.fields - emptyPairs else {
-                throw .limit("fields", of: limits.fields, what: "the number of fields", offset: consumed + at)
-            }
-            fields += 1
-            nameOffset = consumed + at
-            place = .name
+            guard at == input.count || fields < limits.fields - emptyPairs else { throw tooManyFields(at) }
+        }
+
+        @inline(never)
+        private func tooManyFields(_ at: Int) -> ConversionError {
+            .limit("fields", of: limits.fields, what: "the number of fields", offset: consumed + at)
         }
     }
 }

@@ -30,6 +30,8 @@ public struct FieldTreeBuilder: FieldSink, ~Copyable {
     private let readsValues: Bool
     /// Whose rules put the fields together; nil: ours.
     private let library: Dialect?
+    /// Whether a name without brackets is one key, so that nothing else has to be looked at.
+    private let takesPlainNames: Bool
     /// Whether a value that lies in one piece goes into the tree at once.
     private let isDirect: Bool
     /// The fields under qs, by their whole names; see `Tree+QSFields.swift`.
@@ -40,14 +42,15 @@ public struct FieldTreeBuilder: FieldSink, ~Copyable {
 
     /// - Parameter duplicates: what happens to repeated members of JSON texts in fields.
     public init(options: FieldDecodingOptions, limits: Limits, duplicates: DuplicatePolicy = .reject) {
-        self.options = options
-        self.limits = limits
-        // Without a look at self: Swift 6.3 destroys, when it optimises, what isn't made yet where an operand that is
-        // evaluated late reads a property of a type that can't be copied.
+        // From locals only: reading a stored property before all are set made the optimised build release what was no
+        // splicer yet (Swift 6.3.1).
         let readsValues = options.arrays == .json || options.nesting == .json || options.arrays == .comma
         let library = options.readsNamesAsLibrary ? options.dialect : nil
+        self.options = options
+        self.limits = limits
         self.readsValues = readsValues
         self.library = library
+        takesPlainNames = library == nil && options.nesting == .brackets
         isDirect = !readsValues && library == nil && options.nulls != .key
         tree = Tree(limits: limits, duplicates: duplicates)
         splicer = JSONSplicer(duplicates: duplicates, limits: limits)
@@ -79,7 +82,9 @@ public struct FieldTreeBuilder: FieldSink, ~Copyable {
     internal var isDropping: Bool { name.isDropped }
 
     public mutating func beginPart(_ head: borrowing PartHead) throws(ConversionError) {
-        try name.parse(head.name, options: options, limits: limits)
+        if !takesPlainNames || !name.takePlain(head.name) {
+            try name.parse(head.name, options: options, limits: limits)
+        }
         value.removeAll()
         isBare = !head.hasValue
     }
@@ -95,7 +100,12 @@ public struct FieldTreeBuilder: FieldSink, ~Copyable {
             return try place(node)
         }
         value.append(contentsOf: piece)
-        guard isLast else { return }
+        if isLast { try putValue() }
+    }
+
+    /// Puts the value that was gathered into the tree.
+    @inline(never)
+    private mutating func putValue() throws(ConversionError) {
         guard !name.isDropped else {
             tree.removedCount += 1
             return
@@ -257,6 +267,7 @@ extension Tree {
         }
     }
 
+    @inline(never)
     internal static func duplicate(_ field: String) -> ConversionError {
         ConversionError(
             .malformed, code: "form_duplicate", reason: "the field is there more than once", field: field,
@@ -325,6 +336,7 @@ extension Tree {
         return name.spelling
     }
 
+    @inline(never)
     internal func conflict(_ field: [UInt8]?, _ name: borrowing some FieldSegments) -> ConversionError {
         ConversionError(
             .malformed, code: "form_conflict",
