@@ -63,13 +63,15 @@ let package = Package(
         .target(
             name: "TestSupport", dependencies: ["Octets", "Serialization"], path: "Tests/TestSupport",
             swiftSettings: settings),
+        .target(name: "CXMLMemory", dependencies: ["CLibXML2"], path: "Tests/CXMLMemory"),
         .target(
             name: "FuzzTargets", dependencies: ["Octets", "Serialization", "TestSupport"], path: "Tests/FuzzTargets",
             swiftSettings: settings),
         .testTarget(name: "FuzzTests", dependencies: ["FuzzTargets"], swiftSettings: settings),
         .testTarget(name: "OctetsTests", dependencies: ["Octets", "TestSupport"], swiftSettings: settings),
         .testTarget(
-            name: "SerializationTests", dependencies: ["Serialization", "Octets", "TestSupport", "CAllocations"],
+            name: "SerializationTests",
+            dependencies: ["Serialization", "Octets", "TestSupport", "CXMLMemory", "CAllocations"],
             swiftSettings: settings),
         .testTarget(
             name: "HTTPWireTests", dependencies: ["HTTPWire", "Octets", "TestSupport"], swiftSettings: settings),

@@ -207,12 +207,16 @@ extension ConversionPlan {
     /// The same in a JSON text that stands in a field, where nothing but a whole value passes.
     internal var spliceDuplicates: DuplicatePolicy { jsonDuplicates ?? .reject }
 
+    /// The order in which a tree is walked. Under another dialect than ours the encoder sorts, as its library does.
+    internal var treeOrder: MemberOrder {
+        output == .json || fieldEncoding.dialect == .recast ? fieldEncoding.order : .input
+    }
+
     /// Whether JSON input passes value by value.
     internal var streamsDocuments: Bool {
         let duplicates = effectiveJSONDuplicates
-        return types.isEmpty && removeNulls == .off && fieldEncoding.order == .input
-            && (duplicates == .keep || duplicates == .reject)
-            && map.isLocal
+        return types.isEmpty && removeNulls == .off && treeOrder == .input
+            && (duplicates == .keep || duplicates == .reject) && map.isLocal
     }
 
     /// Whether flat input passes to flat output field by field. The names then pass as they came, so a library that would

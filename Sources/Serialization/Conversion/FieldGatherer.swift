@@ -63,7 +63,7 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: FieldSink, ~Copya
 
     var accounting: Accounting {
         var accounting = counts
-        accounting.removed += fields.tree.removedCount
+        accounting.removed += fields.tree.removedCount + outlet.removedCount
         return accounting
     }
 
@@ -140,7 +140,7 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: FieldSink, ~Copya
         try fields.tree.apply(plan.types, splicer: &splicer)
         fields.tree.remove(plan.removeNulls)
         try outlet.endFiles()
-        walk.start(&fields.tree, order: plan.fieldEncoding.order, isOpen: outlet.isRootOpen)
+        walk.start(&fields.tree, order: plan.treeOrder, isOpen: outlet.isRootOpen)
         var member = fields.tree.firstChild(fields.tree.root)
         while member != Tree.none {
             if outlet.claims(rootKey: fields.tree.name(member)) { throw Self.taken(fields.tree.name(member)) }

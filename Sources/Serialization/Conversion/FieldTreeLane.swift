@@ -17,7 +17,7 @@ where Decoder: FieldDecoder & LaneDecoder & ~Copyable, Outlet: FileOutlet & ~Cop
                 try gatherer.settle(plan, sources: sources, splicer: &splicer)
                 isSending = true
             }
-            guard try gatherer.send() else { return false }
+            guard try gatherer.send(), try gatherer.outlet.drain() else { return false }
             try gatherer.outlet.finish()
             return true
         }

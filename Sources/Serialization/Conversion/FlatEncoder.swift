@@ -6,6 +6,7 @@ internal struct FlatEncoder<Target: FieldEncoder>: EventSink, OutputEncoder, ~Co
 
     init(_ target: consuming Target, plan: ConversionPlan) {
         flattener = Flattener(target: target, options: plan.fieldEncoding, limits: plan.limits)
+        flattener.drainLater()
     }
 
     var isFull: Bool { flattener.isFull }
@@ -26,6 +27,7 @@ internal struct FlatEncoder<Target: FieldEncoder>: EventSink, OutputEncoder, ~Co
     mutating func number(_ text: Span<UInt8>) throws(ConversionError) { try flattener.number(text) }
     mutating func bool(_ value: Bool) throws(ConversionError) { try flattener.bool(value) }
     mutating func null() throws(ConversionError) { try flattener.null() }
+    mutating func date(_ text: Span<UInt8>) throws(ConversionError) { try flattener.date(text) }
     mutating func beginFile(_ head: borrowing PartHead) throws(ConversionError) { try flattener.beginFile(head) }
     mutating func fileContent(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
         try flattener.fileContent(piece, isLast: isLast)

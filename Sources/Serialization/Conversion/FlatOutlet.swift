@@ -113,6 +113,8 @@ internal struct FlatOutlet<Target: FieldEncoder & LaneEncoder>: FileOutlet, ~Cop
 
     var isFull: Bool { encoder.isFull }
     var contentType: [UInt8] { encoder.contentType }
+    var removedCount: Int { encoder.removedCount }
+    mutating func drain() throws(ConversionError) -> Bool { try encoder.drain() }
 
     mutating func restart() {
         encoder.restart()
@@ -132,6 +134,7 @@ internal struct FlatOutlet<Target: FieldEncoder & LaneEncoder>: FileOutlet, ~Cop
     mutating func number(_ text: Span<UInt8>) throws(ConversionError) { try encoder.number(text) }
     mutating func bool(_ value: Bool) throws(ConversionError) { try encoder.bool(value) }
     mutating func null() throws(ConversionError) { try encoder.null() }
+    mutating func date(_ text: Span<UInt8>) throws(ConversionError) { try encoder.date(text) }
     mutating func beginFile(_ head: borrowing PartHead) throws(ConversionError) { try encoder.beginFile(head) }
     mutating func fileContent(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
         try encoder.fileContent(piece, isLast: isLast)

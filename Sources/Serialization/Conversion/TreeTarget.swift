@@ -25,13 +25,13 @@ internal class EncoderTarget<Encoder>: TreeTarget where Encoder: EventSink & Out
 
     init(_ encoder: consuming Encoder, plan: ConversionPlan) {
         mapper = EventMapper(encoder, plan: plan, map: FieldMap())
-        order = plan.fieldEncoding.order
+        order = plan.treeOrder
     }
 
     final override func start(_ tree: inout Tree) { walk.start(&tree, order: order) }
 
     final func advanceEncoder(_ tree: inout Tree) throws(ConversionError) -> Bool {
-        guard try walk.advance(&tree, into: &mapper) else { return false }
+        guard try walk.advance(&tree, into: &mapper), try mapper.encoder.drain() else { return false }
         try mapper.finish()
         return true
     }
@@ -42,7 +42,11 @@ internal class EncoderTarget<Encoder>: TreeTarget where Encoder: EventSink & Out
     }
 
     final override var contentType: [UInt8] { mapper.encoder.contentType }
-    final override var accounting: Accounting { mapper.accounting }
+    final override var accounting: Accounting {
+        var accounting = mapper.accounting
+        accounting.removed += mapper.encoder.removedCount
+        return accounting
+    }
     final override var outputCount: Int { mapper.encoder.output.count }
     final override var isFull: Bool { mapper.encoder.output.isFull }
     final override func exchangeOutput(_ buffer: inout OutputBuffer) { swap(&mapper.encoder.output, &buffer) }

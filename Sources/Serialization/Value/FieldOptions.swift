@@ -173,4 +173,37 @@ public struct FieldEncodingOptions: Hashable, Sendable {
     public var files = FilePolicy.stream
 
     public init() {}
+
+    /// The bundle of a dialect: what its library does by itself. Each option can then be set by itself.
+    ///
+    /// | dialect | arrays | nulls | booleans | spaces | order |
+    /// |---|---|---|---|---|---|
+    /// | `afnetworking` | `brackets` | `key` | `numeric` | `percent` | `sorted` |
+    /// | `alamofire` | `brackets` | `omit` | `numeric` | `percent` | `sorted`: by the encoded text, arrays too |
+    /// | `qs` | `indices` | `empty` | `literal` | `percent` | `input` |
+    /// | `php` | `indices` | `omit` | `numeric` | `plus` | `input` |
+    /// | `rack` | `brackets` | `key` | `literal` | `plus` | `input` |
+    /// | `whatwg` | `repeat` | `literal` | `literal` | `plus` | `input`, with `nesting: flat` |
+    ///
+    /// All but `recast` leave empty arrays and objects out, and write ambiguous names as their library does.
+    public init(dialect: Dialect) {
+        self.dialect = dialect
+        guard dialect != .recast else { return }
+        empties = .omit
+        switch dialect {
+        case .recast: break
+        case .afnetworking:
+            (arrays, nulls, booleans, order) = (.brackets, .key, .numeric, .sorted)
+        case .alamofire:
+            (arrays, nulls, booleans, order) = (.brackets, .omit, .numeric, .sorted)
+        case .qs:
+            arrays = .indices
+        case .php:
+            (arrays, nulls, booleans, spaces) = (.indices, .omit, .numeric, .plus)
+        case .rack:
+            (arrays, nulls, spaces) = (.brackets, .key, .plus)
+        case .whatwg:
+            (arrays, nesting, nulls, spaces) = (.repeated, .flat, .literal, .plus)
+        }
+    }
 }

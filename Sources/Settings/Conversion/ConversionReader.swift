@@ -129,10 +129,10 @@ struct ConversionReader {
         refuse(Self.outputOptions, other: Self.inputOptions, options, [output], "output")
         var fields = plan.fieldEncoding
         if Self.fieldFormats.contains(output) {
-            readDialect(options)
+            fields = readOutputDialect(options)
             let arrays = options.word("arrays", standard: fields.arrays)
             let nesting = options.word("nesting", standard: fields.nesting)
-            plan.rewritesNames = arrays != nil || nesting != nil
+            plan.rewritesNames = arrays != nil || nesting != nil || fields.dialect.writesNames
             fields.arrays = arrays ?? fields.arrays
             fields.nesting = nesting ?? fields.nesting
             // A part of a multipart body has no form without a value, as `a` is in `a&b=1`.
