@@ -61,6 +61,11 @@ let package = Package(
         .executableTarget(
             name: "serialization-examples", dependencies: ["Serialization"], path: "Examples",
             swiftSettings: [.swiftLanguageMode(.v6), .treatAllWarnings(as: .error)]),
+        // The measurements of `make bench-codecs`, and the count of allocations that a test uses too.
+        .target(name: "CAllocations", path: "Benchmarks/CAllocations", exclude: ["README.md"]),
+        .executableTarget(
+            name: "codec-bench", dependencies: ["Serialization", "Octets", "CAllocations"],
+            path: "Benchmarks/CodecBench", exclude: ["README.md"], swiftSettings: settings),
 
         .target(
             name: "TestSupport", dependencies: ["Octets", "Serialization"], path: "Tests/TestSupport",
@@ -74,7 +79,7 @@ let package = Package(
         .testTarget(
             name: "SerializationTests",
             dependencies: [
-                "Serialization", "Octets", "TestSupport", "CXMLMemory", "serialization-examples",
+                "Serialization", "Octets", "TestSupport", "CXMLMemory", "CAllocations", "serialization-examples",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
             swiftSettings: settings),

@@ -35,6 +35,10 @@ public struct FieldName: Sendable {
     private var nameCount = 0
     /// The segments of a structured name; empty while the name is one plain key, as most are.
     internal var segments: [Segment] = []
+    /// How `segments` were made: `nesting`, or nil where a dialect made them.
+    private var grammar: NestingStyle?
+    /// How many segments this name and the one marked last as placed have in common at their start.
+    internal private(set) var sharedCount = 0
     /// The dialect's library has no place for a field with this name and leaves it out.
     internal var isDropped = false
 
@@ -74,17 +78,21 @@ public struct FieldName: Sendable {
     ) throws(ConversionError) {
         let isOwn = options.dialect.hasOwnNames && options.readsNamesAsLibrary
         if options.nesting == .brackets, !isOwn, takePlain(name) { return }
-        take(name)
+        let grammar = isOwn ? nil : options.nesting
+        let kept = isOwn || grammar != self.grammar ? 0 : sharedSegments(with: name)
+        self.grammar = grammar
+        take(name, keeping: kept)
         if isOwn {
             return try parse(as: options.dialect, dots: options.nesting == .dots, options: options, limits: limits)
         }
         let isStructured =
             switch options.nesting {
-            case .brackets: split(name, dots: false)
-            case .dots: split(name, dots: true)
+            case .brackets: split(name, dots: false, keeping: kept)
+            case .dots: split(name, dots: true, keeping: kept)
             case .flat, .json: true
             }
         if !isStructured {
+            sharedCount = 0
             if options.malformedKey == .reject { throw FieldFault.malformedKey.error(field: name.lossyString()) }
             segments.removeAll(keepingCapacity: true)
         }
@@ -103,21 +111,42 @@ public struct FieldName: Sendable {
     }
 
     @inline(__always)
-    private mutating func take(_ name: Span<UInt8>) {
+    private mutating func take(_ name: Span<UInt8>, keeping kept: Int = 0) {
         bytes.removeAll()
         bytes.append(contentsOf: name)
         nameCount = name.count
-        if !segments.isEmpty { segments.removeAll(keepingCapacity: true) }
+        if segments.count > kept { segments.removeLast(segments.count - kept) }
+        sharedCount = min(sharedCount, kept)
     }
 
-    /// Fills `segments`; leaves them empty where the name is one plain key. Returns false when the name breaks the grammar.
-    internal mutating func split(_ name: Span<UInt8>, dots: Bool) -> Bool {
+    /// The number of segments that `name` begins with as the name before did: whole ones, with what ends them. The grammar
+    /// is read from the left, so they are segments of `name` too.
+    private func sharedSegments(with name: Span<UInt8>) -> Int {
+        guard !segments.isEmpty else { return 0 }
+        let common = name.commonPrefix(with: bytes.slice(0..<nameCount))
+        var count = 0
+        while count < segments.count, segments[count].end < common { count += 1 }
+        return count
+    }
+
+    /// Says that the field of this name stands at its place, so that the next name is compared with this one.
+    internal mutating func markPlaced() { sharedCount = segments.count }
+
+    /// Fills `segments`, of which the first `kept` are there; leaves them empty where the name is one plain key. Returns
+    /// false when the name breaks the grammar.
+    internal mutating func split(_ name: Span<UInt8>, dots: Bool, keeping kept: Int = 0) -> Bool {
         let end = name.count
         let open = UInt8(ascii: "["), close = UInt8(ascii: "]"), dot = UInt8(ascii: ".")
-        var at = Scan.firstIndex(ofAny: open, close, dots ? dot : open, close, in: name, from: 0)
-        guard at < end else { return true }
-        guard at > 0, name[at] != close else { return false }
-        segments.append(Segment(start: 0, end: at, kind: .key))
+        var at: Int
+        if kept > 0 {
+            at = segments[kept - 1].end
+            if name[at] == close { at += 1 }
+        } else {
+            at = Scan.firstIndex(ofAny: open, close, dots ? dot : open, close, in: name, from: 0)
+            guard at < end else { return true }
+            guard at > 0, name[at] != close else { return false }
+            segments.append(Segment(start: 0, end: at, kind: .key))
+        }
         while at < end {
             let start = at + 1
             switch name[at] {

@@ -41,6 +41,8 @@ extension Form {
         internal var name = ByteStore()
         /// Decoded bytes of the value that have not been handed on. Empty between two calls but for `carriedDecoded`.
         private var decoded = ByteStore()
+        /// Whether nothing in `decoded` is above 0x7F.
+        private var decodedIsASCII = true
         /// How many bytes at the front of `decoded` came from an escape that the last slice cut, and where it began.
         private var carriedDecoded = 0
         private var carriedOffset = 0
@@ -76,8 +78,7 @@ extension Form {
             emptyPairs = 0
             consumed = 0
             name.removeAll()
-            decoded.removeAll()
-            carriedDecoded = 0
+            clearDecoded()
             carryCount = 0
             validator = UTF8Validator()
             repair = options.repair
@@ -159,25 +160,29 @@ extension Form.Decoder {
     ) throws(ConversionError) -> Bool {
         if carriedDecoded > 0 { try takeCarriedIntoName() }
         while at < input.count {
-            let scan = Scan.run(
-                to: UInt8(ascii: "="), UInt8(ascii: "&"), UInt8(ascii: "%"), UInt8(ascii: "+"), in: input, from: at)
-            let stop = scan.end
-            let run = input.extracting(at..<stop)
-            at = stop
-            if name.isEmpty, stop < input.count, charsets == nil {
-                // The usual case: the whole name lies here and needs no decoding.
-                let hasValue = input[stop] == UInt8(ascii: "=")
-                if hasValue || input[stop] == UInt8(ascii: "&"), run.count <= limits.key,
-                    scan.isASCII || UTF8Validator.isValid(run)
-                {
-                    // A separator is left for readValue, which ends the empty value with it.
-                    if hasValue { at += 1 }
-                    try beginField(run, hasValue: hasValue, into: &sink)
-                    return true
+            if name.isEmpty, charsets == nil {
+                let scan = Scan.run(
+                    to: UInt8(ascii: "="), UInt8(ascii: "&"), UInt8(ascii: "%"), UInt8(ascii: "+"), in: input, from: at)
+                let stop = scan.end
+                let run = input.extracting(at..<stop)
+                if stop < input.count {
+                    // The usual case: the whole name lies here and needs no decoding.
+                    let hasValue = input[stop] == UInt8(ascii: "=")
+                    if hasValue || input[stop] == UInt8(ascii: "&"), run.count <= limits.key,
+                        scan.isASCII || UTF8Validator.isValid(run)
+                    {
+                        // A separator is left for readValue, which ends the empty value with it.
+                        at = hasValue ? stop + 1 : stop
+                        try beginField(run, hasValue: hasValue, into: &sink)
+                        return true
+                    }
                 }
             }
-            try appendToName(run)
-            guard at < input.count else { return false }
+            // No more than what can pass the limit is decoded.
+            let bound = min(input.count, at + 3 * (limits.key - name.count) + 3)
+            at = name.append(formDecoding: input, from: at, to: bound, endingAt: UInt8(ascii: "=")).end
+            guard name.count <= limits.key else { throw nameTooLong }
+            if at == bound { continue }
             switch input[at] {
             case UInt8(ascii: "="):
                 at += 1
@@ -186,9 +191,6 @@ extension Form.Decoder {
             case UInt8(ascii: "&"):
                 try beginField(hasValue: false, into: &sink)
                 return true
-            case UInt8(ascii: "+"):
-                at += 1
-                try appendToName(ASCII.space)
             default:
                 if let byte = try readEscape(input, &at) { try appendToName(byte) }
             }
@@ -199,13 +201,7 @@ extension Form.Decoder {
     private mutating func takeCarriedIntoName() throws(ConversionError) {
         guard carriedDecoded > 0 else { return }
         for index in 0..<carriedDecoded { try appendToName(decoded[index]) }
-        carriedDecoded = 0
-        decoded.removeAll()
-    }
-
-    private mutating func appendToName(_ bytes: Span<UInt8>) throws(ConversionError) {
-        guard bytes.count <= limits.key - name.count else { throw nameTooLong }
-        name.append(contentsOf: bytes)
+        clearDecoded()
     }
 
     private mutating func appendToName(_ byte: UInt8) throws(ConversionError) {
@@ -261,39 +257,37 @@ extension Form.Decoder {
     ) throws(ConversionError) -> Bool {
         let start = at
         while true {
-            let scan = Scan.run(
-                to: UInt8(ascii: "&"), UInt8(ascii: "%"), UInt8(ascii: "+"), UInt8(ascii: "+"), in: input, from: at)
-            let stop = scan.end
-            let isLast = stop < input.count && input[stop] == UInt8(ascii: "&")
-            if decoded.isEmpty && (isLast || stop == input.count || stop - at >= Self.directRun) {
-                let run = at..<stop
-                at = isLast ? stop + 1 : stop
-                return try sendDirect(
-                    input.extracting(run), isASCII: scan.isASCII, offset: consumed + run.lowerBound, isLast: isLast,
-                    into: &sink)
+            if decoded.isEmpty {
+                let scan = Scan.run(
+                    to: UInt8(ascii: "&"), UInt8(ascii: "%"), UInt8(ascii: "+"), UInt8(ascii: "+"), in: input, from: at)
+                let stop = scan.end
+                let isLast = stop < input.count && input[stop] == UInt8(ascii: "&")
+                if isLast || stop == input.count || stop - at >= Self.directRun {
+                    let run = at..<stop
+                    at = isLast ? stop + 1 : stop
+                    return try sendDirect(
+                        input.extracting(run), isASCII: scan.isASCII, offset: consumed + run.lowerBound, isLast: isLast,
+                        into: &sink)
+                }
             }
-            if !isLast && (stop - at >= Self.directRun || decoded.count >= Self.gathered) {
+            let bound = min(input.count, at + Self.gathered)
+            let run = decoded.append(formDecoding: input, from: at, to: bound)
+            at = run.end
+            if !run.isASCII { decodedIsASCII = false }
+            if at == input.count || decoded.count >= Self.gathered {
                 return try sendDecoded(input, from: start, isLast: false, end: at, into: &sink)
             }
-            decoded.append(contentsOf: input.extracting(at..<stop))
-            at = stop
-            if stop == input.count {
-                return try sendDecoded(input, from: start, isLast: false, end: at, into: &sink)
-            }
-            switch input[stop] {
-            case UInt8(ascii: "&"):
+            if at == bound { continue }
+            if input[at] == UInt8(ascii: "&") {
+                let stop = at
                 at += 1
                 return try sendDecoded(input, from: start, isLast: true, end: stop, into: &sink)
-            case UInt8(ascii: "+"):
-                at += 1
-                decoded.append(ASCII.space)
-            default:
-                if let byte = try readEscape(input, &at) { decoded.append(byte) }
-                if at == input.count && !decoded.isEmpty {
-                    return try sendDecoded(input, from: start, isLast: false, end: at, into: &sink)
-                }
-                if at == input.count { return false }
             }
+            if let byte = try readEscape(input, &at) { appendDecoded(byte) }
+            if at == input.count && !decoded.isEmpty {
+                return try sendDecoded(input, from: start, isLast: false, end: at, into: &sink)
+            }
+            if at == input.count { return false }
         }
     }
 
@@ -325,19 +319,30 @@ extension Form.Decoder {
             swap(&bytes, &decoded)
             let sent = try sendMended(bytes.span, isLast: isLast, into: &sink)
             swap(&bytes, &decoded)
-            decoded.removeAll()
-            carriedDecoded = 0
+            clearDecoded()
             return sent
         }
-        if let fault = validator.firstFault(in: decoded, isLast: isLast) {
+        if decodedIsASCII, validator.isComplete {
+            // Whole characters before, whole characters here.
+        } else if let fault = validator.firstFault(in: decoded, isLast: isLast) {
             throw invalidValue(
                 at: fault == decoded.count ? consumed + end : offset(ofDecoded: fault, in: input, from: start))
         }
         if isLast { place = .pairStart }
         try sink.content(decoded.span, isLast: isLast)
-        decoded.removeAll()
-        carriedDecoded = 0
+        clearDecoded()
         return true
+    }
+
+    private mutating func appendDecoded(_ byte: UInt8) {
+        if byte >= 0x80 { decodedIsASCII = false }
+        decoded.append(byte)
+    }
+
+    private mutating func clearDecoded() {
+        decoded.removeAll()
+        decodedIsASCII = true
+        carriedDecoded = 0
     }
 
     private mutating func sendMended<Sink: FieldSink & ~Copyable>(
@@ -448,7 +453,7 @@ extension Form.Decoder {
         carriedOffset = consumed - carryCount
         carriedDecoded = 1
         carryCount = 0
-        decoded.append(high << 4 | low)
+        appendDecoded(high << 4 | low)
         at = index + 1
     }
 

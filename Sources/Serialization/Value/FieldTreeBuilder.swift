@@ -22,6 +22,8 @@ public struct FieldTreeBuilder: FieldSink, ~Copyable {
     private let options: FieldDecodingOptions
     private let limits: Limits
     private var name = FieldName()
+    /// The containers that the last field's name led through; see `Tree.put(_:at:along:duplicates:)`.
+    private var trail: [Tree.Node] = []
     /// The pieces of a value that came in more than one.
     private var value = ByteStore()
     /// Whether a value may become anything but a string as it stands.
@@ -62,6 +64,7 @@ public struct FieldTreeBuilder: FieldSink, ~Copyable {
     /// Empties the tree for another body and keeps the allocations.
     public mutating func reset() {
         tree.removeAll()
+        trail.removeAll(keepingCapacity: true)
         pairs = Tree.none
         value.removeAll(keepingUpTo: 128 * 1024)
     }
@@ -97,7 +100,7 @@ public struct FieldTreeBuilder: FieldSink, ~Copyable {
             // The usual case: the whole value lies here and is copied into the tree only.
             try tree.makeRootObject()
             let node = try tree.makeScalar(piece, isTyped: options.types == .safe)
-            return try tree.put(node, at: name, duplicates: options.duplicates)
+            return try place(node)
         }
         value.append(contentsOf: piece)
         if isLast { try putValue() }
@@ -116,8 +119,14 @@ public struct FieldTreeBuilder: FieldSink, ~Copyable {
         case .php: try tree.putPHP(node, at: name, duplicates: options.duplicates)
         case .rack: try tree.putRack(node, at: name, duplicates: options.duplicates)
         case .qs: try gatherQS(node)
-        default: try tree.put(node, at: name, duplicates: options.duplicates)
+        default: try place(node)
         }
+    }
+
+    /// Puts the value of the field at hand where its name says.
+    private mutating func place(_ node: Tree.Node) throws(ConversionError) {
+        try tree.put(node, at: name, along: &trail, duplicates: options.duplicates)
+        name.markPlaced()
     }
 
     /// Ends the body: decides which containers are arrays. The root is an object, also of no fields at all.
@@ -228,6 +237,34 @@ extension Tree {
         var parent = root
         let last = name.segmentCount - 1
         for depth in 0..<last { parent = try descend(from: parent, name, depth, field: field) }
+        try put(value, at: name, in: parent, duplicates: duplicates, field: field)
+    }
+
+    /// The same for a field of a body, whose neighbours often have the first segments of its name. `trail` has the
+    /// containers that the name placed last led through, as far as keys alone name them: no field moves those.
+    internal mutating func put(
+        _ value: Node, at name: borrowing FieldName, along trail: inout [Node], duplicates: DuplicatePolicy
+    ) throws(ConversionError) {
+        let last = name.segmentCount - 1
+        var depth = min(name.sharedCount, trail.count, last)
+        // The segment after it says what a container is; where that differs, the way down says what is wrong.
+        if depth > 0, records[Int(trail[depth - 1])].kind != (name.kind(depth) == .push ? .array : .keyed) { depth = 0 }
+        var parent = depth > 0 ? trail[depth - 1] : root
+        if trail.count > depth { trail.removeLast(trail.count - depth) }
+        while depth < last {
+            parent = try descend(from: parent, name, depth, field: nil)
+            if trail.count == depth, name.kind(depth) == .key { trail.append(parent) }
+            depth += 1
+        }
+        try put(value, at: name, in: parent, duplicates: duplicates, field: nil)
+    }
+
+    /// Puts a new value into the container of its name's last segment.
+    private mutating func put(
+        _ value: Node, at name: borrowing some FieldSegments, in parent: Node, duplicates: DuplicatePolicy,
+        field: [UInt8]?
+    ) throws(ConversionError) {
+        let last = name.segmentCount - 1
         guard name.kind(last) == .key else { return append(value, to: parent) }
         let key = name.segment(last)
         let existing = child(of: parent, named: key)
