@@ -6,7 +6,7 @@ import Testing
 /// Which rule decides, and which responses are good for it.
 @Suite struct ResponseRuleTests {
     private func statuses(_ texts: String...) throws -> [StatusRange] { try texts.map { try StatusRange(parsing: $0) } }
-    private func types(_ texts: String...) throws -> [MediaPattern] { try texts.map { try MediaPattern(parsing: $0) } }
+    private func types(_ texts: String...) throws -> [ResponseTypePattern] { try texts.map { try ResponseTypePattern(parsing: $0) } }
     private func accept(_ texts: String...) throws -> [MediaRange] { try texts.map { try MediaRange(parsing: $0) } }
 
     private func outcome(_ response: RigMessage) -> String { "\(response.status) \(response.text)" }
@@ -286,7 +286,7 @@ import Testing
         func condition(_ statuses: [String], _ types: [String], _ accept: [String]) throws -> ResponseCondition {
             ResponseCondition(
                 statuses: try statuses.map { try StatusRange(parsing: $0) },
-                types: try types.map { try MediaPattern(parsing: $0) },
+                types: try types.map { try ResponseTypePattern(parsing: $0) },
                 accept: try accept.map { try MediaRange(parsing: $0) })
         }
         let cases: [(ResponseCondition, ResponseCondition, Bool)] = [

@@ -24,11 +24,11 @@ public struct ResponseCondition: Hashable, Sendable {
     /// The status is in any of these; empty: any.
     public var statuses: [StatusRange]
     /// The Content-Type is of any of these; empty: any, also none.
-    public var types: [MediaPattern]
+    public var types: [ResponseTypePattern]
     /// The client's Accept allows any of these, which have no star; empty: not asked.
     public var accept: [MediaRange]
 
-    public init(statuses: [StatusRange] = [], types: [MediaPattern] = [], accept: [MediaRange] = []) {
+    public init(statuses: [StatusRange] = [], types: [ResponseTypePattern] = [], accept: [MediaRange] = []) {
         self.statuses = statuses
         self.types = types
         self.accept = accept
@@ -52,7 +52,7 @@ public struct ResponseConversion: Sendable {
     /// A response with another status is refused with 502; empty: any is good.
     public var acceptedStatuses: [StatusRange] = []
     /// The types that are read as the plan's one input; empty: those of the encoding itself.
-    public var acceptedTypes: [MediaPattern] = []
+    public var acceptedTypes: [ResponseTypePattern] = []
     /// What happens to a body that can't be read: of another type, with a content coding, or not to be transformed.
     public var otherTypes = OtherTypes.pass
     /// What the plan's `AssignedValue.source` numbers stand for; taken from the request.

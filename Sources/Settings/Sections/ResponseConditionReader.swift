@@ -35,7 +35,7 @@ struct ResponseConditionReader {
     /// `accept`: the responses that are good for a rule's conversion, which is `plan`.
     func accepted(
         _ node: SettingsNode, path: String, for plan: ConversionPlan?
-    ) -> (statuses: [StatusRange], types: [MediaPattern])? {
+    ) -> (statuses: [StatusRange], types: [ResponseTypePattern])? {
         guard let section = SectionReader(node, "\"accept\"", path: path, context) else { return nil }
         let mistakes = context.mistakes.count
         let statuses = statuses(section)
@@ -57,9 +57,9 @@ struct ResponseConditionReader {
         }
     }
 
-    private func types(_ section: SectionReader) -> [MediaPattern] {
+    private func types(_ section: SectionReader) -> [ResponseTypePattern] {
         list("type", section) { node, text in
-            pattern(node) { () throws(PatternFault) in try MediaPattern(parsing: text) }
+            pattern(node) { () throws(PatternFault) in try ResponseTypePattern(parsing: text) }
         }
     }
 

@@ -1,7 +1,7 @@
 internal import Octets
 
 /// Media types of responses: a range (`text/xml`, `application/*`), or all with a suffix (`+json`, RFC 6839).
-public enum MediaPattern: Hashable, Sendable {
+public enum ResponseTypePattern: Hashable, Sendable {
     case range(MediaRange)
     /// In lower case, with the plus sign.
     case suffix(String)
@@ -19,7 +19,7 @@ public enum MediaPattern: Hashable, Sendable {
         self = .suffix(String(decoding: bytes.map(ASCII.lowercased), as: UTF8.self))
     }
 
-    func covers(_ other: MediaPattern) -> Bool {
+    func covers(_ other: ResponseTypePattern) -> Bool {
         switch (self, other) {
         case (.range(let mine), .range(let theirs)): mine.covers(theirs)
         case (.suffix(let mine), .suffix(let theirs)): mine == theirs
@@ -43,7 +43,7 @@ public enum MediaPattern: Hashable, Sendable {
     }
 }
 
-extension MediaPattern: CustomStringConvertible {
+extension ResponseTypePattern: CustomStringConvertible {
     public var description: String {
         switch self {
         case .range(let range): range.description
