@@ -16,4 +16,10 @@ func chooseDialect() throws {
     let request = try serializer.request(
         method: .get, url: "https://example.com/", parameters: ["ids": [3, 4], "all": false])
     show("options", request.url)
+
+    // What PHP makes of a form.
+    var options = DocumentOptions()
+    options.formDecoding = FieldDecodingOptions(dialect: .php)
+    let read = try Value(decoding: "ids[]=3&ids[]=4&user.name=Ada", as: .form, options: options)
+    show("read", "\(read)")
 }

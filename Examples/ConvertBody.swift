@@ -1,5 +1,10 @@
 import Serialization
 
+private struct User: Decodable {
+    var name: String
+    var age: Int
+}
+
 func convertBody() throws {
     // A body in memory, from one encoding to another.
     var plan = ConversionPlan(inputs: [.form], output: .json)
@@ -8,12 +13,33 @@ func convertBody() throws {
     let json = try plan.convert(form, contentType: "application/x-www-form-urlencoded")
     show("form to JSON", json.contentType, String(decoding: json.body, as: UTF8.self))
 
+    // A body in pieces: an upload becomes JSON, its file base64 on the way.
+    var upload = ConversionPlan(inputs: [.multipart], output: .json)
+    upload.fieldDecoding.files = .base64
+    var parts = try MultipartFormData(boundary: "example-boundary")
+    try parts.append("Ada", name: "user[name]")
+    try parts.append(Array("hello".utf8), name: "note", fileName: "note.txt", mimeType: "text/plain")
+    let arriving = try parts.makeStream()
+    let conversion = try Conversion.make(plan: upload, contentType: parts.contentType)
+    var converted: [UInt8] = []
+    while arriving.hasBytesAvailable {
+        converted += try conversion.convert(arriving.read(upTo: 32))
+    }
+    converted += try conversion.convertEnd()
+    show("in pieces", String(decoding: converted, as: UTF8.self))
+
     // A document in memory, to look at and to change on its way.
     var value = try Value(decoding: json.body, as: .json)
     value["user"]?["age"] = 37
     value["tags"] = nil
     show("form", String(decoding: try value.encoded(as: .form), as: UTF8.self))
     show("XML", String(decoding: try value.encoded(as: .xml), as: UTF8.self))
+
+    // Text is read as numbers and booleans where the type asks for them.
+    var decoder = ValueDecoder()
+    decoder.readsText = true
+    let user = try decoder.decode(User.self, from: Value(decoding: "name=Ada&age=36", as: .form))
+    show("own type", "\(user.name) \(user.age)")
 
     // What can't be read says what and where.
     do {

@@ -40,6 +40,14 @@ func uploadFile() async throws {
             return { _ in rest.popFirst().map { Array($0.utf8) } ?? [] }
         }, length: 8, name: "log", fileName: "log.txt", mimeType: "text/plain")
 
+    // A part that comes once only, as from a socket or a pipe.
+    var lines = ["first\n", "last\n"][...]
+    var piped = MultipartFormData()
+    try piped.append(
+        .once { _ in lines.popFirst().map { Array($0.utf8) } ?? [] },
+        length: 11, name: "lines", fileName: nil, mimeType: "text/plain")
+    show("once", "\(try piped.encode().count == piped.contentLength)")
+
     // Slowly: packets of 16 bytes with a wait after each.
     form.throttle(packetSize: 16, delay: .milliseconds(1))
     let slow = try form.makeStream()

@@ -5,8 +5,9 @@ extension ConversionPlan {
     ///
     /// The type decides among `inputs`, never the body. Where a single encoding other than multipart is declared, a body
     /// without a Content-Type is taken as that. `application/json`, `text/json` and what ends in `+json` (RFC 6839 §3.1) are
-    /// JSON; `application/xml`, `text/xml` and what ends in `+xml` (RFC 7303 §8.1) are XML. Throws 415: `unsupported_media_type`, and `unsupported_charset` for a charset other than UTF-8 and its subset
-    /// US-ASCII.
+    /// JSON; `application/xml`, `text/xml` and what ends in `+xml` (RFC 7303 §8.1) are XML. Throws 415:
+    /// `unsupported_media_type`, and `unsupported_charset` for a charset other than UTF-8 and its subset US-ASCII, or in
+    /// forms and multipart bodies other than `fieldDecoding.charsets`.
     public func inputEncoding(for contentType: Span<UInt8>) throws(ConversionError) -> BodyEncoding {
         guard let type = MediaTypeText(contentType) else {
             if contentType.isEmpty, inputs.count == 1, let only = inputs.first, only != .multipart { return only }

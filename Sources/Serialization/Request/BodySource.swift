@@ -9,26 +9,36 @@ public struct BodySource: Sendable {
     public typealias Read = (_ maximum: Int) throws -> [UInt8]
 
     private enum Kind: Sendable {
-        case once(@Sendable (_ maximum: Int) throws -> [UInt8], Claim)
+        case once(Claim)
         case restartable(@Sendable () throws -> Read)
     }
 
-    /// Whether a source that can be read once has been taken.
+    /// A function that belongs to the first who asks for it.
     private final class Claim: Sendable {
-        private let isTaken = Atomic(false)
+        private let read: Mutex<Read?>
 
-        var wasTaken: Bool { isTaken.load(ordering: .relaxed) }
+        init(_ read: sending @escaping Read) {
+            self.read = Mutex(read)
+        }
 
-        /// Returns true to the first who asks.
-        func take() -> Bool { !isTaken.exchange(true, ordering: .relaxed) }
+        var wasTaken: Bool { read.withLock { $0 == nil } }
+
+        func take() -> Read? {
+            read.withLock { read in
+                defer { read = nil }
+                return read
+            }
+        }
     }
 
     private let kind: Kind
 
     /// A source that can be read once, as from a socket. Another stream over the same form, for a retry, fails with
     /// `streamConsumed` instead of sending nothing.
-    public static func once(_ read: @escaping @Sendable (_ maximum: Int) throws -> [UInt8]) -> BodySource {
-        BodySource(kind: .once(read, Claim()))
+    ///
+    /// The function may change variables that it has for itself, as the rest of what there is to send.
+    public static func once(_ read: sending @escaping Read) -> BodySource {
+        BodySource(kind: .once(Claim(read)))
     }
 
     /// A source that can be read again from its start: `open` is called for each stream and returns the function to ask.
@@ -38,13 +48,13 @@ public struct BodySource: Sendable {
 
     /// Whether the source was read and can't be read again.
     internal var isConsumed: Bool {
-        if case .once(_, let claim) = kind { claim.wasTaken } else { false }
+        if case .once(let claim) = kind { claim.wasTaken } else { false }
     }
 
     internal func open() throws(SerializationError) -> Read {
         switch kind {
-        case .once(let read, let claim):
-            guard claim.take() else { throw Self.consumed }
+        case .once(let claim):
+            guard let read = claim.take() else { throw Self.consumed }
             return read
         case .restartable(let open):
             do {

@@ -48,7 +48,7 @@ struct ExampleTests {
             }
         }
         #expect(pages.count == 7)
-        #expect(count == 30)
+        #expect(count == 35)
     }
 
     /// The lines without their indentation.

@@ -258,6 +258,20 @@ struct MultipartFormDataTests {
         #expect(error?.kind == .streamConsumed)
     }
 
+    @Test("A source that is read once may change variables of its own")
+    func ownedVariables() throws {
+        var form = try MultipartFormData(boundary: "B")
+        var rest = ["ab", "", "c"][...]
+        try form.append(
+            .once { _ in
+                while let piece = rest.popFirst() {
+                    if !piece.isEmpty { return Array(piece.utf8) }
+                }
+                return []
+            }, length: 3, name: "o", fileName: nil, mimeType: "a/b")
+        #expect(String(decoding: try form.encode(), as: UTF8.self).contains("\r\n\r\nabc\r\n--B--"))
+    }
+
     @Test("Two streams at once share no source that can be read once")
     func sharedSource() throws {
         var form = try MultipartFormData(boundary: "B")
