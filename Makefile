@@ -2,14 +2,14 @@
 .DEFAULT_GOAL := help
 .PHONY: help run build test bench bench-codecs fuzz lint format clean
 
-# The Swift runtime is linked in, so that the binary needs two Debian libraries (docs/decisions/0005).
+# The Swift runtime is linked in, so that the binary needs three Debian libraries (docs/decisions/0005).
 RELEASE = --configuration release --static-swift-stdlib --product recast
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
 
-run: build ## Build, start an echo upstream and Recast on config/recast.yaml, print requests to try
-	scripts/run
+run: build ## Build, start an echo upstream and Recast, print requests to try: make run CONFIG=config/php.yaml
+	scripts/run $(CONFIG)
 
 build: ## Build the release binary
 	scripts/dependencies build

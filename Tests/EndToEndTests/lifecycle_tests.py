@@ -88,9 +88,11 @@ class StopTests(unittest.TestCase):
 
 
 class CommandTests(unittest.TestCase):
-    def test_check_accepts_the_example_configuration(self):
-        result = recast("check", os.path.join(ROOT, "config", "recast.yaml"))
-        self.assertEqual(result.returncode, 0, result.stderr)
+    def test_check_accepts_the_example_configurations(self):
+        for name in os.listdir(os.path.join(ROOT, "config")):
+            with self.subTest(name):
+                result = recast("check", os.path.join(ROOT, "config", name))
+                self.assertEqual(result.returncode, 0, result.stderr)
 
     def test_check_reports_every_mistake_with_its_place(self):
         path = os.path.join(ROOT, "Tests", "EndToEndTests", "mistakes.yaml")
@@ -163,17 +165,29 @@ class RunTests(unittest.TestCase):
     """`make run` as a new user sees it: every request that it prints works."""
 
     def test_every_request_that_is_printed_works(self):
-        with open(os.path.join(ROOT, "config", "recast.yaml")) as file:
-            routes = len(re.findall(r"^ *- *\{? *name:", file.read(), re.MULTILINE))
-        run = subprocess.Popen([os.path.join(ROOT, "scripts", "run")], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                               stderr=subprocess.STDOUT, text=True)
-        self.addCleanup(run.wait)
+        folder = os.path.join(ROOT, "config")
+        names = sorted(name for name in os.listdir(folder) if name.endswith(".yaml"))
+        self.assertIn("recast.yaml", names)
+        for name in names:
+            with self.subTest(name):
+                self.run_example(os.path.join("config", name))
+
+    def run_example(self, config):
+        with open(os.path.join(ROOT, config)) as file:
+            text = file.read()
+        routes = len(re.findall(r"^ *- *\{? *name:", text, re.MULTILINE))
+        # What the answer to a request must have in it, where the line below the request's says so.
+        expected = dict(re.findall(r"^ *# try: (.*)\n *# answer has: (.*)", text, re.MULTILINE))
+        self.assertEqual(len(expected), text.count("# answer has:"), "a line that belongs to no request")
+        run = subprocess.Popen([os.path.join(ROOT, "scripts", "run"), config], stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.addCleanup(run.stdout.close)
+        self.addCleanup(run.wait)
         self.addCleanup(run.terminate)
         commands, seen = [], []
         for line in run.stdout:
             seen.append(line)
-            if line.startswith("  curl "):
+            if line.startswith("  ") and "curl " in line:
                 commands.append(line.strip())
             elif commands:
                 break
@@ -185,5 +199,6 @@ class RunTests(unittest.TestCase):
                 strict = f'curl() {{ command curl --silent --show-error --fail --max-time {DEADLINE} "$@"; }}; {command}'
                 result = subprocess.run(["bash", "-c", strict], cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True)
                 self.assertEqual(result.returncode, 0, result.stderr)
+                self.assertIn(expected.get(command, ""), result.stdout)
         run.send_signal(signal.SIGTERM)
         self.assertEqual(run.wait(DEADLINE), 0)

@@ -12,7 +12,10 @@ import Testing
         let names = try FileManager.default.contentsOfDirectory(atPath: Self.folder.path).filter {
             $0.hasSuffix(".yaml") || $0.hasSuffix(".yml")
         }
-        #expect(names.contains("recast.yaml"))
+        #expect(
+            Set(names).isSuperset(of: [
+                "recast.yaml", "php.yaml", "webhook.yaml", "xml.yaml", "plist.yaml", "photos.yaml",
+            ]))
         for name in names {
             do throws(SettingsMistakes) {
                 _ = try SettingsFile.load(Self.folder.appending(path: name).path)
