@@ -5,7 +5,7 @@ import hashlib
 import random
 import threading
 
-from harness import JSON, ProxyTestCase
+from harness import DEADLINE, JSON, ProxyTestCase
 
 MIB = 1 << 20
 SIZE = 200 * MIB
@@ -84,16 +84,17 @@ class BoundedMemoryTests(ProxyTestCase):
 
     def upload(self, path, media_type, prefix, block, size, suffix, window, is_chunked):
         """Uploads to an upstream that reads nothing until everything between has filled up."""
-        go_on = threading.Event()
+        go_on, taken = threading.Event(), threading.Event()
         self.addCleanup(go_on.set)
 
         def script(exchange):
             if exchange.received.target == "/probe":
                 return exchange.answer()
-            go_on.wait(60)
+            go_on.wait()
             for piece in exchange.reader.body_pieces(exchange.received.fields):
                 window.add(piece)
             exchange.received.is_complete = True
+            taken.set()
             exchange.answer(body=b"taken")
 
         self.upstream.reset()
@@ -121,9 +122,14 @@ class BoundedMemoryTests(ProxyTestCase):
         self.assertFalse(sent.is_set(), "200 MiB went somewhere although nobody reads")
         self.assert_memory_bounded()
         go_on.set()
+        # However slow the machine is: the deadline is for the next bytes, not for all of them.
+        missing = None
+        while not taken.wait(DEADLINE):
+            self.assertNotEqual(window.missing, missing, f"nothing came for {DEADLINE} seconds")
+            missing = window.missing
         response = client.response()
         self.assertEqual((response.status, response.body), (200, b"taken"))
-        self.assertTrue(sent.wait(30))
+        self.assertTrue(sent.wait(DEADLINE))
         self.assertTrue(self.upstream.requests[0].is_complete)
         self.assertEqual(window.missing, 0)
         self.assert_memory_bounded()
@@ -202,7 +208,7 @@ class BoundedMemoryTests(ProxyTestCase):
                 self.assertFalse(sent.is_set(), "200 MiB went somewhere although nobody reads")
                 self.assert_memory_bounded()
                 self.assertEqual(digest(client.reader.body_pieces(fields)), expected)
-                self.assertTrue(sent.wait(30))
+                self.assertTrue(sent.wait(DEADLINE))
                 self.assert_memory_bounded()
                 client.request("GET", "/probe")
                 self.assertEqual(client.response().status, 200)
