@@ -43,7 +43,6 @@ struct ConversionReader {
         ] + XMLOptionReader.outputWords.map { ($0, [.xml]) }
     }
 
-    private static let dialects = ["recast", "afnetworking", "alamofire", "qs", "php", "rack", "whatwg"]
     /// The target's query: read and written as a form.
     private static let query = "query"
 
@@ -189,13 +188,6 @@ struct ConversionReader {
             options.refuse(
                 option.name, "is not an option of the \(side) but of the \(side == "input" ? "output" : "input")")
         }
-    }
-
-    private func readDialect(_ options: SectionReader) {
-        guard let node = options.take("dialect"),
-            let word = context.word(node, "\"dialect\"", among: Self.dialects), word != "recast"
-        else { return }
-        context.report(node.position, "the dialect \"\(word)\" is not available yet: set its options one by one")
     }
 
     private func readPropertyList(_ options: SectionReader, _ plan: inout ConversionPlan) {
