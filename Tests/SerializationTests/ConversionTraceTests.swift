@@ -179,9 +179,22 @@ import Testing
         if sample.plan.output == .form || sample.plan.output == .multipart {
             #expect(Self.distinct(trace.sent.compactMap(\.target)) == Self.distinct(try Self.names(trace, sample.plan)))
         }
-        // What came in went out, or was left out by a rule: scalars are counted, empty containers are not.
-        let files = (trace.sent + trace.removed).filter { $0.isFile && $0.source != nil }.count
-        #expect(files == run.accounting.files)
+        // What came in went out, or was left out by a rule. The options of the output are not counted.
+        let all = trace.sent + trace.removed
+        #expect(all.filter { $0.isFile && $0.source != nil }.count == run.accounting.files)
+        let options = ["nulls: ", "empties: "]
+        let byRules = trace.removed.filter { entry in
+            !options.contains { entry.rules.last?.hasPrefix($0) ?? false }
+        }
+        #expect(byRules.count == run.accounting.removed)
+    }
+
+    @Test("every scalar of a document is in its trace once", arguments: samples)
+    func completeness(_ sample: Sample) throws {
+        guard !sample.plan.inputs[0].isFlat, !sample.body.contains("[]"), !sample.body.contains("{}") else { return }
+        let trace = try Self.trace(sample.plan, sample.body, sources: sample.sources)
+        let fields = (trace.sent + trace.removed).filter { !$0.isFile && $0.source != nil }.count
+        #expect(fields == trace.accounting.fields)
     }
 
     @Test("a body that is refused is refused with the conversion's error")

@@ -7,6 +7,7 @@ struct RouteReader {
         var route: Route
         var position: SettingsNode.Position
         var effective: [EffectiveValue]
+        var examples: [RouteExample]
     }
 
     private let context: ReadingContext
@@ -58,14 +59,16 @@ struct RouteReader {
         var timeouts = timeouts
         if let part = part("timeouts", section) { timeouts.read(part) }
         let request = RequestReader(context, values: values).read(section, limits: limits.limits)
-        section.notYet("response", "examples", "verify", "retry", "rate", "expect_continue")
+        let examples = section.take("examples")
+        section.notYet("response", "verify", "retry", "rate", "expect_continue")
         section.finish()
         guard let name, let match, let upstream, let request else { return nil }
         let route = Route(
             index: index, name: name, match: match, upstream: upstream, rewrite: rewrite, limits: limits.limits,
             timeouts: timeouts.timeouts, request: request)
         return Entry(
-            route: route, position: nameNode?.position ?? section.position, effective: context.takeEffective())
+            route: route, position: nameNode?.position ?? section.position, effective: context.takeEffective(),
+            examples: examples.map(ExampleReader(context, route: route).read) ?? [])
     }
 
     private func part(_ key: String, _ section: SectionReader) -> SectionReader? {
