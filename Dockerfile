@@ -5,8 +5,10 @@ COPY scripts/dependencies scripts/
 RUN scripts/dependencies build
 COPY Package.swift ./
 COPY Sources Sources
-# The manifest names the test targets too; they needn't be here to build the product, but their folders must exist.
+# The manifest names these targets too; they needn't be here to build the product, but their folders must exist.
 COPY Tests Tests
+COPY Examples Examples
+COPY Benchmarks Benchmarks
 RUN swift build --configuration release --static-swift-stdlib --product recast -Xlinker -s \
     && install -D "$(swift build --configuration release --show-bin-path)/recast" /out/recast
 

@@ -24,6 +24,8 @@ let package = Package(
     dependencies: [
         .package(url: "https://github.com/jpsim/Yams.git", from: "6.2.2"),
         .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.2"),
+        // Without its trait FoundationURL, which would bring Foundation into every program that links Serialization.
+        .package(url: "https://github.com/apple/swift-http-types.git", from: "1.8.0", traits: []),
     ],
     targets: [
         .systemLibrary(name: "CEvent", pkgConfig: "libevent_core", providers: [.apt(["libevent-dev"])]),
@@ -34,8 +36,9 @@ let package = Package(
 
         .target(name: "Octets", exclude: ["README.md"], swiftSettings: settings),
         .target(
-            name: "Serialization", dependencies: ["CXMLShims", "Octets"], exclude: ["README.md"],
-            swiftSettings: settings),
+            name: "Serialization",
+            dependencies: ["CXMLShims", "Octets", .product(name: "HTTPTypes", package: "swift-http-types")],
+            exclude: ["README.md"], swiftSettings: settings),
         .target(name: "HTTPWire", dependencies: ["Octets"], exclude: ["README.md"], swiftSettings: settings),
         .target(
             name: "EventLoop", dependencies: ["CEvent", "CEventShims", "CCares", "Octets"], exclude: ["README.md"],
@@ -55,16 +58,31 @@ let package = Package(
             ],
             exclude: ["README.md"], swiftSettings: settings),
 
+        // The program of the documentation's snippets, built as a user's would be: with none of the settings above.
+        .executableTarget(
+            name: "serialization-examples", dependencies: ["Serialization"], path: "Examples",
+            swiftSettings: [.swiftLanguageMode(.v6), .treatAllWarnings(as: .error)]),
+        // The measurements of `make bench-codecs`, and the count of allocations that a test uses too.
+        .target(name: "CAllocations", path: "Benchmarks/CAllocations", exclude: ["README.md"]),
+        .executableTarget(
+            name: "codec-bench", dependencies: ["Serialization", "Octets", "CAllocations"],
+            path: "Benchmarks/CodecBench", exclude: ["README.md"], swiftSettings: settings),
+
         .target(
             name: "TestSupport", dependencies: ["Octets", "Serialization"], path: "Tests/TestSupport",
             swiftSettings: settings),
+        .target(name: "CXMLMemory", dependencies: ["CLibXML2"], path: "Tests/CXMLMemory"),
         .target(
             name: "FuzzTargets", dependencies: ["Octets", "Serialization", "TestSupport"], path: "Tests/FuzzTargets",
             swiftSettings: settings),
         .testTarget(name: "FuzzTests", dependencies: ["FuzzTargets"], swiftSettings: settings),
         .testTarget(name: "OctetsTests", dependencies: ["Octets", "TestSupport"], swiftSettings: settings),
         .testTarget(
-            name: "SerializationTests", dependencies: ["Serialization", "Octets", "TestSupport"],
+            name: "SerializationTests",
+            dependencies: [
+                "Serialization", "Octets", "TestSupport", "CXMLMemory", "CAllocations", "serialization-examples",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+            ],
             swiftSettings: settings),
         .testTarget(
             name: "HTTPWireTests", dependencies: ["HTTPWire", "Octets", "TestSupport"], swiftSettings: settings),

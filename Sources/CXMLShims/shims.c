@@ -2,8 +2,8 @@
 #include <libxml/parser.h>
 #include <libxml/parserInternals.h>
 #include <libxml/xmlerror.h>
+#include <libxml/xmlmemory.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct recast_xml {
@@ -15,6 +15,8 @@ struct recast_xml {
     uint64_t before;
     uint64_t fault_offset;
     int fault;
+    /* Whether libxml2 has raised an error or a warning in the call at hand. */
+    bool complained;
 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -44,7 +46,7 @@ static void record(recast_xml *parser, uint32_t kind, const void *first, size_t 
     size_t wanted = sizeof(recast_xml_record) + length;
     if (wanted > parser->room - parser->used) {
         size_t room = parser->room * 2 > parser->used + wanted ? parser->room * 2 : parser->used + wanted;
-        uint8_t *records = realloc(parser->records, room);
+        uint8_t *records = xmlRealloc(parser->records, room);
         if (records == NULL) {
             fail(parser, RECAST_XML_MEMORY);
             return;
@@ -115,6 +117,23 @@ static void characters(void *owner, const xmlChar *text, int length) {
     if (length > 0) record(owner, RECAST_XML_TEXT, text, (size_t)length, NULL, 0);
 }
 
+/* The text of a whole CDATA section. Its line ends are made line feeds here (XML 1.0 section 2.11): libxml2's push
+   parser leaves them as they are, in these sections alone. */
+static void section(void *owner, const xmlChar *text, int length) {
+    recast_xml *parser = owner;
+    size_t start = parser->used + sizeof(recast_xml_record);
+    characters(parser, text, length);
+    if (parser->fault != RECAST_XML_FINE || length <= 0 || memchr(text, '\r', (size_t)length) == NULL) return;
+    uint8_t *bytes = parser->records + start;
+    uint32_t kept = 0;
+    for (int at = 0; at < length; at++) {
+        if (text[at] == '\r' && at + 1 < length && text[at + 1] == '\n') continue;
+        bytes[kept++] = text[at] == '\r' ? '\n' : text[at];
+    }
+    memcpy(bytes - sizeof(recast_xml_record) + offsetof(recast_xml_record, length), &kept, sizeof kept);
+    parser->used = start + kept;
+}
+
 /* libxml2 has read the name and the identifiers of the DOCTYPE, and nothing of what they name. */
 static void doctype(void *owner, const xmlChar *name, const xmlChar *public_id, const xmlChar *system_id) {
     recast_xml *parser = owner;
@@ -143,9 +162,7 @@ static xmlParserInputPtr no_input(void *owner, const xmlChar *public_id, const x
 static int reason(int code) {
     switch (code) {
         case XML_ERR_NO_MEMORY: return RECAST_XML_MEMORY;
-        case XML_ERR_INTERNAL_ERROR:
-        case XML_ERR_NAME_TOO_LONG:
-        case XML_ERR_ENTITY_LOOP: return RECAST_XML_LIMIT;
+        case XML_ERR_NAME_TOO_LONG: return RECAST_XML_LIMIT;
         case XML_ERR_INVALID_CHAR:
         case XML_ERR_INVALID_CHARREF:
         case XML_ERR_INVALID_ENCODING: return RECAST_XML_CHARACTER;
@@ -172,6 +189,7 @@ static int reason(int code) {
 
 static void failed(void *owner, xmlErrorPtr error) {
     recast_xml *parser = owner;
+    parser->complained = true;
     if (error == NULL || error->level < XML_ERR_ERROR) return;
     /* A prefix that nobody declares is part of a name like any other: XML 1.0 knows no namespaces. */
     if (error->code == XML_NS_ERR_UNDEFINED_NAMESPACE) return;
@@ -180,15 +198,16 @@ static void failed(void *owner, xmlErrorPtr error) {
 
 recast_xml *recast_xml_create(void) {
     pthread_once(&once, xmlInitParser);
-    recast_xml *parser = calloc(1, sizeof *parser);
+    recast_xml *parser = xmlMalloc(sizeof *parser);
     if (parser == NULL) return NULL;
+    memset(parser, 0, sizeof *parser);
     xmlSAXHandler handler = {
         .startElementNs = start_element,
         .endElementNs = end_element,
         .characters = characters,
         /* The same as `characters`: then libxml2 doesn't guess which white space matters. */
         .ignorableWhitespace = characters,
-        .cdataBlock = characters,
+        .cdataBlock = section,
         .internalSubset = doctype,
         .externalSubset = doctype,
         .getEntity = no_entity,
@@ -200,7 +219,7 @@ recast_xml *recast_xml_create(void) {
     };
     parser->context = xmlCreatePushParserCtxt(&handler, parser, NULL, 0, NULL);
     if (parser->context == NULL) {
-        free(parser);
+        xmlFree(parser);
         return NULL;
     }
     /* NOENT makes libxml2 give the five entities as the characters they stand for, in attributes too; no others exist
@@ -209,6 +228,8 @@ recast_xml *recast_xml_create(void) {
         recast_xml_destroy(parser);
         return NULL;
     }
+    /* As if libxml2 had detected it: it would wait for four bytes and might see EBCDIC in them. */
+    parser->context->charset = XML_CHAR_ENCODING_UTF8;
     return parser;
 }
 
@@ -218,8 +239,8 @@ void recast_xml_destroy(recast_xml *parser) {
     xmlFreeParserCtxt(parser->context);
     /* No callback makes a document; should libxml2 have made one, it is freed with its parser. */
     if (document != NULL) xmlFreeDoc(document);
-    free(parser->records);
-    free(parser);
+    xmlFree(parser->records);
+    xmlFree(parser);
 }
 
 int recast_xml_parse(recast_xml *parser, const uint8_t *bytes, size_t count, bool is_last) {
@@ -235,6 +256,9 @@ int recast_xml_parse(recast_xml *parser, const uint8_t *bytes, size_t count, boo
     /* What libxml2 refused without an error of its own. */
     if (parser->fault == RECAST_XML_FINE && code != XML_ERR_OK) fail(parser, reason(code));
     parser->before += count;
+    /* libxml2 keeps a copy of the thread's last error, with words of the document in it. */
+    if (parser->complained) xmlResetLastError();
+    parser->complained = false;
     return parser->fault;
 }
 

@@ -8,8 +8,8 @@ extension OutputBuffer {
             // A slice at a time, so that the room asked for stays near to what is used.
             let end = min(start + 1024, bytes.count)
             // SAFETY: no byte becomes more than three, and a word is read and stored only while eight are left; of
-            // what is stored, only the run in front counts.
-            unsafe storage.write(upTo: 3 * (end - start)) { target in
+            // what is stored, only the run in front counts. The fourth byte of an escape's store has room of its own.
+            unsafe storage.write(upTo: 3 * (end - start) + 1) { target in
                 unsafe bytes.withUnsafeBufferPointer { source in
                     let raw = UnsafeRawBufferPointer(source)
                     var to = 0
@@ -41,9 +41,8 @@ extension OutputBuffer {
                                 unsafe target[to] = UInt8(ascii: "+")
                                 to &+= 1
                             } else {
-                                unsafe target[to] = UInt8(ascii: "%")
-                                unsafe target[to &+ 1] = ASCII.upperHexDigit(byte >> 4)
-                                unsafe target[to &+ 2] = ASCII.upperHexDigit(byte & 15)
+                                let escape = ASCII.percentEscape(byte).littleEndian
+                                unsafe UnsafeMutableRawPointer(target + to).storeBytes(of: escape, as: UInt32.self)
                                 to &+= 3
                             }
                         }
@@ -61,6 +60,14 @@ extension ASCII {
     fileprivate static func isKeptInForms(_ byte: UInt8) -> Bool {
         let word: UInt64 = byte & 0x40 == 0 ? 0x03FF_6400_0000_0000 : 0x07FF_FFFE_87FF_FFFE
         return (word >> UInt64(byte & 63)) & UInt64(1 &- byte >> 7) != 0
+    }
+
+    /// `%` and two upper-case digits, the first byte lowest. A digit above 9 is 7 further on than `0` plus its value.
+    @inline(__always)
+    fileprivate static func percentEscape(_ byte: UInt8) -> UInt32 {
+        let digits = UInt32(byte >> 4) | UInt32(byte & 0x0F) << 8
+        let letters = (digits &+ 0x0606) &>> 4 & 0x0101
+        return 0x25 | (digits &+ 0x3030 &+ letters &* 7) &<< 8
     }
 
     /// The high bit of each byte of the word that is not kept.

@@ -64,6 +64,27 @@ extension Span where Element == UInt8 {
         }
     }
 
+    /// The number of bytes that both begin with.
+    public func commonPrefix(with other: Span<UInt8>) -> Int {
+        let length = Swift.min(count, other.count)
+        // SAFETY: eight bytes are loaded only while at + 8 <= length, single ones only while at < length.
+        return unsafe withUnsafeBufferPointer { left in
+            unsafe other.withUnsafeBufferPointer { right in
+                let (one, two) = (UnsafeRawBufferPointer(left), UnsafeRawBufferPointer(right))
+                var at = 0
+                while at &+ 8 <= length {
+                    let first = unsafe UInt64(littleEndian: one.loadUnaligned(fromByteOffset: at, as: UInt64.self))
+                    let second = unsafe UInt64(littleEndian: two.loadUnaligned(fromByteOffset: at, as: UInt64.self))
+                    let difference = first ^ second
+                    if difference != 0 { return at &+ difference.trailingZeroBitCount / 8 }
+                    at &+= 8
+                }
+                while at < length, unsafe one[at] == two[at] { at &+= 1 }
+                return at
+            }
+        }
+    }
+
     @usableFromInline
     internal static func compare(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Bool {
         // SAFETY: the caller has compared the counts, which are not zero.

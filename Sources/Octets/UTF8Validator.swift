@@ -18,36 +18,45 @@ public struct UTF8Validator: Sendable {
         return checkEach(bytes)
     }
 
+    /// Takes what was begun byte by byte, then whole characters at the speed of words, and the rest byte by byte again: so
+    /// that rest, which is where a fault stands or the bytes end, is what the index comes from.
     @usableFromInline
     internal mutating func checkEach(_ bytes: Span<UInt8>) -> Int? {
         var at = 0
-        let end = bytes.count
-        while at < end {
-            if owed == 0 {
-                at = Self.skipASCII(bytes, from: at)
-                guard at < end else { return nil }
-            }
-            let byte = bytes[at]
-            if owed > 0 {
-                guard byte >= low && byte <= high else { return at }
-                low = 0x80
-                high = 0xBF
-                owed &-= 1
-            } else {
-                switch byte {
-                case 0xC2...0xDF: owed = 1
-                case 0xE0: (owed, low) = (2, 0xA0)
-                case 0xE1...0xEC, 0xEE, 0xEF: owed = 2
-                case 0xED: (owed, high) = (2, 0x9F)
-                case 0xF0: (owed, low) = (3, 0x90)
-                case 0xF1...0xF3: owed = 3
-                case 0xF4: (owed, high) = (3, 0x8F)
-                default: return at
-                }
-            }
+        while owed > 0, at < bytes.count {
+            guard step(bytes[at]) else { return at }
+            at &+= 1
+        }
+        at = Self.skipCharacters(bytes, from: at)
+        while at < bytes.count {
+            guard step(bytes[at]) else { return at }
             at &+= 1
         }
         return nil
+    }
+
+    /// Takes one byte. Returns whether it goes on with UTF-8.
+    @inline(__always)
+    private mutating func step(_ byte: UInt8) -> Bool {
+        if owed > 0 {
+            guard byte >= low && byte <= high else { return false }
+            low = 0x80
+            high = 0xBF
+            owed &-= 1
+            return true
+        }
+        switch byte {
+        case 0x00...0x7F: break
+        case 0xC2...0xDF: owed = 1
+        case 0xE0: (owed, low) = (2, 0xA0)
+        case 0xE1...0xEC, 0xEE, 0xEF: owed = 2
+        case 0xED: (owed, high) = (2, 0x9F)
+        case 0xF0: (owed, low) = (3, 0x90)
+        case 0xF1...0xF3: owed = 3
+        case 0xF4: (owed, high) = (3, 0x8F)
+        default: return false
+        }
+        return true
     }
 
     /// Whether no byte is above 0x7F. Long runs are left at the first sixteen bytes that hold such a one.

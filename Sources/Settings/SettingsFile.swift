@@ -64,7 +64,7 @@ public struct SettingsFile: Sendable {
         let workers = Self.workers(file)
         let log = Self.accessLog(file)
         let client = ClientTimeoutSettings(Self.part("timeouts", file), grace: .seconds(25))
-        var limits = LimitSettings()
+        var limits = LimitSettings(response: Route.standardResponseLimit)
         var timeouts = TimeoutSettings(bodyGap: client.bodyGap)
         if let node = file.take("defaults"), let defaults = SectionReader(node, "\"defaults\"", context) {
             // Their values are recorded where they take effect: in the routes.

@@ -80,23 +80,26 @@ struct Convert: ParsableCommand {
     /// Feeds slices until the input ends. Output is written when it is full and at the end, so a small body that turns
     /// out to be bad leaves nothing behind; a large one lacks its end.
     private func convert(_ conversion: Conversion) throws {
-        var head = printsType ? Array("Content-Type: ".utf8) + conversion.contentType + Array("\n\n".utf8) : []
+        var needsHead = printsType
         var slice = [UInt8](repeating: 0, count: Self.sliceSize)
         while case let count = try StandardStreams.read(into: &slice), count > 0 {
             var fed = 0
             while fed < count {
                 fed += try conversion.feed(slice.span.extracting(fed..<count))
-                if conversion.isFull { try write(conversion, &head) }
+                if conversion.isFull { try write(conversion, &needsHead) }
             }
         }
-        while try !conversion.finish() { try write(conversion, &head) }
-        try write(conversion, &head)
+        while try !conversion.finish() { try write(conversion, &needsHead) }
+        try write(conversion, &needsHead)
     }
 
-    /// Writes what waits, behind the head where that is still to come.
-    private func write(_ conversion: Conversion, _ head: inout [UInt8]) throws(CommandFault) {
-        try StandardStreams.write(head.span)
-        head = []
+    /// Writes what waits, behind the head where that is still to come: the type is known when there is output.
+    private func write(_ conversion: Conversion, _ needsHead: inout Bool) throws(CommandFault) {
+        if needsHead {
+            let head = Array("Content-Type: ".utf8) + conversion.contentType + Array("\n\n".utf8)
+            try StandardStreams.write(head.span)
+            needsHead = false
+        }
         var output = OutputBuffer()
         conversion.swapOutput(&output)
         try StandardStreams.write(output.span)

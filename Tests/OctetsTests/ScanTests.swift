@@ -50,6 +50,21 @@ struct ScanTests {
         #expect(isEmpty && isSameEmpty)
     }
 
+    @Test("The common start of two runs is counted up to the first byte that differs, or the shorter one's end")
+    func commonPrefix() {
+        for count in 0...20 {
+            for other in 0...20 {
+                for place in 0...20 {
+                    let left = [UInt8](repeating: 7, count: count)
+                    var right = [UInt8](repeating: 7, count: other)
+                    if place < other { right[place] = 8 }
+                    let common = left.span.commonPrefix(with: right.span)
+                    #expect(common == min(count, other, place))
+                }
+            }
+        }
+    }
+
     @Test("Only letters fold: a byte 32 away from another sign is another sign")
     func folding() {
         // `@` and `` ` ``, `[` and `{`, and bytes above 0x7F differ by the bit that folds letters.

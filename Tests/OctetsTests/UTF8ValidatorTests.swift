@@ -80,6 +80,38 @@ struct UTF8ValidatorTests {
         }
     }
 
+    /// Texts of one length of character each, and of all of them.
+    static let texts = [
+        "0123456789abcdef0123456789abcdef", "привет как дела сегодня", "これはテストの文章です日本語",
+        "\u{1F600}\u{1F680}\u{1F44D}\u{1F3FD}\u{10FFFF}", "Größe ᄒ日 이 é\u{1F600}€€a€bcé€€€€€€é",
+    ]
+
+    @Test("A fault is named at every place of a long text, and a text without one is whole", arguments: texts)
+    func faultInLongText(text: String) {
+        for (fault, index) in Self.faults {
+            var place = 0
+            for scalar in text.unicodeScalars {
+                var bytes = Array(text.utf8)
+                bytes.insert(contentsOf: fault, at: place)
+                for cut in [0, 1, place, place + 1, bytes.count] {
+                    var validator = UTF8Validator()
+                    let first = validator.check(bytes.span.extracting(0..<cut))
+                    let second = first == nil ? validator.check(bytes.span.extracting(cut..<bytes.count)) : nil
+                    #expect(first ?? second.map { $0 + cut } == place + index)
+                }
+                place += String(scalar).utf8.count
+            }
+            for cut in 0...text.utf8.count {
+                var validator = UTF8Validator()
+                let bytes = Array(text.utf8)
+                let first = validator.check(bytes.span.extracting(0..<cut))
+                let second = validator.check(bytes.span.extracting(cut..<bytes.count))
+                #expect(first == nil && second == nil)
+                #expect(validator.isComplete)
+            }
+        }
+    }
+
     @Test("A text is complete between two characters only, wherever it is cut")
     func completeness() {
         let text = "aé€𐐷 0123456789 €"

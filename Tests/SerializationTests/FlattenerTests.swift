@@ -16,6 +16,8 @@ struct FlattenerRow: CustomTestStringConvertible, Sendable {
         for word in words.split(separator: " ") {
             let (name, value) = (word.split(separator: ":")[0], String(word.split(separator: ":")[1]))
             switch name {
+            case "dialect": options = FieldEncodingOptions(dialect: Dialect(rawValue: value)!)
+            case "order": options.order = MemberOrder(rawValue: value)!
             case "arrays": options.arrays = ArrayStyle(rawValue: value)!
             case "nesting": options.nesting = NestingStyle(rawValue: value)!
             case "nulls": options.nulls = NullStyle(rawValue: value)!
@@ -201,7 +203,8 @@ struct FlattenerTests {
     @Test("every refusal of a document is in the table")
     func everyFault() {
         let codes = Set(Self.refusedRows.map { String($0.expected.split(separator: " ")[0]) })
-        let others = [FieldFault.malformedKey, .path].map(\.rawValue)
+        // The last one is Alamofire's: `DialectTests`.
+        let others = [FieldFault.malformedKey, .path, .digitKeys].map(\.rawValue)
         #expect(codes == Set(FieldFault.allCases.map(\.rawValue)).subtracting(others))
     }
 

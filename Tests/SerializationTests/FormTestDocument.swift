@@ -31,9 +31,50 @@ struct FormTestDocument {
         return members.first { $0.0 == Array(key.utf8) }.map { FormTestDocument($0.1) }
     }
 
+    /// The names of an object's members.
+    var memberNames: [String] {
+        guard case .object(let members) = root else { return [] }
+        return members.map { String(decoding: $0.0, as: UTF8.self) }
+    }
+
+    /// The document with the tags of `afn-vectors.json` replaced: `$double` by a number with a fraction or an exponent,
+    /// `$dict` by an object, `$data` by its base64 text, which a sink without bytes gets too.
+    var untagged: FormTestDocument { FormTestDocument(Self.untagged(root)) }
+
+    private static func untagged(_ node: Node) -> Node {
+        switch node {
+        case .null, .bool, .number, .string: return node
+        case .array(let nodes): return .array(nodes.map(untagged))
+        case .object(let members):
+            guard members.count == 1, let (name, value) = members.first else {
+                return .object(members.map { ($0, untagged($1)) })
+            }
+            switch (String(decoding: name, as: UTF8.self), value) {
+            case ("$double", .string(let text)):
+                let isInteger = text.allSatisfy { $0 == UInt8(ascii: "-") || ASCII.isDigit($0) }
+                return .number(isInteger ? text + Array(".0".utf8) : text)
+            case ("$data", .string): return value
+            case ("$dict", .array(let pairs)):
+                return .object(
+                    pairs.map { pair in
+                        guard case .array(let both) = pair else { preconditionFailure("a pair") }
+                        let key = FormTestDocument(both[0])
+                        return (key.bytes ?? Array(key.canonical.utf8), untagged(both[1]))
+                    })
+            default: return .object([(name, untagged(value))])
+            }
+        }
+    }
+
     var elements: [FormTestDocument] {
         guard case .array(let nodes) = root else { return [] }
         return nodes.map { FormTestDocument($0) }
+    }
+
+    /// The members of an object, each name as a string of its own.
+    var members: [(name: FormTestDocument, value: FormTestDocument)] {
+        guard case .object(let members) = root else { return [] }
+        return members.map { (FormTestDocument(.string($0.0)), FormTestDocument($0.1)) }
     }
 
     var text: String? {

@@ -160,7 +160,7 @@ struct MultipartDecoderTests {
         ),
         ("\(disposition)\r\nContent-Type: text", "multipart_part_content_type", .malformed),
         ("\(disposition)\r\nContent-Type: text/plain; charset", "multipart_part_content_type", .malformed),
-        ("\(disposition)\r\nContent-Type: text/plain; charset=\"koi8-r\"", "multipart_charset", .unsupported),
+        ("\(disposition)\r\nContent-Type: text/plain; charset=\"klingon\"", "multipart_charset", .unsupported),
         ("\(disposition)\r\nContent-Transfer-Encoding: quoted-printable", "multipart_transfer_encoding", .malformed),
         ("\(disposition)\r\nContent-Transfer-Encoding:", "multipart_transfer_encoding", .malformed),
         (

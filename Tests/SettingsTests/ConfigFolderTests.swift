@@ -29,7 +29,7 @@ import Testing
         #expect(
             settings.routes.map(\.name) == [
                 "form-to-json", "json-to-form", "json-to-multipart", "multipart-to-json", "upload", "any-to-json",
-                "query-to-json", "json-to-query", "forward",
+                "query-to-json", "json-to-query", "response-to-form", "forward",
             ])
         guard case .forward = try #require(settings.routes.last).request else {
             Issue.record("the last route forwards")

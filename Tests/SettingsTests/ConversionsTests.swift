@@ -75,6 +75,31 @@ import Testing
         #expect(fixed == (try Conversions.parse("auto -> json")))
     }
 
+    @Test("the input's dialect gives its options, and each of them can be written beside it")
+    func inputDialects() throws {
+        for dialect in Dialect.allCases {
+            for encoding in ["form", "query", "auto"] {
+                let plan = try Conversions.parse("\(encoding)(dialect: \(dialect.rawValue)) -> json")
+                #expect(plan.fieldDecoding == FieldDecodingOptions(dialect: dialect))
+            }
+        }
+        var options = FieldDecodingOptions(dialect: .rack)
+        options.duplicates = .array
+        options.percent = .lenient
+        options.nulls = .empty
+        let written = "form(duplicates: array, percent: lenient, nulls: empty, dialect: rack) -> json"
+        #expect(try Conversions.parse(written).fieldDecoding == options)
+        #expect(try Conversions.parse("multipart(dialect: php) -> form").fieldDecoding.duplicates == .last)
+        #expect(try Conversions.parse("form(nulls: key) -> json").fieldDecoding.nulls == .key)
+    }
+
+    @Test("a key depth that is written holds under a dialect too, also the standard one")
+    func keyDepth() throws {
+        #expect(try Conversions.parseLimits("").keyDepth(for: .php) == 64)
+        #expect(try Conversions.parseLimits("key_depth: 32").keyDepth(for: .php) == 32)
+        #expect(try Conversions.parseLimits("fields: 7").keyDepth(for: .qs) == 5)
+    }
+
     @Test("each word of each output option is read")
     func outputOptions() throws {
         func field<Word: RawRepresentable<String> & CaseIterable & Equatable>(
@@ -101,6 +126,15 @@ import Testing
             "files", \.files, encodings: all,
             except: ["form": [.stream, .object], "json": [.stream], "multipart": [.object]])
         #expect(try Conversions.parse("form -> json(numbers: exact)") == ConversionPlan(inputs: [.form], output: .json))
+    }
+
+    @Test("an output auto is multipart, and a form or JSON without files")
+    func auto() throws {
+        let plan = try Conversions.parse("json -> auto(files: {f: {from: base64}}, spaces: plus)")
+        #expect((plan.output, plan.outputWithoutFiles) == (.multipart, .form))
+        #expect(plan.fieldEncoding.spaces == .plus)
+        #expect(try Conversions.parse("json -> auto(without_files: json)").outputWithoutFiles == .json)
+        #expect(try Conversions.parse("json -> multipart").outputWithoutFiles == nil)
     }
 
     @Test("files are declared in nested mappings")
@@ -165,8 +199,12 @@ import Testing
             ("form -> json -> form", "14: nothing follows the output of a conversion"),
             ("frm -> json", "1: there is no encoding \"frm\": did you mean \"form\"?"),
             ("form -> JSON", "9: there is no encoding \"JSON\": did you mean \"json\"?"),
-            ("form -> yaml", "9: there is no encoding \"yaml\": known are form, json, multipart, plist, bplist, xml, text, raw, query"),
-            ("json -> auto", "9: the output \"auto\" is not available yet: write form, json or multipart"),
+            (
+                "form -> yaml",
+                "9: there is no encoding \"yaml\": known are form, json, multipart, plist, bplist, xml, text, raw, auto, query"
+            ),
+            ("json -> form(without_files: json)", "14: \"without_files\" is for the output auto only"),
+            ("json -> auto(without_files: xml)", "29: \"without_files\" is not \"xml\": known are form, json"),
             (
                 "query -> query",
                 "10: \"query -> query\" converts nothing: remove \"request\", or write a body's encoding"
@@ -184,7 +222,9 @@ import Testing
                 "form(a: [b, c}) -> json",
                 "14: this is not YAML: did not find expected ',' or ']' while parsing a flow sequence"
             ),
-            ("form(nulls: empty) -> json", "6: \"nulls\" is not an option of the input but of the output"),
+            ("form(empties: omit) -> json", "6: \"empties\" is not an option of the input but of the output"),
+            ("multipart(nulls: key) -> json", "11: \"nulls\" is for form input only"),
+            ("form(nulls: literal) -> json", "13: \"nulls\" is not \"literal\": known are empty, key"),
             ("json -> form(percent: strict)", "14: \"percent\" is not an option of the output but of the input"),
             ("json(arrays: auto) -> form", "6: \"arrays\" is for form and multipart input only"),
             ("multipart(percent: strict) -> form", "11: \"percent\" is for form input only"),
@@ -224,9 +264,11 @@ import Testing
                 "json -> json(files: {photo: object})",
                 "1: \"files\" (\"photo\"): only files of multipart that become JSON can be objects"
             ),
-            ("form(dialect: php) -> json", "15: the dialect \"php\" is not available yet: set its options one by one"),
             ("form(dialect: phpp) -> json", "15: \"dialect\" is not \"phpp\": did you mean \"php\"?"),
-            ("form(charset: latin1) -> json", "15: \"charset\" is not \"latin1\": only \"utf-8\" is known"),
+            (
+                "form(charset: klingon) -> json",
+                "15: \"charset\": \"klingon\" is no label of the WHATWG Encoding standard that is read here"
+            ),
             ("json(numbers: fast) -> json", "15: \"numbers\" is not \"fast\": only \"exact\" is known"),
             (
                 "multipart -> json(order: sorted, files: base64)",

@@ -199,7 +199,8 @@ import Testing
                 match: /a
                 upstream: app
                 limits: { body: 1B, tree: 2B, fields: 3, field: 4B, key_depth: 5, depth: 6, key: 7B, number: 8B, parts: 9,
-                          part_headers: 10, part_header_line: 11B, part_header_bytes: 12B, preamble: 13B, boundary: 14 }
+                          part_headers: 10, part_header_line: 11B, part_header_bytes: 12B, preamble: 13B, boundary: 14,
+                          response: 15B }
             """)
         var expected = Limits()
         expected.body = 1
@@ -217,6 +218,7 @@ import Testing
         expected.preamble = 13
         expected.boundary = 14
         #expect(file.settings.routes[0].limits == expected)
+        #expect(file.settings.routes[0].responseLimit == 15)
     }
 
     @Test("an alias repeats a section, and a mistake in it is reported once")

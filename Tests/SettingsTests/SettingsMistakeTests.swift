@@ -166,9 +166,8 @@ import Testing
             ),
             (
                 "name: a, match: /a, upstream: app, respons: x",
-                "5:42: a route has no key \"respons\": known are name, match, upstream, rewrite, limits, timeouts, on_other_type, request, examples"
+                "5:42: a route has no key \"respons\": did you mean \"response\"?"
             ),
-            ("name: a, match: /a, upstream: app, response: x", "5:42: \"response\" is not available yet: remove it"),
             ("name: a, match: /a, upstream: app, verify: []", "5:42: \"verify\" is not available yet: remove it"),
             (
                 "name: a, match: /a, upstream: app, on_other_type: pass",
@@ -254,8 +253,8 @@ import Testing
             ("{ decode: { arrays: auto }, encode: json }", "5:24: \"decode\" needs \"as\", as in as: json"),
             ("{ decode: jsn, encode: form }", "5:24: there is no encoding \"jsn\": did you mean \"json\"?"),
             (
-                "{ decode: form, encode: auto }",
-                "5:38: the output \"auto\" is not available yet: write form, json or multipart"
+                "{ decode: form, encode: { as: form, without_files: json } }",
+                "5:50: \"without_files\" is for the output auto only"
             ),
             (
                 "{ decode: form, encode: json, mapp: {} }",
@@ -303,8 +302,8 @@ import Testing
                 "5:57: the type of \"a\" is not \"bool\": did you mean \"boolean\"?"
             ),
             (
-                "{ decode: json, encode: { as: multipart, files: { a: { from: data_url } } } }",
-                "5:75: \"from: data_url\" is not available yet: base64 is"
+                "{ decode: json, encode: { as: multipart, files: { a: { from: data } } } }",
+                "5:75: \"from\" is not \"data\": did you mean \"data_url\"?"
             ),
             (
                 "{ decode: json, encode: { as: multipart, files: { a: { from: base64, do: drop } } } }",
@@ -324,7 +323,7 @@ import Testing
             ),
             (
                 "{ decode: json, encode: { as: multipart, files: { a: { types: x } } } }",
-                "5:69: \"types\" is not available yet: remove it"
+                "5:76: \"types\" are media types, as in [image/*, application/pdf]"
             ),
         ])
     func requests(request: String, mistake: String) {

@@ -34,7 +34,7 @@ enum {
     RECAST_XML_SYNTAX = 1,    /* Not well-formed. */
     RECAST_XML_DOCTYPE = 2,   /* There is a document type declaration. */
     RECAST_XML_ENTITY = 3,    /* A reference to an entity that isn't one of the five, or one that can't be read. */
-    RECAST_XML_CHARACTER = 4, /* A character that XML 1.0 excludes, itself or by reference, or bytes that aren't UTF-8. */
+    RECAST_XML_CHARACTER = 4, /* A character that XML 1.0 excludes, itself or by reference. */
     RECAST_XML_MISMATCH = 5,  /* An end tag that isn't that of the open element. */
     RECAST_XML_REPEATED = 6,  /* An attribute that a tag has twice. */
     RECAST_XML_TRAILING = 7,  /* Something after the root element, or an end before it is complete. */
@@ -49,8 +49,9 @@ enum {
 recast_xml *recast_xml_create(void);
 /* Frees the parser and all it holds, wherever it stands. */
 void recast_xml_destroy(recast_xml *parser);
-/* Parses the next bytes, without a byte order mark; `is_last` says that none follow. Records of the call before are gone.
-   Returns one of the reasons above; once it isn't RECAST_XML_FINE, every further call returns it again. */
+/* Parses the next bytes, which are UTF-8 without a byte order mark; `is_last` says that none follow. The records of the
+   call before are gone. Returns one of the reasons above; once it isn't RECAST_XML_FINE, every further call returns it
+   again. CDATA sections must come whole in one call. */
 int recast_xml_parse(recast_xml *parser, const uint8_t *bytes, size_t count, bool is_last);
 /* The records of the last call, until the next one; they hold good also when it failed. */
 const uint8_t *recast_xml_records(const recast_xml *parser, size_t *count);

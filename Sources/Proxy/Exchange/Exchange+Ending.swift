@@ -13,7 +13,7 @@ extension Exchange {
     func refuse(_ refusal: Refusal) {
         guard let downstream else { return }
         if responsePhase == .complete { return giveUpUpload(refusal.flag) }
-        guard responsePhase == .awaited else { return cut(refusal.flag) }
+        guard canAnswer else { return cut(refusal.flag) }
         releaseUpstream(reusable: false)
         isHeldBack = false
         record.status = refusal.status
@@ -33,6 +33,9 @@ extension Exchange {
         downstream.expectNothing()
         finishIfOver()
     }
+
+    /// Whether nothing has been sent of an answer yet, so that it can be one of ours.
+    private var canAnswer: Bool { responsePhase == .awaited || responsePhase == .held }
 
     /// Decides what becomes of the request's unread rest: a short one is read and dropped, else the connection ends.
     private func chooseDiscard() {
@@ -82,6 +85,8 @@ extension Exchange {
         if responsePhase == .complete {
             // It answered and left: the client has its answer, and what it still sends is wanted by nobody.
             finishIfOver()
+        } else if responsePhase == .held {
+            refuse(.upstreamBodyCut)
         } else if headReceived {
             cut("UR")
         } else {
@@ -91,7 +96,7 @@ extension Exchange {
 
     /// The upstream sent what can't be read as a response.
     func upstreamMisread(_ fault: ResponseFault) {
-        if responsePhase == .awaited { refuse(.badResponse(fault)) } else { cut("UB") }
+        if canAnswer { refuse(.badResponse(fault)) } else { cut("UB") }
     }
 
     /// The upstream didn't answer, or stopped, within its time.
@@ -128,6 +133,7 @@ extension Exchange {
         }
         logEnd()
         recycleConversion()
+        recycleHeld()
         releaseUpstream(reusable: false)
         downstream = nil
     }

@@ -42,6 +42,7 @@ extension Exchange {
         case .none, .length, .untilClose: break
         }
         guard chooseConversion(route, hasBody: hasBody) else { return }
+        if let rules = route.responseRules, rules.hasSources, !checkResponseSources(rules) { return }
         if hasBody {
             if conversion == nil { startUpstream(framing: framing) }
             // Refused on the way, perhaps to its end: then this exchange is no longer ours to go on with.
@@ -109,7 +110,7 @@ extension Exchange {
         conversion.swapOutput(&waiting)
         self.conversion = conversion
         record.input = conversion.inputEncoding
-        record.output = rule.plan.output
+        record.output = conversion.outputEncoding
     }
 
     /// What the route's rules take from the request's head.

@@ -18,8 +18,13 @@ extension Exchange {
         } else {
             HeadWriter.requestLine(of: request, into: &output)
         }
-        request.appendForwardedFields(isConverted: conversion != nil, to: &output)
+        request.appendForwardedFields(
+            isConverted: conversion != nil, convertsResponses: route.convertsResponses, to: &output)
+        // Nothing here undoes a content coding, and without the field the upstream might choose any (RFC 9110 §12.5.3).
+        if route.convertsResponses { HeadWriter.field("Accept-Encoding", "identity", into: &output) }
         if let conversion, !writesQuery {
+            // Known by now: the head is written when there is output, or the conversion has ended.
+            record.output = conversion.outputEncoding
             let contentType = conversion.contentType
             HeadWriter.clean("Content-Type", contentType.span, into: &output)
         }
@@ -54,18 +59,23 @@ extension MessageHead {
     }
 
     /// Host, the client's fields that go on, and what the Host field was for those behind the upstream.
-    fileprivate func appendForwardedFields(isConverted: Bool, to output: inout OutputBuffer) {
+    fileprivate func appendForwardedFields(
+        isConverted: Bool, convertsResponses: Bool, to output: inout OutputBuffer
+    ) {
         HeadWriter.clean("Host", authority, into: &output)
         for index in 0..<fieldCount where !isHopByHop(index) {
             switch known(index) {
             case .host, .contentLength, .transferEncoding, .expect, .xForwardedFor, .xForwardedProto, .xForwardedHost,
                 .xForwardedPort, .xRealIP, .forwarded, .xRequestID:
                 continue
-            case .contentType, .contentEncoding, .contentMD5, .contentDigest, .reprDigest, .digest, .contentRange,
-                .range,
-                .ifRange:
+            case .contentType, .contentEncoding, .contentMD5, .contentDigest, .reprDigest, .digest, .contentRange:
                 // They speak of the bytes as they were before the conversion (docs/rules.md F2).
                 if isConverted { continue }
+            case .range, .ifRange:
+                if isConverted || convertsResponses { continue }
+            case .acceptEncoding, .wantContentDigest, .wantReprDigest, .wantDigest:
+                // They ask for bytes that the client wouldn't get.
+                if convertsResponses { continue }
             default:
                 // Servers of the CGI family read `a_b` as `a-b`: such a name could pass for one that we set.
                 if hasUnderscore(index) { continue }

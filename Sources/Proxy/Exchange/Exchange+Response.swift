@@ -15,33 +15,52 @@ extension Exchange {
         responseFramed.removeAll()
     }
 
-    /// The final response's head has come. Its own head is written now and goes out with the first body bytes.
+    /// The final response's head has come.
     func respond(_ head: borrowing MessageHead, framing: BodyFraming) {
-        record.status = head.status
         record.firstByteTime = worker.loop.now - record.startedAt
+        if let rules = route?.responseRules {
+            chooseResponse(rules, head, framing: framing)
+        } else {
+            beginResponse(head, framing: clientFraming(for: framing))
+        }
+    }
+
+    /// Writes the response's head, which goes out with the first body bytes.
+    func beginResponse(
+        _ head: borrowing MessageHead, framing: BodyFraming, changes: HeadChanges = [], contentType: [UInt8]? = nil
+    ) {
+        record.status = head.status
         responsePhase = .streaming
         // An answer before the request's end: the rest of the upload is not wanted, so this connection ends with it.
         if !isRequestRead || worker.isDraining { keepsAlive = false }
-        let outgoing = clientFraming(for: framing)
-        responseEncoder = BodyEncoder(framing: outgoing)
-        endsWithConnection = outgoing == .untilClose
+        responseEncoder = BodyEncoder(framing: framing)
+        endsWithConnection = framing == .untilClose
         if endsWithConnection { keepsAlive = false }
         ResponseHeadWriter(
-            isHead: request.methodKind == .head, framing: outgoing, keepsAlive: keepsAlive, requestID: requestID,
-            clock: worker.clock
+            isHead: request.methodKind == .head, framing: framing, keepsAlive: keepsAlive, requestID: requestID,
+            clock: worker.clock, changes: changes, contentType: contentType
         ).write(head, into: &responseFramed)
     }
 
     /// The upstream's framing as this client can read it: chunked only to HTTP/1.1, else until the connection closes.
-    private func clientFraming(for framing: BodyFraming) -> BodyFraming {
+    func clientFraming(for framing: BodyFraming) -> BodyFraming {
         switch framing {
         case .none, .length: framing
         case .chunked, .untilClose: request.minorVersion == 1 ? .chunked : .untilClose
         }
     }
 
-    /// Sends bytes of the response's body. Returns whether the client can take more now.
+    /// Takes bytes of the response's body: sends them, or converts them. Returns whether more can be taken now.
     func respond(_ body: Span<UInt8>) -> Bool {
+        if responsePhase == .held {
+            hold(body)
+            return true
+        }
+        return send(response: body)
+    }
+
+    /// Sends bytes of the response's body. Returns whether the client can take more now.
+    func send(response body: Span<UInt8>) -> Bool {
         guard let downstream else { return true }
         do throws(WireError) {
             try responseEncoder.begin(body.count, into: &responseFramed)
@@ -68,6 +87,7 @@ extension Exchange {
     /// The response is whole. `reusable`: the upstream connection ended its message cleanly and may serve another exchange;
     /// so it still reads, and gets what is left of an upload (docs/rules.md F13).
     func responseEnded(reusable: Bool) {
+        if responsePhase == .held, !sendHeld(reusable: reusable) { return }
         responsePhase = .complete
         do throws(WireError) {
             try responseEncoder.finish(into: &responseFramed)
@@ -135,6 +155,7 @@ extension Exchange {
     private func end(on downstream: DownstreamConnection, keepAlive: Bool, requestComplete: Bool) {
         logEnd()
         recycleConversion()
+        recycleHeld()
         releaseUpstream(reusable: false)
         downstream.exchangeEnded(keepAlive: keepAlive, requestComplete: requestComplete)
     }

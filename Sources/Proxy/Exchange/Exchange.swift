@@ -5,8 +5,8 @@ internal import Serialization
 
 /// One request and its response: the pair of a client's connection and an upstream's, and the conversion between them.
 ///
-/// The request half is in `Exchange+Request.swift`, the response half in `Exchange+Response.swift`, the ways it can end
-/// in `Exchange+Ending.swift`. Exchanges are reused; `reset` keeps allocations of ordinary size.
+/// The request half is in `Exchange+Request.swift`, the response half in `Exchange+Response.swift`, a response's
+/// conversion in `Exchange+HeldResponse.swift`, the ways it can end in `Exchange+Ending.swift`. Exchanges are reused; `reset` keeps allocations of ordinary size.
 final class Exchange {
     enum RequestPhase {
         /// The head is being read. → body, ending, sent
@@ -35,8 +35,10 @@ final class Exchange {
     }
 
     enum ResponsePhase {
-        /// → streaming, complete
+        /// → held, streaming, complete
         case awaited
+        /// The upstream's head has come, and its body is being converted: nothing was sent to the client. → streaming, complete
+        case held
         /// The head was sent to the client. → complete
         case streaming
         case complete
@@ -77,6 +79,8 @@ final class Exchange {
     var keepsAlive = false
     /// Whether a cut must be shown by a reset, because the end of the connection is the end of the body (HTTP/1.0).
     var endsWithConnection = false
+    /// The response that is converted, while `isActive`; made when a route of the worker's first needs it.
+    var held: HeldResponse?
 
     var record = ExchangeRecord()
 
@@ -108,6 +112,7 @@ final class Exchange {
         responsePhase = .awaited
         keepsAlive = false
         endsWithConnection = false
+        held?.reset()
         record = ExchangeRecord()
         captures = PathCaptures()
         downstream = nil

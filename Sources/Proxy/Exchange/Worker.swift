@@ -28,6 +28,8 @@ public final class Worker {
     private var freeExchanges: [Exchange] = []
     /// Conversions that are ready for another body, by the route's index.
     private var freeConversions: [[Conversion]]
+    /// The same of responses, by the route's index and the rule's.
+    private var freeResponseConversions: [[[Conversion]]]
     private var requestIDs = RequestIDGenerator()
 
     /// Objects of one kind that a free list keeps at most; the rest is given back to the allocator.
@@ -56,6 +58,7 @@ public final class Worker {
             UpstreamPool(loop: loop, resolver: resolver, settings: $0, wireLimits: WireLimits())
         }
         self.freeConversions = Array(repeating: [], count: settings.routes.count)
+        self.freeResponseConversions = settings.routes.map { Array(repeating: [], count: $0.responses.count) }
     }
 
     /// Opens the listeners of the settings and returns the addresses that were bound, with real port numbers. With
@@ -133,6 +136,23 @@ public final class Worker {
     func recycle(_ conversion: Conversion, route: Route) {
         if freeConversions[route.index].count < Self.freeListLimit / 4 {
             freeConversions[route.index].append(conversion)
+        }
+    }
+
+    /// A conversion for a response of `rule`, one of `route`'s, reused where one is free.
+    func takeConversion(
+        _ rule: ResponseRules.Rule, _ plan: ConversionPlan, route: Route, contentType: Span<UInt8>, sources: [[UInt8]]
+    ) throws(ConversionError) -> Conversion {
+        if plan.inputs.count == 1, let conversion = freeResponseConversions[route.index][rule.index].popLast() {
+            try conversion.restart(contentType: contentType, sources: sources)
+            return conversion
+        }
+        return try Conversion.make(plan: plan, contentType: contentType, sources: sources)
+    }
+
+    func recycle(_ conversion: Conversion, rule: ResponseRules.Rule, route: Route) {
+        if freeResponseConversions[route.index][rule.index].count < Self.freeListLimit / 4 {
+            freeResponseConversions[route.index][rule.index].append(conversion)
         }
     }
 

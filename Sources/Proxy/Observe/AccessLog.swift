@@ -69,6 +69,7 @@ final class AccessLog {
             line.member("files", number: accounting.files)
             line.member("dropped", number: accounting.removed)
         }
+        if let held = exchange.held, held.isActive { line.conversion(of: held) }
         lines = line.end()
         lines.append(ASCII.lineFeed)
     }
@@ -116,6 +117,18 @@ final class AccessLog {
 }
 
 extension JSONObjectWriter {
+    /// What a response was, what it became, and what became of its fields where it came to its end.
+    fileprivate mutating func conversion(of held: HeldResponse) {
+        guard let conversion = held.conversion, let output = held.rule?.conversion?.plan.output else { return }
+        member("response_from", conversion.inputEncoding.rawValue)
+        member("response_to", output.rawValue)
+        member("bytes_in_upstream", number: held.count)
+        guard let accounting = held.accounting else { return }
+        member("response_fields", number: accounting.fields)
+        member("response_files", number: accounting.files)
+        member("response_dropped", number: accounting.removed)
+    }
+
     /// What the request line said, as far as a head was parsed. The query stays out of logs: it may hold secrets.
     fileprivate mutating func request(_ head: borrowing MessageHead) {
         guard !head.method.isEmpty else { return }

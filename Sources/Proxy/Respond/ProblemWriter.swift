@@ -33,6 +33,7 @@ struct ProblemWriter {
         json.member("code", refusal.code)
         json.member("detail", refusal.detail)
         json.member("request_id", bytes: requestID.span)
+        if let cause = refusal.cause { json.member("cause", cause) }
         if let error = refusal.conversionError {
             if let field = error.field { json.member(field.hasPrefix("/") ? "pointer" : "field", field) }
             if let offset = error.offset { json.member("offset", number: offset) }

@@ -8,6 +8,11 @@ enum ResponseFault: Error {
     case tooManyInterim
 }
 
+/// Why a response can't be converted before its body is looked at.
+enum UnacceptableResponse {
+    case status, type, coding, noTransform
+}
+
 /// Every reason for which the proxy answers in the upstream's place: one place that decides status, code and text.
 enum Refusal {
     case wire(WireError)
@@ -25,6 +30,12 @@ enum Refusal {
     case upstreamClosed
     case upstreamTimeout
     case badResponse(ResponseFault)
+    /// The route converts responses, and this one is none of those it takes.
+    case unacceptable(UnacceptableResponse)
+    /// The response's body can't be converted.
+    case upstreamBody(ConversionError)
+    /// The connection ended inside a body that was to be converted.
+    case upstreamBodyCut
 }
 
 extension Refusal {
@@ -44,7 +55,7 @@ extension Refusal {
         case .typeNotAccepted, .contentCoding: 415
         case .bodyTooLarge: 413
         case .headTimeout, .bodyTimeout: 408
-        case .upstream(.unreachable), .upstreamClosed, .badResponse: 502
+        case .upstream(.unreachable), .upstreamClosed, .badResponse, .unacceptable, .upstreamBody, .upstreamBodyCut: 502
         case .upstream(.timedOut), .upstreamTimeout: 504
         }
     }
@@ -67,6 +78,17 @@ extension Refusal {
         case .upstreamClosed: "upstream_closed"
         case .upstreamTimeout: "upstream_timeout"
         case .badResponse: "upstream_bad_response"
+        case .unacceptable(.status): "upstream_unacceptable_status"
+        case .unacceptable(.type): "upstream_unacceptable_type"
+        case .unacceptable(.coding): "upstream_unacceptable_coding"
+        case .unacceptable(.noTransform): "upstream_no_transform"
+        case .upstreamBody(let error):
+            switch error.kind {
+            case .malformed, .unsupported: "upstream_body_malformed"
+            case .limit: error.code == Self.heldLimitCode ? error.code : "upstream_body_limit"
+            case .unrepresentable: "upstream_body_unrepresentable"
+            }
+        case .upstreamBodyCut: "upstream_body_incomplete"
         }
     }
 
@@ -90,6 +112,12 @@ extension Refusal {
         case .badResponse(.wire(let error)): "the upstream's response can't be read: \(error.reason)"
         case .badResponse(.unexpectedUpgrade): "the upstream switched protocols, which nobody had asked for"
         case .badResponse(.tooManyInterim): "the upstream sent too many interim responses"
+        case .unacceptable(.status): "the upstream answered with a status that the route doesn't accept"
+        case .unacceptable(.type): "the upstream answered with a Content-Type that the route doesn't convert"
+        case .unacceptable(.coding): "the route converts responses, and this Content-Encoding is not decoded"
+        case .unacceptable(.noTransform): "the route converts responses, and Cache-Control forbids it for this one"
+        case .upstreamBody(let error): "the body of the upstream's response can't be converted: \(error.reason)"
+        case .upstreamBodyCut: "the upstream closed the connection inside the body of its response"
         }
     }
 
@@ -112,6 +140,14 @@ extension Refusal {
         case .upstream(.timedOut), .upstreamTimeout: "UT"
         case .upstreamClosed: "UR"
         case .badResponse: "UB"
+        case .unacceptable: "RT"
+        case .upstreamBody(let error):
+            switch error.kind {
+            case .malformed, .unsupported: "RD"
+            case .limit: "RL"
+            case .unrepresentable: "RC"
+            }
+        case .upstreamBodyCut: "UR"
         }
     }
 
@@ -126,10 +162,18 @@ extension Refusal {
         }
     }
 
+    /// The code of a converted response's limit, which is its own code in an answer too.
+    private static let heldLimitCode = "limit_response"
+
+    /// The codec's own code, where the answer's is for a kind of fault.
+    var cause: String? {
+        if case .upstreamBody(let error) = self, error.code != code { error.code } else { nil }
+    }
+
     /// Where in the body the fault is, and which setting concerns it.
     var conversionError: ConversionError? {
         switch self {
-        case .conversion(let error, _): error
+        case .conversion(let error, _), .upstreamBody(let error): error
         case .bodyTooLarge: ConversionError(.limit, code: code, reason: detail, setting: "limits.body")
         default: nil
         }

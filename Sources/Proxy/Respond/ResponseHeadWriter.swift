@@ -8,16 +8,23 @@ struct ResponseHeadWriter {
     let keepsAlive: Bool
     let requestID: [UInt8]
     let clock: Clock
+    var changes: HeadChanges = []
+    /// The Content-Type of a converted body.
+    var contentType: [UInt8]?
 
     func write(_ head: borrowing MessageHead, into output: inout OutputBuffer) {
         HeadWriter.statusLine(of: head, into: &output)
-        Self.copyFields(of: head, into: &output)
+        if changes.isEmpty, contentType == nil {
+            Self.copyFields(of: head, into: &output)
+        } else {
+            Self.copyFields(of: head, changes, contentType: contentType?.span, into: &output)
+        }
         if !head.contains(.date) { HeadWriter.clean("Date", clock.date.span, into: &output) }
         if !head.contains(.xRequestID) { HeadWriter.clean("X-Request-Id", requestID.span, into: &output) }
         switch framing {
         case .none:
             // A response to HEAD says how long the answer to GET would be (RFC 9110 §8.6); 204 and 304 say nothing.
-            if isHead, let length = head.first(.contentLength) {
+            if isHead, !changes.contains(.otherBytes), let length = head.first(.contentLength) {
                 HeadWriter.clean("Content-Length", head.value(length), into: &output)
             }
         case .length(let count): HeadWriter.field("Content-Length", decimal: count, into: &output)

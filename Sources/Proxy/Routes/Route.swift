@@ -14,12 +14,24 @@ public final class Route: Sendable {
     public let limits: Limits
     public let timeouts: RouteTimeouts
     public let request: RequestRule
+    /// In the order of the settings; the first that holds decides. Empty: responses pass as they are.
+    public let responses: [ResponseRule]
+    /// Bytes of a converted response that are held until it is whole; 8 MiB by default.
+    public let responseLimit: Int
     /// The conversion of `request`, apart: a reference costs the data path less than a copy of the whole plan.
     let conversion: ConversionRule?
+    /// `responses`, prepared; nil when there are none, which is all that a plain forward asks.
+    let responseRules: ResponseRules?
+    /// Whether one of them converts: then the upstream is asked for whole bodies without a content coding.
+    let convertsResponses: Bool
+
+    /// Bytes of a converted response that are held where no setting says otherwise: 8 MiB.
+    public static let standardResponseLimit = 8 * 1024 * 1024
 
     public init(
         index: Int, name: String, match: RouteMatch, upstream: Int, rewrite: Rewrite? = nil, limits: Limits = Limits(),
-        timeouts: RouteTimeouts = RouteTimeouts(), request: RequestRule = .forward
+        timeouts: RouteTimeouts = RouteTimeouts(), request: RequestRule = .forward,
+        responses: [ResponseRule] = [], responseLimit: Int = Route.standardResponseLimit
     ) {
         self.index = index
         self.name = name
@@ -29,6 +41,10 @@ public final class Route: Sendable {
         self.limits = limits
         self.timeouts = timeouts
         self.request = request
+        self.responses = responses
+        self.responseLimit = responseLimit
+        responseRules = ResponseRules(responses)
+        convertsResponses = responseRules?.converts == true
         if case .convert(let plan, let otherTypes, let sources) = request {
             conversion = ConversionRule(plan: plan, otherTypes: otherTypes, sources: sources)
         } else {
@@ -57,11 +73,11 @@ public enum RequestRule: Sendable {
     case convert(ConversionPlan, otherTypes: OtherTypes, sources: [SourceReference])
 }
 
-/// What a converting route does with a body whose Content-Type it doesn't take.
+/// What a conversion does with a body whose Content-Type it doesn't take.
 public enum OtherTypes: String, Hashable, Sendable, CaseIterable {
-    /// It answers 415 with Accept-Post.
+    /// A request is answered with 415 and Accept-Post, a response becomes a 502.
     case reject
-    /// It forwards the request as it is.
+    /// It is forwarded as it is.
     case pass
 }
 

@@ -22,7 +22,8 @@ final class UpstreamConnection: StreamHandler {
     private var exchange: Exchange?
     private var phase = Phase.idle
     private var parser: ResponseParser
-    private var head = MessageHead()
+    /// The head of the response, from when it has come until the connection is given back.
+    private(set) var head = MessageHead()
     private var decoder: BodyDecoder
     private var interimCount = 0
     private var isBlocked = false

@@ -13,16 +13,17 @@ extension Conversion {
         plan: ConversionPlan, contentType: Span<UInt8>, sources: [[UInt8]] = []
     ) throws(ConversionError) -> Conversion {
         let input = try plan.inputEncoding(for: contentType)
+        let plan = plan.decided(for: input)
+        if plan.outputWithoutFiles != nil {
+            return try autoLane(plan, input: input, contentType: contentType, sources: sources)
+        }
         switch input {
         case .json: return documentLane(plan, sources)
-        case .form: return formLane(plan, sources)
+        case .form: return formLane(plan, sources, Form.Decoder(plan, contentType: contentType))
         case .multipart:
             let decoder = try Multipart.Decoder(plan, contentType: contentType)
             return multipartLane(plan, sources, decoder)
-        case .plist, .bplist:
-            return treeLane(plan, input, sources, from: PropertyListSource(PropertyList.Decoder(plan, input: input)))
-        case .xml: return treeLane(plan, input, sources, from: XMLSource(XML.Decoder(plan)))
-        case .text: return treeLane(plan, input, sources, from: PlainTextSource(PlainText.Decoder(plan)))
+        case .plist, .bplist, .xml, .text: return documentTreeLane(plan, input, sources)
         case .raw: return rawLane(plan, sources, Raw.Decoder(plan, contentType: contentType))
         }
     }
@@ -44,7 +45,20 @@ extension Conversion {
             case .plist, .bplist, .xml, .text: break
             }
         }
-        return treeLane(plan, .json, sources, from: JSONSource(JSON.Decoder(plan)))
+        return documentTreeLane(plan, .json, sources)
+    }
+
+    /// A document by way of a tree.
+    internal static func documentTreeLane(
+        _ plan: ConversionPlan, _ input: BodyEncoding, _ sources: [[UInt8]]
+    ) -> Conversion {
+        switch input {
+        case .plist, .bplist:
+            treeLane(plan, input, sources, from: PropertyListSource(PropertyList.Decoder(plan, input: input)))
+        case .xml: treeLane(plan, input, sources, from: XMLSource(XML.Decoder(plan)))
+        case .text: treeLane(plan, input, sources, from: PlainTextSource(PlainText.Decoder(plan)))
+        default: treeLane(plan, input, sources, from: JSONSource(JSON.Decoder(plan)))
+        }
     }
 
     private static func treeLane(
@@ -54,7 +68,8 @@ extension Conversion {
     }
 
     private static func treeTarget(_ plan: ConversionPlan) -> TreeTarget {
-        switch plan.output {
+        if plan.outputWithoutFiles != nil { return AutoTarget(AutoEncoder(plan), plan: plan) }
+        return switch plan.output {
         case .json: JSONTarget(JSON.Encoder(plan), plan: plan)
         case .form: FormTarget(FlatEncoder(Form.Encoder(plan), plan: plan), plan: plan)
         case .multipart: MultipartTarget(FlatEncoder(Multipart.Encoder(plan), plan: plan), plan: plan)
@@ -66,9 +81,10 @@ extension Conversion {
     }
 
     /// A form: to flat output field by field where the plan allows it, else by way of a tree.
-    private static func formLane(_ plan: ConversionPlan, _ sources: [[UInt8]]) -> Conversion {
+    private static func formLane(
+        _ plan: ConversionPlan, _ sources: [[UInt8]], _ decoder: consuming Form.Decoder
+    ) -> Conversion {
         let streams = plan.streamsFields
-        let decoder = Form.Decoder(plan)
         switch plan.output {
         case .json:
             let outlet = JSONOutlet(JSON.Encoder(plan), plan: plan)
@@ -192,10 +208,6 @@ extension JSON.Encoder {
     }
 }
 
-extension Form.Decoder {
-    internal init(_ plan: ConversionPlan) { self.init(options: plan.fieldDecoding, limits: plan.limits) }
-}
-
 extension Form.Encoder {
     internal init(_ plan: ConversionPlan) { self.init(options: plan.fieldEncoding) }
 }
@@ -207,21 +219,27 @@ extension ConversionPlan {
     /// The same in a JSON text that stands in a field, where nothing but a whole value passes.
     internal var spliceDuplicates: DuplicatePolicy { jsonDuplicates ?? .reject }
 
+    /// The order in which a tree is walked. Under another dialect than ours the encoder sorts, as its library does.
+    internal var treeOrder: MemberOrder {
+        output == .json || fieldEncoding.dialect == .recast ? fieldEncoding.order : .input
+    }
+
     /// Whether JSON input passes value by value.
     internal var streamsDocuments: Bool {
         let duplicates = effectiveJSONDuplicates
-        return types.isEmpty && removeNulls == .off && fieldEncoding.order == .input
-            && (duplicates == .keep || duplicates == .reject)
-            && map.isLocal
+        return types.isEmpty && removeNulls == .off && treeOrder == .input
+            && (duplicates == .keep || duplicates == .reject) && map.isLocal
     }
 
-    /// Whether flat input passes to flat output field by field.
+    /// Whether flat input passes to flat output field by field. The names then pass as they came, so a library that would
+    /// read them in its own way must not be asked for.
     internal var streamsFields: Bool {
         let paths = map.remove + map.set.map(\.path) + map.rename.flatMap { [$0.from, $0.to] } + files.map(\.path)
         return types.isEmpty && map.append.isEmpty && !rewritesNames && fieldEncoding.order == .input
-            && fieldDecoding.duplicates == .array
-            && fieldDecoding.types == .strings && !paths.contains(where: \.hasIndex)
-            && !map.rename.contains { $0.from.hasWildcard }
+            && fieldDecoding.duplicates == .array && fieldDecoding.types == .strings
+            && !fieldDecoding.readsNamesAsLibrary && !paths.contains(where: \.hasIndex)
+            && !map.rename.contains { $0.from.hasWildcard } && outputWithoutFiles != .json && jsonParts.isEmpty
+            && fieldDecoding.jsonParts == .text
     }
 }
 

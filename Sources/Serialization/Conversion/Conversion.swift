@@ -113,9 +113,17 @@ public class Conversion {
         return body(&output)
     }
 
+    /// The encoding of the output; nil while that isn't known, see `contentType`.
+    public final var outputEncoding: BodyEncoding? {
+        guard let plain = plan.outputWithoutFiles else { return plan.output }
+        guard let first = contentType.first else { return nil }
+        return first == UInt8(ascii: "m") ? .multipart : plain
+    }
+
     // MARK: For lanes
 
-    /// The Content-Type of the output, with its boundary where there is one.
+    /// The Content-Type of the output, with its boundary where there is one. Where the plan's output is `auto`, it is known
+    /// when there is output, or `finish` has returned true, and empty before.
     public var contentType: [UInt8] { laneIsMissing() }
     /// What became of the fields and files so far.
     public var accounting: Accounting { laneIsMissing() }

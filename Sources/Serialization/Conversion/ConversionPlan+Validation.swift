@@ -55,9 +55,21 @@ extension ConversionPlan {
                     "\(output.rawValue) has no files; say \(output.hasObjects ? "base64, object" : "base64"), "
                         + "drop or reject", rule.path, setting: "files")
             }
-            if rule.policy == .object, !output.hasObjects || !inputs.contains(.multipart) {
+            let isObjectRead = output.hasFiles && inputs.contains { !$0.isFlat }
+            if rule.policy == .object, !output.hasObjects || !inputs.contains(.multipart), !isObjectRead {
                 report(
                     "files", "only files of multipart that become JSON can be objects", rule.path, setting: "files")
+            }
+            if rule.source != nil || rule.name != nil, !output.hasFiles {
+                report("files", "only multipart has parts that texts become", rule.path, setting: "files")
+            }
+            if rule.source == .object, !inputs.contains(where: { !$0.isFlat }) {
+                report("files", "a form and multipart have no objects that could be files", rule.path, setting: "files")
+            }
+            if fieldEncoding.order == .sorted,
+                inputs.contains(where: { !$0.isFlat && rule.source(from: $0) == .object })
+            {
+                report("order", "the members of a file come in their own order, data last", rule.path, setting: "order")
             }
             if rule.filename != nil || rule.mediaType != nil, !output.hasFiles, rule.policy != .object {
                 report("files", "\(output.rawValue) has no filenames and types of files", rule.path, setting: "files")
@@ -71,6 +83,14 @@ extension ConversionPlan {
         }
         if !output.hasObjects, fieldDecoding.files == .object || fieldEncoding.files == .object {
             report("files", "only files of multipart that become JSON can be objects", setting: "files")
+        }
+        if outputWithoutFiles != nil, inputs.contains(.multipart) {
+            for rule in files where rule.policy == .base64 || rule.policy == .object {
+                report("files", "auto carries files as files; say stream, drop or reject", rule.path, setting: "files")
+            }
+            for policy in [fieldDecoding.files, fieldEncoding.files] where policy == .base64 || policy == .object {
+                report("files", "auto carries files as files; say stream, drop or reject", setting: "files")
+            }
         }
         let policies = files.map(\.policy) + [fieldDecoding.files, fieldEncoding.files]
         if inputs.contains(.multipart), output.hasObjects, fieldEncoding.order == .sorted,

@@ -73,6 +73,12 @@ public struct ConversionPlan: Hashable, Sendable {
     /// form or multipart under the names they came with; when it was, names are read into a tree and written anew.
     public var rewritesNames = false
 
+    /// The values that become one part each, with a JSON text, in a form or multipart body.
+    public var jsonParts: [FieldPath] = []
+
+    /// The output is `auto`: `output` is multipart, and this, form or JSON, is what goes out when there is no file.
+    public var outputWithoutFiles: BodyEncoding?
+
     /// Whether a proxy takes the input from the query of the request's target instead of its body; `inputs` is `form` then.
     public var readsQuery = false
     /// Whether a proxy puts the output into the query of the target instead of the body; `output` is `form` then.
@@ -174,33 +180,5 @@ public struct TypeRule: Hashable, Sendable {
     public init(path: FieldPath, type: FieldType) {
         self.path = path
         self.type = type
-    }
-}
-
-/// What is declared of one file field.
-public struct FileRule: Hashable, Sendable {
-    public enum Filename: Hashable, Sendable {
-        case literal(String)
-        /// The string at this path, which must come before the file.
-        case field(FieldPath)
-    }
-
-    public var path: FieldPath
-    /// What happens to it; `base64` on JSON input says that the string at `path` is a file.
-    public var policy: FilePolicy
-    public var filename: Filename?
-    /// The part's Content-Type on output.
-    public var mediaType: String?
-    /// Decoded bytes of the file; nil: no limit but the body's.
-    public var max: Int?
-
-    public init(
-        path: FieldPath, policy: FilePolicy, filename: Filename? = nil, mediaType: String? = nil, max: Int? = nil
-    ) {
-        self.path = path
-        self.policy = policy
-        self.filename = filename
-        self.mediaType = mediaType
-        self.max = max
     }
 }

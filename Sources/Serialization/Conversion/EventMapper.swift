@@ -5,9 +5,9 @@ internal import Octets
 /// Gives what the map gives on a tree, and refuses what that refuses. Local is: any `remove`; a `rename` within one object
 /// that no other rename touches; `set` of a member of the root. `ConversionPlan.mapsWhileStreaming` decides.
 ///
-/// A string that a rule declares a file becomes one where multipart goes out: base64 (RFC 4648 §4), or a data URL with at
-/// most 256 bytes before the comma (RFC 2397), decoded in pieces. Its filename comes from the rule, or from a text that
-/// came before it in the same object.
+/// A value that a rule declares a file becomes one where multipart goes out, decoded in pieces: a string, see `FileText`, an
+/// object, see `FileObject`, or each element of an array. Its filename comes from the rule, or from a text that came before
+/// it in the same object.
 internal struct EventMapper<Encoder: EventEncoder>: EventSink, OutputEncoder, ~Copyable {
     private struct Frame {
         var isObject: Bool
@@ -16,38 +16,39 @@ internal struct EventMapper<Encoder: EventEncoder>: EventSink, OutputEncoder, ~C
         var sent = 0
         /// Where the container's own name ends in `place`.
         var nameEnd: Int
+        /// Whether it is an array of files with names of their own, which nobody else needs to know of.
+        var isHidden = false
     }
 
     private enum StringState {
         case none, passing, skipped
-        /// The beginning of a file, which may be a data URL's.
-        case lead
+        /// The text of a file.
         case file
+        /// A member of an object that is a file.
+        case member
     }
-
-    /// Bytes of a data URL up to its comma.
-    private static var leadLimit: Int { 256 }
 
     private static var one: InlineArray<1, UInt8> { [UInt8(ascii: "1")] }
     private static var zero: InlineArray<1, UInt8> { [UInt8(ascii: "0")] }
 
     var encoder: Encoder
     private let map: FieldMap
-    private let rules: [FileRule]
-    private let declaresFiles: Bool
+    let rules: [FileRule]
+    let declaresFiles: Bool
     private let hasRules: Bool
     private let numericBooleans: Bool
+    let omitsNulls: Bool
     private let nameSources: [(path: FieldPath, rule: Int)]
-    private var gate: FileGate
+    var gate: FileGate
     private var sources: [[UInt8]] = []
 
     /// Paths as they come: `remove`, then the `from` and then the `to` of every rename.
     private var received: PathMatcher
-    /// Paths as they go out: `set`, then files, then the texts that filenames come from.
+    /// Paths as they go out: `set`, then files, then their elements, then the texts that filenames come from.
     private var sent: PathMatcher
     private var frames: [Frame] = []
     /// The place of the value at hand, as it goes out, for messages.
-    private var place = ByteStore()
+    var place = ByteStore()
     private var skipDepth = 0
     private var skipsNext = false
     private var hasMoved: [Bool]
@@ -55,13 +56,17 @@ internal struct EventMapper<Encoder: EventEncoder>: EventSink, OutputEncoder, ~C
     private var hasSet: [Bool]
 
     private var string = StringState.none
-    private var fileRule: Int?
     private var captures = false
-    private var lead: [UInt8] = []
-    private var base64 = Base64Decoder()
-    private var decoded = OutputBuffer()
-    private var head = PartHead()
-    private(set) var accounting = Accounting()
+    var fileRule = 0
+    var fileText = FileText()
+    var isFileOpen = false
+    /// The object at hand that is a file.
+    var object: FileObject?
+    var head = PartHead()
+    var spelled = ByteStore()
+    var accounting = Accounting()
+    /// Scalars that are part of a file but for its text.
+    var absorbed = 0
 
     /// - Parameter map: what of the plan's map is done here.
     init(_ encoder: consuming Encoder, plan: ConversionPlan, map: FieldMap) {
@@ -71,10 +76,13 @@ internal struct EventMapper<Encoder: EventEncoder>: EventSink, OutputEncoder, ~C
         declaresFiles = plan.output.hasFiles
         gate = FileGate(plan)
         nameSources = declaresFiles ? gate.nameSources : []
+        omitsNulls = plan.fieldEncoding.nulls == .omit
         numericBooleans = plan.output == .json && plan.fieldEncoding.booleans == .numeric
         hasRules = !map.isEmpty || !plan.files.isEmpty
         received = PathMatcher(map.remove + map.rename.map(\.from) + map.rename.map(\.to))
-        sent = PathMatcher(map.set.map(\.path) + plan.files.map(\.path) + nameSources.map(\.path))
+        sent = PathMatcher(
+            map.set.map(\.path) + plan.files.map(\.path) + plan.files.map { FieldPath($0.path.segments + [.any]) }
+                + nameSources.map(\.path))
         hasMoved = Array(repeating: false, count: map.rename.count)
         hasMet = hasMoved
         hasSet = Array(repeating: false, count: map.set.count)
@@ -93,9 +101,9 @@ internal struct EventMapper<Encoder: EventEncoder>: EventSink, OutputEncoder, ~C
         for index in hasSet.indices { hasSet[index] = false }
         string = .none
         captures = false
-        base64 = Base64Decoder()
-        decoded.removeAll()
+        object = nil
         accounting = Accounting()
+        absorbed = 0
     }
 
     var isFull: Bool { encoder.isFull }
@@ -119,6 +127,7 @@ extension EventMapper where Encoder: ~Copyable {
     mutating func endObject() throws(ConversionError) {
         guard hasRules else { return try encoder.endObject() }
         guard !endSkipped() else { return }
+        if object != nil { return try endFileObject() }
         if frames.count == 1 {
             for index in map.set.indices where !hasSet[index] { try sendSet(index) }
         }
@@ -135,7 +144,12 @@ extension EventMapper where Encoder: ~Copyable {
     mutating func endArray() throws(ConversionError) {
         guard hasRules else { return try encoder.endArray() }
         guard !endSkipped() else { return }
-        frames.removeLast()
+        let array = frames.removeLast()
+        if array.isHidden {
+            // Without a file it is an empty array, which is the encoder's to judge.
+            if array.sent == 0 { try encoder.beginArray() }
+            if array.sent > 0 { return leaveValue() }
+        }
         try encoder.endArray()
         leaveValue()
     }
@@ -143,6 +157,7 @@ extension EventMapper where Encoder: ~Copyable {
     mutating func key(_ name: Span<UInt8>) throws(ConversionError) {
         guard hasRules else { return try encoder.key(name) }
         guard skipDepth == 0 else { return }
+        if object != nil { return try enterMember(name) }
         received.enter(key: name)
         let renames = map.remove.count
         for rule in 0..<renames where received.isHere(rule) {
@@ -177,14 +192,20 @@ extension EventMapper where Encoder: ~Copyable {
         case .passing:
             if captures { try gate.text(piece, isLast: isLast) }
             try encoder.string(piece, isLast: isLast)
-        case .lead: try takeLead(piece, isLast: isLast)
-        case .file: try decode(piece, isLast: isLast)
+        case .file: try makeFile(of: piece, isLast: isLast)
+        case .member: try takeMember(piece, isLast: isLast)
         }
         guard isLast else { return }
-        if string == .skipped { accounting.removed += 1 }
-        if string == .file { accounting.files += 1 } else { accounting.fields += 1 }
+        switch string {
+        case .skipped:
+            accounting.removed += 1
+            accounting.fields += 1
+        case .file: accounting.files += 1
+        case .member: absorbed += 1
+        case .none, .passing: accounting.fields += 1
+        }
         string = .none
-        if skipDepth == 0 { leaveValue() }
+        if skipDepth == 0, object == nil { leaveValue() }
     }
 
     mutating func number(_ text: Span<UInt8>) throws(ConversionError) {
@@ -204,7 +225,14 @@ extension EventMapper where Encoder: ~Copyable {
     }
 
     mutating func null() throws(ConversionError) {
+        if hasRules, object != nil { return try takeNullMember() }
         guard try beginScalar(isNull: true) else { return }
+        if let frame = frames.last, frame.isHidden {
+            // An array of files with names of their own has no place for it.
+            guard omitsNulls else { throw notText() }
+            frames[frames.count - 1].sent -= 1
+            return leaveValue()
+        }
         try encoder.null()
         if hasRules { leaveValue() }
     }
@@ -217,7 +245,7 @@ extension EventMapper where Encoder: ~Copyable {
 
     mutating func data(_ bytes: Span<UInt8>) throws(ConversionError) {
         // A rule may make a file of it, which is decided where strings are.
-        if declaresFiles, !rules.isEmpty { return try sendBase64(bytes) }
+        if declaresFiles, !rules.isEmpty, object == nil { return try sendBase64(bytes) }
         guard try beginScalar(isNull: false) else { return }
         try encoder.data(bytes)
         if hasRules { leaveValue() }
@@ -239,21 +267,42 @@ extension EventMapper where Encoder: ~Copyable {
             skipDepth += 1
             return false
         }
+        if object != nil { throw badObject(.member) }
         guard try enterValue() else {
             skipDepth = 1
             return false
         }
-        if fileHere() != nil { throw notText() }
+        let file = fileHere()
+        if let file {
+            switch (isObject, rules[file.rule].source(from: .json)) {
+            case (true, .object?):
+                beginFileObject(rule: file.rule)
+                return false
+            case (false, _) where !file.isElement: break
+            default: throw notText()
+            }
+        }
         if frames.isEmpty, !isObject { try checkRoot() }
         // A new parent: what was seen of another one's members no longer counts.
         for rule in map.rename.indices where received.isBelow(map.remove.count + rule) {
             (hasMoved[rule], hasMet[rule]) = (false, false)
         }
-        for (index, source) in nameSources.enumerated() where sent.isBelow(map.set.count + rules.count + index) {
+        for (index, source) in nameSources.enumerated() where sent.isBelow(map.set.count + 2 * rules.count + index) {
             gate.forgetName(rule: source.rule)
         }
-        frames.append(Frame(isObject: isObject, nameEnd: place.count))
-        return true
+        let isHidden = !isObject && hasNamedElements(file)
+        frames.append(Frame(isObject: isObject, nameEnd: place.count, isHidden: isHidden))
+        return !isHidden
+    }
+
+    /// Whether the elements of the array at hand are files with names of their own.
+    private func hasNamedElements(_ file: (rule: Int, isElement: Bool)?) -> Bool {
+        guard declaresFiles else { return false }
+        if let file { return rules[file.rule].name != nil }
+        return rules.indices.contains { rule in
+            rules[rule].name != nil && rules[rule].path.segments.last == .any
+                && rules[rule].source(from: .json) != nil && sent.isBelow(map.set.count + rule)
+        }
     }
 
     /// Ends a container that is left out; false when what ends is none.
@@ -271,6 +320,7 @@ extension EventMapper where Encoder: ~Copyable {
             accounting.removed += 1
             return false
         }
+        if object != nil { throw badObject(.member) }
         guard try enterValue() else {
             accounting.removed += 1
             leaveValue()
@@ -308,7 +358,7 @@ extension EventMapper where Encoder: ~Copyable {
     }
 
     /// Goes back to the container of the value that has ended.
-    private mutating func leaveValue() {
+    mutating func leaveValue() {
         guard let frame = frames.last else { return }
         received.leave()
         sent.leave()
@@ -360,10 +410,17 @@ extension EventMapper where Encoder: ~Copyable {
         rules.indices.first { sent.isHere(map.set.count + $0) }
     }
 
-    /// The rule that makes the value at hand a file.
-    private func fileHere() -> Int? {
-        guard declaresFiles, let rule = ruleHere(), rules[rule].policy == .base64 else { return nil }
-        return rule
+    /// The rule that makes the value at hand a file, or each of its elements; whether it is an element by that rule.
+    private func fileHere() -> (rule: Int, isElement: Bool)? {
+        guard declaresFiles, !rules.isEmpty else { return nil }
+        var isElement = false
+        var rule = ruleHere()
+        if rule == nil, let frame = frames.last, !frame.isObject {
+            rule = rules.indices.first { sent.isHere(map.set.count + rules.count + $0) }
+            isElement = true
+        }
+        guard let rule, rules[rule].source(from: .json) != nil else { return nil }
+        return (rule, isElement)
     }
 
     /// Whether a rule leaves the value at hand out. Throws where one refuses it.
@@ -379,6 +436,10 @@ extension EventMapper where Encoder: ~Copyable {
     }
 
     private mutating func beginString() throws(ConversionError) {
+        if object != nil, skipDepth == 0 {
+            string = .member
+            return
+        }
         guard skipDepth == 0, try enterValue() else {
             string = .skipped
             return
@@ -386,120 +447,23 @@ extension EventMapper where Encoder: ~Copyable {
         if frames.isEmpty { try checkRoot() }
         string = .passing
         captures = false
-        for (index, source) in nameSources.enumerated() where sent.isHere(map.set.count + rules.count + index) {
+        for (index, source) in nameSources.enumerated() where sent.isHere(map.set.count + 2 * rules.count + index) {
             gate.beginText(rule: source.rule)
             captures = true
         }
-        guard let rule = fileHere() else { return }
-        fileRule = rule
-        string = .lead
-        lead.removeAll(keepingCapacity: true)
-        _ = try gate.admit(rule: rule, field: place)
-    }
-
-    /// Gathers the beginning until it is known whether the text is a data URL.
-    private mutating func takeLead(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
-        let scheme: StaticString = "data:"
-        var at = 0
-        var isURL: Bool?
-        while at < piece.count {
-            let byte = piece[at]
-            if lead.count < scheme.utf8CodeUnitCount {
-                // SAFETY: the index is below the literal's length.
-                guard unsafe ASCII.lowercased(byte) == scheme.utf8Start[lead.count] else {
-                    isURL = false
-                    break
-                }
-            } else if byte == UInt8(ascii: ",") {
-                at += 1
-                isURL = true
-                break
-            } else if lead.count == Self.leadLimit {
-                throw badFile("a data URL has at most \(Self.leadLimit) bytes before its comma")
-            }
-            lead.append(byte)
-            at += 1
+        guard let file = fileHere() else {
+            if let frame = frames.last, frame.isHidden { throw notText() }
+            return
         }
-        guard isURL != nil || isLast else { return }
-        head.removeAll()
-        head.isFile = true
-        if isURL == true {
-            try takeMediaType()
-            lead.removeAll(keepingCapacity: true)
-        } else if lead.count >= scheme.utf8CodeUnitCount {
-            throw badFile("the data URL has no comma")
-        }
-        try gate.describe(&head, rule: fileRule)
-        try encoder.beginFile(head)
+        guard let source = rules[file.rule].source(from: .json), source != .object else { throw notText() }
         string = .file
-        // The move lets a method of self read it.
-        var beginning: [UInt8] = []
-        swap(&beginning, &lead)
-        if !beginning.isEmpty { try decode(beginning.span, isLast: false) }
-        swap(&beginning, &lead)
-        try decode(piece.extracting(at..<piece.count), isLast: isLast)
+        beginFile(rule: file.rule, source)
     }
 
-    /// Reads `data:TYPE;base64`, which `lead` holds.
-    private mutating func takeMediaType() throws(ConversionError) {
-        let mark: StaticString = ";base64"
-        let end = lead.count - mark.utf8CodeUnitCount
-        guard end >= 5, lead.span.extracting(end..<lead.count).isEqualIgnoringCase(to: mark) else {
-            throw badFile("a data URL must hold base64")
-        }
-        if end > 5 { head.setMediaType(lead, 5..<end) }
-    }
-
-    private mutating func decode(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
-        if base64.decode(piece, into: &decoded) != nil { throw badFile("the text is not base64 (RFC 4648 section 4)") }
-        if isLast, !base64.finish(into: &decoded) { throw badFile("the base64 text ends within four characters") }
-        try gate.count(decoded.count)
-        if isLast || !decoded.isEmpty { try encoder.send(fileContent: decoded, isLast: isLast) }
-        decoded.removeAll()
-    }
-
-    private func badFile(_ reason: String) -> ConversionError {
+    func notText() -> ConversionError {
         ConversionError(
-            .malformed, code: "file_base64", reason: reason, field: place.span.lossyString(), setting: "files")
-    }
-
-    private func notText() -> ConversionError {
-        ConversionError(
-            .malformed, code: "file_not_text", reason: "the value is declared a file, so it must be a base64 string",
+            .malformed, code: "file_not_text",
+            reason: "the value is declared a file, so it must be one in the way that the rule says",
             field: place.span.lossyString(), setting: "files")
-    }
-}
-
-extension PartHead {
-    fileprivate mutating func setMediaType(_ bytes: [UInt8], _ range: Range<Int>) {
-        setMediaType(bytes.span.extracting(range))
-    }
-}
-
-extension EventSink where Self: ~Copyable {
-    /// `fileContent` for bytes in a buffer: a span of a stored property would hold all of its owner.
-    internal mutating func send(fileContent buffer: OutputBuffer, isLast: Bool) throws(ConversionError) {
-        try fileContent(buffer.span, isLast: isLast)
-    }
-
-    /// Sends a value that is written down in the settings.
-    internal mutating func send(_ literal: Literal) throws(ConversionError) {
-        switch literal {
-        case .null: try null()
-        case .bool(let value): try bool(value)
-        case .number(let text): try number(Array(text.utf8).span)
-        case .string(let text): try string(Array(text.utf8).span, isLast: true)
-        case .array(let elements):
-            try beginArray()
-            for element in elements { try send(element) }
-            try endArray()
-        case .object(let members):
-            try beginObject()
-            for member in members {
-                try key(Array(member.name.utf8).span)
-                try send(member.value)
-            }
-            try endObject()
-        }
     }
 }

@@ -1,11 +1,21 @@
 internal import Octets
 
+/// Where the name of a file is from.
+internal enum FileNaming {
+    /// It came with it.
+    case received
+    /// A map has changed it.
+    case mapped
+    /// A rule has given it, and nothing else changes it.
+    case given
+}
+
 /// An encoder that takes a document and, before that, files one by one.
 internal protocol FileOutlet: EventSink, OutputEncoder, LaneEncoder, ~Copyable {
-    /// Begins a file, or what `policy` makes of it, at the place that `name` says. `spelling` is the name it came with, nil
-    /// when a map has changed it.
+    /// Begins a file, or what `policy` makes of it, at the place that `name` says. `head` has the name it came with, or that
+    /// a map or a rule gave it.
     mutating func beginFile(
-        _ head: borrowing PartHead, at name: borrowing MappedName, spelling: Span<UInt8>?, as policy: FilePolicy
+        _ head: borrowing PartHead, at name: borrowing MappedName, naming: FileNaming, as policy: FilePolicy
     ) throws(ConversionError)
     mutating func content(ofFile piece: Span<UInt8>, isLast: Bool) throws(ConversionError)
     /// Ends the files; the document follows.
@@ -22,6 +32,8 @@ internal protocol FileOutlet: EventSink, OutputEncoder, LaneEncoder, ~Copyable {
 internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: FieldSink, ~Copyable {
     private enum Content {
         case field, capturedField, file, dropped
+        /// Text that becomes a file.
+        case made
     }
 
     var outlet: Outlet
@@ -30,6 +42,9 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: FieldSink, ~Copya
     private let limits: Limits
     private let hasMap: Bool
     private let wantsTexts: Bool
+    private let readsAsLibrary: Bool
+    private let makesFiles: Bool
+    private let input: BodyEncoding
     private var names: NameMapper
     private var gate: FileGate
     private var name = FieldName()
@@ -37,19 +52,26 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: FieldSink, ~Copya
     private var spelled = ByteStore()
     private var head = PartHead()
     private var content = Content.field
+    private var fileText = FileText()
+    private var fileRule = 0
+    private var isFileOpen = false
+    private var naming = FileNaming.received
     private var walk = TreeWalk()
     private var counts = Accounting()
 
-    init(_ outlet: consuming Outlet, plan: ConversionPlan) {
+    init(_ outlet: consuming Outlet, plan: ConversionPlan, input: BodyEncoding) {
         self.outlet = outlet
+        self.input = input
         options = plan.fieldDecoding
         limits = plan.limits
         hasMap = !plan.map.isEmpty
+        readsAsLibrary = plan.fieldDecoding.readsNamesAsLibrary
         fields = FieldTreeBuilder(
             options: plan.fieldDecoding, limits: plan.limits, duplicates: plan.spliceDuplicates)
         names = NameMapper(plan.map)
         gate = FileGate(plan)
         wantsTexts = gate.wantsTexts
+        makesFiles = plan.output.hasFiles && plan.files.contains { $0.source(from: input) != nil }
     }
 
     mutating func reset() {
@@ -61,7 +83,7 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: FieldSink, ~Copya
 
     var accounting: Accounting {
         var accounting = counts
-        accounting.removed += fields.tree.removedCount
+        accounting.removed += fields.tree.removedCount + outlet.removedCount
         return accounting
     }
 
@@ -69,9 +91,11 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: FieldSink, ~Copya
 
     mutating func beginPart(_ part: borrowing PartHead) throws(ConversionError) {
         guard part.isFile else {
+            if makesFiles, try beginMade(part) { return }
             counts.fields += 1
             content = .field
             try fields.beginPart(part)
+            if readsAsLibrary, fields.isDropping { return }
             if !hasMap, outlet.claims(rootKey: fields.rootKey) { throw Self.taken(part.name) }
             guard wantsTexts else { return }
             try parse(part)
@@ -82,13 +106,12 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: FieldSink, ~Copya
         }
         counts.files += 1
         try parse(part)
-        let verdict = try names.apply(to: &mapped)
-        spelled.removeAll()
-        if verdict == .renamed {
-            mapped.spell(options.nesting, to: &spelled)
-        } else {
-            spelled.append(contentsOf: part.name)
+        guard !name.isDropped else {
+            counts.removed += 1
+            content = .dropped
+            return
         }
+        let verdict = try spell(part)
         var policy = FilePolicy.drop
         let rule = gate.rule(for: mapped)
         if verdict != .removed { policy = try gate.admit(rule: rule, field: spelled) }
@@ -99,10 +122,38 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: FieldSink, ~Copya
         }
         content = .file
         if !hasMap, outlet.sharesNoRoots, fields.hasRootMember(mapped.segment(0)) { throw Self.taken(part.name) }
+        if gate.spell(rule: rule, to: &spelled) { naming = .given }
         head.copy(part, named: spelled)
         try gate.describe(&head, rule: rule)
-        try outlet.beginFile(
-            head, at: mapped, spelling: verdict == .renamed ? nil : part.name, as: policy)
+        try outlet.beginFile(head, at: mapped, naming: naming, as: policy)
+    }
+
+    /// Begins a text that a rule makes a file. Returns false where none does.
+    private mutating func beginMade(_ part: borrowing PartHead) throws(ConversionError) -> Bool {
+        try parse(part)
+        // A name that is mapped twice would be in its own way: the verdict is asked for once the rule is known.
+        guard hasMap || gate.rule(for: mapped) != nil else { return false }
+        let verdict = try spell(part)
+        guard verdict != .removed, let rule = gate.rule(for: mapped), let source = gate.rules[rule].source(from: input)
+        else { return false }
+        counts.files += 1
+        gate.begin(rule: rule, field: spelled)
+        fileText.begin(source)
+        (fileRule, isFileOpen, content) = (rule, false, .made)
+        return true
+    }
+
+    /// Applies the map to the name of `part`, and spells it.
+    private mutating func spell(_ part: borrowing PartHead) throws(ConversionError) -> NameMapper.Verdict {
+        let verdict = try names.apply(to: &mapped)
+        spelled.removeAll()
+        naming = verdict == .renamed ? .mapped : .received
+        if verdict == .renamed {
+            mapped.spell(options.nesting, to: &spelled)
+        } else {
+            spelled.append(contentsOf: part.name)
+        }
+        return verdict
     }
 
     mutating func content(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
@@ -114,8 +165,29 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: FieldSink, ~Copya
         case .file:
             try gate.count(piece.count)
             try outlet.content(ofFile: piece, isLast: isLast)
+        case .made: try make(piece, isLast: isLast)
         case .dropped: break
         }
+    }
+
+    /// Sends on what a text says of the file that it becomes.
+    private mutating func make(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
+        do throws(FileText.Fault) {
+            try fileText.take(piece, isLast: isLast)
+        } catch {
+            throw gate.error(of: error)
+        }
+        guard fileText.isOpen else { return }
+        if !isFileOpen {
+            isFileOpen = true
+            if gate.spell(rule: fileRule, to: &spelled) { naming = .given }
+            head.begin(madeFrom: fileText, named: spelled)
+            try gate.describe(&head, rule: fileRule)
+            try outlet.beginFile(head, at: mapped, naming: naming, as: .stream)
+        }
+        try gate.count(fileText.decoded.count)
+        if isLast || !fileText.decoded.isEmpty { try outlet.send(file: fileText.decoded, isLast: isLast) }
+        fileText.decoded.removeAll()
     }
 
     private mutating func parse(_ part: borrowing PartHead) throws(ConversionError) {
@@ -132,7 +204,7 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: FieldSink, ~Copya
         try fields.tree.apply(plan.types, splicer: &splicer)
         fields.tree.remove(plan.removeNulls)
         try outlet.endFiles()
-        walk.start(&fields.tree, order: plan.fieldEncoding.order, isOpen: outlet.isRootOpen)
+        walk.start(&fields.tree, order: plan.treeOrder, isOpen: outlet.isRootOpen)
         var member = fields.tree.firstChild(fields.tree.root)
         while member != Tree.none {
             if outlet.claims(rootKey: fields.tree.name(member)) { throw Self.taken(fields.tree.name(member)) }
@@ -149,5 +221,12 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: FieldSink, ~Copya
             reason: "fields and files stand in one object or array, which can't be written while files stream; "
                 + "give them names of their own, or rename one",
             field: name.lossyString(), setting: "map.rename")
+    }
+}
+
+extension FileOutlet where Self: ~Copyable {
+    /// `content(ofFile:)` for bytes in a buffer: a span of a stored property would hold all of its owner.
+    internal mutating func send(file buffer: OutputBuffer, isLast: Bool) throws(ConversionError) {
+        try content(ofFile: buffer.span, isLast: isLast)
     }
 }

@@ -9,6 +9,8 @@ internal struct FieldMapper<Encoder: FieldEncoder>: FieldSink, ~Copyable {
         case file
         /// A file that becomes a base64 text.
         case text
+        /// Text that becomes a file.
+        case made
     }
 
     var encoder: Encoder
@@ -20,6 +22,8 @@ internal struct FieldMapper<Encoder: FieldEncoder>: FieldSink, ~Copyable {
     private var assigned: AssignedFields
     private let needsPaths: Bool
     private let wantsTexts: Bool
+    private let makesFiles: Bool
+    private let input: BodyEncoding
     private var name = FieldName()
     private var mapped = MappedName()
     private var spelled = ByteStore()
@@ -27,11 +31,15 @@ internal struct FieldMapper<Encoder: FieldEncoder>: FieldSink, ~Copyable {
     private var content = Content.passing
     private var base64 = Base64Encoder()
     private var text = OutputBuffer()
+    private var fileText = FileText()
+    private var fileRule = 0
+    private var isFileOpen = false
     private(set) var accounting = Accounting()
     private(set) var hasBegun = false
 
-    init(_ encoder: consuming Encoder, plan: ConversionPlan) {
+    init(_ encoder: consuming Encoder, plan: ConversionPlan, input: BodyEncoding) {
         self.encoder = encoder
+        self.input = input
         options = plan.fieldDecoding
         limits = plan.limits
         nesting = plan.fieldDecoding.nesting
@@ -40,6 +48,7 @@ internal struct FieldMapper<Encoder: FieldEncoder>: FieldSink, ~Copyable {
         assigned = AssignedFields(plan)
         needsPaths = !plan.map.isEmpty || !plan.files.isEmpty
         wantsTexts = gate.wantsTexts
+        makesFiles = plan.output.hasFiles && plan.files.contains { $0.source(from: input) != nil }
     }
 
     /// Makes the mapper as new for another body; the encoder is left as it is.
@@ -81,6 +90,14 @@ internal struct FieldMapper<Encoder: FieldEncoder>: FieldSink, ~Copyable {
         spelled.removeAll()
         if verdict == .renamed { mapped.spell(nesting, to: &spelled) } else { spelled.append(contentsOf: part.name) }
         if part.isFile { return try beginFile(part, rule: gate.rule(for: mapped), isRenamed: verdict == .renamed) }
+        if makesFiles, let rule = gate.rule(for: mapped), let source = gate.rules[rule].source(from: input) {
+            accounting.fields -= 1
+            accounting.files += 1
+            gate.begin(rule: rule, field: spelled)
+            fileText.begin(source)
+            (fileRule, isFileOpen, content) = (rule, false, .made)
+            return
+        }
         if wantsTexts {
             gate.beginText(mapped)
             content = .captured
@@ -100,11 +117,13 @@ internal struct FieldMapper<Encoder: FieldEncoder>: FieldSink, ~Copyable {
             content = .dropped
         case .base64:
             content = .text
+            try gate.check(type: part.mediaType, rule: rule)
             head.setName(copying: spelled)
             try encoder.beginPart(head)
         default:
             content = .file
             guard isRenamed || rule != nil else { return try encoder.beginPart(part) }
+            _ = gate.spell(rule: rule, to: &spelled)
             head.copy(part, named: spelled)
             try gate.describe(&head, rule: rule)
             try encoder.beginPart(head)
@@ -127,7 +146,28 @@ internal struct FieldMapper<Encoder: FieldEncoder>: FieldSink, ~Copyable {
             if isLast { base64.finish(into: &text) }
             if isLast || !text.isEmpty { try encoder.send(content: text, isLast: isLast) }
             text.removeAll()
+        case .made: try make(piece, isLast: isLast)
         }
+    }
+
+    /// Sends on what a text says of the file that it becomes.
+    private mutating func make(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
+        do throws(FileText.Fault) {
+            try fileText.take(piece, isLast: isLast)
+        } catch {
+            throw gate.error(of: error)
+        }
+        guard fileText.isOpen else { return }
+        if !isFileOpen {
+            isFileOpen = true
+            _ = gate.spell(rule: fileRule, to: &spelled)
+            head.begin(madeFrom: fileText, named: spelled)
+            try gate.describe(&head, rule: fileRule)
+            try encoder.beginPart(head)
+        }
+        try gate.count(fileText.decoded.count)
+        if isLast || !fileText.decoded.isEmpty { try encoder.send(content: fileText.decoded, isLast: isLast) }
+        fileText.decoded.removeAll()
     }
 }
 
@@ -139,6 +179,17 @@ extension FieldSink where Self: ~Copyable {
 }
 
 extension PartHead {
+    /// Makes this the head of a file that a text becomes.
+    internal mutating func begin(madeFrom text: FileText, named name: ByteStore) {
+        setName(copying: name)
+        isFile = true
+        if !text.mediaType.isEmpty { setMediaType(text.mediaType.span) }
+    }
+
+    /// For bytes in a store: a span of a stored property would hold all of a non-copyable owner.
+    internal mutating func setFilename(copying filename: ByteStore) { setFilename(filename.span) }
+    internal mutating func setMediaType(copying mediaType: ByteStore) { setMediaType(mediaType.span) }
+
     /// Makes this head a copy of `other` under another name, with the allocations kept.
     internal mutating func copy(_ other: borrowing PartHead, named name: ByteStore) {
         setName(copying: name)

@@ -17,7 +17,7 @@ where Decoder: FieldDecoder & LaneDecoder & ~Copyable, Outlet: FileOutlet & ~Cop
                 try gatherer.settle(plan, sources: sources, splicer: &splicer)
                 isSending = true
             }
-            guard try gatherer.send() else { return false }
+            guard try gatherer.send(), try gatherer.outlet.drain() else { return false }
             try gatherer.outlet.finish()
             return true
         }
@@ -41,7 +41,7 @@ where Decoder: FieldDecoder & LaneDecoder & ~Copyable, Outlet: FileOutlet & ~Cop
         outlet: consuming Outlet
     ) {
         work = Work(
-            decoder: decoder, gatherer: FieldGatherer(outlet, plan: plan),
+            decoder: decoder, gatherer: FieldGatherer(outlet, plan: plan, input: input),
             splicer: JSONSplicer(duplicates: plan.spliceDuplicates, limits: plan.limits))
         super.init(plan: plan, inputEncoding: input, sources: sources)
     }

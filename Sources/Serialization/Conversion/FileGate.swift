@@ -2,7 +2,7 @@ internal import Octets
 
 /// What happens to each file: the route's policy, the rule of one field, its size, its name and type on the way out.
 internal struct FileGate {
-    private let rules: [FileRule]
+    let rules: [FileRule]
     private let general: FilePolicy
     private let output: BodyEncoding
     private let nameLimit: Int
@@ -13,6 +13,8 @@ internal struct FileGate {
     private var names: [[UInt8]]
     private var hasName: [Bool]
     private var capturing: Int?
+    /// For each rule, the files that it has named.
+    private var named: [Int]
 
     init(_ plan: ConversionPlan) {
         rules = plan.files
@@ -21,11 +23,12 @@ internal struct FileGate {
         nameLimit = plan.limits.key
         names = Array(repeating: [], count: plan.files.count)
         hasName = Array(repeating: false, count: plan.files.count)
+        named = Array(repeating: 0, count: plan.files.count)
     }
 
     mutating func reset() {
         capturing = nil
-        for index in hasName.indices { hasName[index] = false }
+        for index in hasName.indices { (hasName[index], named[index]) = (false, 0) }
     }
 
     // MARK: Files
@@ -40,10 +43,7 @@ internal struct FileGate {
     ///
     /// Throws 422 `files_rejected`, and `files_unrepresentable` where the output has no files and nothing else is said.
     mutating func admit(rule: Int?, field name: ByteStore) throws(ConversionError) -> FilePolicy {
-        field.removeAll()
-        field.append(contentsOf: name.span)
-        size = 0
-        maxSize = rule.flatMap { rules[$0].max }
+        begin(rule: rule, field: name)
         let policy = rule.map { rules[$0].policy } ?? general
         switch policy {
         case .reject:
@@ -64,6 +64,14 @@ internal struct FileGate {
         }
     }
 
+    /// Begins a file without asking whether it may be one.
+    mutating func begin(rule: Int?, field name: ByteStore) {
+        field.removeAll()
+        field.append(contentsOf: name.span)
+        size = 0
+        maxSize = rule.flatMap { rules[$0].max }
+    }
+
     /// Counts bytes of the file against its `max`.
     mutating func count(_ bytes: Int) throws(ConversionError) {
         size += bytes
@@ -74,9 +82,39 @@ internal struct FileGate {
             field: name, setting: "files.\(name).max")
     }
 
-    /// Puts the filename and the media type that the rule gives into `head`.
+    /// Spells the name that the rule gives the file, and counts it. Returns false where it gives none.
+    mutating func spell(rule: Int?, to name: inout ByteStore) -> Bool {
+        guard let rule, let template = rules[rule].name else { return false }
+        name.removeAll()
+        for (index, piece) in template.pieces.enumerated() {
+            if index > 0 { name.append(decimal: named[rule]) }
+            name.append(contentsOf: piece)
+        }
+        named[rule] += 1
+        return true
+    }
+
+    /// Checks the type that the file came with against those that the rule takes. Throws 415 `file_type`.
+    func check(type: Span<UInt8>, rule: Int?) throws(ConversionError) {
+        guard let rule, !rules[rule].types.isEmpty else { return }
+        let types = rules[rule].types
+        if type.isEmpty {
+            let standard = Array((rules[rule].mediaType ?? "application/octet-stream").utf8)
+            if types.contains(where: { $0.matches(standard.span) }) { return }
+        } else {
+            for pattern in types where pattern.matches(type) { return }
+        }
+        let name = field.span.lossyString()
+        throw ConversionError(
+            .unsupported, code: "file_type",
+            reason: "the file's type is none of \(types.map(\.text).joined(separator: ", "))", field: name,
+            setting: "files.\(name).types")
+    }
+
+    /// Puts the filename and the media type that the rule gives into `head`, whose own type must be one that it takes.
     func describe(_ head: inout PartHead, rule: Int?) throws(ConversionError) {
         guard let rule else { return }
+        try check(type: head.mediaType, rule: rule)
         switch rules[rule].filename {
         case nil: break
         case .literal(let name): head.setFilename(Array(name.utf8).span)
@@ -92,6 +130,12 @@ internal struct FileGate {
             head.setFilename(name.span)
         }
         if let type = rules[rule].mediaType { head.setMediaType(Array(type.utf8).span) }
+    }
+
+    /// The error for a text that makes no file.
+    func error(of fault: FileText.Fault) -> ConversionError {
+        ConversionError(
+            .malformed, code: fault.code, reason: fault.reason, field: field.span.lossyString(), setting: "files")
     }
 
     // MARK: Filenames from other fields
@@ -124,9 +168,7 @@ internal struct FileGate {
 
     mutating func text(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
         guard let rule = capturing else { return }
-        guard names[rule].count + piece.count <= nameLimit else {
-            throw .limit("key", of: nameLimit, what: "a filename")
-        }
+        try checkName(names[rule].count + piece.count)
         names[rule].append(contentsOf: piece)
         guard isLast else { return }
         capturing = nil
@@ -135,6 +177,11 @@ internal struct FileGate {
             names[other] = names[rule]
             hasName[other] = true
         }
+    }
+
+    /// Checks the length of a filename or a media type that comes from a text.
+    func checkName(_ count: Int) throws(ConversionError) {
+        guard count <= nameLimit else { throw .limit("key", of: nameLimit, what: "a filename") }
     }
 
     mutating func forgetName(rule: Int) { hasName[rule] = false }

@@ -46,6 +46,8 @@ where Encoder: EventSink & OutputEncoder & LaneEncoder & ~Copyable {
         _modify { yield &encoder.output }
     }
     var contentType: [UInt8] { encoder.contentType }
+    var removedCount: Int { encoder.removedCount }
+    mutating func drain() throws(ConversionError) -> Bool { try encoder.drain() }
     mutating func restart() {
         encoder.restart()
         base64 = Base64Encoder()

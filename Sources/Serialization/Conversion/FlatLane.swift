@@ -16,7 +16,7 @@ where
         encoder: consuming Encoder
     ) {
         self.decoder = decoder
-        mapper = FieldMapper(encoder, plan: plan)
+        mapper = FieldMapper(encoder, plan: plan, input: input)
         super.init(plan: plan, inputEncoding: input, sources: sources)
     }
 

@@ -27,15 +27,15 @@ internal struct FlatOutlet<Target: FieldEncoder & LaneEncoder>: FileOutlet, ~Cop
     /// A name that nobody changed passes as it came, unless the route writes names anew: then nesting and pushes are spelled
     /// as it says. `arrays: indices` numbers the files of `photos[]` from 0.
     mutating func beginFile(
-        _ file: borrowing PartHead, at name: borrowing MappedName, spelling: Span<UInt8>?, as policy: FilePolicy
+        _ file: borrowing PartHead, at name: borrowing MappedName, naming: FileNaming, as policy: FilePolicy
     ) throws(ConversionError) {
         spelled.removeAll()
-        if rewritesNames {
+        if rewritesNames, naming != .given {
             try spell(name, field: file.name)
-        } else if let spelling {
-            spelled.append(contentsOf: spelling)
-        } else {
+        } else if naming == .mapped {
             name.spell(nesting, to: &spelled)
+        } else {
+            spelled.append(contentsOf: file.name)
         }
         isText = policy == .base64
         if isText { head.setName(copying: spelled) } else { head.copy(file, named: spelled) }
@@ -113,6 +113,8 @@ internal struct FlatOutlet<Target: FieldEncoder & LaneEncoder>: FileOutlet, ~Cop
 
     var isFull: Bool { encoder.isFull }
     var contentType: [UInt8] { encoder.contentType }
+    var removedCount: Int { encoder.removedCount }
+    mutating func drain() throws(ConversionError) -> Bool { try encoder.drain() }
 
     mutating func restart() {
         encoder.restart()
@@ -132,6 +134,7 @@ internal struct FlatOutlet<Target: FieldEncoder & LaneEncoder>: FileOutlet, ~Cop
     mutating func number(_ text: Span<UInt8>) throws(ConversionError) { try encoder.number(text) }
     mutating func bool(_ value: Bool) throws(ConversionError) { try encoder.bool(value) }
     mutating func null() throws(ConversionError) { try encoder.null() }
+    mutating func date(_ text: Span<UInt8>) throws(ConversionError) { try encoder.date(text) }
     mutating func beginFile(_ head: borrowing PartHead) throws(ConversionError) { try encoder.beginFile(head) }
     mutating func fileContent(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
         try encoder.fileContent(piece, isLast: isLast)

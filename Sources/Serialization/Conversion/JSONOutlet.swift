@@ -32,7 +32,7 @@ internal struct DocumentOutlet<Encoder: FileValueEncoder & ~Copyable>: FileOutle
     // MARK: Files
 
     mutating func beginFile(
-        _ head: borrowing PartHead, at name: borrowing MappedName, spelling: Span<UInt8>?, as policy: FilePolicy
+        _ head: borrowing PartHead, at name: borrowing MappedName, naming: FileNaming, as policy: FilePolicy
     ) throws(ConversionError) {
         field.removeAll(keepingCapacity: true)
         field.append(contentsOf: head.name)

@@ -2,14 +2,25 @@ internal import Octets
 
 extension Multipart.Decoder: LaneDecoder {
     internal init(_ plan: ConversionPlan, contentType: Span<UInt8>) throws(ConversionError) {
-        let boundary = try Multipart.Boundary(contentType: contentType, limits: plan.limits)
+        var declared: Charset?
+        let boundary = try Multipart.Boundary(
+            contentType: contentType, mediaType: "multipart/form-data", limits: plan.limits,
+            charsets: plan.fieldDecoding.charsets, declared: &declared)
         self.init(boundary: boundary, options: plan.fieldDecoding, limits: plan.limits)
+        setCharsets(declared: declared, hinted: nil)
         // Where parts are copied nobody reads their text, unless a file takes its name from it.
-        passesCharsets = plan.output == .multipart && plan.streamsFields && !FileGate(plan).wantsTexts
+        passesCharsets =
+            plan.output == .multipart && plan.outputWithoutFiles == nil && plan.streamsFields
+            && !FileGate(plan).wantsTexts
     }
 
     internal mutating func restart(contentType: Span<UInt8>, limits: Limits) throws(ConversionError) {
-        reset(boundary: try Multipart.Boundary(contentType: contentType, limits: limits))
+        var declared: Charset?
+        reset(
+            boundary: try Multipart.Boundary(
+                contentType: contentType, mediaType: "multipart/form-data", limits: limits, charsets: options.charsets,
+                declared: &declared))
+        if declared != nil { setCharsets(declared: declared, hinted: nil) }
     }
 }
 

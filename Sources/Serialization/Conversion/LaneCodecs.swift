@@ -12,6 +12,16 @@ internal protocol LaneEncoder: ~Copyable {
     mutating func restart()
     /// The Content-Type of the body.
     var contentType: [UInt8] { get }
+    /// What rules of the encoder have left out of the body.
+    var removedCount: Int { get }
+    /// Writes what the encoder held back until the document's end, before `finish`. Returns false when the output is full, to
+    /// be called again.
+    mutating func drain() throws(ConversionError) -> Bool
+}
+
+extension LaneEncoder where Self: ~Copyable {
+    internal var removedCount: Int { 0 }
+    internal mutating func drain() throws(ConversionError) -> Bool { true }
 }
 
 extension JSON.Decoder: LaneDecoder {
@@ -25,19 +35,31 @@ extension JSON.Encoder: LaneEncoder {
 }
 
 extension Form.Decoder: LaneDecoder {
-    internal mutating func restart(contentType: Span<UInt8>, limits: Limits) throws(ConversionError) { reset() }
+    internal init(_ plan: ConversionPlan, contentType: Span<UInt8>) {
+        self.init(options: plan.fieldDecoding, limits: plan.limits)
+        declare(contentType)
+    }
+
+    internal mutating func restart(contentType: Span<UInt8>, limits: Limits) throws(ConversionError) {
+        reset()
+        declare(contentType)
+    }
 }
 
 extension Form.Encoder: LaneEncoder {
     internal mutating func restart() { reset() }
-    internal var contentType: [UInt8] { Self.mediaType }
+    internal var contentType: [UInt8] { hasCharset ? Self.mediaTypeWithCharset : Self.mediaType }
     private static let mediaType = Array("application/x-www-form-urlencoded".utf8)
+    /// As Alamofire sends it.
+    private static let mediaTypeWithCharset = Array("application/x-www-form-urlencoded; charset=utf-8".utf8)
 }
 
 extension FlatEncoder: LaneEncoder where Target: LaneEncoder & ~Copyable {
     mutating func restart() {
-        flattener.reset()
+        reset()
         flattener.target.restart()
     }
     var contentType: [UInt8] { flattener.target.contentType }
+    var removedCount: Int { flattener.removedCount }
+    mutating func drain() throws(ConversionError) -> Bool { try flattener.drain() }
 }

@@ -18,11 +18,16 @@ extension ConversionPlan {
         guard let encoding = type.encoding.map(declared), inputs.contains(encoding) else {
             throw Self.unsupported("the body's type is none of \(inputs.map(\.mediaType).joined(separator: ", "))")
         }
-        guard type.isUTF8 else {
+        guard type.isUTF8 || encoding.isFlat && type.hasCharset(of: fieldDecoding.charsets) else {
             throw ConversionError(
-                .unsupported, code: "unsupported_charset", reason: "the body's charset must be utf-8")
+                .unsupported, code: "unsupported_charset", reason: Self.charsetReason(fieldDecoding.charsets))
         }
         return encoding
+    }
+
+    private static func charsetReason(_ charsets: [Charset]) -> String {
+        if charsets.isEmpty { return "the body's charset must be utf-8" }
+        return "the body's charset is none of utf-8, \(charsets.map(\.name).joined(separator: ", "))"
     }
 
     /// The encoding that is declared for a type which several share: binary property lists have the type of those in XML,
@@ -38,10 +43,23 @@ extension ConversionPlan {
     }
 }
 
+extension ContentType {
+    /// Whether a media type is one of JSON.
+    internal static func isJSON(_ value: Span<UInt8>) -> Bool { MediaTypeText(value)?.encoding == .json }
+}
+
+extension Charset {
+    /// The charset that a Content-Type names.
+    internal static func named(in contentType: Span<UInt8>) -> Charset? { MediaTypeText(contentType)?.charset }
+}
+
 /// What a Content-Type says: the encoding and whether the charset is one that can be read.
 private struct MediaTypeText {
     var encoding: BodyEncoding?
     var isUTF8 = true
+    /// The charset that is named, where there is one of that name.
+    var charset: Charset?
+    private var charsetCount = 0
 
     /// Nil when `value` isn't `type "/" subtype` with parameters as RFC 9110 §8.3.1 and §5.6.6 have them.
     init?(_ value: Span<UInt8>) {
@@ -88,11 +106,19 @@ private struct MediaTypeText {
             }
             guard value.extracting(name).isEqualIgnoringCase(to: "charset") else { continue }
             let charset = value.extracting(range)
+            charsetCount += 1
             isUTF8 =
                 isUTF8
                 && (charset.isEqualIgnoringCase(to: "utf-8") || charset.isEqualIgnoringCase(to: "utf8")
                     || charset.isEqualIgnoringCase(to: "us-ascii"))
+            self.charset = isUTF8 ? .utf8 : Charset(label: charset)
         }
+    }
+
+    /// Whether one charset is named, of those.
+    func hasCharset(of charsets: [Charset]) -> Bool {
+        guard charsetCount == 1, let charset else { return false }
+        return charsets.contains(charset)
     }
 
     private static func encoding(_ type: Span<UInt8>, _ subtype: Span<UInt8>) -> BodyEncoding? {

@@ -5,6 +5,7 @@ internal class StreamLane<Encoder>: Conversion
 where Encoder: EventSink & OutputEncoder & LaneEncoder & ~Copyable {
     private var decoder: JSON.Decoder
     private var mapper: EventMapper<Encoder>
+    private var isDraining = false
 
     init(plan: ConversionPlan, sources: [[UInt8]], encoder: consuming Encoder) {
         decoder = JSON.Decoder(plan)
@@ -18,19 +19,28 @@ where Encoder: EventSink & OutputEncoder & LaneEncoder & ~Copyable {
     }
 
     final func endInput() throws(ConversionError) -> Bool {
-        try decoder.finish(into: &mapper)
+        if !isDraining {
+            try decoder.finish(into: &mapper)
+            isDraining = true
+        }
+        guard try mapper.encoder.drain() else { return false }
         try mapper.finish()
         return true
     }
 
     final func resetCodecs(contentType: Span<UInt8>) throws(ConversionError) {
+        isDraining = false
         try decoder.restart(contentType: contentType, limits: plan.limits)
         mapper.reset(sources: sources)
         mapper.encoder.restart()
     }
 
     final override var contentType: [UInt8] { mapper.encoder.contentType }
-    final override var accounting: Accounting { mapper.accounting }
+    final override var accounting: Accounting {
+        var accounting = mapper.accounting
+        accounting.removed += mapper.encoder.removedCount
+        return accounting
+    }
     final var waitingCount: Int { mapper.encoder.output.count }
     final var isOutputFull: Bool { mapper.encoder.output.isFull }
     final func exchangeOutput(_ buffer: inout OutputBuffer) { swap(&mapper.encoder.output, &buffer) }

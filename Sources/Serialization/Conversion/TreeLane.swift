@@ -44,7 +44,7 @@ internal final class TreeLane: Conversion {
     override var contentType: [UInt8] { target.contentType }
     override var accounting: Accounting {
         var accounting = target.accounting
-        accounting.fields = tree.scalarCount - accounting.files
+        accounting.fields = tree.scalarCount - accounting.files - target.absorbedCount
         accounting.removed += tree.removedCount
         return accounting
     }

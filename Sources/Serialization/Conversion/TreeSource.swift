@@ -40,11 +40,20 @@ internal final class PropertyListSource: DecoderSource<PropertyList.Decoder> {
     override func finish(into tree: inout Tree) throws(ConversionError) { try finishDecoder(into: &tree) }
 }
 
-internal final class XMLSource: DecoderSource<XML.Decoder> {
+/// XML makes a tree anyhow, so that is handed over instead of its events.
+internal final class XMLSource: TreeSource {
+    private var decoder: XML.Decoder
+
+    init(_ decoder: consuming XML.Decoder) { self.decoder = decoder }
+
     override func feed(_ input: Span<UInt8>, into tree: inout Tree) throws(ConversionError) -> Int {
-        try feedDecoder(input, into: &tree)
+        try decoder.take(input)
+        return input.count
     }
-    override func finish(into tree: inout Tree) throws(ConversionError) { try finishDecoder(into: &tree) }
+    override func finish(into tree: inout Tree) throws(ConversionError) { try decoder.finish(exchanging: &tree) }
+    override func restart(contentType: Span<UInt8>, limits: Limits) throws(ConversionError) {
+        try decoder.restart(contentType: contentType, limits: limits)
+    }
 }
 
 internal final class PlainTextSource: DecoderSource<PlainText.Decoder> {

@@ -9,6 +9,8 @@ internal class TreeTarget {
     func restart() { formatIsMissing() }
     var contentType: [UInt8] { formatIsMissing() }
     var accounting: Accounting { formatIsMissing() }
+    /// Scalars that are part of a file.
+    var absorbedCount: Int { formatIsMissing() }
     var outputCount: Int { formatIsMissing() }
     var isFull: Bool { formatIsMissing() }
     func exchangeOutput(_ buffer: inout OutputBuffer) { formatIsMissing() }
@@ -25,13 +27,13 @@ internal class EncoderTarget<Encoder>: TreeTarget where Encoder: EventSink & Out
 
     init(_ encoder: consuming Encoder, plan: ConversionPlan) {
         mapper = EventMapper(encoder, plan: plan, map: FieldMap())
-        order = plan.fieldEncoding.order
+        order = plan.treeOrder
     }
 
     final override func start(_ tree: inout Tree) { walk.start(&tree, order: order) }
 
     final func advanceEncoder(_ tree: inout Tree) throws(ConversionError) -> Bool {
-        guard try walk.advance(&tree, into: &mapper) else { return false }
+        guard try walk.advance(&tree, into: &mapper), try mapper.encoder.drain() else { return false }
         try mapper.finish()
         return true
     }
@@ -42,7 +44,12 @@ internal class EncoderTarget<Encoder>: TreeTarget where Encoder: EventSink & Out
     }
 
     final override var contentType: [UInt8] { mapper.encoder.contentType }
-    final override var accounting: Accounting { mapper.accounting }
+    final override var accounting: Accounting {
+        var accounting = mapper.accounting
+        accounting.removed += mapper.encoder.removedCount
+        return accounting
+    }
+    final override var absorbedCount: Int { mapper.absorbed }
     final override var outputCount: Int { mapper.encoder.output.count }
     final override var isFull: Bool { mapper.encoder.output.isFull }
     final override func exchangeOutput(_ buffer: inout OutputBuffer) { swap(&mapper.encoder.output, &buffer) }

@@ -24,6 +24,8 @@ public enum FieldFault: String, Hashable, Sendable, CaseIterable {
     case regrouped = "field_regrouped"
     /// A value with a comma, or a file, under `arrays: comma`.
     case comma = "field_comma"
+    /// Keys that are integers beside others, or two for one place, under `dialect: alamofire`.
+    case digitKeys = "field_digit_keys"
 
     internal var reason: String {
         switch self {
@@ -44,6 +46,9 @@ public enum FieldFault: String, Hashable, Sendable, CaseIterable {
                 + "choose arrays: indices or json"
         case .comma:
             "a value with a comma can't be told from two values; choose arrays: brackets, indices, repeat or json"
+        case .digitKeys:
+            "keys that are integers are positions of an array to Alamofire, which then loses others; rename them or choose "
+                + "another dialect"
         }
     }
 
@@ -55,6 +60,7 @@ public enum FieldFault: String, Hashable, Sendable, CaseIterable {
         case .null: "nulls"
         case .empty: "empties"
         case .container, .mixedArray, .regrouped, .comma: "arrays"
+        case .digitKeys: "dialect"
         }
     }
 

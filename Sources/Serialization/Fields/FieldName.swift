@@ -9,7 +9,8 @@ internal import Octets
 /// - `nesting: flat` and `json`: the name is one key, whatever is in it.
 ///
 /// A name that doesn't follow the grammar is one literal key, so no structure is invented and it can be written back;
-/// under `malformed_key: reject` it is an error. One value is reused for all names and keeps its allocations.
+/// under `malformed_key: reject` it is an error. The dialects `qs`, `php` and `rack` read names with brackets as their
+/// library does: see `FieldName+PHP.swift` and its neighbours. One value is reused for all names and keeps its allocations.
 public struct FieldName: Sendable {
     /// What a segment of a path is.
     public enum SegmentKind: Hashable, Sendable {
@@ -19,15 +20,27 @@ public struct FieldName: Sendable {
         case push
     }
 
-    private struct Segment {
+    internal struct Segment {
         var start: Int
         var end: Int
         var kind: SegmentKind
+        /// The key stands in brackets: qs takes no other for an index.
+        var isBracketed = false
+        /// What Rack calls the child key of a push: the rest of the name that the array's element is looked up by.
+        var rest = 0..<0
     }
 
-    private var bytes = ByteStore()
+    /// The name as it came; a dialect puts what it rewrites behind.
+    internal var bytes = ByteStore()
+    private var nameCount = 0
     /// The segments of a structured name; empty while the name is one plain key, as most are.
-    private var segments: [Segment] = []
+    internal var segments: [Segment] = []
+    /// How `segments` were made: `nesting`, or nil where a dialect made them.
+    private var grammar: NestingStyle?
+    /// How many segments this name and the one marked last as placed have in common at their start.
+    internal private(set) var sharedCount = 0
+    /// The dialect's library has no place for a field with this name and leaves it out.
+    internal var isDropped = false
 
     public init() {}
 
@@ -39,37 +52,47 @@ public struct FieldName: Sendable {
     /// The bytes of a segment: a key as it is written, nothing for a push.
     @_lifetime(borrow self)
     public func segment(_ index: Int) -> Span<UInt8> {
-        let range = segments.isEmpty ? 0..<bytes.count : segments[index].start..<segments[index].end
+        let range = segments.isEmpty ? 0..<nameCount : segments[index].start..<segments[index].end
         // SAFETY: the span points into `bytes`, which self owns; the borrow keeps self unchanged while the span lives.
         return unsafe _overrideLifetime(bytes.slice(range), borrowing: self)
     }
 
     /// The whole name as it came.
-    internal var spelling: String { bytes.span.lossyString() }
+    internal var wholeName: Span<UInt8> {
+        @_lifetime(borrow self)
+        get {
+            // SAFETY: the span points into `bytes`, which self owns; the borrow keeps self unchanged while the span lives.
+            return unsafe _overrideLifetime(bytes.slice(0..<nameCount), borrowing: self)
+        }
+    }
+
+    /// The whole name as it came, for messages.
+    internal var spelling: String { bytes.slice(0..<nameCount).lossyString() }
 
     /// Splits `name`, which replaces the name before.
     ///
     /// Throws `field_malformed_key` under `malformed_key: reject`, and `limit_key_depth` when more than `limits.keyDepth`
-    /// segments follow the root.
+    /// segments follow the root; see `Limits.keyDepth(for:)`.
     public mutating func parse(
         _ name: Span<UInt8>, options: FieldDecodingOptions, limits: Limits
     ) throws(ConversionError) {
-        bytes.removeAll()
-        bytes.append(contentsOf: name)
-        if !segments.isEmpty { segments.removeAll(keepingCapacity: true) }
-        // Most names are short plain keys.
-        if options.nesting == .brackets, name.count <= 16,
-            !Scan.holds(UInt8(ascii: "["), or: UInt8(ascii: "]"), in: name)
-        {
-            return
+        let isOwn = options.dialect.hasOwnNames && options.readsNamesAsLibrary
+        if options.nesting == .brackets, !isOwn, takePlain(name) { return }
+        let grammar = isOwn ? nil : options.nesting
+        let kept = isOwn || grammar != self.grammar ? 0 : sharedSegments(with: name)
+        self.grammar = grammar
+        take(name, keeping: kept)
+        if isOwn {
+            return try parse(as: options.dialect, dots: options.nesting == .dots, options: options, limits: limits)
         }
         let isStructured =
             switch options.nesting {
-            case .brackets: split(name, dots: false)
-            case .dots: split(name, dots: true)
+            case .brackets: split(name, dots: false, keeping: kept)
+            case .dots: split(name, dots: true, keeping: kept)
             case .flat, .json: true
             }
         if !isStructured {
+            sharedCount = 0
             if options.malformedKey == .reject { throw FieldFault.malformedKey.error(field: name.lossyString()) }
             segments.removeAll(keepingCapacity: true)
         }
@@ -79,14 +102,51 @@ public struct FieldName: Sendable {
         }
     }
 
-    /// Fills `segments`; leaves them empty where the name is one plain key. Returns false when the name breaks the grammar.
-    private mutating func split(_ name: Span<UInt8>, dots: Bool) -> Bool {
+    /// Takes a name that is short and has no brackets, as most are. Returns false, with nothing changed, for any other.
+    @inline(__always)
+    internal mutating func takePlain(_ name: Span<UInt8>) -> Bool {
+        guard name.count <= 16, !Scan.holds(UInt8(ascii: "["), or: UInt8(ascii: "]"), in: name) else { return false }
+        take(name)
+        return true
+    }
+
+    @inline(__always)
+    private mutating func take(_ name: Span<UInt8>, keeping kept: Int = 0) {
+        bytes.removeAll()
+        bytes.append(contentsOf: name)
+        nameCount = name.count
+        if segments.count > kept { segments.removeLast(segments.count - kept) }
+        sharedCount = min(sharedCount, kept)
+    }
+
+    /// The number of segments that `name` begins with as the name before did: whole ones, with what ends them. The grammar
+    /// is read from the left, so they are segments of `name` too.
+    private func sharedSegments(with name: Span<UInt8>) -> Int {
+        guard !segments.isEmpty else { return 0 }
+        let common = name.commonPrefix(with: bytes.slice(0..<nameCount))
+        var count = 0
+        while count < segments.count, segments[count].end < common { count += 1 }
+        return count
+    }
+
+    /// Says that the field of this name stands at its place, so that the next name is compared with this one.
+    internal mutating func markPlaced() { sharedCount = segments.count }
+
+    /// Fills `segments`, of which the first `kept` are there; leaves them empty where the name is one plain key. Returns
+    /// false when the name breaks the grammar.
+    internal mutating func split(_ name: Span<UInt8>, dots: Bool, keeping kept: Int = 0) -> Bool {
         let end = name.count
         let open = UInt8(ascii: "["), close = UInt8(ascii: "]"), dot = UInt8(ascii: ".")
-        var at = Scan.firstIndex(ofAny: open, close, dots ? dot : open, close, in: name, from: 0)
-        guard at < end else { return true }
-        guard at > 0, name[at] != close else { return false }
-        segments.append(Segment(start: 0, end: at, kind: .key))
+        var at: Int
+        if kept > 0 {
+            at = segments[kept - 1].end
+            if name[at] == close { at += 1 }
+        } else {
+            at = Scan.firstIndex(ofAny: open, close, dots ? dot : open, close, in: name, from: 0)
+            guard at < end else { return true }
+            guard at > 0, name[at] != close else { return false }
+            segments.append(Segment(start: 0, end: at, kind: .key))
+        }
         while at < end {
             let start = at + 1
             switch name[at] {

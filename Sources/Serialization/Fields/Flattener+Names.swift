@@ -2,6 +2,20 @@ internal import Octets
 
 // The names of fields: brackets for elements, and what must be remembered of the names that a reader regroups.
 extension Flattener where Target: ~Copyable {
+    /// Begins a file whose name is given, whatever its place is called.
+    internal mutating func beginNamedFile(_ file: borrowing PartHead) throws(ConversionError) {
+        guard let top = containers.indices.last else { throw FieldFault.rootNotObject.error(field: nil) }
+        if !containers[top].isObject {
+            if containers[top].style == .comma { throw fault(.comma) }
+            if containers[top].style == .auto { containers[top].style = .brackets }
+            containers[top].inObject = false
+        }
+        guard file.name.count <= limits.key else {
+            throw .limit("key", of: limits.key, what: "the length of a field's name")
+        }
+        try target.beginPart(file)
+    }
+
     /// Appends `[index]`, or `[]` for nil.
     internal mutating func appendBrackets(index: Int?) throws(ConversionError) {
         // `[]` without a root, or behind one that is no name of the grammar, is a flat name.

@@ -2,6 +2,10 @@ internal import Octets
 
 /// Turns the events of a document into the fields and files of a flat body, each named by its path.
 ///
+/// What follows is `dialect: recast`. Under another dialect names, order and texts are that library's: see `Dialect` and
+/// `FieldEncodingOptions.init(dialect:)`; the single options still hold. A document whose fields must be sorted is then
+/// held in memory (`limits.tree`) until its end.
+///
 /// Every scalar and every file becomes one part; numbers keep their source text. The document's root must be an object.
 ///
 /// **Objects** by `nesting`: `a[b]` · `a.b` · refused under `flat` · one field with a JSON text under `json`.
@@ -81,10 +85,20 @@ public struct Flattener<Target: FieldSink & ~Copyable>: EventSink, ~Copyable {
     /// Writes the JSON text at hand, of which `jsonLevel` objects and arrays are open.
     internal var json: JSON.Encoder
     internal var jsonLevel = 0
+    /// Writes the document in place of all of the above, under another dialect than ours.
+    private let isForeign: Bool
+    private var foreign: DialectWriter
+    /// Whether an event goes to `foreign` or to the JSON text at hand: one question for both.
+    private var isElsewhere: Bool
+    /// Values that a rule left out of our own dialect.
+    private var omittedCount = 0
 
-    /// A flattener of one document into `target`, under `options` (all but `spaces`, `order` and `files`).
+    /// A flattener of one document into `target`, under `options` (all but `spaces` and `files`, and under `recast` `order`).
     public init(target: consuming Target, options: FieldEncodingOptions, limits: Limits) {
         self.target = target
+        isForeign = options.dialect != .recast
+        isElsewhere = isForeign
+        foreign = DialectWriter(options: options, limits: limits)
         self.options = options
         self.limits = limits
         var jsonOptions = JSON.EncodingOptions()
@@ -92,7 +106,7 @@ public struct Flattener<Target: FieldSink & ~Copyable>: EventSink, ~Copyable {
         self.json = JSON.Encoder(options: jsonOptions)
     }
 
-    /// Makes the flattener as new for another document, with its allocations kept. The target is left as it is.
+    /// Makes the flattener as new for another document, with its allocations kept. The target stays as it is.
     public mutating func reset() {
         name.removeAll()
         containers.removeAll(keepingCapacity: true)
@@ -103,15 +117,33 @@ public struct Flattener<Target: FieldSink & ~Copyable>: EventSink, ~Copyable {
         seen.removeAll()
         json.reset()
         jsonLevel = 0
+        isElsewhere = isForeign
+        omittedCount = 0
+        if isForeign { foreign.reset() }
     }
 
     public var isFull: Bool { target.isFull }
+
+    /// What rules have left out of the document so far: nulls, empty objects and arrays.
+    public var removedCount: Int { isForeign ? foreign.removedCount : omittedCount }
+}
+
+extension Flattener where Target: ~Copyable {
+    /// Leaves a document that is held in memory to `drain`, which can pause; else all of it is written at its end.
+    internal mutating func drainLater() { foreign.drainsLater = true }
+
+    /// Writes a document that is held. Returns false when the target is full, to be called again.
+    internal mutating func drain() throws(ConversionError) -> Bool {
+        guard isForeign else { return true }
+        return try foreign.drain(to: &target)
+    }
 }
 
 // MARK: Events
 
 extension Flattener where Target: ~Copyable {
     public mutating func beginObject() throws(ConversionError) {
+        if isForeign { return try foreign.beginObject(to: &target) }
         guard !containers.isEmpty else {
             containers.append(Container(isObject: true, nameEnd: 0, depth: -1, style: options.arrays))
             return
@@ -127,7 +159,8 @@ extension Flattener where Target: ~Copyable {
     }
 
     public mutating func endObject() throws(ConversionError) {
-        if jsonLevel > 0 {
+        if isElsewhere {
+            if isForeign { return try foreign.endObject(to: &target) }
             json.endObject()
             return try endJSON()
         }
@@ -136,7 +169,9 @@ extension Flattener where Target: ~Copyable {
         guard object.written == 0 else { return endValue() }
         switch options.empties {
         case .reject: throw fault(.empty)
-        case .omit: endValue(isWritten: false)
+        case .omit:
+            if object.position == 0 { omittedCount += 1 }
+            endValue(isWritten: false)
         case .marker:
             // `a[]=` would be read as an empty string among the objects.
             let parent = containers[containers.count - 1]
@@ -148,6 +183,7 @@ extension Flattener where Target: ~Copyable {
     }
 
     public mutating func beginArray() throws(ConversionError) {
+        if isForeign { return try foreign.beginArray(to: &target) }
         guard !containers.isEmpty else { throw FieldFault.rootNotObject.error(field: nil) }
         if jsonLevel > 0 || options.arrays == .json || options.arrays == .auto && options.nesting == .json {
             try beginJSON()
@@ -159,7 +195,8 @@ extension Flattener where Target: ~Copyable {
     }
 
     public mutating func endArray() throws(ConversionError) {
-        if jsonLevel > 0 {
+        if isElsewhere {
+            if isForeign { return try foreign.endArray(to: &target) }
             json.endArray()
             return try endJSON()
         }
@@ -174,7 +211,9 @@ extension Flattener where Target: ~Copyable {
         }
         switch options.empties {
         case .reject: throw fault(.empty)
-        case .omit: endValue(isWritten: false)
+        case .omit:
+            if array.position == 0 { omittedCount += 1 }
+            endValue(isWritten: false)
         case .marker:
             try appendBrackets(index: nil)
             try beginPart()
@@ -184,7 +223,10 @@ extension Flattener where Target: ~Copyable {
     }
 
     public mutating func key(_ key: Span<UInt8>) throws(ConversionError) {
-        if jsonLevel > 0 { return json.key(key) }
+        if isElsewhere {
+            if isForeign { return try foreign.key(key, to: &target) }
+            return json.key(key)
+        }
         let object = containers[containers.count - 1]
         name.truncate(to: object.nameEnd)
         let isRoot = containers.count == 1
@@ -222,7 +264,8 @@ extension Flattener where Target: ~Copyable {
     }
 
     public mutating func string(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
-        if jsonLevel > 0 {
+        if isElsewhere {
+            if isForeign { return try foreign.string(piece, isLast: isLast, to: &target) }
             json.string(piece, isLast: isLast)
             return try sendJSON()
         }
@@ -238,7 +281,8 @@ extension Flattener where Target: ~Copyable {
     }
 
     public mutating func number(_ text: Span<UInt8>) throws(ConversionError) {
-        if jsonLevel > 0 {
+        if isElsewhere {
+            if isForeign { return try foreign.number(text, to: &target) }
             json.number(text)
             return try sendJSON()
         }
@@ -248,7 +292,8 @@ extension Flattener where Target: ~Copyable {
     }
 
     public mutating func bool(_ value: Bool) throws(ConversionError) {
-        if jsonLevel > 0 {
+        if isElsewhere {
+            if isForeign { return try foreign.bool(value, to: &target) }
             json.bool(value)
             return try sendJSON()
         }
@@ -260,8 +305,15 @@ extension Flattener where Target: ~Copyable {
         endValue()
     }
 
+    /// A point in time, as the dialect's library prints one.
+    public mutating func date(_ text: Span<UInt8>) throws(ConversionError) {
+        if isForeign { return try foreign.date(text, to: &target) }
+        try string(text, isLast: true)
+    }
+
     public mutating func null() throws(ConversionError) {
-        if jsonLevel > 0 {
+        if isElsewhere {
+            if isForeign { return try foreign.null(to: &target) }
             json.null()
             return try sendJSON()
         }
@@ -275,7 +327,9 @@ extension Flattener where Target: ~Copyable {
             try beginText()
             try sendText(Words.null.span, isLast: true)
             endValue()
-        case .omit: endValue(isWritten: false)
+        case .omit:
+            omittedCount += 1
+            endValue(isWritten: false)
         case .reject:
             try beginValue(.scalar)
             throw fault(.null)
@@ -283,15 +337,17 @@ extension Flattener where Target: ~Copyable {
     }
 
     public mutating func beginFile(_ file: borrowing PartHead) throws(ConversionError) {
-        if jsonLevel > 0 {
+        if isElsewhere {
+            if isForeign { return try foreign.beginFile(file, to: &target) }
             // The text's field is what an error can name.
             head.setName(copying: name)
             return try json.beginFile(head)
         }
+        if file.hasGivenName { return try beginNamedFile(file) }
         try beginValue(.file)
         try noteName()
         head.setName(copying: name)
-        head.isFile = true
+        head.isFile = !file.isText
         if file.hasFilename { head.setFilename(file.filename) }
         if file.hasMediaType { head.setMediaType(file.mediaType) }
         for index in 0..<file.otherFieldCount {
@@ -301,7 +357,8 @@ extension Flattener where Target: ~Copyable {
     }
 
     public mutating func fileContent(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
-        if jsonLevel > 0 {
+        if isElsewhere {
+            if isForeign { return try foreign.fileContent(piece, isLast: isLast, to: &target) }
             json.fileContent(piece, isLast: isLast)
             return try sendJSON()
         }
@@ -324,10 +381,12 @@ extension Flattener where Target: ~Copyable {
             json.reset()
         }
         jsonLevel += 1
+        isElsewhere = true
     }
 
     private mutating func endJSON() throws(ConversionError) {
         jsonLevel -= 1
+        isElsewhere = jsonLevel > 0
         try sendJSON()
         if jsonLevel == 0 { endValue() }
     }

@@ -8,11 +8,15 @@ extension Form {
     /// `percent: strict`. A name without `=` is a field with an empty value whose head says `hasValue == false`. After
     /// decoding, names and values are UTF-8; what is not is treated by `invalid_utf8`.
     ///
+    /// Under `dialect: rack` the spaces behind a `&` belong to it. Under `dialect: qs` pairs are read whole, see `QSPair`,
+    /// each at most three times as long as its name and its value may be. Where a library's limit counts empty pairs,
+    /// `limits.fields` does.
+    ///
     /// Names are assembled whole, at most `limits.key` decoded bytes. Values of any size pass in pieces and are never held;
     /// a run without escapes is handed on where it lies. Limits: `fields`, `key`. Errors carry the offset of the byte at
     /// fault, or of the name's first byte where a whole name is; after an error only `reset` may follow.
     public struct Decoder: FieldDecoder, ~Copyable {
-        private enum Place {
+        internal enum Place {
             /// Between pairs; goes to `name`.
             case pairStart
             /// In a name; goes to `value` at `=` and, without taking it, at `&`.
@@ -26,17 +30,19 @@ extension Form {
         /// The decoded bytes that are gathered before they are handed on.
         private static let gathered = 4096
 
-        private let options: FieldDecodingOptions
-        private let limits: Limits
-        private var place = Place.pairStart
-        private var fields = 0
+        internal let options: FieldDecodingOptions
+        internal let limits: Limits
+        internal var place = Place.pairStart
+        internal var fields = 0
         /// Bytes taken in earlier calls.
-        private var consumed = 0
-        private var nameOffset = 0
-        private var head = PartHead()
-        private var name = ByteStore()
+        internal var consumed = 0
+        internal var nameOffset = 0
+        internal var head = PartHead()
+        internal var name = ByteStore()
         /// Decoded bytes of the value that have not been handed on. Empty between two calls but for `carriedDecoded`.
         private var decoded = ByteStore()
+        /// Whether nothing in `decoded` is above 0x7F.
+        private var decodedIsASCII = true
         /// How many bytes at the front of `decoded` came from an escape that the last slice cut, and where it began.
         private var carriedDecoded = 0
         private var carriedOffset = 0
@@ -46,30 +52,43 @@ extension Form {
         private var validator = UTF8Validator()
         private var repair: UTF8Repair?
         private var mended: [UInt8] = []
+        /// Takes whole pairs apart under `dialect: qs`.
+        internal var pair: QSPair?
+        private let separatorHasSpaces: Bool
+        private let countsEmptyPairs: Bool
+        private var emptyPairs = 0
+        /// Reads names and values; nil where all of them are in UTF-8.
+        internal let charsets: FormCharsets?
 
-        /// A decoder of one body under `options` (`percent`, `invalidUTF8`) and `limits` (`fields`, `key`).
+        /// A decoder of one body under `options` (`dialect`, `percent`, `invalidUTF8`) and `limits` (`fields`, `key`).
         public init(options: FieldDecodingOptions, limits: Limits) {
             self.options = options
             self.limits = limits
             self.repair = options.repair
+            pair = options.dialect == .qs ? QSPair(options: options) : nil
+            separatorHasSpaces = options.dialect == .rack
+            countsEmptyPairs = options.dialect.hasOwnNames
+            charsets = FormCharsets(options)
         }
 
         /// Makes the decoder as new for another body, with its allocations kept.
         public mutating func reset() {
             place = .pairStart
             fields = 0
+            emptyPairs = 0
             consumed = 0
             name.removeAll()
-            decoded.removeAll()
-            carriedDecoded = 0
+            clearDecoded()
             carryCount = 0
             validator = UTF8Validator()
             repair = options.repair
+            charsets?.restart(declared: nil)
         }
 
         public mutating func feed<Sink: FieldSink & ~Copyable>(
             _ input: Span<UInt8>, into sink: inout Sink
         ) throws(ConversionError) -> Int {
+            if pair != nil { return try feedPairs(input, into: &sink) }
             var at = 0
             if carryCount > 0 { try resumeEscape(input, &at) }
             while at < input.count || carriedDecoded > 0 {
@@ -89,6 +108,7 @@ extension Form {
 
         /// Says that the body has ended. Sends at most two events whether or not the sink is full.
         public mutating func finish<Sink: FieldSink & ~Copyable>(into sink: inout Sink) throws(ConversionError) {
+            if pair != nil { return try finishPair(into: &sink) }
             if carryCount > 0 { try endEscape() }
             if place == .name {
                 try takeCarriedIntoName()
@@ -100,15 +120,33 @@ extension Form {
             place = .pairStart
         }
 
-        private mutating func startPair(_ input: Span<UInt8>, _ at: inout Int) throws(ConversionError) {
+        internal mutating func startPair(_ input: Span<UInt8>, _ at: inout Int) throws(ConversionError) {
+            if countsEmptyPairs { try skipEmptyPairs(input, &at) }
             while at < input.count && input[at] == UInt8(ascii: "&") { at += 1 }
             guard at < input.count else { return }
-            guard fields < limits.fields else {
-                throw .limit("fields", of: limits.fields, what: "the number of fields", offset: consumed + at)
-            }
+            guard fields < limits.fields else { throw tooManyFields(at) }
             fields += 1
             nameOffset = consumed + at
             place = .name
+        }
+
+        /// Skips what a library takes for empty pairs and counts them; with Rack, spaces behind a separator too.
+        @inline(never)
+        private mutating func skipEmptyPairs(_ input: Span<UInt8>, _ at: inout Int) throws(ConversionError) {
+            while at < input.count {
+                if input[at] == UInt8(ascii: "&") {
+                    emptyPairs += 1
+                } else if !separatorHasSpaces || input[at] != ASCII.space || fields + emptyPairs == 0 {
+                    break
+                }
+                at += 1
+            }
+            guard at == input.count || fields < limits.fields - emptyPairs else { throw tooManyFields(at) }
+        }
+
+        @inline(never)
+        private func tooManyFields(_ at: Int) -> ConversionError {
+            .limit("fields", of: limits.fields, what: "the number of fields", offset: consumed + at)
         }
     }
 }
@@ -122,25 +160,29 @@ extension Form.Decoder {
     ) throws(ConversionError) -> Bool {
         if carriedDecoded > 0 { try takeCarriedIntoName() }
         while at < input.count {
-            let scan = Scan.run(
-                to: UInt8(ascii: "="), UInt8(ascii: "&"), UInt8(ascii: "%"), UInt8(ascii: "+"), in: input, from: at)
-            let stop = scan.end
-            let run = input.extracting(at..<stop)
-            at = stop
-            if name.isEmpty, stop < input.count {
-                // The usual case: the whole name lies here and needs no decoding.
-                let hasValue = input[stop] == UInt8(ascii: "=")
-                if hasValue || input[stop] == UInt8(ascii: "&"), run.count <= limits.key,
-                    scan.isASCII || UTF8Validator.isValid(run)
-                {
-                    // A separator is left for readValue, which ends the empty value with it.
-                    if hasValue { at += 1 }
-                    try beginField(run, hasValue: hasValue, into: &sink)
-                    return true
+            if name.isEmpty, charsets == nil {
+                let scan = Scan.run(
+                    to: UInt8(ascii: "="), UInt8(ascii: "&"), UInt8(ascii: "%"), UInt8(ascii: "+"), in: input, from: at)
+                let stop = scan.end
+                let run = input.extracting(at..<stop)
+                if stop < input.count {
+                    // The usual case: the whole name lies here and needs no decoding.
+                    let hasValue = input[stop] == UInt8(ascii: "=")
+                    if hasValue || input[stop] == UInt8(ascii: "&"), run.count <= limits.key,
+                        scan.isASCII || UTF8Validator.isValid(run)
+                    {
+                        // A separator is left for readValue, which ends the empty value with it.
+                        at = hasValue ? stop + 1 : stop
+                        try beginField(run, hasValue: hasValue, into: &sink)
+                        return true
+                    }
                 }
             }
-            try appendToName(run)
-            guard at < input.count else { return false }
+            // No more than what can pass the limit is decoded.
+            let bound = min(input.count, at + 3 * (limits.key - name.count) + 3)
+            at = name.append(formDecoding: input, from: at, to: bound, endingAt: UInt8(ascii: "=")).end
+            guard name.count <= limits.key else { throw nameTooLong }
+            if at == bound { continue }
             switch input[at] {
             case UInt8(ascii: "="):
                 at += 1
@@ -149,9 +191,6 @@ extension Form.Decoder {
             case UInt8(ascii: "&"):
                 try beginField(hasValue: false, into: &sink)
                 return true
-            case UInt8(ascii: "+"):
-                at += 1
-                try appendToName(ASCII.space)
             default:
                 if let byte = try readEscape(input, &at) { try appendToName(byte) }
             }
@@ -162,13 +201,7 @@ extension Form.Decoder {
     private mutating func takeCarriedIntoName() throws(ConversionError) {
         guard carriedDecoded > 0 else { return }
         for index in 0..<carriedDecoded { try appendToName(decoded[index]) }
-        carriedDecoded = 0
-        decoded.removeAll()
-    }
-
-    private mutating func appendToName(_ bytes: Span<UInt8>) throws(ConversionError) {
-        guard bytes.count <= limits.key - name.count else { throw nameTooLong }
-        name.append(contentsOf: bytes)
+        clearDecoded()
     }
 
     private mutating func appendToName(_ byte: UInt8) throws(ConversionError) {
@@ -194,7 +227,10 @@ extension Form.Decoder {
     private mutating func beginField<Sink: FieldSink & ~Copyable>(
         hasValue: Bool, into sink: inout Sink
     ) throws(ConversionError) {
-        if UTF8Validator.isValid(name.span) {
+        if let charsets {
+            let text = try charsets.name(name, offset: nameOffset)
+            head.setName(text.span)
+        } else if UTF8Validator.isValid(name.span) {
             head.setName(copying: name)
         } else if var repair {
             var text: [UInt8] = []
@@ -207,6 +243,7 @@ extension Form.Decoder {
         head.hasValue = hasValue
         name.removeAll()
         place = .value
+        if let charsets, !charsets.beginValue(of: head.name) { return }
         try sink.beginPart(head)
     }
 }
@@ -220,39 +257,37 @@ extension Form.Decoder {
     ) throws(ConversionError) -> Bool {
         let start = at
         while true {
-            let scan = Scan.run(
-                to: UInt8(ascii: "&"), UInt8(ascii: "%"), UInt8(ascii: "+"), UInt8(ascii: "+"), in: input, from: at)
-            let stop = scan.end
-            let isLast = stop < input.count && input[stop] == UInt8(ascii: "&")
-            if decoded.isEmpty && (isLast || stop == input.count || stop - at >= Self.directRun) {
-                let run = at..<stop
-                at = isLast ? stop + 1 : stop
-                return try sendDirect(
-                    input.extracting(run), isASCII: scan.isASCII, offset: consumed + run.lowerBound, isLast: isLast,
-                    into: &sink)
+            if decoded.isEmpty {
+                let scan = Scan.run(
+                    to: UInt8(ascii: "&"), UInt8(ascii: "%"), UInt8(ascii: "+"), UInt8(ascii: "+"), in: input, from: at)
+                let stop = scan.end
+                let isLast = stop < input.count && input[stop] == UInt8(ascii: "&")
+                if isLast || stop == input.count || stop - at >= Self.directRun {
+                    let run = at..<stop
+                    at = isLast ? stop + 1 : stop
+                    return try sendDirect(
+                        input.extracting(run), isASCII: scan.isASCII, offset: consumed + run.lowerBound, isLast: isLast,
+                        into: &sink)
+                }
             }
-            if !isLast && (stop - at >= Self.directRun || decoded.count >= Self.gathered) {
+            let bound = min(input.count, at + Self.gathered)
+            let run = decoded.append(formDecoding: input, from: at, to: bound)
+            at = run.end
+            if !run.isASCII { decodedIsASCII = false }
+            if at == input.count || decoded.count >= Self.gathered {
                 return try sendDecoded(input, from: start, isLast: false, end: at, into: &sink)
             }
-            decoded.append(contentsOf: input.extracting(at..<stop))
-            at = stop
-            if stop == input.count {
-                return try sendDecoded(input, from: start, isLast: false, end: at, into: &sink)
-            }
-            switch input[stop] {
-            case UInt8(ascii: "&"):
+            if at == bound { continue }
+            if input[at] == UInt8(ascii: "&") {
+                let stop = at
                 at += 1
                 return try sendDecoded(input, from: start, isLast: true, end: stop, into: &sink)
-            case UInt8(ascii: "+"):
-                at += 1
-                decoded.append(ASCII.space)
-            default:
-                if let byte = try readEscape(input, &at) { decoded.append(byte) }
-                if at == input.count && !decoded.isEmpty {
-                    return try sendDecoded(input, from: start, isLast: false, end: at, into: &sink)
-                }
-                if at == input.count { return false }
             }
+            if let byte = try readEscape(input, &at) { appendDecoded(byte) }
+            if at == input.count && !decoded.isEmpty {
+                return try sendDecoded(input, from: start, isLast: false, end: at, into: &sink)
+            }
+            if at == input.count { return false }
         }
     }
 
@@ -260,7 +295,7 @@ extension Form.Decoder {
     private mutating func sendDirect<Sink: FieldSink & ~Copyable>(
         _ run: Span<UInt8>, isASCII: Bool, offset: Int, isLast: Bool, into sink: inout Sink
     ) throws(ConversionError) -> Bool {
-        if repair != nil { return try sendMended(run, isLast: isLast, into: &sink) }
+        if repair != nil || charsets != nil { return try sendMended(run, isLast: isLast, into: &sink) }
         if isASCII, validator.isComplete {
             // Whole characters before, whole characters here.
         } else if let fault = validator.firstFault(in: run, isLast: isLast) {
@@ -278,33 +313,55 @@ extension Form.Decoder {
     private mutating func sendDecoded<Sink: FieldSink & ~Copyable>(
         _ input: Span<UInt8>, from start: Int, isLast: Bool, end: Int, into sink: inout Sink
     ) throws(ConversionError) -> Bool {
-        if repair != nil {
+        if repair != nil || charsets != nil {
             // The gathered bytes move out for the call: a method of self can't be given a span into self.
             var bytes = ByteStore()
             swap(&bytes, &decoded)
             let sent = try sendMended(bytes.span, isLast: isLast, into: &sink)
             swap(&bytes, &decoded)
-            decoded.removeAll()
-            carriedDecoded = 0
+            clearDecoded()
             return sent
         }
-        if let fault = validator.firstFault(in: decoded, isLast: isLast) {
+        if decodedIsASCII, validator.isComplete {
+            // Whole characters before, whole characters here.
+        } else if let fault = validator.firstFault(in: decoded, isLast: isLast) {
             throw invalidValue(
                 at: fault == decoded.count ? consumed + end : offset(ofDecoded: fault, in: input, from: start))
         }
         if isLast { place = .pairStart }
         try sink.content(decoded.span, isLast: isLast)
-        decoded.removeAll()
-        carriedDecoded = 0
+        clearDecoded()
         return true
+    }
+
+    private mutating func appendDecoded(_ byte: UInt8) {
+        if byte >= 0x80 { decodedIsASCII = false }
+        decoded.append(byte)
+    }
+
+    private mutating func clearDecoded() {
+        decoded.removeAll()
+        decodedIsASCII = true
+        carriedDecoded = 0
     }
 
     private mutating func sendMended<Sink: FieldSink & ~Copyable>(
         _ run: Span<UInt8>, isLast: Bool, into sink: inout Sink
     ) throws(ConversionError) -> Bool {
         mended.removeAll(keepingCapacity: true)
-        repair?.append(run, to: &mended)
-        if isLast { repair?.finish(to: &mended) }
+        if let charsets {
+            var text: [UInt8] = []
+            swap(&text, &mended)
+            let isValue = try charsets.value(run, isLast: isLast, to: &text, offset: nameOffset, field: head.name)
+            swap(&text, &mended)
+            if !isValue {
+                if isLast { place = .pairStart }
+                return false
+            }
+        } else {
+            repair?.append(run, to: &mended)
+            if isLast { repair?.finish(to: &mended) }
+        }
         guard isLast || !mended.isEmpty else { return false }
         if isLast { place = .pairStart }
         try sink.content(mended.span, isLast: isLast)
@@ -396,7 +453,7 @@ extension Form.Decoder {
         carriedOffset = consumed - carryCount
         carriedDecoded = 1
         carryCount = 0
-        decoded.append(high << 4 | low)
+        appendDecoded(high << 4 | low)
         at = index + 1
     }
 

@@ -7,12 +7,22 @@ extension Form {
     /// else is percent-encoded with upper-case digits. A head with `hasValue == false` is written as a bare name, unless the
     /// name is empty: nothing at all would be no pair, so that one is written `=`.
     ///
+    /// Under another dialect the bytes that stand for themselves are those of its library. A bare empty name is then
+    /// nothing between two `&`, and `whatwg` has no bare names unless `nulls: key` asks for them.
+    ///
     /// A file is refused with `form_file`, except under `files: base64`, which writes its bytes as a base64 text and gives
     /// up filename and media type, and under `files: drop`.
     public struct Encoder: FieldEncoder {
         public var output = OutputBuffer()
 
         private let options: FieldEncodingOptions
+        /// The bytes that stand for themselves, where they are not WHATWG's.
+        private let kept: ByteSet
+        private let isWHATWG: Bool
+        private let hasBareNames: Bool
+        /// Whether a space becomes `+`. qs doesn't reach those of a bare name.
+        private let hasPlus: Bool
+        private let hasPlusInBareNames: Bool
         private var hasPairs = false
         private var content = Content.text
         private var base64 = Base64Encoder()
@@ -28,9 +38,19 @@ extension Form {
             case dropped
         }
 
-        /// An encoder of one body under `options` (`spaces`, `files`).
+        /// An encoder of one body under `options` (`dialect`, `spaces`, `files`).
         public init(options: FieldEncodingOptions) {
             self.options = options
+            hasBareNames = options.dialect != .whatwg || options.nulls == .key
+            hasPlus = options.spaces == .plus
+            hasPlusInBareNames = options.spaces == .plus && options.dialect != .qs
+            isWHATWG = [.recast, .rack, .whatwg].contains(options.dialect)
+            switch options.dialect {
+            case .recast, .rack, .whatwg: kept = .formUnescaped
+            case .afnetworking, .alamofire: kept = .queryUnescaped
+            case .qs: kept = options.spaces == .plus ? .unreservedAndParentheses : .unreserved
+            case .php: kept = options.spaces == .plus ? .alphanumericAndDashes : .unreserved
+            }
         }
 
         /// Makes the encoder as new for another body, with its allocations kept. Bytes that nobody took are gone.
@@ -41,6 +61,9 @@ extension Form {
             hasPairs = false
             content = .text
         }
+
+        /// Whether the body's Content-Type names the charset, as Alamofire's does.
+        internal var hasCharset: Bool { options.dialect == .alamofire }
 
         public var isFull: Bool { output.isFull }
 
@@ -54,13 +77,17 @@ extension Form {
                     return
                 case .stream, .object, .reject: throw Fault.file.error(field: head.name.lossyString())
                 }
-            } else if !head.hasValue && !head.name.isEmpty {
+            } else if !head.hasValue, hasBareNames, !head.name.isEmpty || options.dialect != .recast {
                 content = .bare
             }
             if hasPairs { output.append(UInt8(ascii: "&")) }
             hasPairs = true
-            write(head.name)
-            if content != .bare { output.append(UInt8(ascii: "=")) }
+            if content == .bare {
+                write(head.name, plusForSpace: hasPlusInBareNames)
+            } else {
+                write(head.name, plusForSpace: hasPlus)
+                output.append(UInt8(ascii: "="))
+            }
         }
 
         public mutating func content(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
@@ -74,20 +101,36 @@ extension Form {
             case .base64:
                 base64.encode(piece, into: &base64Text)
                 if isLast { base64.finish(into: &base64Text) }
-                Self.move(&base64Text, to: &output)
+                writeBase64()
             case .dropped: break
             }
         }
 
-        public mutating func finish() throws(ConversionError) {}
-
-        private static func move(_ text: inout OutputBuffer, to output: inout OutputBuffer) {
-            output.append(formEncoding: text.span, plusForSpace: false)
-            text.removeAll()
+        /// Writes nothing between two `&`: what some libraries leave of an empty array.
+        public mutating func gap() throws(ConversionError) {
+            if hasPairs { output.append(UInt8(ascii: "&")) }
+            hasPairs = true
         }
 
-        private mutating func write(_ text: Span<UInt8>) {
-            output.append(formEncoding: text, plusForSpace: options.spaces == .plus)
+        public mutating func finish() throws(ConversionError) {}
+
+        private mutating func writeBase64() {
+            // A span of a property holds all of self, so the buffer is taken out.
+            var text = OutputBuffer()
+            swap(&text, &base64Text)
+            write(text.span)
+            text.removeAll()
+            swap(&text, &base64Text)
+        }
+
+        private mutating func write(_ text: Span<UInt8>) { write(text, plusForSpace: hasPlus) }
+
+        private mutating func write(_ text: Span<UInt8>, plusForSpace: Bool) {
+            if isWHATWG {
+                output.append(formEncoding: text, plusForSpace: plusForSpace)
+            } else {
+                output.append(percentEncoding: text, keeping: kept, plusForSpace: plusForSpace)
+            }
         }
     }
 }

@@ -30,6 +30,45 @@ extension JSON.Decoder {
         }
     }
 
+    /// Reads the number that begins at `at`. Returns whether to return from `feed`.
+    @inline(__always)
+    mutating func beginNumber<Sink: EventSink & ~Copyable>(
+        _ input: Span<UInt8>, at: inout Int, into sink: inout Sink
+    ) throws(ConversionError) -> Bool {
+        let start = at
+        let end = Self.endOfDecimal(in: input, from: start)
+        if end > start, end - start <= limits.number {
+            at = end
+            let isMuted = mutedDepth >= 0
+            endValue(input, at: &at)
+            if isMuted { return false }
+            try sink.number(input.extracting(start..<end))
+            return sink.isFull
+        }
+        state = .number
+        numberState = .start
+        return try readNumber(input, at: &at, into: &sink)
+    }
+
+    /// Where the number that begins at `start` ends, if it is whole in the slice and has no exponent; else `start`, and
+    /// whatever is wrong with it is to be found.
+    @inline(__always)
+    private static func endOfDecimal(in input: Span<UInt8>, from start: Int) -> Int {
+        let count = input.count
+        let first = input[start] == UInt8(ascii: "-") ? start &+ 1 : start
+        guard first < count, ASCII.isDigit(input[first]) else { return start }
+        var at = first &+ 1
+        if input[first] != UInt8(ascii: "0") { at = Scan.endOfDigits(in: input, from: at, to: count) }
+        guard at < count else { return start }
+        if input[at] == UInt8(ascii: ".") {
+            let point = at
+            at = Scan.endOfDigits(in: input, from: point &+ 1, to: count)
+            guard at > point &+ 1, at < count else { return start }
+        }
+        let next = input[at]
+        return next | 0x20 == UInt8(ascii: "e") || ASCII.isDigit(next) || next == UInt8(ascii: ".") ? start : at
+    }
+
     /// Reads a number, or goes on in one. Returns whether to return from `feed`.
     mutating func readNumber<Sink: EventSink & ~Copyable>(
         _ input: Span<UInt8>, at: inout Int, into sink: inout Sink
@@ -110,6 +149,27 @@ extension JSON.Decoder {
             }
             at &+= 1
         }
+    }
+
+    /// Reads the literal that begins at `at`. Returns whether to return from `feed`.
+    @inline(__always)
+    mutating func beginLiteral<Sink: EventSink & ~Copyable>(
+        _ input: Span<UInt8>, at: inout Int, into sink: inout Sink
+    ) throws(ConversionError) -> Bool {
+        literal = Literal(firstByte: input[at])
+        let end = at &+ literal.text.utf8CodeUnitCount
+        if end <= input.count, input.extracting(at..<end).isEqual(to: literal.text) {
+            at = end
+            let isMuted = mutedDepth >= 0
+            let word = literal
+            endValue(input, at: &at)
+            if isMuted { return false }
+            if word == .null { try sink.null() } else { try sink.bool(word == .true) }
+            return sink.isFull
+        }
+        state = .literal
+        matched = 0
+        return try readLiteral(input, at: &at, into: &sink)
     }
 
     /// Reads `true`, `false` or `null`, or goes on in one. Returns whether to return from `feed`.

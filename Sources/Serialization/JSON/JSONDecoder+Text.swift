@@ -43,6 +43,9 @@ extension JSON.Decoder {
     /// A run of at least this many bytes goes out as a piece of the slice, even next to escapes.
     static var longRun: Int { 128 }
 
+    /// A string with escapes is unescaped at once where it ends within so many bytes.
+    static var shortText: Int { 4096 }
+
     /// Reads the string that begins at `at`. Returns whether to return from `feed`.
     @inline(__always)
     mutating func beginText<Sink: EventSink & ~Copyable>(
@@ -55,11 +58,13 @@ extension JSON.Decoder {
             if run.isASCII || UTF8Validator.isValid(piece) {
                 at = run.end + 1
                 let isMuted = mutedDepth >= 0
-                endValue()
+                endValue(input, at: &at)
                 if isMuted { return false }
                 try sink.string(piece, isLast: true)
                 return sink.isFull
             }
+        } else if try readShortText(input, at: &at, into: &sink) {
+            return sink.isFull
         }
         at = start
         state = .text
@@ -67,6 +72,27 @@ extension JSON.Decoder {
         scratch.removeAll(keepingCapacity: true)
         return try readText(input, at: &at, run: run, into: &sink)
     }
+
+    /// Reads the string that begins at `at` where it is short and whole in the slice, with escapes in it, and valid; where
+    /// it isn't, nothing is done. Returns whether it was.
+    @inline(never)
+    private mutating func readShortText<Sink: EventSink & ~Copyable>(
+        _ input: Span<UInt8>, at: inout Int, into sink: inout Sink
+    ) throws(ConversionError) -> Bool {
+        let bound = min(input.count, at + Self.shortText)
+        unescaped.removeAll()
+        let run = unescaped.append(textUnescaping: input, from: at + 1, to: bound)
+        guard run.end < bound, input[run.end] == UInt8(ascii: "\"") else { return false }
+        guard run.isASCII || Self.isValid(unescaped) else { return false }
+        at = run.end + 1
+        let isMuted = mutedDepth >= 0
+        endValue(input, at: &at)
+        if !isMuted { try sink.string(unescaped.span, isLast: true) }
+        return true
+    }
+
+    /// A span of a stored property would hold all of the decoder.
+    private static func isValid(_ text: ByteStore) -> Bool { UTF8Validator.isValid(text.span) }
 
     /// Reads the name that begins at `at`. Returns whether to return from `feed`.
     @inline(__always)
@@ -83,7 +109,7 @@ extension JSON.Decoder {
                 namePlace = .slice
                 nameStart = start
                 nameEnd = run.end
-                return try endName(name, in: input, into: &sink)
+                return try endName(name, in: input, at: &at, into: &sink)
             }
         }
         at = start
@@ -193,15 +219,20 @@ extension JSON.Decoder {
         var name: [UInt8] = []
         swap(&name, &nameBytes)
         defer { swap(&name, &nameBytes) }
-        return try endName(name.span, in: input, into: &sink)
+        return try endName(name.span, in: input, at: &at, into: &sink)
     }
 
     /// Sends a whole name, after a look at those that came before it. Returns whether to return from `feed`.
     @inline(__always)
     private mutating func endName<Sink: EventSink & ~Copyable>(
-        _ name: Span<UInt8>, in input: Span<UInt8>, into sink: inout Sink
+        _ name: Span<UInt8>, in input: Span<UInt8>, at: inout Int, into sink: inout Sink
     ) throws(ConversionError) -> Bool {
         state = .colon
+        // The colon stands right behind in all but odd texts: the state needn't be asked for it.
+        if at < input.count, input[at] == UInt8(ascii: ":") {
+            at &+= 1
+            state = .value
+        }
         if memberNames != nil { try checkDuplicate(name, in: input) }
         guard mutedDepth < 0 else { return false }
         try sink.key(name)
@@ -315,21 +346,9 @@ extension JSON.Decoder {
             throw loneSurrogate(in: input)
         }
         text.escape = .none
-        switch scalar {
-        case ..<0x80:
-            text.character = scalar
-            text.characterCount = 1
-        case ..<0x800:
-            text.character = 0x80C0 | scalar >> 6 | (scalar & 0x3F) << 8
-            text.characterCount = 2
-        case ..<0x10000:
-            text.character = 0x8080E0 | scalar >> 12 | (scalar >> 6 & 0x3F) << 8 | (scalar & 0x3F) << 16
-            text.characterCount = 3
-        default:
-            text.character = 0x8080_80F0 | scalar >> 18 | (scalar >> 12 & 0x3F) << 8
-            text.character |= (scalar >> 6 & 0x3F) << 16 | (scalar & 0x3F) << 24
-            text.characterCount = 4
-        }
+        let character = UTF8Character(scalar)
+        text.character = character.bytes
+        text.characterCount = character.count
         return true
     }
 

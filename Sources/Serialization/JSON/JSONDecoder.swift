@@ -90,6 +90,8 @@ extension JSON {
 
         /// What a token has given so far that can't be a piece of a slice.
         var scratch: [UInt8] = []
+        /// A short string without its escapes.
+        var unescaped = ByteStore()
         var text = TextState()
         var numberState = NumberState.start
         var literal = Literal.null
@@ -180,17 +182,11 @@ extension JSON {
                         if isInObject { try sink.beginObject() } else { try sink.beginArray() }
                         if sink.isFull { return at }
                     case UInt8(ascii: "]") where state == .elementOrEnd:
-                        at += 1
-                        if try close(into: &sink) { return at }
+                        if try close(input, at: &at, into: &sink) { return at }
                     case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"):
-                        state = .number
-                        numberState = .start
-                        if try readNumber(input, at: &at, into: &sink) { return at }
+                        if try beginNumber(input, at: &at, into: &sink) { return at }
                     case UInt8(ascii: "t"), UInt8(ascii: "f"), UInt8(ascii: "n"):
-                        state = .literal
-                        literal = Literal(firstByte: byte)
-                        matched = 0
-                        if try readLiteral(input, at: &at, into: &sink) { return at }
+                        if try beginLiteral(input, at: &at, into: &sink) { return at }
                     default:
                         throw unexpectedByte(at: at, in: input)
                     }
@@ -198,8 +194,7 @@ extension JSON {
                     if byte == UInt8(ascii: "\"") {
                         if try beginName(input, at: &at, into: &sink) { return at }
                     } else if byte == UInt8(ascii: "}") && state == .nameOrEnd {
-                        at += 1
-                        if try close(into: &sink) { return at }
+                        if try close(input, at: &at, into: &sink) { return at }
                     } else {
                         throw unexpectedByte(at: at, in: input)
                     }
@@ -210,16 +205,9 @@ extension JSON {
                 case .commaOrEnd:
                     if byte == UInt8(ascii: ",") {
                         at += 1
-                        if isInObject {
-                            namePlace = .none
-                            state = .name
-                        } else {
-                            elementIndex += 1
-                            state = .value
-                        }
+                        beginNext()
                     } else if byte == (isInObject ? UInt8(ascii: "}") : UInt8(ascii: "]")) {
-                        at += 1
-                        if try close(into: &sink) { return at }
+                        if try close(input, at: &at, into: &sink) { return at }
                     } else {
                         throw unexpectedByte(at: at, in: input)
                     }
@@ -286,10 +274,11 @@ extension JSON {
             state = isObject ? .nameOrEnd : .elementOrEnd
         }
 
-        /// Goes up out of the innermost container. Returns whether to return from `feed`.
+        /// Goes up out of the innermost container, whose bracket stands at `at`. Returns whether to return from `feed`.
         private mutating func close<Sink: EventSink & ~Copyable>(
-            into sink: inout Sink
+            _ input: Span<UInt8>, at: inout Int, into sink: inout Sink
         ) throws(ConversionError) -> Bool {
+            at &+= 1
             let wasObject = isInObject
             let isMuted = mutedDepth >= 0
             let level = levels.removeLast()
@@ -298,16 +287,39 @@ extension JSON {
             elementIndex = level.elementIndex
             if level.pathStart < path.count { path.removeSubrange(level.pathStart...) }
             namePlace = .none
-            endValue()
+            endValue(input, at: &at)
             guard !isMuted else { return false }
             if wasObject { try sink.endObject() } else { try sink.endArray() }
             return sink.isFull
         }
 
         /// Moves on to what follows a value, after its event's mutedness was looked at.
+        @inline(__always)
         mutating func endValue() {
             if mutedDepth == levels.count { mutedDepth = -1 }
             state = levels.isEmpty ? .end : .commaOrEnd
+        }
+
+        /// The same for a value that ended at `at`, and moves on behind the comma where one stands there, as it does in
+        /// most texts: the state needn't be asked for it.
+        @inline(__always)
+        mutating func endValue(_ input: Span<UInt8>, at: inout Int) {
+            endValue()
+            guard at < input.count, input[at] == UInt8(ascii: ","), state == .commaOrEnd else { return }
+            at &+= 1
+            beginNext()
+        }
+
+        /// Moves on behind a comma.
+        @inline(__always)
+        private mutating func beginNext() {
+            if isInObject {
+                namePlace = .none
+                state = .name
+            } else {
+                elementIndex &+= 1
+                state = .value
+            }
         }
 
         /// Copies the current name out of the slice, which is about to go.

@@ -4,8 +4,8 @@ internal import Octets
 ///
 /// A carriage return stands only at the delimiter's start. So after a mismatch nothing before the byte at hand can
 /// begin one, and what was held back over the end of a slice is known without keeping it: it is the delimiter's own
-/// first bytes. Each byte is looked at once by `memchr` and at most once more for each carriage return in front of it
-/// that is followed by a part of the delimiter: work is linear, and memory is the delimiter.
+/// first bytes. Each byte is looked at once by `Scan.delimiterStart` and at most once more for each carriage return in
+/// front of it that is followed by a part of the delimiter: work is linear, and memory is the delimiter.
 internal struct ContentScanner {
     /// What the next bytes of the input are.
     enum Finding {
@@ -64,7 +64,9 @@ internal struct ContentScanner {
         }
         let start = at
         var from = at
-        while let candidate = Self.firstCarriageReturn(in: input, from: from) {
+        while true {
+            let candidate = Scan.delimiterStart(in: input, from: from)
+            guard candidate < input.count else { break }
             var length = 1
             while length < delimiter.count, candidate + length < input.count,
                 input[candidate + length] == delimiter[length]
@@ -85,12 +87,5 @@ internal struct ContentScanner {
         }
         at = input.count
         return .content(start..<input.count)
-    }
-
-    /// Line ends in a row are frequent in text and cheap to send: they are found without a call.
-    @inline(__always)
-    private static func firstCarriageReturn(in input: Span<UInt8>, from start: Int) -> Int? {
-        if start < input.count, input[start] == ASCII.carriageReturn { return start }
-        return Scan.firstIndex(of: ASCII.carriageReturn, in: input, from: start)
     }
 }

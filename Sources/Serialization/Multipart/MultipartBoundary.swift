@@ -16,9 +16,20 @@ extension Multipart {
         /// at most `limits.boundary` legal characters, the last no space; quoted, or unquoted without spaces and
         /// commas. A charset that is not UTF-8 is refused.
         public init(contentType: Span<UInt8>, limits: Limits) throws(ConversionError) {
+            var declared: Charset?
+            try self.init(
+                contentType: contentType, mediaType: "multipart/form-data", limits: limits, charsets: [],
+                declared: &declared)
+        }
+
+        /// The same for a body of `mediaType` whose texts may also be in one of `charsets`; `declared` is the one named.
+        internal init(
+            contentType: Span<UInt8>, mediaType: StaticString, limits: Limits, charsets: [Charset],
+            declared: inout Charset?
+        ) throws(ConversionError) {
             let value = contentType.trimmingSpace()
             guard let end = ContentType.endOfMediaType(in: value),
-                value.extracting(0..<end).isEqualIgnoringCase(to: "multipart/form-data")
+                value.extracting(0..<end).isEqualIgnoringCase(to: mediaType)
             else { throw Fault.mediaType.error() }
             var parameters = HeaderParameters(from: end, grammar: .contentType)
             var count = 0
@@ -31,7 +42,10 @@ extension Multipart {
                     guard found == nil else { throw Fault.boundaryRepeated.error() }
                     found = parameter.value
                 } else if name.isEqualIgnoringCase(to: "charset") {
-                    guard ContentType.isUTF8(value.extracting(parameter.value)) else { throw Fault.charset.error() }
+                    declared = .utf8
+                    if ContentType.isUTF8(value.extracting(parameter.value)) { continue }
+                    declared = Charset(label: value.extracting(parameter.value))
+                    guard let declared, charsets.contains(declared) else { throw Fault.charset.error() }
                 }
             }
             guard let found else { throw Fault.boundaryMissing.error() }

@@ -6,8 +6,9 @@ extension Multipart {
     /// The grammar is that of RFC 2046 §5.1.1 and RFC 7578, read strictly so that no other parser can read the same
     /// bytes in another way: a line that begins with the boundary and goes on with anything but spaces, or two hyphens,
     /// is refused, and so is a boundary in the preamble's middle or one that shares the line end of the headers.
-    /// Preamble and epilogue are discarded. A part with a filename is a file; the others are text, in UTF-8
-    /// (`invalid_utf8`); text that declares another charset is refused, unless `passesCharsets`.
+    /// Preamble and epilogue are discarded. A part with a filename is a file; the others are text, which is handed on in
+    /// UTF-8: read in the charset that the part declares, or else that of `options.charsets` (`invalidUTF8`).
+    /// `charsetHint`, `transferEncoding` and `mixed` say what else is read of a content.
     ///
     /// Content of any size passes in pieces, on the place where it lies in the input; nothing of it is held but whether
     /// the last slice ended with the start of a delimiter. What is held of a part are its headers. Limits: `parts`,
@@ -43,13 +44,15 @@ extension Multipart {
         /// Spaces and tabs that may stand between a boundary and its line end: what the most lenient peers allow.
         private static let maximumPadding = 16
 
-        private let options: FieldDecodingOptions
-        private let limits: Limits
+        let options: FieldDecodingOptions
+        let limits: Limits
         private var state = State.preamble
         private var failure: ConversionError?
-        /// Bytes taken in earlier calls.
+        /// Bytes taken in earlier calls, and before this body where it stands in a part of another one.
         private var consumed = 0
-        private var parts = 0
+        private var start = 0
+        private(set) var parts = 0
+        private var partsBefore = 0
         private var fields = 0
 
         private var search: BoundarySearch
@@ -60,12 +63,21 @@ extension Multipart {
         private var hasPreamble = false
 
         private var scanner: ContentScanner
-        private var headers: PartHeaders
-        private var headReader = PartHeadReader()
-        private var head = PartHead()
-        private var validator = UTF8Validator()
-        private var repair: UTF8Repair?
-        private var mended: [UInt8] = []
+        private(set) var headers: PartHeaders
+        var headReader = PartHeadReader()
+        var head = PartHead()
+        var validator = UTF8Validator()
+        var repair: UTF8Repair?
+        var mended: [UInt8] = []
+        /// The charset that the Content-Type of the body names.
+        private(set) var declaredCharset: Charset?
+        /// Whether text that names no charset is in another one than UTF-8.
+        var hasTextCharset = false
+        /// The charset that a field `_charset_` names.
+        private(set) var hintedCharset: Charset?
+        /// How the content of the part at hand is read where it isn't handed on as it comes.
+        var reading: ContentReading?
+        var unused: ContentReading?
 
         /// A decoder of one body under `options` (`invalidUTF8`) and `limits`.
         public init(boundary: Boundary, options: FieldDecodingOptions, limits: Limits) {
@@ -75,6 +87,23 @@ extension Multipart {
             self.scanner = ContentScanner(boundary: boundary)
             self.headers = PartHeaders(limits: limits)
             self.repair = options.repair
+            headReader.decodesTransfer = options.transferEncoding == .decode
+            headReader.mixed = options.mixed
+            updateCharset()
+        }
+
+        /// A decoder of a body that stands in a part of another one, from the byte `start` of that on; every part of it is a
+        /// file under `name`. `parts` have come before.
+        internal init(
+            nested boundary: Boundary, named name: ByteStore, from start: Int, after parts: Int,
+            options: FieldDecodingOptions, limits: Limits
+        ) {
+            self.init(boundary: boundary, options: options, limits: limits)
+            self.start = start
+            self.parts = parts
+            partsBefore = parts
+            (consumed, lineStart, emptyLinesEnd) = (start, start, start)
+            headReader.outerName = name
         }
 
         /// Whether the content of a part that declares another charset passes as it is, for a sink that does nothing with
@@ -101,6 +130,15 @@ extension Multipart {
             head.removeAll()
             validator = UTF8Validator()
             repair = options.repair
+            if declaredCharset != nil || hintedCharset != nil { setCharsets(declared: nil, hinted: nil) }
+            endReading()
+        }
+
+        /// Says in which charset the texts are that name none.
+        internal mutating func setCharsets(declared: Charset?, hinted: Charset?) {
+            declaredCharset = declared
+            hintedCharset = hinted
+            updateCharset()
         }
 
         public mutating func feed<Sink: FieldSink & ~Copyable>(
@@ -157,9 +195,10 @@ extension Multipart.Decoder {
                 state = .delimiterEnd(.start)
                 return
             }
-            guard offset - search.matched <= limits.preamble else {
+            guard offset - start - search.matched <= limits.preamble else {
                 throw .limit(
-                    "preamble", of: limits.preamble, what: "the length of the preamble", offset: limits.preamble)
+                    "preamble", of: limits.preamble, what: "the length of the preamble",
+                    offset: start + limits.preamble)
             }
             if byte == ASCII.lineFeed, followsCarriageReturn {
                 if lineStart == emptyLinesEnd, offset == lineStart + 2 { emptyLinesEnd = offset }
@@ -180,7 +219,7 @@ extension Multipart.Decoder {
             state = .delimiterEnd(.padding(count + 1))
         case (.start, UInt8(ascii: "-")): state = .delimiterEnd(.hyphen)
         case (.hyphen, UInt8(ascii: "-")):
-            guard parts > 0 || !hasPreamble else { throw fault(.endAfterPreamble, at: consumed + at) }
+            guard parts > partsBefore || !hasPreamble else { throw fault(.endAfterPreamble, at: consumed + at) }
             state = .epilogue
         case (.carriageReturn, ASCII.lineFeed): try beginHeaders(at: consumed + at + 1)
         default: throw fault(.delimiter, at: consumed + at)
@@ -200,7 +239,7 @@ extension Multipart.Decoder {
 
     /// Discards what follows the final boundary. Without a part before it, that must not be one.
     private mutating func readEpilogue(_ input: Span<UInt8>, _ at: inout Int) throws(ConversionError) {
-        if parts == 0 {
+        if parts == partsBefore {
             while at < input.count {
                 let byte = input[at]
                 at += 1
@@ -213,14 +252,14 @@ extension Multipart.Decoder {
     }
 
     /// An error with the name of the part at hand, or of the one just read.
-    private func fault(_ fault: Multipart.Fault, at offset: Int) -> ConversionError {
+    func fault(_ fault: Multipart.Fault, at offset: Int) -> ConversionError {
         fault.error(offset: offset, field: hasHead ? head.name.lossyString() : nil)
     }
 
     private var hasHead: Bool {
         switch state {
         case .content: true
-        case .delimiterEnd: parts > 0
+        case .delimiterEnd: parts > partsBefore
         case .preamble, .headers, .epilogue: false
         }
     }
@@ -229,6 +268,9 @@ extension Multipart.Decoder {
 // MARK: Parts
 
 extension Multipart.Decoder {
+    /// Goes on counting where a body in a part has ended.
+    mutating func count(partsSoFar count: Int) { parts = count }
+
     /// Reads on in the headers. Returns whether it has sent an event, which is their end.
     private mutating func readHeaders<Sink: FieldSink & ~Copyable>(
         _ input: Span<UInt8>, _ at: inout Int, into sink: inout Sink
@@ -248,6 +290,7 @@ extension Multipart.Decoder {
         }
         scanner.begin()
         state = .content
+        guard try beginReading(at: consumed + at) else { return false }
         try sink.beginPart(head)
         return true
     }
@@ -280,6 +323,14 @@ extension Multipart.Decoder {
         _ piece: Span<UInt8>, offset: Int, isLast: Bool, into sink: inout Sink
     ) throws(ConversionError) -> Bool {
         guard isLast || !piece.isEmpty else { return false }
+        if reading != nil { return try sendRead(piece, offset: offset, isLast: isLast, into: &sink) }
+        return try hand(on: piece, offset: offset, isLast: isLast, into: &sink)
+    }
+
+    /// Hands on bytes as they are, where that is text.
+    mutating func hand<Sink: FieldSink & ~Copyable>(
+        on piece: Span<UInt8>, offset: Int, isLast: Bool, into sink: inout Sink
+    ) throws(ConversionError) -> Bool {
         if head.isFile || headReader.isOpaqueText {
             try sink.content(piece, isLast: isLast)
             return true

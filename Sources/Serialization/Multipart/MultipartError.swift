@@ -36,8 +36,11 @@ extension Multipart {
         case nameControl = "multipart_name_control"
         case partContentType = "multipart_part_content_type"
         case transferEncoding = "multipart_transfer_encoding"
+        case transferContent = "multipart_transfer_content"
+        case mixed = "multipart_mixed"
         // Names and text.
         case invalidUTF8 = "multipart_invalid_utf8"
+        case invalidText = "charset_invalid"
         // What can't be written.
         case file = "multipart_file"
         case nameUnwritable = "multipart_name_unwritable"
@@ -48,7 +51,7 @@ extension Multipart {
             switch self {
             case .mediaType, .charset: .unsupported
             case .parameterCount: .limit
-            case .file, .nameUnwritable, .mediaTypeUnwritable, .headerUnwritable: .unrepresentable
+            case .mixed, .file, .nameUnwritable, .mediaTypeUnwritable, .headerUnwritable: .unrepresentable
             default: .malformed
             }
         }
@@ -60,7 +63,7 @@ extension Multipart {
             case .boundaryMissing: "the Content-Type has no boundary"
             case .boundaryRepeated: "the Content-Type has more than one boundary"
             case .boundaryIllegal: "the boundary is empty, ends with a space or has a character that RFC 2046 forbids"
-            case .charset: "text is read in UTF-8 only, and another charset is declared"
+            case .charset: "the text is in a charset that is not read here"
             case .boundaryNotFound: "the body ends without the boundary that its Content-Type declares"
             case .boundaryInLine: "the boundary stands in the preamble but not at the start of a line"
             case .delimiter: "the boundary is followed by neither a line end nor two hyphens"
@@ -85,6 +88,9 @@ extension Multipart {
             case .nameControl: "a part's name or filename has a control character"
             case .partContentType: "the parameters of a part's Content-Type can't be read"
             case .transferEncoding: "a part has a Content-Transfer-Encoding other than 7bit, 8bit and binary"
+            case .transferContent: "a part's content is not in its Content-Transfer-Encoding"
+            case .mixed: "a part is a multipart/mixed body of its own, which mixed_parts: reject refuses"
+            case .invalidText: "a name or a text has bytes that its charset has not"
             case .invalidUTF8: "a name or a text is not UTF-8"
             case .file: "files are refused by files: reject"
             case .nameUnwritable: "a name or filename has a control character, or ends with an unpaired backslash"
@@ -95,7 +101,10 @@ extension Multipart {
 
         private var setting: String? {
             switch self {
-            case .invalidUTF8: "invalid_utf8"
+            case .invalidUTF8, .invalidText: "invalid_utf8"
+            case .charset: "charset"
+            case .transferEncoding: "transfer_encoding"
+            case .mixed: "mixed_parts"
             case .file: "files"
             default: nil
             }

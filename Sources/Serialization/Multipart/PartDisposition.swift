@@ -13,13 +13,24 @@ internal struct PartDisposition {
     private var extended: [UInt8] = []
     private var scratch: [UInt8] = []
 
-    /// Reads the value of the header. `repair` mends a name or filename that is not UTF-8; nil: it is refused.
-    mutating func read(_ value: Span<UInt8>, repair: UTF8Repair?) throws(Multipart.Fault) {
+    /// Forgets what was read.
+    mutating func clear() {
         name.removeAll(keepingCapacity: true)
         if !filename.isEmpty { filename.removeAll(keepingCapacity: true) }
         hasFilename = false
+    }
+
+    /// Reads the value of the header. In a body that stands in a part of another one, `isNested`, the disposition may be any,
+    /// and there need be no name (RFC 2388 §4.2: `file` or `attachment`).
+    ///
+    /// `transcoder` reads names and filenames of another charset than UTF-8. Otherwise `repair` mends one that is not UTF-8;
+    /// nil: it is refused.
+    mutating func read(
+        _ value: Span<UInt8>, repair: UTF8Repair?, transcoder: Transcoder? = nil, isNested: Bool = false
+    ) throws(Multipart.Fault) {
+        clear()
         let at = Scan.endOfToken(in: value, from: 0)
-        guard value.extracting(0..<at).isSameWord(as: "form-data") else { throw .dispositionType }
+        guard at > 0, isNested || value.extracting(0..<at).isSameWord(as: "form-data") else { throw .dispositionType }
         var hasName = false
         var hasExtended = false
         var count = 0
@@ -32,12 +43,12 @@ internal struct PartDisposition {
                 guard !hasName else { throw .parameterRepeated }
                 hasName = true
                 try Self.decode(parameter, of: value, into: &name)
-                try Self.mend(&name, repair, &scratch)
+                try Self.mend(&name, repair, transcoder, &scratch)
             } else if label.isEqualIgnoringCase(to: "filename") {
                 guard !hasFilename else { throw .parameterRepeated }
                 hasFilename = true
                 try Self.decode(parameter, of: value, into: &filename)
-                try Self.mend(&filename, repair, &scratch)
+                try Self.mend(&filename, repair, transcoder, &scratch)
             } else if label.isEqualIgnoringCase(to: "filename*") {
                 guard !hasExtended else { throw .parameterRepeated }
                 hasExtended = true
@@ -47,7 +58,7 @@ internal struct PartDisposition {
                 throw .parameterExtended
             }
         }
-        guard hasName else { throw .nameMissing }
+        guard hasName || isNested else { throw .nameMissing }
         if hasExtended, !hasFilename {
             swap(&filename, &extended)
             hasFilename = true
@@ -148,8 +159,13 @@ internal struct PartDisposition {
     }
 
     private static func mend(
-        _ text: inout [UInt8], _ repair: UTF8Repair?, _ scratch: inout [UInt8]
+        _ text: inout [UInt8], _ repair: UTF8Repair?, _ transcoder: Transcoder?, _ scratch: inout [UInt8]
     ) throws(Multipart.Fault) {
+        if let transcoder {
+            scratch.removeAll(keepingCapacity: true)
+            do { try transcoder.convert(whole: text.span, to: &scratch) } catch { throw .invalidText }
+            return swap(&text, &scratch)
+        }
         guard !UTF8Validator.isValid(text.span) else { return }
         guard var repair else { throw .invalidUTF8 }
         scratch.removeAll(keepingCapacity: true)

@@ -3,13 +3,27 @@ internal import Octets
 /// Makes the head of a part from its header lines.
 ///
 /// Content-Disposition gives name and filename, Content-Type the media type; Content-Length is dropped (RFC 7578 §4.8);
-/// a Content-Transfer-Encoding must be 7bit, 8bit or binary; all others are kept as they came.
+/// a Content-Transfer-Encoding must be 7bit, 8bit or binary, or one that is decoded; all others are kept as they came.
 internal struct PartHeadReader {
     private var disposition = PartDisposition()
-    /// Whether text in another charset than UTF-8 passes, as bytes that nobody reads. Else it is refused.
+    /// Whether text in another charset than UTF-8 passes, as bytes that nobody reads.
     var passesCharsets = false
+    var decodesTransfer = false
+    var mixed = MixedPolicy.opaque
+    /// Reads names in another charset than UTF-8.
+    var transcoder: Transcoder?
     /// Whether the part read last is such a text.
     private(set) var isOpaqueText = false
+    /// The charset that the part read last names, where it is text that somebody reads.
+    private(set) var charset: Charset?
+    private(set) var transfer = TransferDecoder.Encoding.identity
+    /// Whether nothing was said of how the content of the part read last is to be read.
+    private(set) var isPlain = true
+    /// Whether the part read last is a multipart/mixed body whose parts are wanted.
+    private(set) var isMixed = false
+    /// The name of the part that the parts at hand stand in; each of them is a file then.
+    var outerName: ByteStore?
+    private var mediaType = ByteStore()
 
     /// Reads `headers` into `head`. Limit: `limits.key`, for the name.
     mutating func read(
@@ -17,8 +31,19 @@ internal struct PartHeadReader {
     ) throws(ConversionError) {
         let text = headers.bytes.span
         isOpaqueText = false
+        if !isPlain {
+            charset = nil
+            transfer = .identity
+            isMixed = false
+            isPlain = true
+        }
         try readDisposition(headers, repair: repair, limits: limits)
-        head.setName(disposition.name.span)
+        if let outerName {
+            head.setName(outerName.span)
+            head.isFile = true
+        } else {
+            head.setName(disposition.name.span)
+        }
         if disposition.hasFilename { head.setFilename(disposition.filename.span) }
         var hasContentType = false
         for field in headers.fields {
@@ -31,18 +56,19 @@ internal struct PartHeadReader {
                 }
                 hasContentType = true
                 if !value.isEmpty { head.setMediaType(value) }
-                if !head.isFile, let fault = Self.fault(ofTextType: value) {
-                    if passesCharsets, fault == .charset {
-                        isOpaqueText = true
-                        continue
-                    }
-                    throw fault.error(offset: field.offset, field: head.name.lossyString())
+                guard !head.isFile else { continue }
+                do throws(Multipart.Fault) {
+                    try readTextType(value, of: &head)
+                } catch {
+                    throw error.error(offset: field.offset, field: head.name.lossyString())
                 }
             case .transferEncoding:
-                guard Self.isIdentity(value) else {
+                guard let encoding = TransferDecoder.Encoding(value), encoding == .identity || decodesTransfer else {
                     throw Multipart.Fault.transferEncoding.error(offset: field.offset, field: head.name.lossyString())
                 }
-                head.addField(name: text.extracting(field.name), value: value)
+                transfer = encoding
+                if encoding != .identity { isPlain = false }
+                if encoding == .identity { head.addField(name: text.extracting(field.name), value: value) }
             case .other: head.addField(name: text.extracting(field.name), value: value)
             }
         }
@@ -57,9 +83,14 @@ internal struct PartHeadReader {
             guard found == nil else { throw Multipart.Fault.headerRepeated.error(offset: field.offset) }
             found = field
         }
-        guard let found else { throw Multipart.Fault.dispositionMissing.error(offset: headers.offset) }
+        guard let found else {
+            guard outerName == nil else { return disposition.clear() }
+            throw Multipart.Fault.dispositionMissing.error(offset: headers.offset)
+        }
         do throws(Multipart.Fault) {
-            try disposition.read(text.extracting(found.value), repair: repair)
+            try disposition.read(
+                text.extracting(found.value), repair: repair, transcoder: transcoder,
+                isNested: outerName != nil)
         } catch {
             throw error.error(offset: found.offset)
         }
@@ -87,20 +118,41 @@ internal struct PartHeadReader {
             || token.isEqualIgnoringCase(to: "binary")
     }
 
-    /// What keeps the content of a part without filename from being read as UTF-8; nil for an empty or usual media
-    /// type.
-    private static func fault(ofTextType value: Span<UInt8>) -> Multipart.Fault? {
-        guard !value.isEmpty else { return nil }
-        guard let end = ContentType.endOfMediaType(in: value) else { return .partContentType }
-        var parameters = HeaderParameters(from: end, grammar: .contentType)
-        do {
-            while let parameter = try parameters.next(in: value) {
-                guard value.extracting(parameter.name).isEqualIgnoringCase(to: "charset") else { continue }
-                guard ContentType.isUTF8(value.extracting(parameter.value)) else { return .charset }
-            }
-        } catch {
-            return .partContentType
+    /// Finds out how the content of a part without filename is read, from its media type; empty and usual ones say nothing.
+    private mutating func readTextType(_ value: Span<UInt8>, of head: inout PartHead) throws(Multipart.Fault) {
+        guard !value.isEmpty else { return }
+        guard let end = ContentType.endOfMediaType(in: value) else { throw .partContentType }
+        if mixed != .opaque, value.extracting(0..<end).isEqualIgnoringCase(to: "multipart/mixed") {
+            guard mixed == .flatten else { throw .mixed }
+            (isMixed, isPlain) = (true, false)
+            return
         }
-        return nil
+        var parameters = HeaderParameters(from: end, grammar: .contentType)
+        while let parameter = try Self.next(&parameters, in: value) {
+            guard value.extracting(parameter.name).isEqualIgnoringCase(to: "charset") else { continue }
+            let label = value.extracting(parameter.value)
+            isPlain = false
+            if ContentType.isUTF8(label) {
+                charset = .utf8
+            } else if passesCharsets {
+                isOpaqueText = true
+            } else if let known = Charset(label: label), charset == nil {
+                charset = known
+                // The text goes on in UTF-8.
+                mediaType.removeAll()
+                mediaType.append(contentsOf: value.extracting(0..<parameter.value.lowerBound))
+                mediaType.append("utf-8")
+                mediaType.append(contentsOf: value.extracting(parameter.value.upperBound..<value.count))
+                head.setMediaType(mediaType.span)
+            } else {
+                throw .charset
+            }
+        }
+    }
+
+    private static func next(
+        _ parameters: inout HeaderParameters, in text: Span<UInt8>
+    ) throws(Multipart.Fault) -> HeaderParameters.Parameter? {
+        do { return try parameters.next(in: text) } catch { throw .partContentType }
     }
 }

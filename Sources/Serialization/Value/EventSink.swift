@@ -60,6 +60,12 @@ public protocol FieldSink: ~Copyable {
 
     mutating func beginPart(_ head: borrowing PartHead) throws(ConversionError)
     mutating func content(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError)
+    /// Stands where a library leaves a place empty, as Rack does for an empty array in an array. Only a form has such places.
+    mutating func gap() throws(ConversionError)
+}
+
+extension FieldSink where Self: ~Copyable {
+    public mutating func gap() throws(ConversionError) {}
 }
 
 /// A decoder of a document format. Fed bytes as they arrive, it emits the same events (pieces joined) however they are cut.

@@ -153,7 +153,16 @@ public struct FieldDecodingOptions: Hashable, Sendable {
     public var malformedKey = MalformedKeyPolicy.literal
     public var percent = PercentPolicy.lenient
     public var invalidUTF8 = InvalidUTF8Policy.reject
+    /// What a form's field without a value is, as `a` in `a&b=1`: `empty`, a string without characters, or `key`, a null.
+    public var nulls = NullStyle.empty
     public var files = FilePolicy.stream
+    /// The charsets of texts: the first one of those that name none, all of them where the Content-Type of a body names it.
+    /// Empty: UTF-8. The Content-Type of a part decides for that part whatever stands here.
+    public var charsets: [Charset] = []
+    public var charsetHint = CharsetHint.field
+    public var transferEncoding = TransferEncodingPolicy.reject
+    public var mixed = MixedPolicy.opaque
+    public var jsonParts = JSONPartPolicy.text
 
     public init() {}
 }
@@ -171,4 +180,37 @@ public struct FieldEncodingOptions: Hashable, Sendable {
     public var files = FilePolicy.stream
 
     public init() {}
+
+    /// The bundle of a dialect: what its library does by itself. Each option can then be set by itself.
+    ///
+    /// | dialect | arrays | nulls | booleans | spaces | order |
+    /// |---|---|---|---|---|---|
+    /// | `afnetworking` | `brackets` | `key` | `numeric` | `percent` | `sorted` |
+    /// | `alamofire` | `brackets` | `omit` | `numeric` | `percent` | `sorted`: by the encoded text, arrays too |
+    /// | `qs` | `indices` | `empty` | `literal` | `percent` | `input` |
+    /// | `php` | `indices` | `omit` | `numeric` | `plus` | `input` |
+    /// | `rack` | `brackets` | `key` | `literal` | `plus` | `input` |
+    /// | `whatwg` | `repeat` | `literal` | `literal` | `plus` | `input`, with `nesting: flat` |
+    ///
+    /// All but `recast` leave empty arrays and objects out, and write ambiguous names as their library does.
+    public init(dialect: Dialect) {
+        self.dialect = dialect
+        guard dialect != .recast else { return }
+        empties = .omit
+        switch dialect {
+        case .recast: break
+        case .afnetworking:
+            (arrays, nulls, booleans, order) = (.brackets, .key, .numeric, .sorted)
+        case .alamofire:
+            (arrays, nulls, booleans, order) = (.brackets, .omit, .numeric, .sorted)
+        case .qs:
+            arrays = .indices
+        case .php:
+            (arrays, nulls, booleans, spaces) = (.indices, .omit, .numeric, .plus)
+        case .rack:
+            (arrays, nulls, spaces) = (.brackets, .key, .plus)
+        case .whatwg:
+            (arrays, nesting, nulls, spaces) = (.repeated, .flat, .literal, .plus)
+        }
+    }
 }

@@ -13,23 +13,47 @@ internal import Octets
 ///   refused with 400 `form_conflict` in either order.
 /// - `types: safe` reads text that prints back identically as a number or boolean; see `Span.isSafeNumber`.
 ///
+/// That is `dialect: recast`; `qs`, `php` and `rack` put fields together as their library does: `Tree+PHPFields.swift` and
+/// its neighbours. What that drops or overwrites is counted in the tree's `removedCount`.
+///
 /// Limits: `field` for each value, `tree` for all, `keyDepth`; a decoder has counted the fields.
 public struct FieldTreeBuilder: FieldSink, ~Copyable {
     public internal(set) var tree: Tree
     private let options: FieldDecodingOptions
     private let limits: Limits
     private var name = FieldName()
+    /// The containers that the last field's name led through; see `Tree.put(_:at:along:duplicates:)`.
+    private var trail: [Tree.Node] = []
     /// The pieces of a value that came in more than one.
     private var value = ByteStore()
     /// Whether a value may become anything but a string as it stands.
     private let readsValues: Bool
+    /// Whose rules put the fields together; nil: ours.
+    private let library: Dialect?
+    /// Whether a name without brackets is one key, so that nothing else has to be looked at.
+    private let takesPlainNames: Bool
+    /// Whether a value that lies in one piece goes into the tree at once.
+    private let isDirect: Bool
+    /// The fields under qs, by their whole names; see `Tree+QSFields.swift`.
+    private var pairs = Tree.none
+    /// The field at hand has no value, not even an empty one.
+    private var isBare = false
     private var splicer: JSONSplicer
+    /// Whether the part at hand is a JSON text that is wanted as its value.
+    private var isJSON = false
 
     /// - Parameter duplicates: what happens to repeated members of JSON texts in fields.
     public init(options: FieldDecodingOptions, limits: Limits, duplicates: DuplicatePolicy = .reject) {
+        // From locals only: reading a stored property before all are set made the optimised build release what was no
+        // splicer yet (Swift 6.3.1).
+        let readsValues = options.arrays == .json || options.nesting == .json || options.arrays == .comma
+        let library = options.readsNamesAsLibrary ? options.dialect : nil
         self.options = options
         self.limits = limits
-        readsValues = options.arrays == .json || options.nesting == .json || options.arrays == .comma
+        self.readsValues = readsValues
+        self.library = library
+        takesPlainNames = library == nil && options.nesting == .brackets
+        isDirect = !readsValues && library == nil && options.nulls != .key
         tree = Tree(limits: limits, duplicates: duplicates)
         splicer = JSONSplicer(duplicates: duplicates, limits: limits)
     }
@@ -40,6 +64,8 @@ public struct FieldTreeBuilder: FieldSink, ~Copyable {
     /// Empties the tree for another body and keeps the allocations.
     public mutating func reset() {
         tree.removeAll()
+        trail.removeAll(keepingCapacity: true)
+        pairs = Tree.none
         value.removeAll(keepingUpTo: 128 * 1024)
     }
 
@@ -54,35 +80,90 @@ public struct FieldTreeBuilder: FieldSink, ~Copyable {
         tree.root != Tree.none && tree.child(of: tree.root, named: key) != Tree.none
     }
 
+    /// Whether the dialect leaves the field at hand out; then it has no place, and no member of the root.
+    internal var isDropping: Bool { name.isDropped }
+
     public mutating func beginPart(_ head: borrowing PartHead) throws(ConversionError) {
-        try name.parse(head.name, options: options, limits: limits)
+        isJSON = options.jsonParts == .parse && head.hasMediaType && ContentType.isJSON(head.mediaType)
+        if !takesPlainNames || !name.takePlain(head.name) {
+            try name.parse(head.name, options: options, limits: limits)
+        }
         value.removeAll()
+        isBare = !head.hasValue
     }
 
     public mutating func content(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
         guard value.count + piece.count <= limits.field else {
             throw .limit("field", of: limits.field, what: "a value", field: name.spelling)
         }
-        if isLast, value.isEmpty, !readsValues {
+        if isLast, isDirect, value.isEmpty, !isJSON {
             // The usual case: the whole value lies here and is copied into the tree only.
             try tree.makeRootObject()
             let node = try tree.makeScalar(piece, isTyped: options.types == .safe)
-            return try tree.put(node, at: name, duplicates: options.duplicates)
+            return try place(node)
         }
         value.append(contentsOf: piece)
-        guard isLast else { return }
+        if isLast { try putValue() }
+    }
+
+    /// Puts the value that was gathered into the tree.
+    @inline(never)
+    private mutating func putValue() throws(ConversionError) {
+        guard !name.isDropped else {
+            tree.removedCount += 1
+            return
+        }
         try tree.makeRootObject()
         let node = try makeValue()
-        try tree.put(node, at: name, duplicates: options.duplicates)
+        switch library {
+        case .php: try tree.putPHP(node, at: name, duplicates: options.duplicates)
+        case .rack: try tree.putRack(node, at: name, duplicates: options.duplicates)
+        case .qs: try gatherQS(node)
+        default: try place(node)
+        }
+    }
+
+    /// Puts the value of the field at hand where its name says.
+    private mutating func place(_ node: Tree.Node) throws(ConversionError) {
+        try tree.put(node, at: name, along: &trail, duplicates: options.duplicates)
+        name.markPlaced()
     }
 
     /// Ends the body: decides which containers are arrays. The root is an object, also of no fields at all.
     public mutating func settle() throws(ConversionError) {
         try tree.makeRootObject()
-        tree.settle(numbersMakeArrays: options.arrays == .auto || options.arrays == .indices)
+        let numbersMakeArrays = options.arrays == .auto || options.arrays == .indices
+        switch library {
+        case .php: tree.settlePHP(numbersMakeArrays: numbersMakeArrays)
+        case .qs:
+            if pairs != Tree.none { try tree.mergeQS(pairs, name: &name, options: options, limits: limits) }
+            pairs = Tree.none
+            tree.settleQS()
+        default: tree.settle(numbersMakeArrays: numbersMakeArrays)
+        }
+    }
+
+    /// Keeps a field for `settle`: qs looks at names only when it has all of them.
+    private mutating func gatherQS(_ node: Tree.Node) throws(ConversionError) {
+        if pairs == Tree.none { pairs = try tree.makeNode(.object) }
+        try tree.gatherQS(node, in: pairs, at: name, hasValue: !isBare, duplicates: options.duplicates)
+    }
+
+    /// The value of a part whose media type says that it is JSON.
+    private mutating func makeJSON() throws(ConversionError) -> Tree.Node {
+        switch try splicer.splice(value, into: &tree) {
+        case .value(let node):
+            tree.records[Int(node)].isSpliced = true
+            return node
+        case .malformed(var error):
+            (error.offset, error.field, error.setting) = (nil, name.spelling, "json_parts")
+            throw error
+        }
     }
 
     private mutating func makeValue() throws(ConversionError) -> Tree.Node {
+        if isJSON { return try makeJSON() }
+        if isBare, options.nulls == .key { return try tree.makeNode(.null) }
         switch value.isEmpty ? 0 : value[0] {
         case UInt8(ascii: "[") where options.arrays == .json || options.nesting == .json,
             UInt8(ascii: "{") where options.arrays == .json || options.nesting == .json:
@@ -91,6 +172,9 @@ public struct FieldTreeBuilder: FieldSink, ~Copyable {
                 return node
             }
         default: break
+        }
+        if options.arrays == .comma, library == .qs {
+            return try tree.makeQSValue(value, isTyped: options.types == .safe)
         }
         if options.arrays == .comma, Scan.firstIndex(of: UInt8(ascii: ","), in: value.span) != nil {
             let array = try tree.makeNode(.collected)
@@ -153,6 +237,34 @@ extension Tree {
         var parent = root
         let last = name.segmentCount - 1
         for depth in 0..<last { parent = try descend(from: parent, name, depth, field: field) }
+        try put(value, at: name, in: parent, duplicates: duplicates, field: field)
+    }
+
+    /// The same for a field of a body, whose neighbours often have the first segments of its name. `trail` has the
+    /// containers that the name placed last led through, as far as keys alone name them: no field moves those.
+    internal mutating func put(
+        _ value: Node, at name: borrowing FieldName, along trail: inout [Node], duplicates: DuplicatePolicy
+    ) throws(ConversionError) {
+        let last = name.segmentCount - 1
+        var depth = min(name.sharedCount, trail.count, last)
+        // The segment after it says what a container is; where that differs, the way down says what is wrong.
+        if depth > 0, records[Int(trail[depth - 1])].kind != (name.kind(depth) == .push ? .array : .keyed) { depth = 0 }
+        var parent = depth > 0 ? trail[depth - 1] : root
+        if trail.count > depth { trail.removeLast(trail.count - depth) }
+        while depth < last {
+            parent = try descend(from: parent, name, depth, field: nil)
+            if trail.count == depth, name.kind(depth) == .key { trail.append(parent) }
+            depth += 1
+        }
+        try put(value, at: name, in: parent, duplicates: duplicates, field: nil)
+    }
+
+    /// Puts a new value into the container of its name's last segment.
+    private mutating func put(
+        _ value: Node, at name: borrowing some FieldSegments, in parent: Node, duplicates: DuplicatePolicy,
+        field: [UInt8]?
+    ) throws(ConversionError) {
+        let last = name.segmentCount - 1
         guard name.kind(last) == .key else { return append(value, to: parent) }
         let key = name.segment(last)
         let existing = child(of: parent, named: key)
@@ -167,15 +279,19 @@ extension Tree {
         case .last:
             removedCount += leafCount(existing)
             replace(existing, by: value)
-        case .reject:
-            throw ConversionError(
-                .malformed, code: "form_duplicate", reason: "the field is there more than once",
-                field: Self.text(field, name), setting: "duplicates")
+        case .reject: throw Self.duplicate(Self.text(field, name))
         }
     }
 
+    @inline(never)
+    internal static func duplicate(_ field: String) -> ConversionError {
+        ConversionError(
+            .malformed, code: "form_duplicate", reason: "the field is there more than once", field: field,
+            setting: "duplicates")
+    }
+
     /// Makes an array of all values that one name has.
-    private mutating func collect(_ value: Node, with existing: Node) throws(ConversionError) {
+    internal mutating func collect(_ value: Node, with existing: Node) throws(ConversionError) {
         var array = existing
         if records[Int(existing)].kind != .collected {
             array = try makeNode(.collected)
@@ -236,7 +352,8 @@ extension Tree {
         return name.spelling
     }
 
-    private func conflict(_ field: [UInt8]?, _ name: borrowing some FieldSegments) -> ConversionError {
+    @inline(never)
+    internal func conflict(_ field: [UInt8]?, _ name: borrowing some FieldSegments) -> ConversionError {
         ConversionError(
             .malformed, code: "form_conflict",
             reason: "the name wants an object, an array or a value where another field has put something else",

@@ -8,8 +8,13 @@ public struct Limits: Hashable, Sendable {
     public var fields = 1000
     /// Bytes of one text field that enters the tree; 64 KiB.
     public var field = 64 * 1024
-    /// Segments of a bracketed or dotted field name after its root; 32: `a[b]` has one.
-    public var keyDepth = 32
+    /// Segments of a bracketed or dotted field name after its root; 32: `a[b]` has one. While nobody sets it, names are
+    /// read with the number of their dialect's library; see `keyDepth(for:)`.
+    public var keyDepth: Int {
+        get { chosenKeyDepth ?? 32 }
+        set { chosenKeyDepth = newValue }
+    }
+    private var chosenKeyDepth: Int?
     /// Nested arrays and objects of a document; 128.
     public var depth = 128
     /// Bytes of one key or field name; 1 KiB.
@@ -30,4 +35,17 @@ public struct Limits: Hashable, Sendable {
     public var boundary = 70
 
     public init() {}
+
+    /// The segments that a field name may have after its root on input: `keyDepth` where that is set, else what the
+    /// dialect's library takes: 64 in PHP (`max_input_nesting_level`), 31 in Rack, 5 in qs, and 32 elsewhere. Beyond it
+    /// qs takes the rest of the name for one key, and so do we; the others cut off or refuse, and we refuse.
+    public func keyDepth(for dialect: Dialect) -> Int {
+        if let chosenKeyDepth { return chosenKeyDepth }
+        return switch dialect {
+        case .php: 64
+        case .rack: 31
+        case .qs: 5
+        case .recast, .afnetworking, .alamofire, .whatwg: keyDepth
+        }
+    }
 }

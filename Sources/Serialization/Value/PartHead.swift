@@ -17,6 +17,11 @@ public struct PartHead: Sendable {
     /// some parsers; its content is one empty piece. Encodings that know no such thing write an empty value.
     public var hasValue = true
 
+    /// Whether a rule has given a file its name, which its place in a document then doesn't change.
+    internal var hasGivenName = false
+    /// Whether what begins like a file is a text with a media type.
+    internal var isText = false
+
     public init() {}
 
     /// A head with a name only, as form fields have it.
@@ -59,6 +64,9 @@ public struct PartHead: Sendable {
         unsafe _overrideLifetime(bytes.slice(range), borrowing: self)
     }
 
+    /// The bytes that the head holds.
+    internal var storedCount: Int { bytes.count }
+
     /// Empties the head and keeps its allocations.
     public mutating func removeAll() {
         bytes.removeAll()
@@ -68,6 +76,8 @@ public struct PartHead: Sendable {
         mediaTypeRange = nil
         isFile = false
         hasValue = true
+        hasGivenName = false
+        isText = false
     }
 
     /// Starts a head anew with `name`; everything else is forgotten.

@@ -55,7 +55,7 @@ extension XML {
         private var elements: ElementBuilder
         private var lossless: LosslessBuilder
         /// The document, whole after `close()`.
-        internal var tree: Tree
+        private var tree: Tree
 
         public init(options: DecodingOptions = .init(), limits: Limits) {
             self.options = options
@@ -108,6 +108,13 @@ extension XML {
             }
         }
 
+        /// Says that the body has ended and puts the document where `tree` was, which must be empty. It has the same limit.
+        internal mutating func finish(exchanging tree: inout Tree) throws(ConversionError) {
+            try close()
+            swap(&self.tree.duplicates, &tree.duplicates)
+            swap(&self.tree, &tree)
+        }
+
         /// Takes all of `input`.
         internal mutating func take(_ input: Span<UInt8>) throws(ConversionError) {
             var at = 0
@@ -120,7 +127,7 @@ extension XML {
         }
 
         /// Says that the body has ended. The tree is whole then.
-        internal mutating func close() throws(ConversionError) {
+        private mutating func close() throws(ConversionError) {
             try attempt(isLast: true)
             parser = nil
             state = .ended
@@ -161,7 +168,7 @@ extension XML {
             var failure: ConversionError?
             if let fault = validator.check(block.slice(scanned..<end)) {
                 end = scanned + fault
-                failure = ConversionError(xml: .invalidUTF8, offset: blockOffset + end, field: field)
+                failure = ConversionError(xml: .invalidUTF8, offset: blockOffset + end)
             }
             do throws(TokenScan.Stop) {
                 try scan.scan(block.span, from: scanned, to: end)
@@ -182,7 +189,11 @@ extension XML {
                 try checkEncoding(block.slice(0..<cut))
                 try parse(block.slice(0..<cut), isLast: false)
             }
-            if let failure { throw failure }
+            if var failure {
+                // Only now it is known which elements are open.
+                failure.field = field
+                throw failure
+            }
             block.removeFirst(cut)
             scan.forget(cut)
             blockOffset += cut

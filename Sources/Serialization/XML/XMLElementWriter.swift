@@ -52,6 +52,9 @@ extension XML {
         /// The number of open elements.
         private var depth = 0
         private var text = TextWriter()
+        /// The escaped text of an element whose start tag isn't closed, for attributes may follow it: sorted members have it
+        /// before them. At most `limits.field` bytes and a piece.
+        private var heldText = OutputBuffer()
         /// Whether some pieces of a string have been written.
         private var isInText = false
 
@@ -74,6 +77,7 @@ extension XML {
             isTagOpen = false
             depth = 0
             text.reset()
+            heldText.removeAll()
             isInText = false
         }
 
@@ -165,13 +169,13 @@ extension XML {
                 if frame.kind == .array { pop() } else { endContainer(into: &output) }
                 return
             }
-            if options.empties == .reject { throw fault(.emptyArray) }
-            if frame.isBegun { return endContainer(into: &output) }
+            if frame.isBegun, options.empties != .reject { return endContainer(into: &output) }
             name.removeAll()
             for at in frame.nameStart..<names.count { name.append(names[at]) }
             pop()
-            guard options.empties == .marker else { return }
             place = .element
+            if options.empties == .reject { throw fault(.emptyArray) }
+            guard options.empties == .marker else { return }
             try beginElement(into: &output)
             endElement(into: &output)
         }
@@ -185,10 +189,15 @@ extension XML {
                 text.reset()
                 isInText = true
             }
-            if place != .attribute, !piece.isEmpty { closeTag(into: &output) }
-            guard text.write(piece, isAttribute: place == .attribute, into: &output) else {
-                throw fault(.forbiddenCharacter)
+            let isWritten: Bool
+            if place == .text, isTagOpen {
+                isWritten = text.write(piece, isAttribute: false, into: &heldText)
+                if heldText.count > limits.field { closeTag(into: &output) }
+            } else {
+                if place != .attribute, !piece.isEmpty { closeTag(into: &output) }
+                isWritten = text.write(piece, isAttribute: place == .attribute, into: &output)
             }
+            guard isWritten else { throw fault(.forbiddenCharacter) }
             guard isLast else { return }
             isInText = false
             endScalar(into: &output)
@@ -301,16 +310,20 @@ extension XML {
             guard isTagOpen else { return }
             output.append(">")
             isTagOpen = false
+            guard !heldText.isEmpty else { return }
+            output.append(heldText.span)
+            heldText.removeAll()
         }
 
         /// Ends the innermost element, whose name is the one at hand.
         private mutating func endElement(into output: inout OutputBuffer) {
             depth -= 1
-            if isTagOpen {
+            if isTagOpen, heldText.isEmpty {
                 output.append("/>")
                 isTagOpen = false
                 return
             }
+            closeTag(into: &output)
             output.append("</")
             if XML.isName(name.span) { output.append(name) } else { output.append(itemName) }
             output.append(">")
@@ -320,7 +333,7 @@ extension XML {
             let frame = frames[frames.count - 1]
             name.removeAll()
             for at in frame.nameStart..<names.count { name.append(names[at]) }
-            if !isTagOpen, frame.hasChildren, !frame.hasText {
+            if frame.hasChildren, !frame.hasText {
                 depth -= 1
                 indent(into: &output)
                 depth += 1

@@ -3,14 +3,14 @@ public import Octets
 extension XML {
     /// Writes events as an XML document in UTF-8.
     ///
-    /// Under the convention `attributes` members with `attributePrefix` are attributes and must come before others,
-    /// the member `textKey` is text, arrays repeat the element of their member, and numbers keep their text. Under
-    /// `lossless` every value has an element of its type. A file becomes text in base64 while its pieces come.
+    /// Under the convention `attributes` members with `attributePrefix` are attributes and must come before child
+    /// elements, the member `textKey` is text, arrays repeat the element of their member, and numbers keep their text.
+    /// Under `lossless` every value has an element of its type. A file becomes text in base64 while its pieces come.
     ///
     /// Errors are `XML.Fault`s of the kind `unrepresentable`, each with the path of the place, and `limits.tree` for
     /// what must be held: the names of one element's attributes and, under `root: auto`, the first member of the
-    /// document until it is known whether there is another one. Else nothing is held but the names of the open
-    /// elements.
+    /// document until it is known whether there is another one. Besides, text that comes before attributes is held, up
+    /// to `limits.field` bytes, and the names of the open elements are.
     public struct Encoder: EventSink, OutputEncoder, ~Copyable {
         /// Whether it is known what the root element is.
         private enum State {

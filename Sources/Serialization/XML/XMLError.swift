@@ -86,7 +86,7 @@ extension XML {
             case .name: "the name is no name in XML; rename it, or say names: item"
             case .forbiddenCharacter: "the text has a character that XML 1.0 can't carry, not even as a reference"
             case .lateAttribute:
-                "an attribute comes after text or child elements; attributes must be an object's first members"
+                "an attribute comes after child elements or long text; attributes must be an object's first members"
             case .attributeValue: "an attribute is an object, an array or a null that it can't carry"
             case .writtenTwice: "an attribute or the text comes twice in one element"
             case .mixedWriting:

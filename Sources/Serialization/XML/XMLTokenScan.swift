@@ -135,8 +135,9 @@ extension XML {
 
         private mutating func inReference(_ byte: UInt8, at: Int) throws(Stop) {
             switch byte {
-            case UInt8(ascii: ";"): state = .text
-            case UInt8(ascii: "<"), UInt8(ascii: "&"), 0...0x20: throw Stop(reason: .fault(.entity), at: tokenStart)
+            case UInt8(ascii: ";") where at > tokenStart + 1: state = .text
+            case UInt8(ascii: ";"), UInt8(ascii: "<"), UInt8(ascii: "&"), 0...0x20:
+                throw Stop(reason: .fault(.entity), at: tokenStart)
             default:
                 if at - tokenStart > Self.referenceLimit { throw Stop(reason: .fault(.entity), at: tokenStart) }
             }

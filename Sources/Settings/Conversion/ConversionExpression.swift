@@ -5,10 +5,13 @@ struct ConversionExpression {
     private let node: SettingsNode
     private let scalars: [Unicode.Scalar]
     private let context: ReadingContext
+    /// Leads to the conversion: `request`.
+    private let path: String
     private var at = 0
 
-    init(_ node: SettingsNode, _ text: String, _ context: ReadingContext) {
+    init(_ node: SettingsNode, _ text: String, path: String = "request", _ context: ReadingContext) {
         self.node = node
+        self.path = path
         self.context = context
         scalars = Array(text.unicodeScalars)
     }
@@ -16,12 +19,12 @@ struct ConversionExpression {
     /// The two sides, or nil and a mistake.
     consuming func read() -> (decode: ConversionSide, encode: ConversionSide)? {
         var parser = self
-        guard let decode = parser.side("the input", path: "request.decode") else { return nil }
+        guard let decode = parser.side("the input", path: "\(parser.path).decode") else { return nil }
         parser.skipBlanks()
         guard parser.take("->") else {
             return parser.fail("a conversion is written as input -> output, as in form -> json: \"->\" is missing here")
         }
-        guard let encode = parser.side("the output", path: "request.encode") else { return nil }
+        guard let encode = parser.side("the output", path: "\(parser.path).encode") else { return nil }
         parser.skipBlanks()
         guard parser.at == parser.scalars.count else {
             return parser.fail("nothing follows the output of a conversion")

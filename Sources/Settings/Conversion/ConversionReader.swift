@@ -2,7 +2,7 @@ internal import Serialization
 
 /// Reads the two sides of a conversion with their options into a plan.
 struct ConversionReader {
-    private let context: ReadingContext
+    let context: ReadingContext
 
     init(_ context: ReadingContext) {
         self.context = context
@@ -20,8 +20,10 @@ struct ConversionReader {
     private static var inputOptions: OptionTable {
         [
             ("dialect", fieldFormats), ("arrays", fieldFormats), ("nesting", fieldFormats), ("types", fieldFormats),
-            ("duplicates", structuredFormats), ("malformed_key", fieldFormats), ("percent", [.form]),
+            ("duplicates", structuredFormats), ("malformed_key", fieldFormats), ("percent", [.form]), ("nulls", [.form]),
             ("invalid_utf8", fieldFormats), ("charset", fieldFormats), ("numbers", [.json]),
+            ("charset_hint", fieldFormats), ("transfer_encoding", [.multipart]), ("mixed_parts", [.multipart]),
+            ("json_parts", [.multipart]),
             ("files", structuredFormats.union([.raw])), ("field", wholeFormats),
             ("non_finite", propertyLists),
         ] + XMLOptionReader.inputWords.map { ($0, [.xml]) }
@@ -32,7 +34,7 @@ struct ConversionReader {
             ("dialect", fieldFormats), ("arrays", fieldFormats), ("nesting", fieldFormats),
             ("nulls", fieldFormats.union(propertyLists).union([.xml, .text])),
             ("empties", fieldFormats.union([.xml])), ("booleans", structuredFormats.union(wholeFormats)),
-            ("spaces", [.form]), ("order", structuredFormats),
+            ("parts", fieldFormats), ("spaces", [.form]), ("order", structuredFormats),
             ("numbers", [.json]), ("files", Set(BodyEncoding.allCases)),
             ("remove_nulls", structuredFormats.union(wholeFormats)), ("field", wholeFormats),
             ("large_integers", propertyLists), ("date_fractions", propertyLists),
@@ -48,6 +50,7 @@ struct ConversionReader {
         let inputs = inputs(decode)
         guard let output = output(encode), let inputs else { return nil }
         var plan = ConversionPlan(inputs: inputs, output: output)
+        if encode.encoding == "auto" { plan.outputWithoutFiles = .form }
         plan.readsQuery = decode.encoding == Self.query
         plan.writesQuery = encode.encoding == Self.query
         if plan.readsQuery, plan.writesQuery {
@@ -71,11 +74,9 @@ struct ConversionReader {
     }
 
     private func output(_ side: ConversionSide) -> BodyEncoding? {
-        if side.encoding == "auto" {
-            context.report(side.position, "the output \"auto\" is not available yet: write form, json or multipart")
-            return nil
-        }
-        return encoding(side, alsoKnown: [Self.query])
+        // Multipart with a file, and `without_files` says what else.
+        if side.encoding == "auto" { return .multipart }
+        return encoding(side, alsoKnown: ["auto", Self.query])
     }
 
     private func encoding(_ side: ConversionSide, alsoKnown: [String]) -> BodyEncoding? {
@@ -94,8 +95,7 @@ struct ConversionReader {
         let inputs = Set(plan.inputs)
         refuse(Self.inputOptions, other: Self.outputOptions, options, inputs, "input")
         if !inputs.isDisjoint(with: Self.fieldFormats) {
-            readDialect(options)
-            var fields = plan.fieldDecoding
+            var fields = decodingDialect(options)
             fields.arrays = options.word("arrays", standard: fields.arrays) ?? fields.arrays
             fields.nesting = options.word("nesting", standard: fields.nesting) ?? fields.nesting
             fields.types = options.word("types", standard: fields.types) ?? fields.types
@@ -103,9 +103,10 @@ struct ConversionReader {
             fields.invalidUTF8 = options.word("invalid_utf8", standard: fields.invalidUTF8) ?? fields.invalidUTF8
             if inputs.contains(.form) {
                 fields.percent = options.word("percent", standard: fields.percent) ?? fields.percent
+                fields.nulls = options.word("nulls", standard: fields.nulls, among: [.empty, .key]) ?? fields.nulls
             }
+            readParts(options, inputs, &fields)
             plan.fieldDecoding = fields
-            readFixed("charset", "utf-8", options)
         }
         if inputs.contains(.json) { readFixed("numbers", "exact", options) }
         if !inputs.isDisjoint(with: Self.structuredFormats) { readDuplicates(options, inputs, &plan) }
@@ -126,19 +127,22 @@ struct ConversionReader {
     private func readOutput(_ side: ConversionSide, _ plan: inout ConversionPlan) {
         let options = side.options
         let output = plan.output
-        refuse(Self.outputOptions, other: Self.inputOptions, options, [output], "output")
+        readWithoutFiles(options, &plan)
+        let outputs = Set([output] + [plan.outputWithoutFiles].compactMap { $0 })
+        refuse(Self.outputOptions, other: Self.inputOptions, options, outputs, "output")
         var fields = plan.fieldEncoding
         if Self.fieldFormats.contains(output) {
-            readDialect(options)
+            fields = readOutputDialect(options)
             let arrays = options.word("arrays", standard: fields.arrays)
             let nesting = options.word("nesting", standard: fields.nesting)
-            plan.rewritesNames = arrays != nil || nesting != nil
+            plan.rewritesNames = arrays != nil || nesting != nil || fields.dialect.writesNames
             fields.arrays = arrays ?? fields.arrays
             fields.nesting = nesting ?? fields.nesting
             // A part of a multipart body has no form without a value, as `a` is in `a&b=1`.
             let nulls = NullStyle.allCases.filter { $0 != .key || output == .form }
             fields.nulls = options.word("nulls", standard: fields.nulls, among: nulls) ?? fields.nulls
             fields.empties = options.word("empties", standard: fields.empties) ?? fields.empties
+            readJSONParts(options, &plan)
         }
         if output == .text {
             let nulls = NullStyle.allCases.filter { $0 != .key && $0 != .omit }
@@ -151,8 +155,8 @@ struct ConversionReader {
         if !Self.wholeFormats.contains(output) {
             fields.order = options.word("order", standard: fields.order) ?? fields.order
         }
-        if output == .form { fields.spaces = options.word("spaces", standard: fields.spaces) ?? fields.spaces }
-        if output == .json { readFixed("numbers", "exact", options) }
+        if outputs.contains(.form) { fields.spaces = options.word("spaces", standard: fields.spaces) ?? fields.spaces }
+        if outputs.contains(.json) { readFixed("numbers", "exact", options) }
         plan.fieldEncoding = fields
         plan.removeNulls = options.nullRemoval(context) ?? plan.removeNulls
         // Only multipart has files; elsewhere they are text or nothing.
@@ -221,7 +225,7 @@ struct ConversionReader {
             case .first, .last, .reject: true
             }
         }
-        let standard: DuplicatePolicy = readsFields ? .array : plan.output == .json ? .keep : .reject
+        let standard = readsFields ? plan.fieldDecoding.duplicates : plan.output == .json ? .keep : .reject
         guard let policy = options.word("duplicates", standard: standard, among: words) else { return }
         if policy == .keep, plan.output != .json {
             context.report(options.position, "\"duplicates: keep\" is for JSON output only")

@@ -16,7 +16,7 @@ struct FileRuleReader {
     ) -> FilePolicy? {
         guard let node = options.take("files") else { return nil }
         guard case .mapping = node.content else {
-            return policy(node, policies, side, options)
+            return policy(node, policies, side, options, plan)
         }
         guard let section = SectionReader(node, "\"files\"", context) else { return nil }
         var rest: FilePolicy?
@@ -25,8 +25,8 @@ struct FileRuleReader {
         for member in section.remaining {
             guard let value = section.take(member.key) else { continue }
             if member.key == "*", case .scalar = value.content {
-                rest = policy(value, policies, side, options)
-            } else if let rule = rule(member, value, words) {
+                rest = policy(value, policies, side, options, plan)
+            } else if let rule = rule(member, value, words, plan) {
                 plan.files.append(rule)
                 options.record("files.\(member.key)", rule.policy.rawValue, .line(member.position.line))
             }
@@ -35,7 +35,8 @@ struct FileRuleReader {
     }
 
     private func policy(
-        _ node: SettingsNode, _ policies: [FilePolicy], _ side: String, _ options: SectionReader
+        _ node: SettingsNode, _ policies: [FilePolicy], _ side: String, _ options: SectionReader,
+        _ plan: ConversionPlan
     ) -> FilePolicy? {
         guard let text = context.text(node, "\"files\"") else { return nil }
         if policies.isEmpty {
@@ -48,14 +49,18 @@ struct FileRuleReader {
                 node.position, "\(side) can't hold files: write \(policies.map(\.rawValue).joined(separator: ", "))")
             return nil
         }
-        guard let word = word(node, "\"files\"", among: policies) else { return nil }
+        guard let word = word(node, "\"files\"", among: policies, plan) else { return nil }
         options.record("files", word.rawValue, .line(node.position.line))
         return word
     }
 
     /// One of the policies that fit. `object` resembles `reject` and would be taken for a slip of the pen.
-    private func word(_ node: SettingsNode, _ what: String, among policies: [FilePolicy]) -> FilePolicy? {
+    private func word(
+        _ node: SettingsNode, _ what: String, among policies: [FilePolicy], _ plan: ConversionPlan
+    ) -> FilePolicy? {
         if context.text(node, what) == FilePolicy.object.rawValue, !policies.contains(.object) {
+            // A document's field can be an object that is a file.
+            if what != "\"files\"", plan.output.hasFiles, plan.inputs.contains(where: \.hasObjects) { return .object }
             context.report(node.position, "\(what): only files of multipart that become JSON can be objects")
             return nil
         }
@@ -63,33 +68,66 @@ struct FileRuleReader {
     }
 
     /// The rule for one field: a word, or a mapping.
-    private func rule(_ member: SettingsNode.Member, _ value: SettingsNode, _ policies: [FilePolicy]) -> FileRule? {
+    private func rule(
+        _ member: SettingsNode.Member, _ value: SettingsNode, _ policies: [FilePolicy], _ plan: ConversionPlan
+    ) -> FileRule? {
         let path = context.fieldPath(member)
         let what = "the file \"\(member.key)\""
         if case .scalar = value.content {
-            guard let word = word(value, what, among: policies) else { return nil }
+            guard let word = word(value, what, among: policies, plan) else { return nil }
             return path.map { FileRule(path: $0, policy: word) }
         }
         guard let section = SectionReader(value, what, context) else { return nil }
         var policy = policies.contains(.stream) ? FilePolicy.stream : .base64
+        var source: FileSource?
         let from = section.take("from")
-        if let from, let word = context.text(from, "\"from\"") {
-            if word == "data_url" {
-                context.report(from.position, "\"from: data_url\" is not available yet: base64 is")
-            } else if context.word(from, "\"from\"", among: ["base64"]) != nil {
-                policy = .base64
-            }
+        if let from, let word = fileSource(from, plan) {
+            // Base64 is also a policy, and says on input without files of its own what it says here.
+            (policy, source) =
+                word == .base64 && !plan.inputs.contains(where: \.hasFiles) ? (.base64, nil) : (policy, word)
+            if !plan.output.hasFiles { (policy, source) = (.base64, word == .base64 ? nil : word) }
         }
         if let node = section.take("do") {
             if from != nil { context.report(node.position, "\(what) has \"from\" or \"do\", not both") }
-            policy = word(node, "\"do\"", among: policies) ?? policy
+            policy = word(node, "\"do\"", among: policies, plan) ?? policy
         }
+        let name = section.take("name").flatMap(partName)
         let filename = section.take("filename").flatMap(filename)
         let type = section.take("type").flatMap(mediaType)
         let max = section.take("max").flatMap { context.size($0, "\"max\"") }
-        section.notYet("types", "facts")
+        let types = section.take("types").flatMap(mediaTypes) ?? []
         section.finish()
-        return path.map { FileRule(path: $0, policy: policy, filename: filename, mediaType: type, max: max) }
+        return path.map {
+            FileRule(
+                path: $0, policy: policy, source: source, name: name, filename: filename, mediaType: type, max: max,
+                types: types)
+        }
+    }
+
+    private func fileSource(_ node: SettingsNode, _ plan: ConversionPlan) -> FileSource? {
+        let words = FileSource.allCases.map(\.rawValue)
+        return context.word(node, "\"from\"", among: words).flatMap(FileSource.init)
+    }
+
+    /// The name of a part, in which `{index}` stands for a number.
+    private func partName(_ node: SettingsNode) -> FileNameTemplate? {
+        guard let text = context.text(node, "\"name\"") else { return nil }
+        if let name = FileNameTemplate(text) { return name }
+        context.report(node.position, "\"name\" is a name in which {index} may stand for a number, as in photo{index}")
+        return nil
+    }
+
+    /// One media type or a list of them.
+    private func mediaTypes(_ node: SettingsNode) -> [MediaPattern]? {
+        var elements = [node]
+        if case .sequence(let list) = node.content { elements = list }
+        if elements.isEmpty { context.report(node.position, "\"types\" takes at least one type, as in [image/*]") }
+        return elements.compactMap { element in
+            guard let text = context.text(element, "\"types\"") else { return nil }
+            if let pattern = MediaPattern(text) { return pattern }
+            context.report(element.position, "\"types\" are media types, as in [image/*, application/pdf]")
+            return nil
+        }
     }
 
     /// A name, or `${field.PATH}` alone.

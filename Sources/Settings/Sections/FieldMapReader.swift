@@ -1,19 +1,22 @@
 internal import Proxy
 internal import Serialization
 
-/// Reads `map` and `fields` of a request.
+/// Reads `map` and `fields` of a conversion.
 struct FieldMapReader {
     private let context: ReadingContext
     private let values: RequestValueReader
+    /// Leads to the conversion: `request`.
+    private let path: String
 
-    init(_ context: ReadingContext, values: RequestValueReader) {
+    init(_ context: ReadingContext, values: RequestValueReader, path: String) {
         self.context = context
         self.values = values
+        self.path = path
     }
 
     func map(_ node: SettingsNode) -> FieldMap {
         var map = FieldMap()
-        guard let section = SectionReader(node, "\"map\"", path: "request.map", context) else { return map }
+        guard let section = SectionReader(node, "\"map\"", path: "\(path).map", context) else { return map }
         if let node = section.take("remove") {
             for element in context.elements(node, "\"remove\"") ?? [] {
                 guard let path = context.fieldPath(element, "\"remove\"") else { continue }
@@ -46,7 +49,7 @@ struct FieldMapReader {
     }
 
     func types(_ node: SettingsNode) -> [TypeRule] {
-        guard let section = SectionReader(node, "\"fields\"", path: "request.fields", context) else { return [] }
+        guard let section = SectionReader(node, "\"fields\"", path: "\(path).fields", context) else { return [] }
         var rules: [TypeRule] = []
         for member in section.remaining {
             let words = FieldType.allCases.map(\.rawValue)

@@ -1,3 +1,4 @@
+internal import Proxy
 internal import Serialization
 
 /// The limits of a route as settings. Each key is read here and nowhere else.
@@ -34,10 +35,13 @@ struct LimitSettings {
     }
 
     private var values: [Sourced<Int>]
+    /// Bytes of a converted response that are held: a route's, and no limit of the conversion itself.
+    private var response: Sourced<Int>?
 
-    /// The limits that hold where nothing is written.
-    init(standard: Limits = Limits()) {
+    /// The limits that hold where nothing is written. `response` is that of a route; nil where there is none.
+    init(standard: Limits = Limits(), response: Int? = nil) {
         values = Self.keys.map { Sourced(standard[keyPath: $0.limit]) }
+        self.response = response.map { Sourced($0) }
     }
 
     /// Takes what `section` says and keeps the rest.
@@ -49,13 +53,21 @@ struct LimitSettings {
                 case .count(let range): section.count(key.name, standard: values[index], in: range)
                 }
         }
+        if let standard = response { response = section.size("response", standard: standard) }
         section.notYet("decompressed", "ratio")
         section.finish()
     }
 
+    /// The limit of a converted response.
+    var responseLimit: Int { response?.value ?? Route.standardResponseLimit }
+
     var limits: Limits {
         var limits = Limits()
-        for (key, value) in zip(Self.keys, values) { limits[keyPath: key.limit] = value.value }
+        // What nobody wrote stays unset: a dialect may have a number of its own.
+        for (key, value) in zip(Self.keys, values)
+        where value.origin != .standard || limits[keyPath: key.limit] != value.value {
+            limits[keyPath: key.limit] = value.value
+        }
         return limits
     }
 }

@@ -59,13 +59,15 @@ struct RouteReader {
         var timeouts = timeouts
         if let part = part("timeouts", section) { timeouts.read(part) }
         let request = RequestReader(context, values: values).read(section, limits: limits.limits)
+        let responses = ResponseReader(context, variables: match?.path.variables).read(section, limits: limits.limits)
         let examples = section.take("examples")
-        section.notYet("response", "verify", "retry", "rate", "expect_continue")
+        section.notYet("verify", "retry", "rate", "expect_continue")
         section.finish()
-        guard let name, let match, let upstream, let request else { return nil }
+        guard let name, let match, let upstream, let request, let responses else { return nil }
         let route = Route(
             index: index, name: name, match: match, upstream: upstream, rewrite: rewrite, limits: limits.limits,
-            timeouts: timeouts.timeouts, request: request)
+            timeouts: timeouts.timeouts, request: request,
+            responses: responses, responseLimit: limits.responseLimit)
         return Entry(
             route: route, position: nameNode?.position ?? section.position, effective: context.takeEffective(),
             examples: examples.map(ExampleReader(context, route: route).read) ?? [])

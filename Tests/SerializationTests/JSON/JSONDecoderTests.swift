@@ -71,12 +71,18 @@ import Testing
         #expect(recorder.pieceSizes == [3, 5, 2, 2])
     }
 
-    @Test func `short runs between escapes are joined and long ones are not copied`() throws {
+    @Test func `a string with escapes that is short and whole in its slice is one piece`() throws {
         var recorder = EventRecorder()
-        let long = String(repeating: "y", count: 300)
+        try feed("[\"a\\n\(String(repeating: "y", count: 300))\\u00e9\",\"\\t\"]", to: &recorder)
+        #expect(recorder.pieceSizes == [304, 1])
+    }
+
+    @Test func `in a long string, short runs between escapes are joined and long ones are not copied`() throws {
+        var recorder = EventRecorder()
+        let long = String(repeating: "y", count: 5000)
         try feed("\"a\\nb\\nc\(long)\\td\"", to: &recorder)
         #expect(recorder.events == [.string(ByteString("a\nb\nc\(long)\td"))])
-        #expect(recorder.pieceSizes == [4, 301, 2])
+        #expect(recorder.pieceSizes == [4, 5001, 2])
     }
 
     @Test func `unescaped text goes out in pieces of bounded size`() throws {
@@ -87,7 +93,7 @@ import Testing
         #expect(recorder.pieceSizes.count < 40)
     }
 
-    @Test func `feed returns after the event that filled the sink`() throws {
+    @Test func `feed returns after the event that filled the sink, and the comma or colon behind it`() throws {
         var recorder = EventRecorder(pauses: true)
         var decoder = JSON.Decoder(options: .init(duplicates: .reject), limits: Limits())
         let bytes = Array(#"{"a":[1,"b"]}"#.utf8)
@@ -98,7 +104,7 @@ import Testing
             consumed.append(try decoder.feed(bytes.span.extracting(start..<bytes.count), into: &recorder))
             start += consumed.last ?? 0
         }
-        #expect(consumed == [1, 3, 2, 1, 4, 1, 1])
+        #expect(consumed == [1, 4, 1, 2, 3, 1, 1])
         #expect(recorder.violations == [])
     }
 

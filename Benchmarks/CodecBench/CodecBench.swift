@@ -1,0 +1,46 @@
+internal import CAllocations
+internal import Glibc
+
+/// Measures the codecs: `codec-bench measure FOLDER SECONDS [WORD...]` and `codec-bench allocations`.
+///
+/// Prints one line for a case, fields separated by tabs, for `scripts/bench-codecs` to read. FOLDER has the documents
+/// that the script has made; a WORD picks the cases that have it in their name.
+@main
+struct CodecBench {
+    static func main() {
+        let arguments = CommandLine.arguments.dropFirst()
+        switch arguments.first {
+        case "measure" where arguments.count >= 3:
+            guard let seconds = Double(arguments[arguments.startIndex + 2]) else { usage() }
+            measure(
+                folder: arguments[arguments.startIndex + 1], seconds: seconds, words: Array(arguments.dropFirst(3)))
+        case "allocations" where arguments.count == 1: countAllocations()
+        default: usage()
+        }
+    }
+
+    private static func measure(folder: String, seconds: Double, words: [String]) {
+        for benchmark in Benchmark.all(folder: folder) {
+            guard words.isEmpty || words.contains(where: { benchmark.name.contains($0) }) else { continue }
+            let best = benchmark.best(seconds: seconds)
+            print("\(benchmark.name)\t\(best.bytes)\t\(best.seconds)\t\(best.check)")
+        }
+    }
+
+    private static func countAllocations() {
+        guard allocations_are_counted() != 0 else { fail("allocations can't be counted here") }
+        for lane in AllocationCount.lanes {
+            let few = lane.allocations(items: 80)
+            let many = lane.allocations(items: 800)
+            print("\(lane.name)\t80\t\(few)\t800\t\(many)")
+        }
+    }
+
+    private static func usage() -> Never { fail("usage: codec-bench measure FOLDER SECONDS [WORD...] | allocations") }
+}
+
+/// Ends the program with a sentence.
+func fail(_ reason: String) -> Never {
+    print("codec-bench: \(reason)")
+    exit(64)
+}

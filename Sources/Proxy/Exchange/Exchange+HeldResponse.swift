@@ -1,0 +1,158 @@
+internal import HTTPWire
+internal import Octets
+internal import Serialization
+
+// Responses on routes with response rules: the rule is chosen by the head; a body that is converted is held until it is
+// whole, and then the head, with what the conversion changes in it, goes out with all of it.
+extension Exchange {
+    /// Sees before the request goes up that the rules' values, which are the request's, can be written. Returns false when the
+    /// request was refused.
+    func checkResponseSources(_ rules: ResponseRules) -> Bool {
+        do throws(ConversionError) {
+            for rule in rules.rules { _ = try values(of: rule.conversion?.sources ?? []) }
+            return true
+        } catch {
+            refuse(.conversion(error, accepted: []))
+            return false
+        }
+    }
+
+    /// Decides what becomes of a response with that head: it is forwarded, held, or refused.
+    func chooseResponse(_ rules: ResponseRules, _ head: borrowing MessageHead, framing: BodyFraming) {
+        if head.status == 304 {
+            // It has no type that a rule could ask for. Its tag is to be that of the response which it renews.
+            let tag: HeadChanges = rules.converts ? .weakTag : []
+            let vary: HeadChanges = rules.readsAccept ? .variesByAccept : []
+            return beginResponse(head, framing: framing, changes: tag.union(vary))
+        }
+        let choice = rules.choose(for: head, to: request)
+        let changes: HeadChanges = choice.dependsOnAccept ? .variesByAccept : []
+        guard let rule = choice.rule, let conversion = rule.conversion else {
+            return beginResponse(head, framing: clientFraming(for: framing), changes: changes)
+        }
+        guard conversion.acceptsStatus(head.status) else { return refuse(.unacceptable(.status)) }
+        let isHead = request.methodKind == .head
+        guard isHead || !framing.isEmpty, !head.isPartial else {
+            return beginResponse(head, framing: clientFraming(for: framing), changes: changes)
+        }
+        if isHead {
+            // The answer to GET would have another body, of a length that nobody knows (docs/rules.md F8).
+            let converts = head.isConvertible(by: conversion) && !head.announcesNothing
+            return beginResponse(
+                head, framing: framing, changes: converts ? changes.union([.otherBytes, .weakTag]) : changes)
+        }
+        if let fault = hold(rule, conversion, head, framing: framing, changes: changes) {
+            guard conversion.otherTypes == .pass else { return refuse(.unacceptable(fault)) }
+            beginResponse(head, framing: clientFraming(for: framing), changes: changes)
+        }
+    }
+
+    /// Starts the conversion of a response; it is refused when its body can't be read for what it says it is. Returns why it
+    /// is none that the conversion takes, and then nothing has happened.
+    private func hold(
+        _ rule: ResponseRules.Rule, _ conversion: ResponseConversion, _ head: borrowing MessageHead,
+        framing: BodyFraming, changes: HeadChanges
+    ) -> UnacceptableResponse? {
+        if head.hasContentCoding { return .coding }
+        if head.forbidsTransform { return .noTransform }
+        // A body without a type is not guessed at.
+        guard let route, let line = head.first(.contentType) else { return .type }
+        do throws(ConversionError) {
+            let sources = try values(of: conversion.sources)
+            let taken: Conversion
+            if conversion.acceptedTypes.isEmpty {
+                taken = try worker.takeConversion(
+                    rule, conversion.plan, route: route, contentType: head.value(line), sources: sources)
+            } else {
+                guard let type = conversion.ownType(for: head.value(line)) else { return .type }
+                taken = try worker.takeConversion(
+                    rule, conversion.plan, route: route, contentType: type.span, sources: sources)
+            }
+            if case .length(let count) = framing, count > conversion.plan.limits.body {
+                throw .limit("body", of: conversion.plan.limits.body, what: "the body")
+            }
+            let held = self.held ?? HeldResponse()
+            self.held = held
+            held.begin(taken, of: rule, changes: changes.union([.otherBytes, .weakTag]), limit: route.responseLimit)
+            responsePhase = .held
+        } catch {
+            if error.kind == .unsupported { return .type }
+            refuse(.upstreamBody(error))
+        }
+        return nil
+    }
+
+    /// Converts bytes of the body.
+    func hold(_ body: Span<UInt8>) {
+        guard let held else { return }
+        do throws(ConversionError) {
+            try held.take(body)
+        } catch {
+            refuse(.upstreamBody(error))
+        }
+    }
+
+    /// The upstream's body is whole: sends the response. Returns false when it was refused instead, and with that the exchange
+    /// may be over. `reusable` is as in `responseEnded`.
+    func sendHeld(reusable: Bool) -> Bool {
+        guard let held, let upstream else { preconditionFailure("a held response without its connection") }
+        do throws(ConversionError) {
+            if !held.isUntouched { try held.finish() }
+        } catch {
+            // It was read to its end all the same, and its connection can serve on.
+            if reusable, requestPhase == .sent { releaseUpstream(reusable: true) }
+            refuse(.upstreamBody(error))
+            return false
+        }
+        let isUntouched = held.isUntouched
+        held.withBody { body in
+            beginResponse(
+                upstream.head, framing: .length(body.count),
+                changes: isUntouched ? held.changes.intersection(.variesByAccept) : held.changes,
+                contentType: isUntouched ? nil : held.conversion?.contentType)
+            if !body.isEmpty { _ = send(response: body) }
+        }
+        return true
+    }
+
+    /// Lets go of a held response; called once it is logged.
+    func recycleHeld() {
+        guard let held, held.isActive, let route, let rule = held.rule else { return }
+        if let conversion = held.end() { worker.recycle(conversion, rule: rule, route: route) }
+    }
+}
+
+extension MessageHead {
+    /// Whether a response to HEAD says that the answer to GET has no content, which nobody converts.
+    fileprivate var announcesNothing: Bool {
+        guard let line = first(.contentLength) else { return false }
+        return value(line).isEqual(to: "0")
+    }
+
+    /// Whether the conversion takes a body with this head.
+    fileprivate func isConvertible(by conversion: ResponseConversion) -> Bool {
+        guard !hasContentCoding, !forbidsTransform, let line = first(.contentType) else { return false }
+        if conversion.acceptedTypes.isEmpty { return conversion.takes(value(line)) }
+        guard let type = conversion.ownType(for: value(line)) else { return false }
+        return conversion.takes(type.span)
+    }
+}
+
+extension ResponseConversion {
+    fileprivate func takes(_ contentType: Span<UInt8>) -> Bool {
+        do throws(ConversionError) {
+            _ = try plan.inputEncoding(for: contentType)
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    /// The Content-Type by which a body of an accepted type is read: that of the plan's input, whatever it is called. The
+    /// parameters, as the charset, stay what they are. Nil for a type that isn't accepted.
+    fileprivate func ownType(for contentType: Span<UInt8>) -> [UInt8]? {
+        guard acceptsType(contentType), let input = plan.inputs.first else { return nil }
+        let end = Scan.firstIndex(of: UInt8(ascii: ";"), in: contentType) ?? contentType.count
+        return Array(input.mediaType.utf8) + contentType.extracting(end..<contentType.count).copied()
+    }
+}

@@ -1,0 +1,105 @@
+internal import Octets
+internal import Serialization
+
+/// A response whose body is being converted. Nothing of it goes to the client before all of it is, so that a body that can't
+/// be read is a 502 and never half an answer.
+///
+/// One stays with each exchange that has needed it, and keeps allocations of ordinary size.
+final class HeldResponse {
+    private(set) var rule: ResponseRules.Rule?
+    private(set) var conversion: Conversion?
+    private var output = OutputBuffer()
+    private var limit = 0
+    /// What goes with the head once the body is converted.
+    private(set) var changes: HeadChanges = []
+    /// Bytes of the upstream's body.
+    private(set) var count = 0
+    /// Whether they are one space so far, which is not fed before more comes.
+    private var isOneSpace = false
+    /// What became of the fields; nil before the end.
+    private(set) var accounting: Accounting?
+
+    var isActive: Bool { conversion != nil }
+    /// Whether the body, now whole, passes as it is: it is empty, or the one space that stands for an empty one (as Rails
+    /// had it), and neither is an error in any encoding.
+    var isUntouched: Bool { count == 0 || isOneSpace }
+
+    /// Begins with `conversion`, whose output may come to `limit` bytes.
+    func begin(_ conversion: Conversion, of rule: ResponseRules.Rule, changes: HeadChanges, limit: Int) {
+        self.conversion = conversion
+        self.rule = rule
+        self.changes = changes
+        self.limit = limit
+        // Full is what is beyond the limit.
+        output.highWatermark = limit + 1
+        conversion.swapOutput(&output)
+    }
+
+    /// Takes the next bytes of the body.
+    func take(_ body: Span<UInt8>) throws(ConversionError) {
+        guard !body.isEmpty else { return }
+        if count == 0, body.count == 1, body[0] == ASCII.space {
+            count = 1
+            isOneSpace = true
+            return
+        }
+        count += body.count
+        if isOneSpace {
+            isOneSpace = false
+            try feed(Self.space.span)
+        }
+        try feed(body)
+    }
+
+    private func feed(_ body: Span<UInt8>) throws(ConversionError) {
+        guard let conversion else { return }
+        var at = 0
+        while at < body.count {
+            // A slice bounds what the output can grow by before the limit is looked at.
+            let end = min(at + Exchange.sliceSize, body.count)
+            at += try conversion.feed(body.extracting(at..<end))
+            try checkLimit(conversion)
+        }
+    }
+
+    /// The body is whole: makes the output whole.
+    func finish() throws(ConversionError) {
+        guard let conversion else { return }
+        while try !conversion.finish() { try checkLimit(conversion) }
+        try checkLimit(conversion)
+        accounting = conversion.accounting
+    }
+
+    private func checkLimit(_ conversion: Conversion) throws(ConversionError) {
+        guard conversion.outputCount <= limit else {
+            throw .limit("response", of: limit, what: "the converted response")
+        }
+    }
+
+    /// What there is to send: the converted body, or the one space.
+    func withBody(_ send: (Span<UInt8>) -> Void) {
+        guard let conversion, !isUntouched else { return send(isOneSpace ? Self.space.span : Span()) }
+        conversion.withOutput { send($0.span) }
+    }
+
+    /// Ends it. Returns the conversion where it may serve again.
+    func end() -> Conversion? {
+        let conversion = conversion
+        conversion?.swapOutput(&output)
+        self.conversion = nil
+        return accounting == nil ? nil : conversion
+    }
+
+    func reset() {
+        rule = nil
+        conversion = nil
+        changes = []
+        count = 0
+        isOneSpace = false
+        accounting = nil
+        output.removeAll()
+        output.shrink(to: Exchange.keptCapacity)
+    }
+
+    private static let space = [ASCII.space]
+}

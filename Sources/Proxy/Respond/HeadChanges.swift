@@ -1,0 +1,83 @@
+internal import HTTPWire
+internal import Octets
+
+/// What becomes of a response's head where the route converts responses (docs/rules.md F2, F8, F9).
+struct HeadChanges: OptionSet {
+    let rawValue: UInt8
+
+    /// The body isn't the upstream's, or wouldn't be in the answer to GET: what speaks of its very bytes goes.
+    static let otherBytes = HeadChanges(rawValue: 1)
+    /// A strong entity tag becomes a weak one, as that of the converted response is.
+    static let weakTag = HeadChanges(rawValue: 2)
+    /// Another Accept could have led to another body: Vary says so.
+    static let variesByAccept = HeadChanges(rawValue: 4)
+}
+
+extension ResponseHeadWriter {
+    /// Copies the end-to-end fields with the changes; `contentType` replaces the body's type.
+    static func copyFields(
+        of head: borrowing MessageHead, _ changes: HeadChanges, contentType: Span<UInt8>?,
+        into output: inout OutputBuffer
+    ) {
+        for index in 0..<head.fieldCount where !head.isHopByHop(index) {
+            switch head.known(index) {
+            case .contentLength, .transferEncoding: continue
+            case .contentType:
+                if contentType != nil { continue }
+            case .contentMD5, .contentDigest, .reprDigest, .digest, .acceptRanges, .contentRange, .contentEncoding:
+                if changes.contains(.otherBytes) { continue }
+            case .etag:
+                if changes.contains(.weakTag) {
+                    writeWeakTag(head.value(index), into: &output)
+                    continue
+                }
+            default: break
+            }
+            HeadWriter.field(index, of: head, into: &output)
+        }
+        if let contentType { HeadWriter.clean("Content-Type", contentType, into: &output) }
+        if changes.contains(.variesByAccept), !head.variesByAccept {
+            HeadWriter.field("Vary", "Accept", into: &output)
+        }
+    }
+
+    /// The representation is another, equivalent one: its tag says the same weakly (RFC 9110 §8.8.1). What is no entity tag is
+    /// left out.
+    private static func writeWeakTag(_ tag: Span<UInt8>, into output: inout OutputBuffer) {
+        let isWeak = tag.count > 3 && tag[0] == UInt8(ascii: "W") && tag[1] == UInt8(ascii: "/")
+        guard isWeak || tag.count > 1 && tag[0] == UInt8(ascii: "\"") else { return }
+        output.append(isWeak ? "ETag: " : "ETag: W/")
+        output.append(tag)
+        output.append("\r\n")
+    }
+}
+
+extension MessageHead {
+    /// Whether Vary names Accept, or everything.
+    fileprivate var variesByAccept: Bool { lists("accept", in: .vary) || lists("*", in: .vary) }
+
+    /// Whether Cache-Control forbids to transform the body (RFC 9110 §7.7).
+    var forbidsTransform: Bool { lists("no-transform", in: .cacheControl) }
+
+    /// Whether the body is a range of the representation, or several.
+    var isPartial: Bool {
+        if status == 206 || contains(.contentRange) { return true }
+        guard let line = first(.contentType) else { return false }
+        return MediaRange.essence(value(line)).isEqualIgnoringCase(to: "multipart/byteranges")
+    }
+
+    /// Whether a line of `field`, whose values are lists of words, holds `word`, letters in either case.
+    private func lists(_ word: StaticString, in field: KnownField) -> Bool {
+        guard contains(field) else { return false }
+        for line in 0..<fieldCount where known(line) == field {
+            let value = value(line)
+            var start = 0
+            while start <= value.count {
+                let end = Scan.firstIndex(of: UInt8(ascii: ","), in: value, from: start) ?? value.count
+                if MediaRange.essence(value.extracting(start..<end)).isEqualIgnoringCase(to: word) { return true }
+                start = end + 1
+            }
+        }
+        return false
+    }
+}

@@ -1,0 +1,91 @@
+internal import HTTPWire
+internal import Octets
+
+/// A route's response rules as the data path needs them: by reference, with what can be known of them beforehand.
+final class ResponseRules: Sendable {
+    final class Rule: Sendable {
+        /// The place among the route's rules.
+        let index: Int
+        let condition: ResponseCondition
+        /// Nil: the response is forwarded.
+        let conversion: ResponseConversion?
+
+        init(_ rule: ResponseRule, index: Int) {
+            self.index = index
+            condition = rule.condition
+            if case .convert(let conversion) = rule.action { self.conversion = conversion } else { conversion = nil }
+        }
+    }
+
+    /// What the rules say of a response.
+    struct Choice {
+        var rule: Rule?
+        /// Whether another Accept could have led to another rule.
+        var dependsOnAccept = false
+    }
+
+    let rules: [Rule]
+    /// Whether some rule converts.
+    let converts: Bool
+    /// Whether some rule asks for the client's Accept.
+    let readsAccept: Bool
+    /// Whether some conversion takes values from the request.
+    let hasSources: Bool
+
+    /// Nil when there are no rules.
+    init?(_ rules: [ResponseRule]) {
+        if rules.isEmpty { return nil }
+        self.rules = rules.enumerated().map { Rule($1, index: $0) }
+        converts = self.rules.contains { $0.conversion != nil }
+        readsAccept = rules.contains { !$0.condition.accept.isEmpty }
+        hasSources = self.rules.contains { $0.conversion?.sources.isEmpty == false }
+    }
+
+    /// The first rule that holds for `response`, asked for by `request`.
+    func choose(for response: borrowing MessageHead, to request: borrowing MessageHead) -> Choice {
+        var choice = Choice()
+        for rule in rules {
+            guard rule.condition.takesStatus(of: response), rule.condition.takesType(of: response) else { continue }
+            if !rule.condition.accept.isEmpty {
+                choice.dependsOnAccept = true
+                guard rule.condition.takesAccept(of: request) else { continue }
+            }
+            choice.rule = rule
+            break
+        }
+        return choice
+    }
+}
+
+extension ResponseCondition {
+    fileprivate func takesStatus(of head: borrowing MessageHead) -> Bool {
+        if statuses.isEmpty { return true }
+        for candidate in statuses where candidate.range.contains(head.status) { return true }
+        return false
+    }
+
+    fileprivate func takesType(of head: borrowing MessageHead) -> Bool {
+        if types.isEmpty { return true }
+        guard let line = head.first(.contentType) else { return false }
+        for candidate in types where candidate.matches(contentType: head.value(line)) { return true }
+        return false
+    }
+
+    fileprivate func takesAccept(of request: borrowing MessageHead) -> Bool {
+        for candidate in accept where AcceptField.allows(candidate, in: request) { return true }
+        return false
+    }
+}
+
+extension ResponseConversion {
+    func acceptsStatus(_ status: Int) -> Bool {
+        if acceptedStatuses.isEmpty { return true }
+        for candidate in acceptedStatuses where candidate.range.contains(status) { return true }
+        return false
+    }
+
+    func acceptsType(_ contentType: Span<UInt8>) -> Bool {
+        for candidate in acceptedTypes where candidate.matches(contentType: contentType) { return true }
+        return false
+    }
+}

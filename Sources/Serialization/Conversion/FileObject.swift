@@ -1,0 +1,135 @@
+internal import Octets
+
+/// An object of a document that stands for a file: `{"filename":"a.jpg","content_type":"image/jpeg","data":"<base64>"}`, as
+/// `files: object` writes it. What is said of the file must precede its bytes, because these stream.
+internal struct FileObject {
+    enum Member {
+        case filename, contentType, data
+    }
+
+    enum Fault {
+        case member, twice, order, noData
+    }
+
+    let rule: Int
+    var member = Member.data
+    var hasFilename = false
+    var hasType = false
+    var hasData = false
+
+    init(rule: Int) { self.rule = rule }
+}
+
+// MARK: Files
+
+extension EventMapper where Encoder: ~Copyable {
+    mutating func beginFile(rule: Int, _ source: FileSource) {
+        (fileRule, isFileOpen) = (rule, false)
+        gate.begin(rule: rule, field: place)
+        fileText.begin(source)
+        spelled.removeAll()
+        let isNamed = gate.spell(rule: rule, to: &spelled)
+        head.setName(copying: spelled)
+        head.hasGivenName = isNamed
+        head.isFile = true
+    }
+
+    /// Sends on what a text says of the file at hand.
+    mutating func makeFile(of piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
+        do throws(FileText.Fault) {
+            try fileText.take(piece, isLast: isLast)
+        } catch {
+            throw gate.error(of: error)
+        }
+        guard fileText.isOpen else { return }
+        if !isFileOpen {
+            isFileOpen = true
+            if !fileText.mediaType.isEmpty { head.setMediaType(copying: fileText.mediaType) }
+            try gate.describe(&head, rule: fileRule)
+            try encoder.beginFile(head)
+        }
+        try gate.count(fileText.decoded.count)
+        if isLast || !fileText.decoded.isEmpty { try encoder.send(fileContent: fileText.decoded, isLast: isLast) }
+        fileText.decoded.removeAll()
+    }
+}
+
+// MARK: Objects that are files
+
+extension EventMapper where Encoder: ~Copyable {
+    mutating func beginFileObject(rule: Int) {
+        object = FileObject(rule: rule)
+        beginFile(rule: rule, .object)
+    }
+
+    mutating func enterMember(_ name: Span<UInt8>) throws(ConversionError) {
+        guard var file = object else { return }
+        if name.isEqual(to: "filename") {
+            if file.hasFilename { throw badObject(.twice) }
+            (file.member, file.hasFilename) = (.filename, true)
+        } else if name.isEqual(to: "content_type") {
+            if file.hasType { throw badObject(.twice) }
+            (file.member, file.hasType) = (.contentType, true)
+        } else if name.isEqual(to: "data") {
+            if file.hasData { throw badObject(.twice) }
+            (file.member, file.hasData) = (.data, true)
+        } else {
+            throw badObject(.member)
+        }
+        if file.hasData, file.member != .data { throw badObject(.order) }
+        spelled.removeAll()
+        object = file
+    }
+
+    mutating func takeMember(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
+        guard let file = object else { return }
+        if file.member == .data { return try makeFile(of: piece, isLast: isLast) }
+        try gate.checkName(spelled.count + piece.count)
+        spelled.append(contentsOf: piece)
+        guard isLast else { return }
+        if file.member == .filename {
+            head.setFilename(copying: spelled)
+        } else {
+            head.setMediaType(copying: spelled)
+        }
+    }
+
+    /// What is said to be nothing is not said.
+    mutating func takeNullMember() throws(ConversionError) {
+        guard let file = object, file.member != .data else { throw badObject(.noData) }
+        absorbed += 1
+    }
+
+    mutating func endFileObject() throws(ConversionError) {
+        guard let file = object, file.hasData else { throw badObject(.noData) }
+        object = nil
+        accounting.files += 1
+        // Its own text has been counted with what belongs to it.
+        absorbed -= 1
+        leaveValue()
+    }
+
+    func badObject(_ fault: FileObject.Fault) -> ConversionError {
+        let place = place.span.lossyString()
+        return switch fault {
+        case .member:
+            ConversionError(
+                .unrepresentable, code: "file_object_member",
+                reason: "a file has filename, content_type and data, which are strings, and nothing else", field: place,
+                setting: "files")
+        case .twice:
+            ConversionError(
+                .malformed, code: "file_object_member", reason: "a member of the file stands twice", field: place,
+                setting: "files")
+        case .order:
+            ConversionError(
+                .unrepresentable, code: "file_object_order", reason: "filename and content_type must precede data",
+                field: place, setting: "files")
+        case .noData:
+            ConversionError(
+                .malformed, code: "file_object_data", reason: "the file has no data, which must be base64",
+                field: place,
+                setting: "files")
+        }
+    }
+}

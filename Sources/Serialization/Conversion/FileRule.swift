@@ -1,0 +1,130 @@
+internal import Octets
+
+/// What is declared of one file field.
+public struct FileRule: Hashable, Sendable {
+    public enum Filename: Hashable, Sendable {
+        case literal(String)
+        /// The string at this path, which must come before the file.
+        case field(FieldPath)
+    }
+
+    public var path: FieldPath
+    /// What happens to a file there; `base64` and `object` on JSON input say that the value at `path` is one, see `source`.
+    public var policy: FilePolicy
+    /// What of a text or an object at `path`, or of each element of an array there, makes a file of it, where multipart goes
+    /// out. Nil: nothing, but for the policies `base64` and `object`.
+    public var source: FileSource?
+    /// The name of the part; nil: the field's own.
+    public var name: FileNameTemplate?
+    public var filename: Filename?
+    /// The part's Content-Type on output.
+    public var mediaType: String?
+    /// Decoded bytes of the file; nil: no limit but the body's.
+    public var max: Int?
+    /// The media types that are taken; empty: all. A file without a type is `mediaType`, or else application/octet-stream.
+    public var types: [MediaPattern] = []
+
+    public init(
+        path: FieldPath, policy: FilePolicy, source: FileSource? = nil, name: FileNameTemplate? = nil,
+        filename: Filename? = nil, mediaType: String? = nil, max: Int? = nil, types: [MediaPattern] = []
+    ) {
+        self.path = path
+        self.policy = policy
+        self.source = source
+        self.name = name
+        self.filename = filename
+        self.mediaType = mediaType
+        self.max = max
+        self.types = types
+    }
+
+    /// What the values at `path` must be to become files where a body of `input` becomes multipart.
+    internal func source(from input: BodyEncoding) -> FileSource? {
+        if let source { return source == .object && input.isFlat ? nil : source }
+        return switch policy {
+        // A multipart body has files of its own, and this is about them.
+        case .base64: input.hasFiles ? nil : .base64
+        case .object: input.isFlat ? nil : .object
+        case .stream, .drop, .reject: nil
+        }
+    }
+}
+
+/// How a value holds the bytes of a file.
+public enum FileSource: String, Hashable, Sendable, CaseIterable {
+    /// Base64 (RFC 4648 §4), or a data URL that holds base64.
+    case base64
+    /// Base64 with `-` and `_`, padded or not (RFC 4648 §5).
+    case base64url
+    /// A data URL (RFC 2397) that holds base64; its type becomes the file's.
+    case dataURL = "data_url"
+    /// `{"filename":"a.jpg","content_type":"image/jpeg","data":"<base64>"}`, of which `filename` and `content_type` may be
+    /// left out and must precede `data`. Documents only.
+    case object
+}
+
+/// The name of a file's part: a text in which `{index}` stands for the number of the file among those of its rule, from 0.
+public struct FileNameTemplate: Hashable, Sendable {
+    /// What stands between the numbers; one piece where there is none.
+    internal let pieces: [[UInt8]]
+
+    /// Nil for an empty text and for braces around anything but `index`.
+    public init?(_ text: String) {
+        guard !text.isEmpty else { return nil }
+        var pieces: [[UInt8]] = [[]]
+        var rest = Array(text.utf8)[...]
+        let mark = Array("{index}".utf8)
+        while let byte = rest.first {
+            if byte == UInt8(ascii: "{") || byte == UInt8(ascii: "}") {
+                guard rest.starts(with: mark) else { return nil }
+                rest = rest.dropFirst(mark.count)
+                pieces.append([])
+            } else {
+                pieces[pieces.count - 1].append(byte)
+                rest = rest.dropFirst()
+            }
+        }
+        self.pieces = pieces
+    }
+}
+
+/// One media type, or all of one kind: `application/pdf`, `image/*`, `*/*`.
+public struct MediaPattern: Hashable, Sendable {
+    /// In lower case, without parameters.
+    public let text: String
+    private let type: [UInt8]?
+    private let subtype: [UInt8]?
+
+    /// Nil when `text` is none of the three forms.
+    public init?(_ text: String) {
+        let halves = text.lowercased().split(separator: "/", omittingEmptySubsequences: false)
+        guard halves.count == 2, halves.allSatisfy({ $0 == "*" || Self.isToken($0) }) else { return nil }
+        guard halves[0] != "*" || halves[1] == "*" else { return nil }
+        self.text = text.lowercased()
+        type = halves[0] == "*" ? nil : Array(halves[0].utf8)
+        subtype = halves[1] == "*" ? nil : Array(halves[1].utf8)
+    }
+
+    private static func isToken(_ text: Substring) -> Bool {
+        !text.isEmpty && text.utf8.allSatisfy { ASCII.isToken($0) && $0 != UInt8(ascii: "*") }
+    }
+
+    /// Whether the value of a Content-Type, parameters and all, is of this kind.
+    internal func matches(_ value: Span<UInt8>) -> Bool {
+        guard let end = ContentType.endOfMediaType(in: value),
+            let slash = Scan.firstIndex(of: UInt8(ascii: "/"), in: value)
+        else { return false }
+        if let type, !value.extracting(0..<slash).isLowercased(type) { return false }
+        if let subtype, !value.extracting(slash + 1..<end).isLowercased(subtype) { return false }
+        return true
+    }
+}
+
+extension Span where Element == UInt8 {
+    /// Whether the text is `word`, which is in lower case, in any case.
+    internal func isLowercased(_ word: [UInt8]) -> Bool {
+        guard count == word.count else { return false }
+        for index in indices where ASCII.lowercased(self[index]) != word[index] { return false }
+        return true
+    }
+}

@@ -1,0 +1,168 @@
+internal import Octets
+
+/// Makes the bytes of a file from the text that stands for it, in pieces cut anywhere.
+///
+/// A data URL has at most 256 bytes before its comma; those are all that is held.
+internal struct FileText {
+    /// What is wrong with a text: the error's code and reason.
+    struct Fault: Error {
+        let code: String
+        let reason: String
+    }
+
+    private enum Place {
+        /// In what may be a data URL's part before the comma; goes to `body`.
+        case lead
+        /// In the base64 text.
+        case body
+    }
+
+    /// Bytes of a data URL up to its comma.
+    private static var leadLimit: Int { 256 }
+
+    /// Bytes that are certain and that nobody has taken.
+    var decoded = OutputBuffer()
+    /// The file's type, where a data URL gives one.
+    private(set) var mediaType = ByteStore()
+    private var source = FileSource.base64
+    private var place = Place.lead
+    private var lead = ByteStore()
+    private var base64 = Base64Decoder()
+    /// A piece with the alphabet of RFC 4648 §4, and the characters so far, for the padding that may be missing.
+    private var translated = ByteStore()
+    private var characters = 0
+    private var hasPadding = false
+
+    /// Begins another text.
+    mutating func begin(_ source: FileSource) {
+        self.source = source
+        place = source == .base64 || source == .dataURL ? .lead : .body
+        lead.removeAll()
+        mediaType.removeAll()
+        base64 = Base64Decoder()
+        decoded.removeAll()
+        (characters, hasPadding) = (0, false)
+    }
+
+    /// Whether it is known what the text says of the file before its bytes.
+    var isOpen: Bool { place == .body }
+
+    /// Takes a piece and adds to `decoded` what it makes certain. After the last one the file `isOpen` in any case.
+    mutating func take(_ piece: Span<UInt8>, isLast: Bool) throws(Fault) {
+        guard place == .lead else { return try takeBody(piece, isLast: isLast) }
+        let scheme: StaticString = "data:"
+        var at = 0
+        var isURL: Bool?
+        while at < piece.count {
+            let byte = piece[at]
+            if lead.count < scheme.utf8CodeUnitCount {
+                // SAFETY: the index is below the literal's length.
+                guard unsafe ASCII.lowercased(byte) == scheme.utf8Start[lead.count] else {
+                    isURL = false
+                    break
+                }
+            } else if byte == UInt8(ascii: ",") {
+                at += 1
+                isURL = true
+                break
+            } else if lead.count == Self.leadLimit {
+                throw urlFault("a data URL has at most \(Self.leadLimit) bytes before its comma")
+            }
+            lead.append(byte)
+            at += 1
+        }
+        guard isURL != nil || isLast else { return }
+        place = .body
+        if isURL == true {
+            try takeMediaType()
+        } else if lead.count >= scheme.utf8CodeUnitCount {
+            throw urlFault("the data URL has no comma")
+        } else if source == .dataURL {
+            throw urlFault("the text is no data URL (RFC 2397)")
+        } else if !lead.isEmpty {
+            let beginning = lead
+            try takeBody(beginning.span, isLast: false)
+        }
+        try takeBody(piece.extracting(at..<piece.count), isLast: isLast)
+    }
+
+    /// Reads `data:TYPE;base64`, which `lead` holds.
+    private mutating func takeMediaType() throws(Fault) {
+        let mark: StaticString = ";base64"
+        let end = lead.count - mark.utf8CodeUnitCount
+        guard end >= 5, lead.slice(end..<lead.count).isEqualIgnoringCase(to: mark) else {
+            throw urlFault("a data URL must hold base64")
+        }
+        // RFC 2397 §3: text/plain where no type is named.
+        if end > 5 ? lead[5] == UInt8(ascii: ";") : source == .dataURL { mediaType.append("text/plain") }
+        if end == 5, source == .dataURL { mediaType.append(";charset=US-ASCII") }
+        mediaType.append(lead, 5..<end)
+        if source == .dataURL, !Self.isMediaType(mediaType.span) { throw urlFault("the data URL's type is none") }
+    }
+
+    private static func isMediaType(_ value: Span<UInt8>) -> Bool {
+        guard let end = ContentType.endOfMediaType(in: value) else { return false }
+        var parameters = HeaderParameters(from: end, grammar: .contentType)
+        do {
+            while let parameter = try parameters.next(in: value) {
+                guard Scan.firstControl(in: value.extracting(parameter.value), from: 0) == parameter.value.count else {
+                    return false
+                }
+            }
+        } catch {
+            return false
+        }
+        return true
+    }
+
+    private mutating func takeBody(_ piece: Span<UInt8>, isLast: Bool) throws(Fault) {
+        if source == .base64url {
+            try takeURLSafe(piece, isLast: isLast)
+        } else if base64.decode(piece, into: &decoded) != nil {
+            throw Fault(code: "file_base64", reason: "the text is not base64 (RFC 4648 section 4)")
+        }
+        if isLast, !base64.finish(into: &decoded) {
+            throw Fault(code: "file_base64", reason: "the base64 text ends within four characters")
+        }
+    }
+
+    private mutating func takeURLSafe(_ piece: Span<UInt8>, isLast: Bool) throws(Fault) {
+        translated.removeAll()
+        for index in piece.indices {
+            switch piece[index] {
+            case UInt8(ascii: "-"): translated.append(UInt8(ascii: "+"))
+            case UInt8(ascii: "_"): translated.append(UInt8(ascii: "/"))
+            case UInt8(ascii: "+"), UInt8(ascii: "/"): throw Self.urlSafeFault
+            case let byte:
+                if byte == UInt8(ascii: "=") { hasPadding = true }
+                translated.append(byte)
+            }
+        }
+        characters += piece.count
+        // Four characters hold three bytes; what misses at the end is padding, unless some of it is there.
+        if isLast, !hasPadding, characters % 4 > 1 {
+            for _ in 0..<4 - characters % 4 { translated.append(UInt8(ascii: "=")) }
+        }
+        guard base64.decode(translated, into: &decoded) == nil else { throw Self.urlSafeFault }
+    }
+
+    private static var urlSafeFault: Fault {
+        Fault(code: "file_base64", reason: "the text is not base64url (RFC 4648 section 5)")
+    }
+
+    private func urlFault(_ reason: String) -> Fault {
+        Fault(code: source == .dataURL ? "file_data_url" : "file_base64", reason: reason)
+    }
+}
+
+extension ByteStore {
+    fileprivate mutating func append(_ other: ByteStore, _ range: Range<Int>) {
+        append(contentsOf: other.slice(range))
+    }
+}
+
+extension Base64Decoder {
+    fileprivate mutating func decode(_ text: ByteStore, into output: inout OutputBuffer) -> Int? {
+        decode(text.span, into: &output)
+    }
+}

@@ -1,0 +1,49 @@
+internal import Octets
+
+/// The texts of points in time, as libraries print them.
+internal enum DialectDate {
+    /// Appends the time `2001-01-01T00:00:00Z` as the library of `dialect` prints it: AFNetworking the description of a date,
+    /// qs with milliseconds, Alamofire the seconds since 2001. The others, and times in another form, keep the text.
+    static func append(_ source: Span<UInt8>, as dialect: Dialect, to text: inout ByteStore) {
+        guard let seconds = secondsSince2001(source) else { return text.append(contentsOf: source) }
+        switch dialect {
+        case .afnetworking:
+            text.append(contentsOf: source.extracting(0..<10))
+            text.append(UInt8(ascii: " "))
+            text.append(contentsOf: source.extracting(11..<19))
+            text.append(" +0000")
+        case .qs:
+            text.append(contentsOf: source.extracting(0..<19))
+            text.append(".000Z")
+        case .alamofire:
+            text.append(contentsOf: Array(Double(seconds).description.utf8))
+        case .recast, .php, .rack, .whatwg: text.append(contentsOf: source)
+        }
+    }
+
+    /// The number of a text `YYYY-MM-DDTHH:MM:SSZ`; nil for another one.
+    private static func secondsSince2001(_ text: Span<UInt8>) -> Int? {
+        guard text.count == 20, text[4] == UInt8(ascii: "-"), text[7] == UInt8(ascii: "-"),
+            text[10] == UInt8(ascii: "T"), text[13] == UInt8(ascii: ":"), text[16] == UInt8(ascii: ":"),
+            text[19] == UInt8(ascii: "Z"), let year = number(text, 0..<4), let month = number(text, 5..<7),
+            let day = number(text, 8..<10), let hour = number(text, 11..<13), let minute = number(text, 14..<16),
+            let second = number(text, 17..<19), (1...12).contains(month)
+        else { return nil }
+        // Days by the civil calendar, in years that begin with March.
+        let shifted = month > 2 ? year : year - 1
+        let era = shifted >= 0 ? shifted / 400 : (shifted - 399) / 400
+        let yearOfEra = shifted - era * 400
+        let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
+        let days = era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 730_791
+        return (days * 24 + hour) * 3600 + minute * 60 + second
+    }
+
+    private static func number(_ text: Span<UInt8>, _ range: Range<Int>) -> Int? {
+        var value = 0
+        for index in range {
+            guard ASCII.isDigit(text[index]) else { return nil }
+            value = value * 10 + Int(text[index] &- 0x30)
+        }
+        return value
+    }
+}

@@ -1,0 +1,71 @@
+internal import Octets
+
+/// How qs 6 reads a key (`splitKeyIntoSegments`).
+extension FieldName {
+    /// Splits the name at `range`.
+    ///
+    /// - What stands before the first `[` is the root; it may be missing. Groups of balanced brackets follow: `[]` pushes,
+    ///   `[x]` is a key. Text between the groups and behind the last one is no part of the name: `a[b]c` is `a[b]`.
+    /// - From a group that is never closed on, and beyond `depth` groups, the rest is one key, brackets included.
+    /// - An empty name drops the field, and so does a key that every object of JavaScript has, as `constructor`.
+    internal mutating func splitQS(_ name: Range<Int>, depth: Int) {
+        let open = UInt8(ascii: "[")
+        let end = name.upperBound
+        guard !name.isEmpty else {
+            isDropped = true
+            return
+        }
+        guard var at = firstIndex(of: open, in: name) else {
+            isDropped = isOfEveryObject(name)
+            return segments.append(Segment(start: name.lowerBound, end: end, kind: .key))
+        }
+        if at > name.lowerBound {
+            guard !isOfEveryObject(name.lowerBound..<at) else {
+                isDropped = true
+                return
+            }
+            segments.append(Segment(start: name.lowerBound, end: at, kind: .key))
+        }
+        for _ in 0..<depth {
+            guard let stop = closing(of: at, end) else { break }
+            guard !isOfEveryObject(at + 1..<stop) else {
+                isDropped = true
+                return
+            }
+            segments.append(
+                Segment(start: at + 1, end: stop, kind: stop == at + 1 ? .push : .key, isBracketed: true))
+            guard let next = firstIndex(of: open, in: stop + 1..<end) else { return }
+            at = next
+        }
+        segments.append(Segment(start: at, end: end, kind: .key))
+    }
+
+    /// Where the bracket that closes the one at `start` stands.
+    private func closing(of start: Int, _ end: Int) -> Int? {
+        var level = 0
+        for at in start..<end {
+            switch bytes[at] {
+            case UInt8(ascii: "["): level += 1
+            case UInt8(ascii: "]"):
+                level -= 1
+                if level == 0 { return at }
+            default: break
+            }
+        }
+        return nil
+    }
+
+    /// Whether the key at `range` is one of `Object.prototype`'s.
+    private func isOfEveryObject(_ range: Range<Int>) -> Bool {
+        guard (7...20).contains(range.count) else { return false }
+        let key = bytes.slice(range)
+        for name in Self.namesOfEveryObject where key.isEqual(to: name) { return true }
+        return false
+    }
+
+    private static let namesOfEveryObject: [StaticString] = [
+        "constructor", "__defineGetter__", "__defineSetter__", "hasOwnProperty", "__lookupGetter__",
+        "__lookupSetter__", "isPrototypeOf", "propertyIsEnumerable", "toString", "valueOf", "__proto__",
+        "toLocaleString",
+    ]
+}

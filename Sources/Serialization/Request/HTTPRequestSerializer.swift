@@ -1,0 +1,57 @@
+public import HTTPTypes
+internal import Octets
+
+/// Sends parameters as `a=1&b=2`: in the query for GET, HEAD and DELETE, as an application/x-www-form-urlencoded body for
+/// all other methods. The counterpart of `AFHTTPRequestSerializer`.
+///
+/// A request without parameters gets an empty body and the Content-Type all the same, except under the dialect `alamofire`,
+/// which leaves it alone.
+public struct HTTPRequestSerializer: RequestSerializer {
+    /// Header fields, methods and the form encoding.
+    public var settings: RequestSettings
+
+    /// A serializer with the rules of `dialect`: AFNetworking's unless said otherwise.
+    public init(dialect: Dialect = .afnetworking) {
+        settings = RequestSettings(dialect: dialect)
+    }
+
+    /// See `RequestSerializer`.
+    public func serialize(
+        _ request: HTTPRequest, parameters: Value?
+    ) throws(SerializationError) -> SerializedRequest {
+        var head = request
+        settings.addDefaults(to: &head)
+        if settings.encodesParametersInURI(head.method) {
+            return try settings.serializeIntoURI(head, parameters: parameters)
+        }
+        let isAlamofire = encoding.dialect == .alamofire
+        if isAlamofire, parameters == nil { return SerializedRequest(head: head) }
+        let form = try settings.query(of: parameters, for: head)
+        if !head.headerFields.contains(.contentType) {
+            let charset = isAlamofire ? "; charset=utf-8" : ""
+            head.headerFields[.contentType] = "application/x-www-form-urlencoded" + charset
+        }
+        return SerializedRequest(head: head, body: .bytes(Array(form.utf8)))
+    }
+
+    /// The parameters as a query or form, without a request: `AFQueryStringFromParameters`.
+    ///
+    /// Throws `invalidParameters` where they can't be written so; `querySerialization` is not asked.
+    public static func queryString(
+        from parameters: Value, dialect: Dialect = .afnetworking
+    ) throws(SerializationError) -> String {
+        try RequestSettings(dialect: dialect).query(of: parameters)
+    }
+
+    /// The text as it stands in a query or form: `AFPercentEscapedStringFromString`.
+    public static func percentEscaped(_ text: String, dialect: Dialect = .afnetworking) -> String {
+        var encoder = Form.Encoder(options: FieldEncodingOptions(dialect: dialect))
+        // A field without a value is nothing but its escaped name; one without a name would be written `=`.
+        guard !text.isEmpty else { return "" }
+        var head = PartHead(name: Array(text.utf8).span)
+        head.hasValue = false
+        // What the form encoder refuses are files.
+        guard (try? encoder.beginPart(head)) != nil else { return "" }
+        return encoder.output.span.lossyString()
+    }
+}

@@ -1,0 +1,76 @@
+public import HTTPTypes
+internal import Octets
+
+/// Sends parameters as a JSON body, application/json. The counterpart of `AFJSONRequestSerializer`.
+///
+/// For GET, HEAD and DELETE it does what `HTTPRequestSerializer` does. Without parameters there is no body and no
+/// Content-Type. Numbers keep their text and members their order; bytes become base64 and dates text, except under the
+/// dialect `afnetworking`, which refuses both. A set, a number that isn't finite and anything but an object or an array at
+/// the top are refused with `invalidParameters`.
+public struct JSONRequestSerializer: RequestSerializer {
+    /// How the text is laid out.
+    public struct WritingOptions: OptionSet, Hashable, Sendable {
+        /// The options as bits.
+        public let rawValue: Int
+        /// The options of these bits.
+        public init(rawValue: Int) { self.rawValue = rawValue }
+
+        /// One member or element a line, indented by two spaces.
+        public static let prettyPrinted = WritingOptions(rawValue: 1)
+        /// Members in the order of the bytes of their names.
+        public static let sortedKeys = WritingOptions(rawValue: 2)
+        /// `/` stands for itself. Without this option it is written `\/`, as AFNetworking does.
+        public static let withoutEscapingSlashes = WritingOptions(rawValue: 4)
+    }
+
+    /// Header fields, methods and the form encoding.
+    public var settings: RequestSettings
+    /// How the text is laid out.
+    public var writingOptions: WritingOptions
+
+    /// A serializer with the rules of `dialect` for what goes into the query, and with slashes escaped under `afnetworking`
+    /// and not otherwise unless `writingOptions` are given.
+    public init(dialect: Dialect = .afnetworking, writingOptions: WritingOptions? = nil) {
+        settings = RequestSettings(dialect: dialect)
+        let foundation = dialect == .afnetworking || dialect == .alamofire
+        self.writingOptions = writingOptions ?? (foundation ? [] : .withoutEscapingSlashes)
+    }
+
+    /// See `RequestSerializer`.
+    public func serialize(
+        _ request: HTTPRequest, parameters: Value?
+    ) throws(SerializationError) -> SerializedRequest {
+        var head = request
+        settings.addDefaults(to: &head)
+        if settings.encodesParametersInURI(head.method) {
+            return try settings.serializeIntoURI(head, parameters: parameters)
+        }
+        guard let parameters else { return SerializedRequest(head: head) }
+        if !head.headerFields.contains(.contentType) { head.headerFields[.contentType] = "application/json" }
+        return SerializedRequest(head: head, body: .bytes(try body(of: parameters)))
+    }
+
+    private func body(of parameters: Value) throws(SerializationError) -> [UInt8] {
+        do throws(ConversionError) {
+            switch parameters {
+            case .object, .array: break
+            default:
+                throw ConversionError(
+                    .unrepresentable, code: "json_root", reason: "the parameters must be an object or an array")
+            }
+            var printer = JSONPrinter()
+            printer.isPretty = writingOptions.contains(.prettyPrinted)
+            printer.escapesSlashes = !writingOptions.contains(.withoutEscapingSlashes)
+            var spelling = ValueSpelling()
+            spelling.sets = .refused
+            spelling.order = writingOptions.contains(.sortedKeys) ? .sorted : .input
+            spelling.depth = settings.limits.depth
+            spelling.refusesDataAndDates = encoding.dialect == .afnetworking
+            try parameters.emit(into: &printer, as: spelling)
+            return printer.output.span.copied()
+        } catch {
+            throw SerializationError(
+                .invalidParameters, reason: "The `parameters` argument is not valid JSON.", conversion: error)
+        }
+    }
+}

@@ -1,0 +1,47 @@
+public import HTTPTypes
+internal import Octets
+
+/// Sends parameters as a property list, application/x-plist. The counterpart of `AFPropertyListRequestSerializer`.
+///
+/// For GET, HEAD and DELETE it does what `HTTPRequestSerializer` does. Without parameters there is no body and no
+/// Content-Type. Null, sets and what else a property list can't hold are refused with `unwritablePropertyList`.
+public struct PropertyListRequestSerializer: RequestSerializer {
+    /// Header fields, methods and the form encoding.
+    public var settings: RequestSettings
+    /// XML, which is the default, or binary. Both have the same media type.
+    public var format: PropertyList.Format
+
+    /// A serializer with the rules of `dialect` for what goes into the query.
+    public init(format: PropertyList.Format = .xml, dialect: Dialect = .afnetworking) {
+        settings = RequestSettings(dialect: dialect)
+        self.format = format
+    }
+
+    /// See `RequestSerializer`.
+    public func serialize(
+        _ request: HTTPRequest, parameters: Value?
+    ) throws(SerializationError) -> SerializedRequest {
+        var head = request
+        settings.addDefaults(to: &head)
+        if settings.encodesParametersInURI(head.method) {
+            return try settings.serializeIntoURI(head, parameters: parameters)
+        }
+        guard let parameters else { return SerializedRequest(head: head) }
+        if !head.headerFields.contains(.contentType) { head.headerFields[.contentType] = "application/x-plist" }
+        return SerializedRequest(head: head, body: .bytes(try body(of: parameters)))
+    }
+
+    private func body(of parameters: Value) throws(SerializationError) -> [UInt8] {
+        do throws(ConversionError) {
+            var options = DocumentOptions()
+            options.propertyListFormat = format
+            // Apple's writer sorts, and many a server compares bytes.
+            options.order = .sorted
+            options.limits = settings.limits
+            return try parameters.encoded(as: .propertyList, options: options)
+        } catch {
+            throw SerializationError(
+                .unwritablePropertyList, reason: "the parameters are not a property list", conversion: error)
+        }
+    }
+}

@@ -1,0 +1,107 @@
+public import HTTPTypes
+
+/// Puts parameters into requests: `HTTPRequestSerializer`, `JSONRequestSerializer`, `PropertyListRequestSerializer`.
+///
+/// All are values: a copy has the same settings and changes apart from the original.
+public protocol RequestSerializer: Sendable {
+    /// Header fields, methods and the form encoding, which all serializers have.
+    var settings: RequestSettings { get set }
+
+    /// The request with the parameters in it: in the query for the methods of `methodsEncodingParametersInURI`, in a body
+    /// of the serializer's kind for all others. Default header fields and Content-Type are set where the request lacks them.
+    ///
+    /// `parameters` of nil are no parameters at all, `.null` is a value.
+    func serialize(_ request: HTTPRequest, parameters: Value?) throws(SerializationError) -> SerializedRequest
+}
+
+extension RequestSerializer {
+    /// A request to `url` with the parameters in it.
+    ///
+    /// - Parameters:
+    ///   - method: the method; `HTTPRequest.Method("PURGE")` makes one that has no name here.
+    ///   - url: an absolute URL, `https://example.com/p?a=1`, or a path. Its query is kept; its fragment isn't sent.
+    ///   - parameters: an object; JSON and property lists take arrays too. Nil: none.
+    ///   - headerFields: fields of this call. They are written last and take the place of any other of their name, also of
+    ///     Content-Type.
+    /// - Throws: `invalidURL`, `invalidParameters` and what the serializer adds.
+    public func request(
+        method: HTTPRequest.Method, url: String, parameters: Value? = nil, headerFields: HTTPFields = [:]
+    ) throws(SerializationError) -> SerializedRequest {
+        let url = try RequestURL(url)
+        let head = HTTPRequest(method: method, scheme: url.scheme, authority: url.authority, path: url.target)
+        var result = try serialize(head, parameters: parameters)
+        result.fragment = url.fragment
+        result.overwrite(with: headerFields)
+        return result
+    }
+
+    /// The same with parameters of any `Encodable` type, which `ValueEncoder` turns into a `Value`.
+    public func request(
+        method: HTTPRequest.Method, url: String, encoding parameters: some Encodable, headerFields: HTTPFields = [:]
+    ) throws -> SerializedRequest {
+        let value = try ValueEncoder().encode(parameters)
+        return try request(method: method, url: url, parameters: value, headerFields: headerFields)
+    }
+}
+
+/// The settings under their own names.
+extension RequestSerializer {
+    /// Fields that every request gets unless it has them already.
+    public var headerFields: HTTPFields {
+        get { settings.headerFields }
+        set { settings.headerFields = newValue }
+    }
+
+    /// The methods whose parameters go into the query of the URL, in upper case: GET, HEAD and DELETE at first.
+    public var methodsEncodingParametersInURI: Set<String> {
+        get { settings.methodsEncodingParametersInURI }
+        set { settings.methodsEncodingParametersInURI = newValue }
+    }
+
+    /// How parameters become names and values in the query, in a form body and in multipart parts.
+    public var encoding: FieldEncodingOptions {
+        get { settings.encoding }
+        set { settings.encoding = newValue }
+    }
+
+    /// Makes the query or the form body instead of `encoding`, where it is set.
+    public var querySerialization: RequestSettings.QuerySerialization? {
+        get { settings.querySerialization }
+        set { settings.querySerialization = newValue }
+    }
+
+    /// The default value of a header field, or nil.
+    public func value(forHeaderField name: String) -> String? { settings.value(forHeaderField: name) }
+
+    /// Sets the default value of a header field; nil takes it away. See `RequestSettings`.
+    public mutating func setValue(_ value: String?, forHeaderField name: String) throws(SerializationError) {
+        try settings.setValue(value, forHeaderField: name)
+    }
+
+    /// Sets Authorization to Basic credentials. See `RequestSettings`.
+    public mutating func setAuthorization(username: String, password: String) throws(SerializationError) {
+        try settings.setAuthorization(username: username, password: password)
+    }
+
+    /// Takes Authorization away.
+    public mutating func clearAuthorization() { settings.clearAuthorization() }
+
+    /// Sets Accept-Language. See `RequestSettings`.
+    public mutating func setAcceptLanguage(_ languages: [String]) throws(SerializationError) {
+        try settings.setAcceptLanguage(languages)
+    }
+
+    /// Sets User-Agent. See `RequestSettings`.
+    public mutating func setUserAgent(
+        product: String, version: String, comment: String? = nil
+    ) throws(SerializationError) {
+        try settings.setUserAgent(product: product, version: version, comment: comment)
+    }
+}
+
+extension SerializedRequest {
+    /// Writes the fields of a call over all others of their names.
+    internal mutating func overwrite(with fields: HTTPFields) {
+        for field in fields { head.headerFields[fields: field.name] = fields[fields: field.name] }
+    }
+}

@@ -1,0 +1,111 @@
+public import HTTPTypes
+internal import Octets
+
+/// Which responses are acceptable, by status and media type.
+public struct ResponseValidation: Hashable, Sendable, Codable {
+    /// Whether a response is acceptable, and what is wrong with one that isn't.
+    public struct Outcome: Sendable {
+        /// Whether status and media type are acceptable.
+        public let isValid: Bool
+        /// Nil also for a wrong media type of an empty body, which is not valid and yet nothing to complain of.
+        public let error: SerializationError?
+    }
+
+    /// The statuses that are no error; nil: all.
+    public var acceptableStatusCodes: Set<Int>? = Set(200..<300)
+    /// The media types that are read, as `application/json`, in any case and without parameters; nil: all.
+    public var acceptableContentTypes: Set<String>?
+    /// Whether a type `text/*`, `*/json` or `*/*` among the acceptable ones stands for all that it fits, as in Alamofire.
+    public var matchesWildcards = false
+    /// Whether `application/json` stands for each type that ends in `+json` too, and so with XML (RFC 6839).
+    public var matchesSuffixes = false
+
+    /// 200 to 299 and the given types; nil: all types.
+    public init(acceptableContentTypes: Set<String>? = nil) {
+        self.acceptableContentTypes = acceptableContentTypes
+    }
+
+    /// The types that a request's Accept field asks for (RFC 9110 §12.5.1), with wildcards: what Alamofire takes when nothing
+    /// is said. All types where the request has no Accept.
+    public init(accept request: HTTPRequest) {
+        matchesWildcards = true
+        let accept = request.headerFields[.accept] ?? "*/*"
+        acceptableContentTypes = Set(
+            accept.split(separator: ",").compactMap { Self.mediaType(of: String($0)) })
+    }
+
+    /// Whether that media type is acceptable.
+    public func accepts(contentType: String) -> Bool {
+        guard let types = acceptableContentTypes else { return true }
+        guard let type = Self.mediaType(of: contentType) else { return false }
+        return types.contains { accepts(type, as: $0.lowercased()) }
+    }
+
+    /// The type first, then the status: with both wrong, the status's error has the type's beneath it.
+    public func validate(
+        _ response: HTTPResponse, body: [UInt8]?, for request: HTTPRequest? = nil
+    ) -> Outcome {
+        var isValid = true
+        var error: SerializationError?
+        let isEmpty = body?.isEmpty ?? true
+        let type = response.headerFields[.contentType].flatMap(Self.mediaType(of:))
+        let isAcceptable = acceptableContentTypes == nil || type.map { accepts(contentType: $0) } ?? isEmpty
+        if !isAcceptable {
+            isValid = false
+            if !isEmpty {
+                let shown = type ?? "none"
+                error = SerializationError(
+                    .unacceptableContentType, reason: "Request failed: unacceptable content-type: \(shown)")
+            }
+        }
+        if let codes = acceptableStatusCodes, !codes.contains(response.status.code) {
+            isValid = false
+            // What lies beneath has no need of the same details twice.
+            error = SerializationError(
+                .unacceptableStatusCode,
+                reason: "Request failed: \(Self.reason(of: response.status)) (\(response.status.code))",
+                underlying: error)
+        }
+        error?.response = response
+        error?.data = body
+        if let request { error?.url = SerializedRequest(head: request).url }
+        return Outcome(isValid: isValid, error: error)
+    }
+
+    private func accepts(_ type: String, as accepted: String) -> Bool {
+        if type == accepted { return true }
+        if matchesWildcards {
+            let (type, accepted) = (type.split(separator: "/"), accepted.split(separator: "/"))
+            if type.count == 2, accepted.count == 2, zip(type, accepted).allSatisfy({ $1 == "*" || $0 == $1 }) {
+                return true
+            }
+        }
+        guard matchesSuffixes, let slash = accepted.firstIndex(of: "/") else { return false }
+        let subtype = accepted[accepted.index(after: slash)...]
+        return (subtype == "json" || subtype == "xml") && type.hasSuffix("+" + subtype)
+    }
+
+    /// `type/subtype` in lower case, without parameters; nil where the text isn't one.
+    private static func mediaType(of value: String) -> String? {
+        let type = value.prefix { $0 != ";" && $0 != "," }
+        let bytes = Array(type.utf8)
+        let trimmed = bytes.span.trimmingSpace()
+        guard !trimmed.isEmpty, let end = ContentType.endOfMediaType(in: trimmed), end == trimmed.count else {
+            return nil
+        }
+        return trimmed.lossyString().lowercased()
+    }
+
+    /// What Foundation calls a status, where the response brought no reason of its own.
+    private static func reason(of status: HTTPResponse.Status) -> String {
+        guard status.reasonPhrase.isEmpty else { return status.reasonPhrase.lowercased() }
+        return switch status.kind {
+        case .informational: "informational"
+        case .successful: "no error"
+        case .redirection: "redirected"
+        case .clientError: "client error"
+        case .serverError: "server error"
+        case .invalid: "invalid status"
+        }
+    }
+}

@@ -1,0 +1,34 @@
+public import HTTPTypes
+
+/// Reads an XML body into a document. The counterpart of `AFXMLDocumentResponseSerializer`.
+public struct XMLDocumentResponseSerializer: ResponseSerializer, Hashable {
+    /// 200 to 299; `application/xml` and `text/xml`.
+    public var validation = ResponseValidation(acceptableContentTypes: ["application/xml", "text/xml"])
+    /// How elements and attributes become a document. See `XML.DecodingOptions`.
+    public var options = XML.DecodingOptions()
+    /// What bounds the document. See `Limits`.
+    public var limits = Limits()
+
+    /// A serializer of `application/xml` and `text/xml`.
+    public init() {}
+
+    /// See `ResponseSerializer`.
+    public func serialize(
+        _ response: HTTPResponse, body: [UInt8]?, for request: HTTPRequest?
+    ) -> ResponseResult<Value> {
+        let (mayRead, error) = checked(response, body, request)
+        guard mayRead, let body else { return ResponseResult(value: nil, error: error) }
+        if body.isEmpty, EmptyBodies.isExpected(response, request) { return ResponseResult(value: nil, error: error) }
+        var parser = XMLResponseParser(body)
+        parser.options = options
+        parser.limits = limits
+        do throws(ConversionError) {
+            return ResponseResult(value: try parser.document(), error: error)
+        } catch {
+            return unreadable(error, "the body is not XML", beneath: checked(response, body, request).error)
+        }
+    }
+
+    /// The object among those of all serializers.
+    public func responseObject(_ output: Value) -> ResponseObject { .document(output) }
+}

@@ -1,0 +1,170 @@
+internal import Glibc
+internal import Octets
+
+/// Turns text of a charset into UTF-8, wherever it is cut. Bytes that are no text of the charset are refused, or become
+/// U+FFFD, or the character of ISO 8859-1 with their number.
+///
+/// iconv does the work: it is in the C library, and linear. It is the one thing that this target asks of the system.
+@safe internal final class Transcoder {
+    private enum Outcome {
+        case done
+        /// The bytes end within a character.
+        case cut
+        case illegal
+    }
+
+    /// A byte that is no text of the charset, counted from the first of the piece; negative when an earlier piece has it.
+    struct Invalid: Error {
+        let index: Int
+    }
+
+    let charset: Charset
+    private let mode: UTF8Repair.Mode?
+    private let handle: iconv_t
+    /// The bytes of a character that has begun.
+    private var carried: [UInt8] = []
+
+    /// Nil when the system can't convert from that charset. Without a `mode`, bytes that are no text are refused.
+    init?(_ charset: Charset, mode: UTF8Repair.Mode?) {
+        // SAFETY: both names are C strings for the time of the call; the handle is kept until deinit.
+        guard let opened = unsafe iconv_open("UTF-8", charset.system), Int(bitPattern: opened) != -1 else {
+            return nil
+        }
+        self.charset = charset
+        self.mode = mode
+        unsafe handle = opened
+    }
+
+    deinit {
+        // SAFETY: opened in init, used by nobody else.
+        _ = unsafe iconv_close(handle)
+    }
+
+    /// Forgets a text that was begun.
+    func restart() {
+        carried.removeAll(keepingCapacity: true)
+        // SAFETY: without buffers iconv goes back to its first state.
+        _ = unsafe iconv(handle, nil, nil, nil, nil)
+    }
+
+    /// Appends what `bytes` make certain.
+    func append(_ bytes: Span<UInt8>, to output: inout [UInt8]) throws(Invalid) {
+        var at = 0
+        while !carried.isEmpty, at < bytes.count {
+            carried.append(bytes[at])
+            at += 1
+            try settleCarried(before: at, to: &output)
+        }
+        while at < bytes.count {
+            var consumed = 0
+            let outcome = convert(bytes.extracting(at..<bytes.count), &consumed, to: &output)
+            at += consumed
+            switch outcome {
+            case .done: return
+            case .cut:
+                for index in at..<bytes.count { carried.append(bytes[index]) }
+                return
+            case .illegal:
+                try replace(bytes[at], index: at, to: &output)
+                at += 1
+            }
+        }
+    }
+
+    /// Says that the text has ended, `end` bytes behind the start of the last piece, and makes ready for the next one.
+    func finish(at end: Int, to output: inout [UInt8]) throws(Invalid) {
+        // One character was begun, and so there is one fault, as in UTF-8.
+        for (index, byte) in carried.enumerated() where index == 0 || mode == .latin1 {
+            try replace(byte, index: end - carried.count, to: &output)
+        }
+        flush(to: &output)
+        restart()
+    }
+
+    /// All bytes of one text.
+    func convert(whole bytes: Span<UInt8>, to output: inout [UInt8]) throws(Invalid) {
+        restart()
+        try append(bytes, to: &output)
+        try finish(at: bytes.count, to: &output)
+    }
+
+    /// Converts what is carried as far as it is whole; `end` is the index in the piece behind it.
+    private func settleCarried(before end: Int, to output: inout [UInt8]) throws(Invalid) {
+        while !carried.isEmpty {
+            var consumed = 0
+            let outcome = convert(carried.span, &consumed, to: &output)
+            carried.removeFirst(consumed)
+            switch outcome {
+            case .done, .cut: return
+            case .illegal:
+                let byte = carried[0]
+                try replace(byte, index: end - carried.count, to: &output)
+                carried.removeFirst()
+            }
+        }
+    }
+
+    private func replace(_ byte: UInt8, index: Int, to output: inout [UInt8]) throws(Invalid) {
+        if charset.hasControls, byte >= 0x80, byte < 0xA0 {
+            output += [0xC2, byte]
+            return
+        }
+        switch mode {
+        case nil: throw Invalid(index: index)
+        case .replace: output += [0xEF, 0xBF, 0xBD]
+        case .latin1: output += byte < 0x80 ? [byte] : [0xC0 | byte >> 6, 0x80 | byte & 0x3F]
+        }
+    }
+
+    private func convert(_ bytes: Span<UInt8>, _ consumed: inout Int, to output: inout [UInt8]) -> Outcome {
+        var outcome = Outcome.done
+        var taken = 0
+        // SAFETY: iconv reads within the span and writes within `room`, and says how far it came in both. It doesn't write
+        // to its input, whatever its type says.
+        unsafe bytes.withUnsafeBufferPointer { buffer in
+            guard let base = buffer.baseAddress else { return }
+            var source: UnsafeMutablePointer<CChar>? = unsafe UnsafeMutableRawPointer(mutating: base)
+                .assumingMemoryBound(to: CChar.self)
+            var left = buffer.count
+            while left > 0 {
+                let status = unsafe Self.step(handle, &source, &left, to: &output)
+                if status == 0 { continue }
+                if status == E2BIG { continue }
+                outcome = status == EINVAL ? .cut : .illegal
+                break
+            }
+            taken = buffer.count - left
+        }
+        consumed = taken
+        return outcome
+    }
+
+    private func flush(to output: inout [UInt8]) {
+        var left = 0
+        var source: UnsafeMutablePointer<CChar>?
+        // SAFETY: without a source iconv writes what it keeps of a character that could have gone on.
+        while unsafe Self.step(handle, &source, &left, to: &output) == E2BIG {}
+    }
+
+    /// One call, with room for some output. Returns 0 or the error's number.
+    @unsafe
+    private static func step(
+        _ handle: iconv_t, _ source: inout UnsafeMutablePointer<CChar>?, _ left: inout Int, to output: inout [UInt8]
+    ) -> Int32 {
+        let size = min(max(64, left * 2), 16 * 1024)
+        var status: Int32 = 0
+        let piece = unsafe [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
+            var target: UnsafeMutablePointer<CChar>? = unsafe UnsafeMutableRawPointer(buffer.baseAddress!)
+                .assumingMemoryBound(to: CChar.self)
+            var room = size
+            // SAFETY: `size` bytes are at the target; what iconv wrote is initialised.
+            let result =
+                unsafe source == nil
+                ? iconv(handle, nil, nil, &target, &room) : iconv(handle, &source, &left, &target, &room)
+            if result == -1 { status = errno }
+            count = size - room
+        }
+        output += piece
+        return status
+    }
+}

@@ -1,0 +1,34 @@
+/// Whether a field named `_charset_` (RFC 7578 §4.6, HTML) says in which charset the texts after it are.
+public enum CharsetHint: String, Hashable, Sendable, CaseIterable {
+    /// It is a field like any other.
+    case field
+    /// It does, and is used up: what goes out is in UTF-8.
+    case use
+}
+
+/// What happens to a part with a Content-Transfer-Encoding other than 7bit, 8bit and binary, which RFC 7578 §4.7 deprecates.
+public enum TransferEncodingPolicy: String, Hashable, Sendable, CaseIterable {
+    /// The request is refused with 400.
+    case reject
+    /// `base64` and `quoted-printable` (RFC 2045 §6) are decoded, and others refused.
+    case decode
+}
+
+/// What happens to a part that is a multipart/mixed body of its own: several files in one field (RFC 2388 §4.2), which RFC
+/// 7578 §4.3 deprecates.
+public enum MixedPolicy: String, Hashable, Sendable, CaseIterable {
+    /// It is a text like any other.
+    case opaque
+    /// The request is refused with 422.
+    case reject
+    /// Its parts become files of their own, under the name of the part.
+    case flatten
+}
+
+/// What a text part with a media type of JSON is read as.
+public enum JSONPartPolicy: String, Hashable, Sendable, CaseIterable {
+    /// A string.
+    case text
+    /// The value that it spells.
+    case parse
+}

@@ -1,0 +1,162 @@
+internal import Octets
+
+/// A document in memory as a Swift program writes and reads it: the parameters of a request, the object of a response.
+///
+/// It is written with literals, `["name": "Ada", "age": 36, "tags": ["x", "y"], "note": nil]`, made from any `Encodable` with
+/// `ValueEncoder`, or read from bytes with `init(decoding:as:options:)`. An object keeps the order of its members and a
+/// number its source text. Every codec of this module writes it: see `encoded(as:)` and `emit(into:order:limits:)`.
+///
+/// Two values are equal when they have the same case and content; numbers when they have the same text, objects when they
+/// have the same members in the same order.
+public enum Value: Hashable, Sendable {
+    /// No value. As a parameter of a request: the member is there, and null.
+    case null
+    case bool(Bool)
+    /// A number by its text, so that nothing of it is lost.
+    case number(Number)
+    case string(String)
+    /// Bytes. JSON, forms and XML carry them as base64 (RFC 4648 §4), property lists and multipart bodies as they are.
+    case data([UInt8])
+    /// A point in time. Property lists carry it as a date, everything else as the text of RFC 3339.
+    case date(Timestamp)
+    case array([Value])
+    /// Values without an order. Forms and multipart bodies repeat the name, `s=a&s=b`, sorted by their text; JSON and
+    /// property lists can't carry it.
+    case set(Set<Value>)
+    case object(Object)
+}
+
+// MARK: Literals
+
+extension Value: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
+    ExpressibleByFloatLiteral, ExpressibleByStringLiteral, ExpressibleByStringInterpolation,
+    ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
+{
+    /// Null.
+    public init(nilLiteral: ()) { self = .null }
+    /// A boolean.
+    public init(booleanLiteral value: Bool) { self = .bool(value) }
+    /// A number.
+    public init(integerLiteral value: Int) { self = .number(Number(value)) }
+    /// A number with the shortest text that reads back the same.
+    public init(floatLiteral value: Double) { self = .number(Number(value)) }
+    /// A string.
+    public init(stringLiteral value: String) { self = .string(value) }
+    /// An array.
+    public init(arrayLiteral elements: Value...) { self = .array(elements) }
+    /// An object with the members in the order they are written. A key may stand there twice: both members are kept.
+    public init(dictionaryLiteral elements: (String, Value)...) {
+        self = .object(Object(elements.map { Object.Member(key: $0.0, value: $0.1) }))
+    }
+}
+
+// MARK: Making
+
+extension Value {
+    /// A boolean.
+    public init(_ value: Bool) { self = .bool(value) }
+    /// A number with the digits of an integer.
+    public init(_ value: some BinaryInteger) { self = .number(Number(value)) }
+    /// A number with the shortest text that reads back as `value`. One that is not finite is a value all the same; JSON and
+    /// forms can't carry it.
+    public init(_ value: Double) { self = .number(Number(value)) }
+    /// A string.
+    public init(_ value: some StringProtocol) { self = .string(String(value)) }
+    /// An array.
+    public init(_ elements: [Value]) { self = .array(elements) }
+    /// An object.
+    public init(_ members: Object) { self = .object(members) }
+    /// An object with the members of a dictionary, which has no order, sorted by the bytes of their keys.
+    public init(_ dictionary: [String: Value]) {
+        let members = dictionary.map { Object.Member(key: $0.key, value: $0.value) }
+        self = .object(Object(members.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }))
+    }
+}
+
+// MARK: Reading
+
+extension Value {
+    /// Whether this is null.
+    public var isNull: Bool { self == .null }
+
+    /// The boolean, where this is one.
+    public var bool: Bool? {
+        if case .bool(let value) = self { value } else { nil }
+    }
+
+    /// The text, where this is a string.
+    public var string: String? {
+        if case .string(let value) = self { value } else { nil }
+    }
+
+    /// The number, where this is one.
+    public var number: Number? {
+        if case .number(let value) = self { value } else { nil }
+    }
+
+    /// The number as an integer, where it is one that fits.
+    public var int: Int? { number?.int }
+    /// The number as the nearest `Double`.
+    public var double: Double? { number?.double }
+
+    /// The bytes, where this is data.
+    public var data: [UInt8]? {
+        if case .data(let value) = self { value } else { nil }
+    }
+
+    /// The point in time, where this is one.
+    public var date: Timestamp? {
+        if case .date(let value) = self { value } else { nil }
+    }
+
+    /// The elements, where this is an array.
+    public var array: [Value]? {
+        if case .array(let value) = self { value } else { nil }
+    }
+
+    /// The members, where this is an object.
+    public var object: Object? {
+        if case .object(let value) = self { value } else { nil }
+    }
+
+    /// The member of that name: nil where there is none, or where this is no object. Setting nil removes the member;
+    /// setting a member of a value that is no object makes it one.
+    public subscript(key: String) -> Value? {
+        get { object?[key] }
+        set {
+            var members = object ?? Object()
+            members[key] = newValue
+            self = .object(members)
+        }
+    }
+
+    /// The element at `index`: nil where there is none, or where this is no array.
+    public subscript(index: Int) -> Value? {
+        guard case .array(let elements) = self, elements.indices.contains(index) else { return nil }
+        return elements[index]
+    }
+}
+
+extension Value: CustomStringConvertible {
+    /// The value as a compact JSON text, for people: sets are arrays here, and a number that isn't finite is its word.
+    public var description: String {
+        switch self {
+        case .null: "null"
+        case .bool(let value): value ? "true" : "false"
+        case .number(let value): value.text
+        case .string(let value): Self.quoted(value)
+        case .data(let bytes): Self.quoted(Self.base64(bytes))
+        case .date(let value): Self.quoted(value.description)
+        case .array(let elements): "[" + elements.map(\.description).joined(separator: ",") + "]"
+        case .set(let elements): "[" + elements.map(\.description).sorted().joined(separator: ",") + "]"
+        case .object(let members):
+            "{" + members.map { Self.quoted($0.key) + ":" + $0.value.description }.joined(separator: ",") + "}"
+        }
+    }
+
+    private static func quoted(_ text: String) -> String {
+        var printer = JSONPrinter()
+        printer.string(Array(text.utf8).span, isLast: true)
+        return printer.output.span.lossyString()
+    }
+}

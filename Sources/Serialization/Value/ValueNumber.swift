@@ -1,0 +1,72 @@
+internal import Octets
+
+extension Value {
+    /// A number by its text. `1.10`, `1e2` and an integer of forty digits stay what they are.
+    public struct Number: Hashable, Sendable {
+        /// The text: in JSON's grammar (RFC 8259 §6), or `nan`, `inf`, `-inf` for a `Double` that is not finite.
+        public let text: String
+
+        /// A number with this text, or nil where it is not in JSON's grammar.
+        public init?(_ text: String) {
+            guard Self.isJSON(text) else { return nil }
+            self.text = text
+        }
+
+        /// A number with the digits of an integer.
+        public init(_ value: some BinaryInteger) { text = String(value) }
+
+        /// The shortest text that reads back as `value`: `1.5`, `0.1`, `1e+21`.
+        public init(_ value: Double) { text = value.description }
+
+        internal init(unchecked text: String) { self.text = text }
+
+        /// Whether the text stands for a number that JSON, forms and XML can carry.
+        public var isFinite: Bool {
+            guard let last = text.utf8.last else { return false }
+            return ASCII.isDigit(last)
+        }
+
+        /// The integer of the same value, where there is one that fits: of `5`, and of `5.0` and `5e2` as well.
+        public var int: Int? {
+            if let value = Int(text) { return value }
+            guard let value = Double(text), let exact = Int(exactly: value), abs(value) < 0x1p53 else { return nil }
+            return exact
+        }
+
+        /// The nearest `Double`; infinite where the number is beyond all.
+        public var double: Double { Double(text) ?? .nan }
+
+        /// `number` of RFC 8259 §6: an optional minus, digits without a leading zero, a fraction, an exponent.
+        private static func isJSON(_ text: String) -> Bool {
+            var bytes = Array(text.utf8)[...]
+            func digits() -> Int {
+                let count = bytes.prefix { ASCII.isDigit($0) }.count
+                bytes.removeFirst(count)
+                return count
+            }
+            if bytes.first == UInt8(ascii: "-") { bytes.removeFirst() }
+            let startsWithZero = bytes.first == UInt8(ascii: "0")
+            let whole = digits()
+            guard whole > 0, whole == 1 || !startsWithZero else { return false }
+            if bytes.first == UInt8(ascii: ".") {
+                bytes.removeFirst()
+                guard digits() > 0 else { return false }
+            }
+            if bytes.first == UInt8(ascii: "e") || bytes.first == UInt8(ascii: "E") {
+                bytes.removeFirst()
+                if bytes.first == UInt8(ascii: "+") || bytes.first == UInt8(ascii: "-") { bytes.removeFirst() }
+                guard digits() > 0 else { return false }
+            }
+            return bytes.isEmpty
+        }
+    }
+}
+
+extension Value.Number: ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral, CustomStringConvertible {
+    /// A number.
+    public init(integerLiteral value: Int) { self.init(value) }
+    /// A number with the shortest text that reads back the same.
+    public init(floatLiteral value: Double) { self.init(value) }
+    /// The number's text.
+    public var description: String { text }
+}

@@ -1,0 +1,51 @@
+internal import Serialization
+
+extension ConversionReader {
+    /// Reads how texts and parts of a flat input are read: charsets, transfer encodings, bodies in parts, JSON in parts.
+    func readParts(_ options: SectionReader, _ inputs: Set<BodyEncoding>, _ fields: inout FieldDecodingOptions) {
+        if let node = options.take("charset") { fields.charsets = charsets(node, options) }
+        fields.charsetHint = options.word("charset_hint", standard: fields.charsetHint) ?? fields.charsetHint
+        guard inputs.contains(.multipart) else { return }
+        fields.transferEncoding =
+            options.word("transfer_encoding", standard: fields.transferEncoding) ?? fields.transferEncoding
+        // XML has a `mixed` of its own, and `auto` may be either.
+        fields.mixed = options.word("mixed_parts", standard: fields.mixed) ?? fields.mixed
+        fields.jsonParts = options.word("json_parts", standard: fields.jsonParts) ?? fields.jsonParts
+    }
+
+    /// One charset or a list, of which the first is for texts that name none. UTF-8 alone is what nobody has to say.
+    private func charsets(_ node: SettingsNode, _ options: SectionReader) -> [Charset] {
+        var elements = [node]
+        if case .sequence(let list) = node.content { elements = list }
+        if elements.isEmpty {
+            context.report(node.position, "\"charset\" takes at least one charset, as in iso-8859-1")
+        }
+        let charsets = elements.compactMap { element -> Charset? in
+            guard let text = context.text(element, "\"charset\"") else { return nil }
+            guard let charset = Charset(label: text) else {
+                context.report(
+                    element.position,
+                    "\"charset\": \"\(text)\" is no label of the WHATWG Encoding standard that is read here")
+                return nil
+            }
+            if !charset.isInstalled {
+                context.report(element.position, "\"charset\": this system can't read \(charset.name)")
+            }
+            return charset
+        }
+        options.record("charset", charsets.map(\.name).joined(separator: ", "), .line(node.position.line))
+        return charsets == [.utf8] ? [] : charsets
+    }
+
+    /// Reads `parts: {payload: json}`: the values that become one part with a JSON text.
+    func readJSONParts(_ options: SectionReader, _ plan: inout ConversionPlan) {
+        guard let node = options.take("parts"), let section = SectionReader(node, "\"parts\"", context) else { return }
+        for member in section.remaining {
+            guard let value = section.take(member.key),
+                context.word(value, "\"\(member.key)\"", among: ["json"]) != nil, let path = context.fieldPath(member)
+            else { continue }
+            plan.jsonParts.append(path)
+            options.record("parts.\(member.key)", "json", .line(member.position.line))
+        }
+    }
+}

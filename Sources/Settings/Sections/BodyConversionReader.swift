@@ -1,0 +1,63 @@
+internal import Proxy
+internal import Serialization
+
+/// Reads the conversion of a body, a request's or a response's: `form -> json`, or `decode`, `map`, `fields` and `encode`.
+struct BodyConversionReader {
+    private let context: ReadingContext
+    private let values: RequestValueReader
+    /// What is read, for messages.
+    private let what: String
+    /// Leads to it, for the effective values.
+    private let path: String
+
+    init(_ context: ReadingContext, values: RequestValueReader, _ what: String, path: String) {
+        self.context = context
+        self.values = values
+        self.what = what
+        self.path = path
+    }
+
+    func short(_ node: SettingsNode) -> ConversionPlan? {
+        guard let text = context.text(node, what),
+            let sides = ConversionExpression(node, text, path: path, context).read()
+        else { return nil }
+        return ConversionReader(context).plan(decode: sides.decode, encode: sides.encode)
+    }
+
+    /// Takes the keys of the long form and leaves the others.
+    func long(_ section: SectionReader) -> ConversionPlan? {
+        let decode = section.required("decode", example: "{as: json}").flatMap {
+            ConversionSide($0, "decode", path: "\(path).decode", context)
+        }
+        let encode = section.required("encode", example: "{as: form}").flatMap {
+            ConversionSide($0, "encode", path: "\(path).encode", context)
+        }
+        var plan: ConversionPlan?
+        if let decode, let encode { plan = ConversionReader(context).plan(decode: decode, encode: encode) }
+        readFields(section, &plan)
+        return plan
+    }
+
+    /// Takes `map` and `fields`, which say what happens between the two sides.
+    func readFields(_ section: SectionReader, _ plan: inout ConversionPlan?) {
+        let fields = FieldMapReader(context, values: values, path: path)
+        if let node = section.take("map") { plan?.map = fields.map(node) }
+        if let node = section.take("fields") { plan?.types = fields.types(node) }
+        section.refuse("files", "is an option of \"decode\" or \"encode\"")
+    }
+}
+
+extension ReadingContext {
+    /// Reads `on_other_type`, whose sections are `path`.
+    func otherTypes(_ node: SettingsNode?, path: String, standard: OtherTypes) -> OtherTypes? {
+        let key = path.isEmpty ? "on_other_type" : "\(path).on_other_type"
+        guard let node else {
+            record(key, standard.rawValue, .standard)
+            return standard
+        }
+        let words = OtherTypes.allCases.map(\.rawValue)
+        guard let word = word(node, "\"on_other_type\"", among: words) else { return nil }
+        record(key, word, .line(node.position.line))
+        return OtherTypes(rawValue: word)
+    }
+}

@@ -1,0 +1,88 @@
+internal import Proxy
+internal import Serialization
+
+/// Reads `when` and `accept` of a response rule.
+struct ResponseConditionReader {
+    private let context: ReadingContext
+
+    init(_ context: ReadingContext) {
+        self.context = context
+    }
+
+    /// `when`: the responses that a rule is for.
+    func condition(_ node: SettingsNode, path: String) -> ResponseCondition? {
+        guard let section = SectionReader(node, "\"when\"", path: path, context) else { return nil }
+        let mistakes = context.mistakes.count
+        var condition = ResponseCondition()
+        condition.statuses = statuses(section)
+        condition.types = types(section)
+        condition.accept = list("accept", section) { node, text in
+            let range = pattern(node) { () throws(PatternFault) in try MediaRange(parsing: text) }
+            if let range, range.description.contains("*") {
+                context.report(
+                    node.position, "\"accept\" names a media type that the client may take, without a star")
+                return nil
+            }
+            return range
+        }
+        if section.remaining.isEmpty, condition == ResponseCondition(), context.mistakes.count == mistakes {
+            context.report(node.position, "\"when\" is empty: leave it out, or name status, type or accept")
+        }
+        section.finish()
+        return context.mistakes.count == mistakes ? condition : nil
+    }
+
+    /// `accept`: the responses that are good for a rule's conversion, which is `plan`.
+    func accepted(
+        _ node: SettingsNode, path: String, for plan: ConversionPlan?
+    ) -> (statuses: [StatusRange], types: [ResponseTypePattern])? {
+        guard let section = SectionReader(node, "\"accept\"", path: path, context) else { return nil }
+        let mistakes = context.mistakes.count
+        let statuses = statuses(section)
+        let typeNode = section.remaining.first { $0.key == "type" }
+        let types = types(section)
+        if let typeNode, let plan, plan.inputs != [plan.inputs.first] || plan.inputs.first == .multipart {
+            context.report(
+                typeNode.position,
+                "\"type\" says what is read as one encoding, and multipart needs its own type for the boundary: "
+                    + "remove it, or decode form, json or another single encoding")
+        }
+        section.finish()
+        return context.mistakes.count == mistakes ? (statuses, types) : nil
+    }
+
+    private func statuses(_ section: SectionReader) -> [StatusRange] {
+        list("status", section) { node, text in
+            pattern(node) { () throws(PatternFault) in try StatusRange(parsing: text) }
+        }
+    }
+
+    private func types(_ section: SectionReader) -> [ResponseTypePattern] {
+        list("type", section) { node, text in
+            pattern(node) { () throws(PatternFault) in try ResponseTypePattern(parsing: text) }
+        }
+    }
+
+    private func list<Element: Hashable>(
+        _ key: String, _ section: SectionReader, _ read: (SettingsNode, String) -> Element?
+    ) -> [Element] {
+        guard let node = section.take(key) else { return [] }
+        var elements: [Element] = []
+        for element in context.elements(node, "\"\(key)\"") ?? [] {
+            guard let text = context.text(element, "\"\(key)\""), let value = read(element, text) else { continue }
+            if elements.contains(value) { context.report(element.position, "\"\(key)\" has \"\(text)\" twice") }
+            elements.append(value)
+        }
+        section.record(key, elements.map { "\($0)" }.joined(separator: ", "), .line(node.position.line))
+        return elements
+    }
+
+    private func pattern<Pattern>(_ node: SettingsNode, _ parse: () throws(PatternFault) -> Pattern) -> Pattern? {
+        do {
+            return try parse()
+        } catch {
+            context.report(context.position(in: node, byte: error.offset), error.reason)
+            return nil
+        }
+    }
+}

@@ -1,0 +1,353 @@
+import Octets
+import Serialization
+import TestSupport
+import Testing
+
+/// What is declared of single files: what makes a text or an object one, its name, type and size.
+@Suite("File rules")
+struct FileRuleTests {
+    static func row(
+        _ from: BodyEncoding, _ to: BodyEncoding, _ input: String, _ expected: String, _ rules: FileRule...,
+        change: (inout ConversionPlan) -> Void = { _ in }
+    ) -> LaneRow {
+        LaneRow(from, to, input, expected) { plan in
+            plan.files = rules
+            change(&plan)
+        }
+    }
+
+    static func rule(_ text: String, _ source: FileSource, _ change: (inout FileRule) -> Void = { _ in }) -> FileRule {
+        var rule = FileRule(path: path(text), policy: .stream, source: source)
+        change(&rule)
+        return rule
+    }
+
+    static let f = "application/octet-stream"
+
+    static let sources: [LaneRow] = [
+        row(.json, .multipart, #"{"f":"QUJD"}"#, "f:blob:\(f)=ABC", rule("f", .base64)),
+        row(.json, .multipart, #"{"f":"data:text/x;base64,QUJD"}"#, "f:blob:text/x=ABC", rule("f", .base64)),
+        row(.json, .multipart, #"{"f":""}"#, "f:blob:\(f)=", rule("f", .base64)),
+        row(.json, .multipart, #"{"f":"d"}"#, "!file_base64 f", rule("f", .base64)),
+        row(.json, .multipart, #"{"f":"QUJD\n"}"#, "!file_base64 f", rule("f", .base64)),
+        row(.json, .multipart, #"{"f":"-_-_"}"#, "!file_base64 f", rule("f", .base64)),
+        // base64url, RFC 4648 section 5.
+        row(.json, .multipart, #"{"f":"fn5-Pz8_"}"#, "f:blob:\(f)=~~~???", rule("f", .base64url)),
+        row(.json, .multipart, #"{"f":"QQ"}"#, "f:blob:\(f)=A", rule("f", .base64url)),
+        row(.json, .multipart, #"{"f":"QQ=="}"#, "f:blob:\(f)=A", rule("f", .base64url)),
+        row(.json, .multipart, #"{"f":"QUI"}"#, "f:blob:\(f)=AB", rule("f", .base64url)),
+        row(.json, .multipart, #"{"f":"QUI="}"#, "f:blob:\(f)=AB", rule("f", .base64url)),
+        row(.json, .multipart, #"{"f":"QQ="}"#, "!file_base64 f", rule("f", .base64url)),
+        row(.json, .multipart, #"{"f":"Q"}"#, "!file_base64 f", rule("f", .base64url)),
+        row(.json, .multipart, #"{"f":"QR"}"#, "!file_base64 f", rule("f", .base64url)),
+        row(.json, .multipart, #"{"f":"fn5+Pz8_"}"#, "!file_base64 f", rule("f", .base64url)),
+        row(.json, .multipart, #"{"f":"data:x/y;base64,QUJD"}"#, "!file_base64 f", rule("f", .base64url)),
+        // Data URLs, RFC 2397.
+        row(.json, .multipart, #"{"f":"data:image/png;base64,QUJD"}"#, "f:blob:image/png=ABC", rule("f", .dataURL)),
+        row(
+            .json, .multipart, #"{"f":"DATA:text/x;charset=utf-8;BASE64,QUJD"}"#, "f:blob:text/x;charset=utf-8=ABC",
+            rule("f", .dataURL)),
+        row(
+            .json, .multipart, #"{"f":"data:;base64,QUJD"}"#, "f:blob:text/plain;charset=US-ASCII=ABC",
+            rule("f", .dataURL)),
+        row(
+            .json, .multipart, #"{"f":"data:;charset=utf-8;base64,QQ=="}"#, "f:blob:text/plain;charset=utf-8=A",
+            rule("f", .dataURL)),
+        row(.json, .multipart, #"{"f":"data:image/png,QUJD"}"#, "!file_data_url f", rule("f", .dataURL)),
+        row(.json, .multipart, #"{"f":"data:image/png;base64"}"#, "!file_data_url f", rule("f", .dataURL)),
+        row(.json, .multipart, #"{"f":"data:image;base64,QUJD"}"#, "!file_data_url f", rule("f", .dataURL)),
+        row(.json, .multipart, #"{"f":"data:a/b\r\nX: y;base64,QQ=="}"#, "!file_data_url f", rule("f", .dataURL)),
+        row(.json, .multipart, #"{"f":"QUJD"}"#, "!file_data_url f", rule("f", .dataURL)),
+        row(.json, .multipart, #"{"f":"data"}"#, "!file_data_url f", rule("f", .dataURL)),
+        row(.json, .multipart, #"{"f":""}"#, "!file_data_url f", rule("f", .dataURL)),
+        row(.json, .multipart, #"{"f":"data:image/png;base64,QUI"}"#, "!file_base64 f", rule("f", .dataURL)),
+        row(
+            .json, .multipart, #"{"f":"data:image/png;base64,QUJD"}"#, "f:x:a/b=ABC",
+            rule("f", .dataURL) { ($0.filename, $0.mediaType) = (.literal("x"), "a/b") }),
+        // What is no text.
+        row(.json, .multipart, #"{"f":1}"#, "!file_not_text f", rule("f", .base64)),
+        row(.json, .multipart, #"{"f":{}}"#, "!file_not_text f", rule("f", .base64)),
+        row(.json, .multipart, #"{"f":null}"#, "f=", rule("f", .base64)),
+        row(.json, .multipart, #"{"f":[["QQ=="]]}"#, "!file_not_text f[0]", rule("f", .base64)),
+        // Flat input.
+        row(.form, .multipart, "a=1&f=QUJD&b=2", "a=1|f:blob:\(f)=ABC|b=2", rule("f", .base64)),
+        row(.form, .multipart, "f=QUJD", "f:blob:\(f)=ABC", FileRule(path: path("f"), policy: .base64)),
+        row(.form, .multipart, "f[]=QQ==&f[]=Qg==", "f[]:blob:\(f)=A|f[]:blob:\(f)=B", rule("f", .base64)),
+        row(.form, .multipart, "f=data:a/b;base64,QUJD", "f:blob:a/b=ABC", rule("f", .dataURL)),
+        row(.form, .multipart, "f=x", "!file_base64 f", rule("f", .base64)),
+        row(.form, .multipart, "f=QUJD&a=1", "f:blob:\(f)=ABC|a=1", rule("f", .base64)) {
+            $0.fieldEncoding.order = .sorted
+        },
+        row(
+            .multipart, .multipart, multipart("f=QUJD", "f:x:a/b=ABC", "g:y:c/d=z"),
+            "f:blob:\(f)=ABC|f:x:a/b=ABC|g:y:c/d=z", rule("f", .base64)),
+        row(.form, .multipart, "g=QUJD&n=x.txt", "f:blob:\(f)=ABC|n=x.txt", rule("f", .base64)) {
+            $0.map.rename = [.init(from: path("g"), to: path("f"))]
+        },
+        row(
+            .form, .multipart, "n=x.txt&f=QUJD", "n=x.txt|f:x.txt:\(f)=ABC",
+            rule("f", .base64) { $0.filename = .field(path("n")) }),
+    ]
+
+    @Test("a value becomes a file in the way that its rule says", arguments: sources)
+    func source(_ row: LaneRow) { row.check() }
+
+    static let objects: [LaneRow] = [
+        row(
+            .json, .multipart, #"{"a":1,"f":{"filename":"p.png","content_type":"image/png","data":"QUJD"},"b":2}"#,
+            "a=1|f:p.png:image/png=ABC|b=2", rule("f", .object)),
+        row(
+            .json, .multipart, #"{"f":{"data":"QUJD"}}"#, "f:blob:\(f)=ABC", FileRule(path: path("f"), policy: .object)),
+        row(
+            .json, .multipart, #"{"f":{"content_type":null,"filename":null,"data":""}}"#, "f:blob:\(f)=",
+            rule("f", .object)),
+        row(
+            .json, .multipart, #"{"f":[{"filename":"a","data":"QQ=="},{"filename":"b","data":"Qg=="}]}"#,
+            "f[]:a:\(f)=A|f[]:b:\(f)=B", rule("f", .object)),
+        row(
+            .json, .multipart, #"{"f":[{"filename":"a","data":"QQ=="}]}"#, "f[]:a:\(f)=A", rule("f[*]", .object)),
+        row(
+            .json, .multipart, #"{"f":{"filename":"a","content_type":"x/y","data":"QQ=="}}"#, "g:z:a/b=A",
+            rule("f", .object) {
+                ($0.filename, $0.mediaType, $0.name) = (.literal("z"), "a/b", FileNameTemplate("g"))
+            }),
+        row(.json, .multipart, #"{"f":{"filename":"a"}}"#, "!file_object_data f", rule("f", .object)),
+        row(.json, .multipart, #"{"f":{"data":null}}"#, "!file_object_data f", rule("f", .object)),
+        row(.json, .multipart, #"{"f":{}}"#, "!file_object_data f", rule("f", .object)),
+        row(.json, .multipart, #"{"f":{"data":"QQ==","filename":"a"}}"#, "!file_object_order f", rule("f", .object)),
+        row(
+            .json, .multipart, #"{"f":{"data":"QQ==","content_type":"a"}}"#, "!file_object_order f", rule("f", .object)),
+        row(.json, .multipart, #"{"f":{"x":1,"data":"QQ=="}}"#, "!file_object_member f", rule("f", .object)),
+        row(.json, .multipart, #"{"f":{"filename":1,"data":"QQ=="}}"#, "!file_object_member f", rule("f", .object)),
+        row(.json, .multipart, #"{"f":{"filename":{},"data":"QQ=="}}"#, "!file_object_member f", rule("f", .object)),
+        row(.json, .multipart, #"{"f":{"filename":[],"data":"QQ=="}}"#, "!file_object_member f", rule("f", .object)),
+        row(.json, .multipart, #"{"f":{"data":"Q"}}"#, "!file_base64 f", rule("f", .object)),
+        row(.json, .multipart, #"{"f":{"data":"data:a/b;base64,QQ=="}}"#, "!file_base64 f", rule("f", .object)),
+        row(.json, .multipart, #"{"f":"QQ=="}"#, "!file_not_text f", rule("f", .object)),
+        row(
+            .json, .multipart, #"{"f":{"filename":"a\r\nX: y","data":"QQ=="}}"#, "f:a\r\nX: y:\(f)=A",
+            rule("f", .object)),
+        row(
+            .json, .multipart, #"{"f":{"content_type":"a/b\r\nX: y","data":"QQ=="}}"#,
+            "!multipart_media_type_unwritable f", rule("f", .object)),
+        row(.json, .multipart, #"{"f":{"filename":"a","data":"QQ=="},"b":"7"}"#, "f:a:\(f)=A|b=7", rule("f", .object)) {
+            $0.types = [TypeRule(path: path("b"), type: .integer)]
+        },
+    ]
+
+    @Test("an object is a file, and what is said of it precedes its data", arguments: objects)
+    func object(_ row: LaneRow) { row.check() }
+
+    @Test("files go to JSON as objects and come back the same")
+    func roundTrip() {
+        let body = multipart("a=1", "f:p.png:image/png=\u{0}\u{ff}x", "g::=", "l[]:x:a/b=1", "l[]:y:c/d=2")
+        let there = ConversionRun.run(
+            plan(.multipart, .json) { $0.fieldEncoding.files = .object }, .whole(Array(body.utf8)))
+        #expect(there.failure == nil)
+        let back = plan(.json, .multipart) { plan in
+            plan.files = ["f", "g", "l"].map { FileRule(path: path($0), policy: .object) }
+        }
+        #expect(
+            convert(back, there.result)
+                == "f:p.png:image/png=\u{0}\u{ff}x|g::application/octet-stream=|l[]:x:a/b=1|l[]:y:c/d=2|a=1")
+        #expect(ConversionRun.run(back, .whole(there.output.bytes)).accounting.files == 4)
+        #expect(ConversionRun.run(back, .whole(there.output.bytes)).accounting.fields == 1)
+    }
+
+    @Test("the accounting of a tree counts an object that is a file once")
+    func accounting() {
+        let sorted = plan(.json, .multipart) { plan in
+            plan.files = [FileRule(path: path("f"), policy: .object)]
+            plan.types = [TypeRule(path: path("b"), type: .integer)]
+        }
+        let input = #"{"f":{"filename":"a","content_type":"x/y","data":"QQ=="},"b":1}"#
+        let accounting = ConversionRun.run(sorted, .whole(Array(input.utf8))).accounting
+        #expect((accounting.files, accounting.fields) == (1, 1))
+    }
+
+    static func named(_ name: String) -> (inout FileRule) -> Void { { $0.name = FileNameTemplate(name)! } }
+    static let two = #"{"a":1,"photos":["QQ==","Qg=="],"b":2}"#
+
+    static let names: [LaneRow] = [
+        row(.json, .multipart, two, "a=1|photos[]:blob:\(f)=A|photos[]:blob:\(f)=B|b=2", rule("photos", .base64)),
+        row(.json, .multipart, two, "a=1|photos[]:blob:\(f)=A|photos[]:blob:\(f)=B|b=2", rule("photos[*]", .base64)),
+        row(
+            .json, .multipart, two, "a=1|photo0:blob:\(f)=A|photo1:blob:\(f)=B|b=2",
+            rule("photos", .base64, named("photo{index}"))),
+        row(
+            .json, .multipart, two, "a=1|photo0:blob:\(f)=A|photo1:blob:\(f)=B|b=2",
+            rule("photos[*]", .base64, named("photo{index}"))),
+        row(
+            .json, .multipart, two, "a=1|photos[0]:blob:\(f)=A|photos[1]:blob:\(f)=B|b=2",
+            rule("photos", .base64, named("photos[{index}]"))),
+        row(
+            .json, .multipart, two, "a=1|photos[]:blob:\(f)=A|photos[]:blob:\(f)=B|b=2",
+            rule("photos", .base64, named("photos[]"))),
+        row(
+            .json, .multipart, two, "a=1|photos:blob:\(f)=A|photos:blob:\(f)=B|b=2",
+            rule("photos", .base64, named("photos"))
+        ) { $0.fieldEncoding.arrays = .comma },
+        row(.json, .multipart, two, "a=1|p:blob:\(f)=A|p:blob:\(f)=B|b=2", rule("photos", .base64, named("p"))) {
+            $0.fieldEncoding.arrays = .json
+        },
+        row(.json, .multipart, two, "a=1|b=2|p:blob:\(f)=A|p:blob:\(f)=B", rule("photos", .base64, named("p"))) {
+            $0.fieldEncoding.order = .sorted
+        },
+        row(.json, .multipart, #"{"photos":[]}"#, "!field_empty photos", rule("photos", .base64, named("p"))),
+        row(.json, .multipart, #"{"photos":[]}"#, "", rule("photos", .base64, named("p"))) {
+            $0.fieldEncoding.empties = .omit
+        },
+        row(.json, .multipart, #"{"photos":[null]}"#, "!file_not_text photos[0]", rule("photos", .base64, named("p"))),
+        row(.json, .multipart, #"{"x":{"photos":["QQ=="]}}"#, "p:blob:\(f)=A", rule("x.photos", .base64, named("p"))),
+        row(.json, .multipart, #"{"f":"QQ==","g":[1]}"#, "p:blob:\(f)=A|g[]=1", rule("f", .base64, named("p"))),
+        row(
+            .json, .multipart, #"{"x":["QQ==","t"]}"#, "p:blob:\(f)=A|x[]=t",
+            FileRule(path: path("x[0]"), policy: .base64, name: FileNameTemplate("p"))),
+        row(
+            .json, .multipart, #"{"x":["QQ==",{"y":1}]}"#, "!field_mixed_array x",
+            FileRule(path: path("x[0]"), policy: .base64, name: FileNameTemplate("p"))),
+        row(
+            .json, .multipart, #"{"x":["QQ=="]}"#, "!field_comma x",
+            FileRule(path: path("x[0]"), policy: .base64, name: FileNameTemplate("p"))
+        ) { $0.fieldEncoding.arrays = .comma },
+        row(
+            .json, .multipart, #"{"l":[{"f":"QQ=="},{"f":"Qg=="}]}"#, "p0:blob:\(f)=A|p1:blob:\(f)=B",
+            rule("l[*].f", .base64, named("p{index}"))),
+        row(.form, .multipart, "f=QQ==&f=Qg==", "p0:blob:\(f)=A|p1:blob:\(f)=B", rule("f", .base64, named("p{index}"))),
+        row(
+            .multipart, .multipart, multipart("f[]:a:x/y=A", "f[]:b:x/y=B", "c=1"), "f0:a:x/y=A|f1:b:x/y=B|c=1",
+            FileRule(path: path("f"), policy: .stream, name: FileNameTemplate("f{index}"))),
+        row(
+            .multipart, .multipart, multipart("f[]:a:x/y=A", "f[]:b:x/y=B", "c=1"), "f[0]:a:x/y=A|f[1]:b:x/y=B|c=1",
+            FileRule(path: path("f"), policy: .stream, name: FileNameTemplate("f[{index}]"))
+        ) { ($0.rewritesNames, $0.fieldEncoding.arrays) = (true, .indices) },
+    ]
+
+    @Test("the files of an array have the names that a template gives them", arguments: names)
+    func name(_ row: LaneRow) { row.check() }
+
+    @Test(
+        "a template has no braces but those of its index",
+        arguments: ["", "{", "}", "{}", "a{i}", "a{index", "{Index}"])
+    func badTemplate(_ text: String) { #expect(FileNameTemplate(text) == nil) }
+
+    static func typed(_ types: String...) -> (inout FileRule) -> Void {
+        { $0.types = types.map { MediaPattern($0)! } }
+    }
+
+    static let types: [LaneRow] = [
+        row(
+            .json, .multipart, #"{"f":"data:image/png;base64,QQ=="}"#, "f:blob:image/png=A",
+            rule("f", .dataURL, typed("application/pdf", "image/*"))),
+        row(
+            .json, .multipart, #"{"f":"data:IMAGE/Png;q=1;base64,QQ=="}"#, "f:blob:IMAGE/Png;q=1=A",
+            rule("f", .dataURL, typed("image/png"))),
+        row(
+            .json, .multipart, #"{"f":"data:images/png;base64,QQ=="}"#, "!file_type f",
+            rule("f", .dataURL, typed("image/*"))),
+        row(.json, .multipart, #"{"f":"QQ=="}"#, "!file_type f", rule("f", .base64, typed("image/*"))),
+        row(.json, .multipart, #"{"f":"QQ=="}"#, "f:blob:\(f)=A", rule("f", .base64, typed(f))),
+        row(.json, .multipart, #"{"f":"QQ=="}"#, "f:blob:\(f)=A", rule("f", .base64, typed("*/*"))),
+        row(
+            .json, .multipart, #"{"f":"QQ=="}"#, "f:blob:image/png=A",
+            rule("f", .base64) {
+                ($0.mediaType, $0.types) = ("image/png", [MediaPattern("image/*")!])
+            }),
+        row(
+            .json, .multipart, #"{"f":{"content_type":"text/html","data":"QQ=="}}"#, "!file_type f",
+            rule("f", .object, typed("image/*"))),
+        row(
+            .multipart, .multipart, multipart("f:x:image/gif=A"), "f:x:image/gif=A",
+            FileRule(path: path("f"), policy: .stream, types: [MediaPattern("image/*")!])),
+        row(
+            .multipart, .multipart, multipart("f:x:text/html=A"), "!file_type f",
+            FileRule(path: path("f"), policy: .stream, types: [MediaPattern("image/*")!])),
+        row(
+            .multipart, .multipart, multipart("f:x:text/html=A"), "!file_type f",
+            FileRule(path: path("f"), policy: .stream, mediaType: "image/png", types: [MediaPattern("image/*")!])),
+        row(
+            .multipart, .json, multipart("f:x:text/html=A"), "!file_type f",
+            FileRule(path: path("f"), policy: .base64, types: [MediaPattern("image/*")!])),
+        row(
+            .multipart, .form, multipart("f:x:text/html=A"), "!file_type f",
+            FileRule(path: path("f"), policy: .base64, types: [MediaPattern("image/*")!])),
+        row(
+            .multipart, .json, multipart("f:x=A"), "!file_type f",
+            FileRule(path: path("f"), policy: .object, types: [MediaPattern("image/*")!])),
+    ]
+
+    @Test("a file's type is one that its rule takes, or it is refused by name", arguments: types)
+    func type(_ row: LaneRow) {
+        row.check()
+        let run = ConversionRun.run(row.plan, .whole(Array(row.input.utf8)))
+        if let failure = run.failure { #expect(failure.kind == .unsupported && failure.setting == "files.f.types") }
+    }
+
+    @Test(
+        "a pattern is a type, all of one kind, or any",
+        arguments: ["", "a", "a/", "/b", "*/b", "a/b/c", "a*/b", "a b/c"])
+    func badPattern(_ text: String) { #expect(MediaPattern(text) == nil) }
+
+    @Test("a file has at most max bytes, however it comes", arguments: [4, 5, 6])
+    func max(_ size: Int) {
+        let content = String(repeating: "x", count: size)
+        var buffer = OutputBuffer()
+        var encoder = Base64Encoder()
+        encoder.encode(Array(content.utf8).span, into: &buffer)
+        encoder.finish(into: &buffer)
+        let text = String(decoding: buffer.span.copied(), as: UTF8.self)
+        let expected = size > 5 ? "!limit_file f" : nil
+        func check(_ input: BodyEncoding, _ output: BodyEncoding, _ body: String, _ rule: FileRule) {
+            var rule = rule
+            rule.max = 5
+            let result = ConversionRun.run(plan(input, output) { $0.files = [rule] }, .whole(Array(body.utf8))).result
+            #expect(expected.map { result == $0 } ?? !result.hasPrefix("!"), "\(input) \(output) \(result)")
+        }
+        check(.json, .multipart, #"{"f":"\#(text)"}"#, Self.rule("f", .base64))
+        check(.json, .multipart, #"{"f":"\#(text)"}"#, Self.rule("f", .base64url))
+        check(.json, .multipart, #"{"f":"data:a/b;base64,\#(text)"}"#, Self.rule("f", .dataURL))
+        check(.json, .multipart, #"{"f":{"data":"\#(text)"}}"#, Self.rule("f", .object))
+        check(.form, .multipart, "f=" + text, Self.rule("f", .base64))
+        check(.multipart, .multipart, multipart("f:x=" + content), FileRule(path: path("f"), policy: .stream))
+        check(.multipart, .json, multipart("f:x=" + content), FileRule(path: path("f"), policy: .object))
+        check(.multipart, .form, multipart("f:x=" + content), FileRule(path: path("f"), policy: .base64))
+    }
+
+    @Test("the part before a data URL's comma has at most 256 bytes", arguments: [255, 256, 257])
+    func lead(_ length: Int) {
+        let url = "data:a/b;x=" + String(repeating: "y", count: length - 18) + ";base64,"
+        let plan = plan(.json, .multipart) { $0.files = [Self.rule("f", .dataURL)] }
+        #expect(convert(plan, #"{"f":"\#(url)QQ=="}"#).hasPrefix(length > 256 ? "!file_data_url" : "f:blob:a/b;x=y"))
+    }
+
+    @Test("the bytes are the same however the input is cut", arguments: (sources + objects + names).indices)
+    func recut(_ index: Int) {
+        let row = (Self.sources + Self.objects + Self.names)[index]
+        let input = Array(row.input.utf8)
+        let whole = ConversionRun.run(row.plan, .whole(input))
+        for cut in Recut.cuts(of: input) {
+            let run = ConversionRun.run(row.plan, cut, highWatermark: 1)
+            #expect(run.failure?.code == whole.failure?.code, "\(row), \(cut)")
+            if whole.failure == nil { #expect(run == whole, "\(row), \(cut)") }
+        }
+    }
+
+    @Test("what no body could do is a fault of the plan")
+    func validation() {
+        func faults(_ from: BodyEncoding, _ to: BodyEncoding, _ rule: FileRule) -> [String] {
+            plan(from, to) { $0.files = [rule] }.validate().map(\.code)
+        }
+        #expect(faults(.json, .json, FileRule(path: path("f"), policy: .base64, source: .dataURL)) == ["plan_files"])
+        #expect(faults(.form, .multipart, Self.rule("f", .object)) == ["plan_files"])
+        #expect(
+            faults(.multipart, .json, FileRule(path: path("f"), policy: .base64, name: FileNameTemplate("p")))
+                == ["plan_files"])
+        #expect(faults(.json, .multipart, FileRule(path: path("f"), policy: .object)).isEmpty)
+        let sorted = plan(.json, .multipart) { plan in
+            plan.files = [Self.rule("f", .object)]
+            plan.fieldEncoding.order = .sorted
+        }
+        #expect(sorted.validate().map(\.code) == ["plan_order"])
+        #expect(faults(.multipart, .multipart, FileRule(path: path("f"), policy: .object)) == ["plan_files"])
+    }
+}

@@ -1,0 +1,223 @@
+import HTTPTypes
+import Serialization
+import Testing
+
+/// AFNetworking's own tests of its request serializers, by their names, and the rules around them.
+@Suite("Request serializers")
+struct RequestSerializerTests {
+    private let serializer = HTTPRequestSerializer()
+
+    @Test("A POST has the parameters in a form body")
+    func serializesPOSTRequestsProperly() throws {
+        let request = try serializer.request(method: .post, url: "http://example.com", parameters: ["key": "value"])
+        #expect(request.head.headerFields[.contentType] == "application/x-www-form-urlencoded")
+        #expect(request.bodyBytes == Array("key=value".utf8))
+    }
+
+    @Test("A POST without parameters has an empty body")
+    func serializesPOSTRequestsProperlyWhenNoParameterIsProvided() throws {
+        let request = try serializer.request(method: .post, url: "http://example.com")
+        #expect(request.head.headerFields[.contentType] == "application/x-www-form-urlencoded")
+        #expect(request.bodyBytes == [])
+        #expect(request.contentLength == 0)
+    }
+
+    @Test(
+        "A GET has the parameters in the query",
+        arguments: [
+            ("value", "key=value"),
+            (" :#[]@!$&'()*+,;=/?", "key=%20%3A%23%5B%5D%40%21%24%26%27%28%29%2A%2B%2C%3B%3D/?"),
+            (
+                "%20%21%22%23%24%25%26%27%28%29%2A%2B%2C%2F",
+                "key=%2520%2521%2522%2523%2524%2525%2526%2527%2528%2529%252A%252B%252C%252F"
+            ),
+        ])
+    func serializesQueryParametersCorrectly(value: String, query: String) throws {
+        let original = HTTPRequest(method: .get, scheme: "http", authority: "example.com", path: "/")
+        let request = try serializer.serialize(original, parameters: ["key": .string(value)])
+        #expect(request.query == query)
+        #expect(request.body.contentLength == nil)
+    }
+
+    @Test("Empty parameters leave no bare question mark")
+    func emptyDictionaryParametersAreProperlyEncoded() throws {
+        let request = try serializer.request(method: .get, url: "http://example.com", parameters: [:])
+        #expect(request.url == "http://example.com/")
+        #expect(request.query == nil)
+    }
+
+    @Test("Emoji are escaped whole, however long the text")
+    func emojiIsProperlyEncoded() throws {
+        let emoji = "\u{1F474}\u{1F3FF}\u{1F477}\u{1F3FB}\u{1F46E}\u{1F3FD}"
+        let escaped = "%F0%9F%91%B4%F0%9F%8F%BF%F0%9F%91%B7%F0%9F%8F%BB%F0%9F%91%AE%F0%9F%8F%BD"
+        for count in 1...20 {
+            let text = "!" + String(repeating: emoji, count: count)
+            let request = try serializer.request(
+                method: .get, url: "http://test.com", parameters: ["test": .string(text)])
+            #expect(request.query == "test=%21" + String(repeating: escaped, count: count))
+        }
+    }
+
+    @Test("Parameters are a query without a request too")
+    func queryStringFromParameters() throws {
+        let query = try HTTPRequestSerializer.queryString(from: ["key": "value", "key1": "value&"])
+        #expect(query == "key=value&key1=value%26")
+        #expect(
+            HTTPRequestSerializer.percentEscaped(":#[]@!$&'()*+,;=?/")
+                == "%3A%23%5B%5D%40%21%24%26%27%28%29%2A%2B%2C%3B%3D?/")
+        #expect(HTTPRequestSerializer.percentEscaped("") == "")
+    }
+
+    @Test("A default header field is read, and nil for one that was not set")
+    func valueForHTTPHeaderField() throws {
+        var serializer = serializer
+        try serializer.setValue("Actual Value", forHeaderField: "Set-Header")
+        #expect(serializer.value(forHeaderField: "Set-Header") == "Actual Value")
+        #expect(serializer.value(forHeaderField: "set-header") == "Actual Value")
+        #expect(serializer.value(forHeaderField: "Unset-Header") == nil)
+        try serializer.setValue(nil, forHeaderField: "Set-Header")
+        #expect(!serializer.headerFields.contains(HTTPField.Name("Set-Header")!))
+    }
+
+    @Test("A header field that can't be sent is refused")
+    func illegalHeaderFields() {
+        var serializer = serializer
+        #expect(throws: SerializationError.self) { try serializer.setValue("x", forHeaderField: "a b") }
+        #expect(throws: SerializationError.self) { try serializer.setValue("a\r\nb: c", forHeaderField: "a") }
+        #expect(throws: SerializationError.self) { try serializer.setAcceptLanguage(["en\r\nx: y"]) }
+        #expect(throws: SerializationError.self) { try serializer.setUserAgent(product: "\u{e9}", version: "1") }
+        #expect(serializer.headerFields.isEmpty)
+    }
+
+    @Test("Default fields yield to those of the request, and those of the call win over all")
+    func headerFieldOrder() throws {
+        var serializer = serializer
+        try serializer.setValue("default", forHeaderField: "field")
+        let field = HTTPField.Name("Field")!
+        let named = try serializer.request(method: .get, url: "/", headerFields: [field: "call", .contentType: "x/y"])
+        #expect(named.head.headerFields[field] == "call")
+        #expect(named.head.headerFields[.contentType] == "x/y")
+        var head = HTTPRequest(method: .get, scheme: nil, authority: nil, path: "/")
+        head.headerFields[field] = "request"
+        #expect(try serializer.serialize(head, parameters: nil).head.headerFields[field] == "request")
+    }
+
+    @Test("User-Agent has a product, a version and a comment")
+    func userAgent() throws {
+        var serializer = serializer
+        try serializer.setUserAgent(product: "Alb\u{fc}m", version: "2.1 beta", comment: "Linux (x)")
+        #expect(serializer.headerFields[.userAgent] == "Albm/2.1beta (Linux x)")
+        try serializer.setUserAgent(product: "A", version: "")
+        #expect(serializer.headerFields[.userAgent] == "A")
+    }
+
+    @Test("A colon in a user name is refused but under AFNetworking's dialect")
+    func colonInUserName() {
+        var strict = HTTPRequestSerializer(dialect: .recast)
+        #expect(throws: SerializationError.self) { try strict.setAuthorization(username: "a:b", password: "c") }
+        strict.clearAuthorization()
+        #expect(strict.headerFields.isEmpty)
+    }
+
+    /// URL, and what a GET with b=2 makes of its target.
+    static let targets: [(String, String)] = [
+        ("http://h", "/?b=2"), ("http://h?a=1", "/?a=1&b=2"), ("http://h/p?a=1&", "/p?a=1&b=2"),
+        ("http://h/p#frag", "/p?b=2"), ("http://h/p?a#f?g", "/p?a&b=2"), ("/p", "/p?b=2"), ("url", "url?b=2"),
+        ("http://h/a b?\u{e9}[1]", "/a%20b?%C3%A9%5B1%5D&b=2"), ("HTTP://h:8080/", "/?b=2"), ("http://[::1]/", "/?b=2"),
+        ("http://h/p?", "/p?b=2"),
+    ]
+
+    @Test("The query goes behind the one that is there and in front of the fragment", arguments: targets)
+    func target(url: String, target: String) throws {
+        let serializer = HTTPRequestSerializer(dialect: .recast)
+        let request = try serializer.request(method: .get, url: url, parameters: ["b": 2])
+        #expect(request.head.path == target)
+    }
+
+    @Test("The fragment stays in the URL and out of the target")
+    func fragment() throws {
+        let request = try serializer.request(method: .get, url: "https://h/p#f", parameters: ["b": 2])
+        #expect(request.url == "https://h/p?b=2#f")
+        #expect(request.head.scheme == "https")
+        #expect(request.head.authority == "h")
+        // Somebody may leave one in the target of a request of his own.
+        let head = HTTPRequest(method: .get, scheme: nil, authority: nil, path: "/p#f")
+        #expect(try serializer.serialize(head, parameters: ["b": 2]).head.path == "/p?b=2#f")
+    }
+
+    @Test(
+        "A URL that can't be asked for is refused",
+        arguments: [
+            "", "http://", "http:///p", "http://a b/", "http://h/\r\nX: y", "http://user@h/", "http://h\u{e9}/",
+        ])
+    func badURL(url: String) throws {
+        let error = #expect(throws: SerializationError.self) { try serializer.request(method: .get, url: url) }
+        #expect(error?.kind == .invalidURL)
+        #expect(error?.code == -1000)
+    }
+
+    @Test("Parameters that a form can't carry are refused by name")
+    func unwritableParameters() throws {
+        let strict = HTTPRequestSerializer(dialect: .recast)
+        let error = #expect(throws: SerializationError.self) {
+            try strict.request(method: .post, url: "/", parameters: ["a": ["b": []]])
+        }
+        #expect(error?.kind == .invalidParameters)
+        #expect(error?.conversion?.field == "a[b]")
+        #expect(throws: SerializationError.self) {
+            try serializer.request(method: .post, url: "/", parameters: ["a": Value(Double.infinity)])
+        }
+    }
+
+    @Test("Sets and dates have AFNetworking's text")
+    func setsAndDates() throws {
+        let time = Timestamp("2001-01-01T00:02:03.5Z")!
+        let parameters: Value = ["s": .set([10, 9, "b"]), "d": .date(time), "l": [.set(["x"])], "e": .set([])]
+        let query = try HTTPRequestSerializer.queryString(from: parameters)
+        #expect(query == "d=2001-01-01%2000%3A02%3A03%20%2B0000&l%5B%5D=x&s=10&s=9&s=b")
+        let alamofire = try HTTPRequestSerializer.queryString(from: ["d": .date(time)], dialect: .alamofire)
+        #expect(alamofire == "d=123.5")
+    }
+
+    @Test("A copy has the same settings and changes apart")
+    func copies() throws {
+        var original = JSONRequestSerializer(writingOptions: .sortedKeys)
+        original.methodsEncodingParametersInURI = ["GET"]
+        var copy = original
+        copy.methodsEncodingParametersInURI = []
+        copy.writingOptions = []
+        #expect(original.methodsEncodingParametersInURI == ["GET"])
+        #expect(original.writingOptions == .sortedKeys)
+    }
+
+    @Test("Alamofire's form has a charset, and nothing to send changes nothing")
+    func alamofire() throws {
+        let serializer = HTTPRequestSerializer(dialect: .alamofire)
+        let request = try serializer.request(method: .post, url: "/", parameters: ["a": 1])
+        #expect(request.head.headerFields[.contentType] == "application/x-www-form-urlencoded; charset=utf-8")
+        let empty = try serializer.request(method: .post, url: "/")
+        #expect(empty.bodyBytes == nil)
+        #expect(!empty.head.headerFields.contains(.contentType))
+    }
+
+    @Test("Parameters may be any Encodable type")
+    func encodable() throws {
+        struct Order: Encodable {
+            var sku = "A"
+            var lines = [1, 2]
+            var note: String?
+        }
+        let request = try JSONRequestSerializer().request(method: .post, url: "/", encoding: Order())
+        #expect(request.bodyBytes?.text == #"{"sku":"A","lines":[1,2]}"#)
+    }
+
+    @Test("An error's numbers are those of AFNetworking")
+    func numbers() {
+        for kind in SerializationError.Kind.allCases {
+            let error = SerializationError(kind, reason: "r")
+            #expect([-1000, -1011, -1016, 3840, 3851].contains(error.code))
+            #expect(
+                error.domain.hasPrefix("com.alamofire.error.serialization.") || error.domain == "NSCocoaErrorDomain")
+        }
+    }
+}

@@ -1,0 +1,37 @@
+import Serialization
+import Settings
+import Testing
+
+/// How parts and texts are read and written, in words.
+@Suite("Settings of parts and charsets")
+struct PartOptionsSettingsTests {
+    @Test("each word reaches the plan")
+    func words() throws {
+        let plan = try Conversions.parse(
+            "multipart(charset: [utf-8, Latin1], charset_hint: use, transfer_encoding: decode, mixed_parts: flatten, "
+                + "json_parts: parse) -> multipart(parts: {a.b: json})")
+        let latin1 = try #require(Charset(label: "iso-8859-1"))
+        #expect(plan.fieldDecoding.charsets == [.utf8, latin1])
+        #expect(plan.fieldDecoding.charsetHint == .use)
+        #expect(plan.fieldDecoding.transferEncoding == .decode)
+        #expect(plan.fieldDecoding.mixed == .flatten)
+        #expect(plan.fieldDecoding.jsonParts == .parse)
+        #expect(plan.jsonParts == [try FieldPath(parsing: "a.b")])
+        #expect(
+            try Conversions.parse("form(charset: sjis) -> json").fieldDecoding.charsets.map(\.name) == ["shift_jis"])
+        #expect(try Conversions.parse("form(charset: utf8) -> json").fieldDecoding.charsets.isEmpty)
+    }
+
+    @Test(
+        "a word where it says nothing, or that is none, is told",
+        arguments: [
+            "form(mixed_parts: flatten) -> json", "form(transfer_encoding: decode) -> json",
+            "json(charset: latin1) -> form",
+            "multipart(json_parts: yes) -> json", "form -> json(parts: {a: json})",
+            "form -> multipart(parts: {a: xml})",
+            "form(charset: []) -> json", "form(charset: [utf-8, x]) -> json",
+        ])
+    func mistakes(_ text: String) {
+        #expect(throws: SettingsMistakes.self) { try Conversions.parse(text) }
+    }
+}
