@@ -21,9 +21,7 @@ struct Check: ParsableCommand {
     func run() throws {
         let loaded = try SettingsPath.loadWithExamples(file)
         if !quiet {
-            for route in loaded.settings.routes {
-                for note in route.notes { print("route \(route.name): \(note)") }
-            }
+            for line in loaded.settings.routes.flatMap(\.notes) { print(line) }
         }
         let routes = counted(loaded.settings.routes.count, "route")
         let examples = loaded.examplesOfRoutes.joined().count
@@ -34,9 +32,15 @@ struct Check: ParsableCommand {
 }
 
 extension Route {
-    /// What the output of its conversion can't carry.
-    fileprivate var notes: [ConversionNote] {
-        guard case .convert(let plan, _, _) = request else { return [] }
-        return plan.notes()
+    /// What the outputs of its conversions can't carry, a line each.
+    fileprivate var notes: [String] {
+        var lines: [String] = []
+        if case .convert(let plan, _, _) = request { lines += plan.notes().map { "route \(name): \($0)" } }
+        for (index, rule) in responses.enumerated() {
+            guard case .convert(let conversion) = rule.action else { continue }
+            let which = responses.count == 1 ? "response" : "response \(index + 1)"
+            lines += conversion.plan.notes().map { "route \(name), \(which): \($0)" }
+        }
+        return lines
     }
 }

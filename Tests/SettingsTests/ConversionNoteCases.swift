@@ -108,6 +108,43 @@ extension ConversionNoteTests {
             output: #"{"a":1}"#, twin: #"{"a":1}"#, mended: ("json -> json", #"{"a":true}"#)),
     ]
 
+    static let dialectCases: [Case] = [
+        Case(
+            conversion: "json -> form(dialect: afnetworking)", code: "array_of_objects",
+            body: #"{"a":[{"x":"1"},{"y":"2"}]}"#, output: "a[][x]=1&a[][y]=2", twin: #"{"a":[{"x":"1","y":"2"}]}"#,
+            mended: ("json -> form(dialect: afnetworking, arrays: indices)", "a[0][x]=1&a[1][y]=2")),
+        Case(
+            conversion: "json -> form(dialect: rack)", code: "array_nested", body: #"{"a":[["x"],["y"]]}"#,
+            output: "a[][]=x&a[][]=y", twin: #"{"a":[["x","y"]]}"#,
+            mended: ("json -> form(dialect: rack, arrays: indices)", "a[0][0]=x&a[1][0]=y")),
+        Case(
+            conversion: "json -> form(dialect: php)", code: "name_marks", body: #"{"a[b]":"x"}"#, output: "a[b]=x",
+            twin: #"{"a":{"b":"x"}}"#, mended: ("json -> form(dialect: php, nesting: json)", "a[b]=x")),
+        Case(
+            conversion: "json -> form(dialect: php)", code: "null_omitted", body: #"{"a":null,"b":"x"}"#,
+            output: "b=x", twin: #"{"b":"x"}"#, mended: ("json -> form(dialect: php, nulls: literal)", "a=null&b=x")),
+        Case(
+            conversion: "json -> form(dialect: php)", code: "object_numbered", body: #"{"a":{"0":"x"}}"#,
+            output: "a[0]=x", twin: #"{"a":["x"]}"#,
+            mended: ("json -> form(dialect: php, nesting: json)", "a=%7B%220%22%3A%22x%22%7D")),
+        Case(
+            conversion: "json -> form(dialect: qs)", code: "empty_omitted", body: #"{"a":[],"b":"x"}"#, output: "b=x",
+            twin: #"{"b":"x"}"#, mended: ("json -> form(dialect: qs, empties: marker)", "a[]&b=x")),
+        Case(
+            conversion: "json -> form(dialect: qs, empties: reject)", code: "empty_rejected", body: #"{"a":[]}"#,
+            output: "!field_empty a", mended: ("json -> form(dialect: qs, empties: marker)", "a[]")),
+        Case(
+            conversion: "json -> form(dialect: qs, arrays: comma)", code: "comma_in_text", body: #"{"a":["x,y"]}"#,
+            output: "a=x,y", twin: #"{"a":["x","y"]}"#,
+            mended: ("json -> form(dialect: qs, arrays: indices)", "a[0]=x,y")),
+        Case(
+            conversion: "json -> form(dialect: whatwg)", code: "array_of_one", body: #"{"a":["x"]}"#, output: "a=x",
+            twin: #"{"a":"x"}"#, mended: ("json -> form(dialect: whatwg, arrays: brackets)", "a[]=x")),
+        Case(
+            conversion: "json -> form(dialect: whatwg)", code: "object_nested", body: #"{"a":{"b":"x"}}"#,
+            output: "!field_nested_object a", mended: ("json -> form(dialect: whatwg, nesting: brackets)", "a[b]=x")),
+    ]
+
     private static let propertyList = """
         <?xml version="1.0" encoding="UTF-8"?>
         <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">

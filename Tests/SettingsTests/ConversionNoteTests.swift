@@ -26,7 +26,8 @@ import Testing
     }
 
     @Test(
-        "what a note says of a conversion is what happens to a body", arguments: fieldCases + documentCases + fileCases)
+        "what a note says of a conversion is what happens to a body",
+        arguments: fieldCases + dialectCases + documentCases + fileCases)
     func note(_ example: Case) throws {
         let plan = try Conversions.parse(example.conversion)
         let note = try #require(
@@ -57,7 +58,7 @@ import Testing
 
     @Test("every note that some conversion has is shown by a body")
     func coverage() throws {
-        let known = Set((Self.fieldCases + Self.documentCases + Self.fileCases).map(\.code))
+        let known = Set((Self.fieldCases + Self.dialectCases + Self.documentCases + Self.fileCases).map(\.code))
         var found: Set<String> = []
         for text in Self.conversions {
             for note in try Conversions.parse(text).notes() {
@@ -119,6 +120,15 @@ import Testing
                         all.append("\(input) -> form(\(options))")
                     }
                 }
+            }
+        }
+        for dialect in ["afnetworking", "alamofire", "qs", "php", "rack", "whatwg"] {
+            for options in [
+                "", ", arrays: comma", ", arrays: auto", ", nesting: json", ", empties: marker", ", empties: reject",
+            ] {
+                all += [
+                    "json -> form(dialect: \(dialect)\(options))", "json -> multipart(dialect: \(dialect)\(options))",
+                ]
             }
         }
         for nulls in ["reject", "omit", "empty"] {

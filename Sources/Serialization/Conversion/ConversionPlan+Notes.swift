@@ -5,7 +5,8 @@ extension ConversionPlan {
     ///
     /// What a rule of the plan names itself, as `map.remove`, is no note.
     public func notes() -> [ConversionNote] {
-        var writer = NoteWriter(plan: self)
+        // An output that is `auto` has been decided where no file can come.
+        var writer = NoteWriter(plan: inputs.count == 1 ? decided(for: inputs[0]) : self)
         writer.write()
         return writer.notes
     }

@@ -54,8 +54,10 @@ public struct ConversionTrace: Hashable, Sendable {
         }
         while try !conversion.finish() { take() }
         take()
-        var tracer = ConversionTracer(plan: plan, sources: sources)
-        var trace = try tracer.run(contentType: contentType, body: body)
+        let input = try plan.inputEncoding(for: contentType)
+        let isMultipart = conversion.contentType.starts(with: BodyEncoding.multipart.mediaType.utf8)
+        var tracer = ConversionTracer(plan: plan, input: input, isMultipart: isMultipart, sources: sources)
+        var trace = try tracer.run(input, contentType: contentType, body: body)
         trace.output = output
         trace.contentType = conversion.contentType
         trace.accounting = conversion.accounting

@@ -14,25 +14,40 @@ internal struct ConversionTracer {
 
     let plan: ConversionPlan
     let sources: [[UInt8]]
+    /// Whether fields pass one by one.
+    let passes: Bool
     let log = TraceLog()
     var trace = ConversionTrace()
     var origins: [Tree.Node: Origin] = [:]
+    /// The members of an object that is a file, which is still to begin: indices into what was sent.
+    var absorbed: [Int] = []
+    /// Under a dialect that holds the document: the names of values, their texts, and those that are held.
+    var names: [Tree.Node: String] = [:]
+    var texts: [Tree.Node: [UInt8]] = [:]
+    var held: [Held] = []
 
-    init(plan: ConversionPlan, sources: [[UInt8]]) {
+    /// - Parameter isMultipart: whether an output `auto` has become multipart.
+    init(plan: ConversionPlan, input: BodyEncoding, isMultipart: Bool, sources: [[UInt8]]) {
+        var plan = plan.decided(for: input)
+        passes = plan.streamsFields
+        if let plain = plan.outputWithoutFiles {
+            if !isMultipart { plan.output = plain }
+            plan.outputWithoutFiles = nil
+        }
         // What streams needs no tree; here it does.
-        var plan = plan
         plan.limits.tree = Int(Int32.max)
         self.plan = plan
         self.sources = sources
     }
 
-    mutating func run(contentType: Span<UInt8>, body: Span<UInt8>) throws(ConversionError) -> ConversionTrace {
-        let input = try plan.inputEncoding(for: contentType)
+    mutating func run(
+        _ input: BodyEncoding, contentType: Span<UInt8>, body: Span<UInt8>
+    ) throws(ConversionError) -> ConversionTrace {
         switch input {
         case .json, .plist, .bplist, .xml, .text: try runDocument(input, body)
-        case .form: try runFields(Form.Decoder(plan), body)
-        case .multipart: try runFields(Multipart.Decoder(plan, contentType: contentType), body)
-        case .raw: try runFields(Raw.Decoder(plan, contentType: contentType), body)
+        case .form: try runFields(Form.Decoder(plan, contentType: contentType), input, body)
+        case .multipart: try runFields(Multipart.Decoder(plan, contentType: contentType), input, body)
+        case .raw: try runFields(Raw.Decoder(plan, contentType: contentType), input, body)
         }
         if plan.output == .text || plan.output == .raw {
             for index in trace.sent.indices { trace.sent[index].target = "the body" }
@@ -54,11 +69,15 @@ internal struct ConversionTracer {
             var encoder = EventMapper(
                 FlatEncoder(TracedFields(log), plan: plan), plan: plan, map: FieldMap())
             encoder.reset(sources: [])
-            try send(&tree, into: &encoder, isOpen: false) { $0.accounting.removed }
+            if holdsDocument { try nameFields(&tree) }
+            try send(&tree, into: &encoder, isOpen: false) {
+                .init(removed: $0.accounting.removed, omitted: $0.encoder.removedCount, absorbed: $0.absorbed)
+            }
+            try drain(&encoder) { encoder throws(ConversionError) in try encoder.encoder.drain() }
         case .json, .plist, .bplist, .xml, .text:
             var encoder = EventMapper(TracedDocument(log), plan: plan, map: FieldMap())
             encoder.reset(sources: [])
-            try send(&tree, into: &encoder, isOpen: false) { $0.accounting.removed }
+            try send(&tree, into: &encoder, isOpen: false) { .init(removed: $0.accounting.removed) }
         }
     }
 

@@ -102,6 +102,8 @@ internal struct InputFeatures: OptionSet, Hashable {
         }
         if options.arrays == .json { formUnion(.json) }
         if options.arrays != .auto, options.arrays != .indices { insert(.numberedKeys) }
+        if options.jsonParts == .parse { formUnion(.json) }
+        if options.nulls == .key { insert(.nulls) }
         if options.types == .safe { formUnion([.numbers, .booleans]) }
     }
 }

@@ -16,10 +16,16 @@ extension NoteWriter {
         if has(.nestedObjects), options.nesting == .flat {
             refused("object_nested", "an object in another", "nesting: brackets carries it")
         }
-        if has(.brackets), nests {
+        if has(.brackets) || options.nesting == .dots && has(.dots), nests {
             altered(
-                "name_marks", "a name with brackets", "reads back as structure",
+                "name_marks", options.nesting == .dots ? "a name with a dot or a bracket" : "a name with brackets",
+                "reads back as structure",
                 "dialect: recast refuses it, nesting: json carries it")
+        }
+        if has(.numberedKeys), has(.nestedObjects), nests, options.arrays == .auto || options.arrays == .indices {
+            altered(
+                "object_numbered", "an object with the keys 0, 1, 2 and so on", "reads back as an array",
+                "nesting: json keeps it apart")
         }
         if has(.arrays), !arraysAreText { writeArrays(options, nests: nests) }
         writeTexts()

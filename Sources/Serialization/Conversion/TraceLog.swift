@@ -17,13 +17,21 @@ internal final class TraceLog {
     /// Whether the latest one is a file.
     private(set) var isFile = false
 
-    func begin(_ target: String, isFile: Bool = false) {
+    /// Whether the latest one is a part with a JSON text.
+    private(set) var isJSONPart = false
+
+    func begin(_ target: String, isFile: Bool = false, isJSONPart: Bool = false) {
         targets.append(target)
         self.isFile = isFile
+        self.isJSONPart = isJSONPart
+        parts?.append((name: target, value: []))
         latest = target
     }
 
     func touch() { hasContent = true }
+
+    /// Names with their values, once somebody wants them.
+    var parts: [(name: String, value: [UInt8])]?
 }
 
 /// A flat body of which only the names are kept.
@@ -39,9 +47,12 @@ internal struct TracedFields: FieldSink, OutputEncoder, LaneEncoder, ~Copyable {
     mutating func finish() throws(ConversionError) {}
 
     mutating func beginPart(_ head: borrowing PartHead) throws(ConversionError) {
-        log.begin(head.name.lossyString(), isFile: head.isFile)
+        log.begin(head.name.lossyString(), isFile: head.isFile, isJSONPart: !head.isFile && head.hasMediaType)
     }
-    mutating func content(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) { log.touch() }
+    mutating func content(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
+        log.touch()
+        if let count = log.parts?.count, count > 0 { log.parts?[count - 1].value.append(contentsOf: piece) }
+    }
 }
 
 /// A document of which only the paths of scalars, files and empty containers are kept.

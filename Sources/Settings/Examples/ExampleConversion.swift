@@ -34,7 +34,8 @@ enum ExampleConversion {
         _ document: Literal, as encoding: BodyEncoding, for plan: ConversionPlan
     ) throws(ConversionError) -> Output {
         var writing = ConversionPlan(inputs: [.json], output: encoding)
-        writing.fieldEncoding.arrays = plan.fieldDecoding.arrays
+        writing.fieldEncoding = FieldEncodingOptions(dialect: plan.fieldDecoding.dialect)
+        if plan.fieldDecoding.dialect == .recast { writing.fieldEncoding.arrays = plan.fieldDecoding.arrays }
         writing.fieldEncoding.nesting = plan.fieldDecoding.nesting
         writing.xmlEncoding.attributePrefix = plan.xmlDecoding.attributePrefix
         writing.xmlEncoding.textKey = plan.xmlDecoding.textKey
@@ -77,7 +78,7 @@ enum ExampleConversion {
         limits.fields = .max
         limits.parts = .max
         var list = ExampleFields()
-        if plan.output == .form {
+        if plan.encoding(of: output) == .form {
             var decoder = Form.Decoder(options: options, limits: limits)
             try read(output.bytes, &decoder, &list)
         } else {
@@ -98,8 +99,12 @@ enum ExampleConversion {
 
     /// What the output reads as.
     static func document(of output: Output, _ plan: ConversionPlan) throws(ConversionError) -> Literal {
-        var reading = ConversionPlan(inputs: [plan.output], output: .json)
-        reading.fieldDecoding.arrays = plan.fieldEncoding.arrays
+        let encoding = plan.encoding(of: output)
+        var reading = ConversionPlan(inputs: [encoding], output: .json)
+        reading.fieldDecoding = FieldDecodingOptions(dialect: plan.fieldEncoding.dialect)
+        if plan.fieldEncoding.dialect == .recast || [.comma, .json].contains(plan.fieldEncoding.arrays) {
+            reading.fieldDecoding.arrays = plan.fieldEncoding.arrays
+        }
         reading.fieldDecoding.nesting = plan.fieldEncoding.nesting
         reading.fieldDecoding.files = .base64
         reading.xmlDecoding.attributePrefix = plan.xmlEncoding.attributePrefix
@@ -107,7 +112,7 @@ enum ExampleConversion {
         reading.xmlDecoding.convention = plan.xmlEncoding.convention
         if plan.xmlEncoding.root == .wrap { reading.xmlDecoding.root = .drop }
         if plan.xmlEncoding.nulls == .nilAttribute { reading.xmlDecoding.recognize.insert(.nulls) }
-        let text = plan.output == .json ? output : try run(reading, output.bytes, type: output.type)
+        let text = encoding == .json ? output : try run(reading, output.bytes, type: output.type)
         var builder = LiteralBuilder()
         var decoder = JSON.Decoder(options: JSON.DecodingOptions(), limits: Limits())
         var fed = 0
@@ -120,10 +125,16 @@ enum ExampleConversion {
 }
 
 extension ConversionPlan {
+    /// What an output is, also where it was `auto`.
+    fileprivate func encoding(of output: ExampleConversion.Output) -> BodyEncoding {
+        guard let plain = outputWithoutFiles else { return self.output }
+        return output.type.hasPrefix(BodyEncoding.multipart.mediaType) ? .multipart : plain
+    }
+
     /// Whether the output knows texts only, so that numbers and booleans are compared by what they are written as.
     var writesTextsOnly: Bool {
         switch output {
-        case .form, .multipart, .text, .raw: true
+        case .form, .multipart, .text, .raw: outputWithoutFiles != .json
         case .xml: xmlEncoding.convention == .attributes
         case .json, .plist, .bplist: false
         }

@@ -110,8 +110,10 @@ struct ExampleReader {
             context.report(node.position, "a raw body is a text")
             return nil
         }
-        return FieldMapReader(context, values: RequestValueReader(context, variables: nil)).literal(node)
-            .map(RouteExample.Input.document)
+        return FieldMapReader(context, values: RequestValueReader(context, variables: nil), path: "examples").literal(
+            node
+        )
+        .map(RouteExample.Input.document)
     }
 
     /// A list of `name=value`.
@@ -142,7 +144,7 @@ struct ExampleReader {
             }
             return fields(node, "\"out_fields\"").map(RouteExample.Expectation.fields)
         case "out_text":
-            if plan.output == .multipart || plan.output == .bplist {
+            if plan.output == .multipart && plan.outputWithoutFiles == nil || plan.output == .bplist {
                 context.report(
                     node.position,
                     plan.output == .multipart
@@ -164,7 +166,8 @@ struct ExampleReader {
                 context.report(node.position, "a raw body has no structure: write \"out_text\"")
                 return nil
             }
-            return FieldMapReader(context, values: RequestValueReader(context, variables: nil)).literal(node)
+            return FieldMapReader(context, values: RequestValueReader(context, variables: nil), path: "examples")
+                .literal(node)
                 .map(RouteExample.Expectation.document)
         }
     }
