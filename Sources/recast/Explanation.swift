@@ -51,7 +51,7 @@ struct Explanation {
             "",
         ]
         lines += rows
-        lines += ["", "\(trace.accounting.fields) fields and \(trace.accounting.files) files came in", "", requestLine]
+        lines += ["", requestLine]
         lines += fields.map { "\($0.name): \($0.value)" }
         let notes = plan.notes()
         if !notes.isEmpty {

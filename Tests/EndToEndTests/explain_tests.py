@@ -82,7 +82,7 @@ class ExplainTests(unittest.TestCase):
         result = self.recast("check", self.failing)
         self.assertEqual((result.returncode, result.output), (65, ""))
         self.assertEqual(len(result.errors.splitlines()), 1)
-        self.assertTrue(result.errors.startswith(f'{self.failing}:19:9: the example of the route "orders" fails: '))
+        self.assertTrue(result.errors.startswith(f'{self.failing}:20:9: the example of the route "orders" fails: '))
         self.assertIn('expected ["items[0][sku]=A", "items[0][qty]=3"', result.errors)
         self.assertIn('got ["items[0][sku]=A", "items[0][qty]=2"', result.errors)
 
@@ -108,7 +108,7 @@ class ExplainTests(unittest.TestCase):
         self.assertEqual(
             rows["user_id"],
             "user_id -> user[id] map.rename user_id to user.id, fields user.id: string, nesting: brackets")
-        self.assertEqual(rows["file"], "file photo -> photo files: base64")
+        self.assertEqual(rows["file"], "file photo -> photo files.photo: from base64")
         self.assertEqual(rows["token"], "token left out map.remove token")
         self.assertEqual(rows["x"], "x -> x nulls: empty")
         self.assertEqual(rows["(the"], "(the route) -> tenant map.set tenant")

@@ -171,7 +171,7 @@ import Testing
             testDescription: "an object that becomes a file",
             plan: plan(.json, .multipart) { $0.files = [FileRule(path: path("p"), policy: .object)] },
             body: #"{"p":{"filename":"a.txt","data":"aGk="}}"#,
-            lines: ["file p.filename > p [files: object]", "file p.data > p [files: object]"]),
+            lines: ["file p.filename > p [files.p: from object]", "file p.data > p [files.p: from object]"]),
         Sample(
             testDescription: "a value that is one part with a JSON text",
             plan: plan(.json, .multipart) { $0.jsonParts = [path("p")] }, body: #"{"p":{"a":[1]},"q":"x"}"#,
@@ -179,7 +179,7 @@ import Testing
         Sample(
             testDescription: "a text that becomes a file",
             plan: plan(.json, .multipart) { $0.files = [FileRule(path: path("p"), policy: .base64)] },
-            body: #"{"p":"aGk=","q":"x"}"#, lines: ["file p > p [files]", "q > q"]),
+            body: #"{"p":"aGk=","q":"x"}"#, lines: ["file p > p [files.p: from base64]", "q > q"]),
         Sample(
             testDescription: "a rule that drops a field of a document",
             plan: plan(.json, .multipart) { $0.files = [FileRule(path: path("p"), policy: .drop)] },
@@ -224,6 +224,31 @@ import Testing
             !options.contains { entry.rules.last?.hasPrefix($0) ?? false }
         }
         #expect(byRules.count == run.accounting.removed)
+    }
+
+    static let tables =
+        LaneTableTests.pairs + LaneTableTests.options + LaneTableTests.files + MapTableTests.fields
+        + MapTableTests.typed + MapTableTests.appendedFields + LaneContractTests.rows + DialectLaneTests.table
+
+    @Test("every row of the tables of lanes is traced as it is converted", arguments: tables)
+    func agreementOfTables(_ row: LaneRow) throws {
+        let type = ConversionRun.defaultType(row.plan.inputs[0])
+        let sources = row.sources
+        let run = ConversionRun.run(row.plan, .whole(Array(row.input.utf8)), sources: sources)
+        let trace: ConversionTrace
+        do throws(ConversionError) {
+            trace = try ConversionTrace.make(
+                plan: row.plan, contentType: Array(type.utf8).span, sources: sources.map { Array($0.utf8) },
+                body: Array(row.input.utf8).span)
+        } catch {
+            #expect(error == run.failure)
+            return
+        }
+        #expect(run.failure == nil)
+        #expect(trace.accounting == run.accounting)
+        guard row.plan.output == .form || row.plan.output == .multipart else { return }
+        guard !trace.contentType.starts(with: "application/json".utf8) else { return }
+        #expect(Self.distinct(trace.sent.compactMap(\.target)) == Self.distinct(try Self.names(trace, row.plan)))
     }
 
     @Test("every scalar of a document is in its trace once", arguments: samples)

@@ -23,7 +23,7 @@ extension ConversionTracer {
         log.parts = []
         var encoder = FlatEncoder(TracedFields(log), plan: plan)
         var marks: [[UInt8]: Tree.Node] = [:]
-        for leaf in tree.leaves(below: tree.root) where !tree.kind(leaf).isContainer && tree.kind(leaf) != .null {
+        for leaf in tree.leaves(below: tree.root) where isMarked(tree.kind(leaf)) {
             marks[Array("mark\(leaf)mark".utf8)] = leaf
             texts[leaf] = tree.text(leaf).copied()
         }
@@ -40,11 +40,16 @@ extension ConversionTracer {
         // What has no mark is told by its place among the parts without one.
         let others = (log.parts ?? []).filter { part in !marks.keys.contains { part.value.contains($0) } }
         let leaves = tree.leaves(below: tree.root).filter { leaf in
-            (tree.kind(leaf).isContainer || tree.kind(leaf) == .null) && leaf != tree.root
+            tree.kind(leaf).isContainer && leaf != tree.root
         }
         if others.count == leaves.count {
             for (leaf, part) in zip(leaves, others) { names[leaf] = part.name }
         }
+    }
+
+    /// A null has the name that a text in its place has, unless it is left out and others take its number.
+    private func isMarked(_ kind: Tree.Kind) -> Bool {
+        !kind.isContainer && (kind != .null || plan.fieldEncoding.nulls != .omit)
     }
 
     private func mark<Sink: EventSink & ~Copyable>(
@@ -57,7 +62,7 @@ extension ConversionTracer {
         }
         let kind = tree.kind(node)
         guard kind.isContainer else {
-            return kind == .null ? try sink.null() : try sink.string(Array("mark\(node)mark".utf8).span, isLast: true)
+            return isMarked(kind) ? try sink.string(Array("mark\(node)mark".utf8).span, isLast: true) : try sink.null()
         }
         if kind.hasNames { try sink.beginObject() } else { try sink.beginArray() }
         var child = tree.firstChild(node)

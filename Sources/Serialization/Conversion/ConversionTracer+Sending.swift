@@ -10,6 +10,8 @@ extension ConversionTracer {
         var omitted = 0
         /// Members of an object that is a file.
         var absorbed = 0
+        /// The rule of the latest file.
+        var fileRule = 0
     }
 
     private struct Place {
@@ -99,7 +101,7 @@ extension ConversionTracer {
             // The file whose filename or type it is begins with its `data`, which comes last.
             absorbed.append(trace.sent.count)
             trace.sent.append(
-                .init(isFile: true, source: origin.source, target: "", rules: origin.rules + ["files: object"]))
+                .init(isFile: true, source: origin.source, target: "", rules: origin.rules + [fileRule(after)]))
             return
         }
         var target = log.targets.last ?? place.text
@@ -125,7 +127,7 @@ extension ConversionTracer {
         let isFile = log.isFile && !log.targets.isEmpty
         var rules = origin.rules
         if isFile {
-            rules.append(absorbed.isEmpty ? "files" : "files: object")
+            rules.append(fileRule(after))
             for index in absorbed { trace.sent[index].target = target }
         }
         if place.isPart || !log.targets.isEmpty && log.isJSONPart {
@@ -137,6 +139,13 @@ extension ConversionTracer {
         trace.sent.append(
             .init(
                 isFile: isFile, source: origin.source, target: target.isEmpty ? "the document" : target, rules: rules))
+    }
+
+    /// The rule that has made a file of a value.
+    private func fileRule(_ count: Count) -> String {
+        guard plan.files.indices.contains(count.fileRule) else { return "files" }
+        let rule = plan.files[count.fileRule]
+        return "files.\(rule.path): from \((rule.source(from: .json) ?? .base64).rawValue)"
     }
 
     private var leavesOutNulls: Bool {

@@ -16,6 +16,8 @@ internal struct ConversionTracer {
     let sources: [[UInt8]]
     /// Whether fields pass one by one.
     let passes: Bool
+    /// Whether a renamed member stays where it stands, as it does where values pass one by one; on a tree it goes last.
+    let renamesInPlace: Bool
     let log = TraceLog()
     var trace = ConversionTrace()
     var origins: [Tree.Node: Origin] = [:]
@@ -30,6 +32,10 @@ internal struct ConversionTracer {
     init(plan: ConversionPlan, input: BodyEncoding, isMultipart: Bool, sources: [[UInt8]]) {
         var plan = plan.decided(for: input)
         passes = plan.streamsFields
+        switch plan.output {
+        case .json, .form, .multipart, .raw: renamesInPlace = input == .json && plan.streamsDocuments
+        case .plist, .bplist, .xml, .text: renamesInPlace = false
+        }
         if let plain = plan.outputWithoutFiles {
             if !isMultipart { plan.output = plain }
             plan.outputWithoutFiles = nil
@@ -71,7 +77,9 @@ internal struct ConversionTracer {
             encoder.reset(sources: [])
             if holdsDocument { try nameFields(&tree) }
             try send(&tree, into: &encoder, isOpen: false) {
-                .init(removed: $0.accounting.removed, omitted: $0.encoder.removedCount, absorbed: $0.absorbed)
+                .init(
+                    removed: $0.accounting.removed, omitted: $0.encoder.removedCount, absorbed: $0.absorbed,
+                    fileRule: $0.fileRule)
             }
             try drain(&encoder) { encoder throws(ConversionError) in try encoder.encoder.drain() }
         case .json, .plist, .bplist, .xml, .text:
@@ -148,6 +156,12 @@ internal struct ConversionTracer {
         for rename in map.rename {
             for leaf in tree.leaves(at: rename.from) {
                 origins[leaf]?.rules.append("map.rename \(rename.from) to \(rename.to)")
+            }
+            if renamesInPlace, case .key(let key)? = rename.to.segments.last {
+                var found: [Tree.Node] = []
+                tree.resolve(rename.from.segments[...], below: tree.root, into: &found)
+                for node in found { try tree.rename(node, key.span) }
+                continue
             }
             part = FieldMap()
             part.rename = [rename]

@@ -67,6 +67,12 @@ extension Tree {
         return child
     }
 
+    /// Gives the member another name.
+    internal mutating func rename(_ node: Node, _ name: Span<UInt8>) throws(ConversionError) {
+        records[Int(node)].nameStart = try store(name)
+        records[Int(node)].nameCount = Int32(name.count)
+    }
+
     /// The path for a person.
     internal borrowing func tracedPath(_ node: Node) -> String { node == root ? "the document" : path(node) }
 }
