@@ -6,7 +6,9 @@ import Testing
 /// Which rule decides, and which responses are good for it.
 @Suite struct ResponseRuleTests {
     private func statuses(_ texts: String...) throws -> [StatusRange] { try texts.map { try StatusRange(parsing: $0) } }
-    private func types(_ texts: String...) throws -> [ResponseTypePattern] { try texts.map { try ResponseTypePattern(parsing: $0) } }
+    private func types(_ texts: String...) throws -> [ResponseTypePattern] {
+        try texts.map { try ResponseTypePattern(parsing: $0) }
+    }
     private func accept(_ texts: String...) throws -> [MediaRange] { try texts.map { try MediaRange(parsing: $0) } }
 
     private func outcome(_ response: RigMessage) -> String { "\(response.status) \(response.text)" }

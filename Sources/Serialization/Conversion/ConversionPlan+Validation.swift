@@ -100,6 +100,11 @@ extension ConversionPlan {
                 "order", "files are written as they come, before the fields, so members can't be sorted",
                 setting: "order")
         }
+        if inputs.contains(.form), fieldDecoding.dialect == .qs,
+            fieldDecoding.charsetHint == .use || fieldDecoding.charsets.contains(where: { !$0.isUTF8 })
+        {
+            report("charset", "a form is read in utf-8 under dialect: qs", setting: "charset")
+        }
         if inputs.contains(.text), inputField == nil, output.isFlat {
             report("field", "a text needs a name to stand in \(output.rawValue)", setting: "field")
         }

@@ -77,7 +77,7 @@ internal struct EventMapper<Encoder: EventEncoder>: EventSink, OutputEncoder, ~C
         gate = FileGate(plan)
         nameSources = declaresFiles ? gate.nameSources : []
         omitsNulls = plan.fieldEncoding.nulls == .omit
-        numericBooleans = plan.output == .json && plan.fieldEncoding.booleans == .numeric
+        numericBooleans = plan.output.hasObjects && plan.fieldEncoding.booleans == .numeric
         hasRules = !map.isEmpty || !plan.files.isEmpty
         received = PathMatcher(map.remove + map.rename.map(\.from) + map.rename.map(\.to))
         sent = PathMatcher(

@@ -2,6 +2,14 @@ internal import Octets
 
 // The names of fields: brackets for elements, and what must be remembered of the names that a reader regroups.
 extension Flattener where Target: ~Copyable {
+    /// Whether a name with brackets or dots doesn't follow their grammar, so that it is one literal key to a reader.
+    internal mutating func readsAsOneKey(_ name: Span<UInt8>) -> Bool {
+        var decoding = FieldDecodingOptions()
+        decoding.nesting = options.nesting
+        guard (try? literal.parse(name, options: decoding, limits: limits)) != nil else { return false }
+        return literal.segmentCount == 1
+    }
+
     /// Begins a file whose name is given, whatever its place is called.
     internal mutating func beginNamedFile(_ file: borrowing PartHead) throws(ConversionError) {
         guard let top = containers.indices.last else { throw FieldFault.rootNotObject.error(field: nil) }

@@ -255,14 +255,6 @@ extension Flattener where Target: ~Copyable {
         if hasMarks || key.isEmpty || object.nameEnd == 0 || isRootLiteral { throw fault(.name) }
     }
 
-    /// Whether a name with brackets or dots doesn't follow their grammar, so that it is one literal key to a reader.
-    private mutating func readsAsOneKey(_ name: Span<UInt8>) -> Bool {
-        var decoding = FieldDecodingOptions()
-        decoding.nesting = options.nesting
-        guard (try? literal.parse(name, options: decoding, limits: limits)) != nil else { return false }
-        return literal.segmentCount == 1
-    }
-
     public mutating func string(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
         if isElsewhere {
             if isForeign { return try foreign.string(piece, isLast: isLast, to: &target) }

@@ -6,6 +6,10 @@ extension Form.Decoder {
         _ input: Span<UInt8>, into sink: inout Sink
     ) throws(ConversionError) -> Int {
         var at = 0
+        if place == .value {
+            try sendValue(into: &sink)
+            if sink.isFull { return 0 }
+        }
         while at < input.count {
             if place == .pairStart { try startPair(input, &at) }
             guard at < input.count else { break }
@@ -30,6 +34,14 @@ extension Form.Decoder {
 
     internal mutating func finishPair<Sink: FieldSink & ~Copyable>(into sink: inout Sink) throws(ConversionError) {
         if place == .name { try sendGathered(into: &sink) }
+        if place == .value { try sendValue(into: &sink) }
+    }
+
+    /// Sends the value of the pair whose name has been sent.
+    private mutating func sendValue<Sink: FieldSink & ~Copyable>(into sink: inout Sink) throws(ConversionError) {
+        place = .pairStart
+        guard let pair else { return }
+        try sink.content(pair.value.span, isLast: true)
     }
 
     /// Keeps the start of a pair until its end has come. It stands in `name`, which has no other use here.
@@ -67,8 +79,11 @@ extension Form.Decoder {
         }
         head.setName(copying: pair.name)
         head.hasValue = pair.hasValue
-        place = .pairStart
+        place = .value
         try sink.beginPart(head)
+        // A sink that is full gets the value with the next call.
+        guard !sink.isFull else { return }
+        place = .pairStart
         try sink.content(pair.value.span, isLast: true)
     }
 }

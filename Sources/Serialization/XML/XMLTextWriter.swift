@@ -24,11 +24,17 @@ extension XML {
             var at = 0
             var start = 0
             while at < piece.count {
+                if !isAttribute {
+                    let run = Scan.markupTextRun(in: piece, from: at)
+                    guard run.isASCII || isText(piece.extracting(at..<run.end)) else { return false }
+                    if run.isASCII, run.end > at { matched = 0 }
+                    at = run.end
+                    guard at < piece.count else { break }
+                }
                 let byte = piece[at]
                 at += 1
                 if byte >= 0x80 {
-                    if matched == 2, byte >= 0xBE { return false }
-                    matched = byte == 0xEF ? 1 : matched == 1 && byte == 0xBF ? 2 : 0
+                    guard isText(byte) else { return false }
                     continue
                 }
                 matched = 0
@@ -49,6 +55,19 @@ extension XML {
                 start = at
             }
             if start < piece.count { output.append(piece.extracting(start..<piece.count)) }
+            return true
+        }
+
+        /// Whether a run of bytes above and below 0x80 has neither U+FFFE nor U+FFFF.
+        private mutating func isText(_ run: Span<UInt8>) -> Bool {
+            for at in run.indices where !isText(run[at]) { return false }
+            return true
+        }
+
+        /// The same for the next byte.
+        private mutating func isText(_ byte: UInt8) -> Bool {
+            if matched == 2, byte >= 0xBE { return false }
+            matched = byte == 0xEF ? 1 : matched == 1 && byte == 0xBF ? 2 : 0
             return true
         }
     }

@@ -83,8 +83,13 @@ extension XML {
 
         /// Scans `bytes` from `start` up to `end`.
         internal mutating func scan(_ bytes: Span<UInt8>, from start: Int, to end: Int) throws(Stop) {
+            let bytes = bytes.extracting(0..<end)
             var at = start
             while at < end {
+                if state == .text {
+                    at = Scan.markupTextRun(in: bytes, from: at).end
+                    guard at < end else { break }
+                }
                 let byte = bytes[at]
                 if byte < 0x20, byte != 0x09, byte != 0x0A, byte != 0x0D {
                     throw Stop(reason: .fault(.character), at: at)

@@ -20,7 +20,9 @@ struct ConversionReader {
     private static var inputOptions: OptionTable {
         [
             ("dialect", fieldFormats), ("arrays", fieldFormats), ("nesting", fieldFormats), ("types", fieldFormats),
-            ("duplicates", structuredFormats), ("malformed_key", fieldFormats), ("percent", [.form]), ("nulls", [.form]),
+            ("duplicates", structuredFormats.subtracting([.xml])), ("malformed_key", fieldFormats),
+            ("percent", [.form]),
+            ("nulls", [.form]),
             ("invalid_utf8", fieldFormats), ("charset", fieldFormats), ("numbers", [.json]),
             ("charset_hint", fieldFormats), ("transfer_encoding", [.multipart]), ("mixed_parts", [.multipart]),
             ("json_parts", [.multipart]),
@@ -109,7 +111,9 @@ struct ConversionReader {
             plan.fieldDecoding = fields
         }
         if inputs.contains(.json) { readFixed("numbers", "exact", options) }
-        if !inputs.isDisjoint(with: Self.structuredFormats) { readDuplicates(options, inputs, &plan) }
+        if !inputs.isDisjoint(with: Self.structuredFormats.subtracting([.xml])) {
+            readDuplicates(options, inputs, &plan)
+        }
         if !inputs.isDisjoint(with: Self.propertyLists) {
             let standard = plan.propertyListDecoding.nonFiniteReals
             plan.propertyListDecoding.nonFiniteReals = options.word("non_finite", standard: standard) ?? standard

@@ -226,6 +226,25 @@ import Testing
         #expect(xmlFromJSON(#"{"1":{"@key":2}}"#, options) == "!xml_written_twice /1/@key")
     }
 
+    @Test func `long text of any characters is written in linear time, and a bad one in it is found`() {
+        for character in ["x", "é", "\u{FFFD}", "&", ">", "\n"] {
+            let text = String(repeating: character, count: 200_000)
+            let written = character == "&" ? "&amp;" : character == ">" ? "&gt;" : character
+            for isBad in [false, true] {
+                var encoder = XML.Encoder(options: .with { $0.root = .wrap }, limits: Limits())
+                var code: String?
+                do throws(ConversionError) {
+                    let bytes = Array((text + (isBad ? "\u{FFFF}" : "")).utf8)
+                    try encoder.string(bytes.span, isLast: true)
+                } catch { code = error.code }
+                #expect(code == (isBad ? "xml_forbidden_character" : nil))
+                guard !isBad else { continue }
+                let expected = "<root>" + String(repeating: written, count: 200_000) + "</root>"
+                #expect(ByteString(encoder.output.span.copied()) == ByteString(expected))
+            }
+        }
+    }
+
     @Test func `text before attributes is held up to the limit of a field`() {
         for (length, isFine) in [(99, true), (100, true), (101, false)] {
             let text = String(repeating: "t", count: length)
