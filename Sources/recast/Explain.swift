@@ -82,6 +82,7 @@ struct Explain: ParsableCommand {
         var input: [UInt8] = []
         if example == nil {
             input = try StandardStreams.readAll()
+            if input.isEmpty, plan.readsQuery, let query { input = Array(query.utf8) }
         } else if let example, !examples.indices.contains(example - 1) {
             throw usage("the route \"\(route)\" has \(examples.count) examples: there is no --example \(example)")
         }
