@@ -47,7 +47,8 @@ let package = Package(
             name: "Proxy", dependencies: ["EventLoop", "HTTPWire", "Serialization", "Octets"], exclude: ["README.md"],
             swiftSettings: settings),
         .target(
-            name: "Settings", dependencies: ["Proxy", "Serialization", .product(name: "Yams", package: "Yams")],
+            name: "Settings",
+            dependencies: ["Proxy", "HTTPWire", "Serialization", "Octets", .product(name: "Yams", package: "Yams")],
             exclude: ["README.md"], swiftSettings: settings),
         .executableTarget(
             name: "recast",

@@ -8,6 +8,8 @@ public struct SettingsFile: Sendable {
     public let effective: [EffectiveValue]
     /// The values in effect for each route, in the order of the routes.
     public let effectiveOfRoutes: [[EffectiveValue]]
+    /// The examples of each route, in the order of the routes.
+    public let examplesOfRoutes: [[RouteExample]]
 
     /// Reads the file at `path`. Throws all that is wrong with it, also that it can't be read.
     public static func load(_ path: String) throws(SettingsMistakes) -> SettingsFile {
@@ -32,6 +34,26 @@ public struct SettingsFile: Sendable {
         }
         guard let file, context.mistakes.isEmpty else { throw SettingsMistakes(context.mistakes) }
         return file
+    }
+
+    /// The end of a message that there is no route of that name: a guess, or all that there are.
+    public func hint(forRoute name: String) -> String {
+        NearestWord.hint(for: name, among: settings.routes.map(\.name))
+    }
+
+    /// Runs the examples of all routes. Throws those that fail, each with what it expected and what it got.
+    public func runExamples() throws(SettingsMistakes) {
+        var failures: [SettingsMistake] = []
+        for (route, examples) in zip(settings.routes, examplesOfRoutes) {
+            for example in examples {
+                guard let failure = example.failure(on: route) else { continue }
+                failures.append(
+                    SettingsMistake(
+                        line: example.line, column: example.column,
+                        message: "the example of the route \"\(route.name)\" fails: \(failure)"))
+            }
+        }
+        if !failures.isEmpty { throw SettingsMistakes(failures) }
     }
 
     /// Reads the top of the file. What can't be read is reported and stands as its standard.
@@ -63,6 +85,7 @@ public struct SettingsFile: Sendable {
         file.notYet("tls", "include")
         file.finish()
         effectiveOfRoutes = routes.map(\.effective)
+        examplesOfRoutes = routes.map(\.examples)
         var settings = ProxySettings(
             listen: listen, workers: workers, upstreams: upstreams?.upstreams ?? [], routes: routes.map(\.route))
         settings.accessLog = log

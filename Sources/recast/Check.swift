@@ -1,18 +1,46 @@
 internal import ArgumentParser
 internal import Proxy
+internal import Serialization
 internal import Settings
 
 /// `recast check`: every mistake of a settings file at once.
 struct Check: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Read a settings file and report every mistake with its line and column.")
+        abstract: "Read a settings file, run its examples and report every mistake with its line and column.",
+        discussion: """
+            For each route that converts it says what the output can't carry or can't tell apart, and the setting that \
+            mends it; these notes are no mistakes.
+            """)
 
     @Argument(help: "The settings file.")
     var file = SettingsPath.standard
 
+    @Flag(help: "Leave the notes out.")
+    var quiet = false
+
     func run() throws {
-        let settings = try SettingsPath.load(file).settings
-        let count = settings.routes.count
-        print("\(file): fine, \(count) \(count == 1 ? "route" : "routes")")
+        let loaded = try SettingsPath.loadWithExamples(file)
+        if !quiet {
+            for line in loaded.settings.routes.flatMap(\.notes) { print(line) }
+        }
+        let routes = counted(loaded.settings.routes.count, "route")
+        let examples = loaded.examplesOfRoutes.joined().count
+        print("\(file): fine, \(routes)\(examples == 0 ? "" : ", \(counted(examples, "example"))")")
+    }
+
+    private func counted(_ count: Int, _ what: String) -> String { "\(count) \(what)\(count == 1 ? "" : "s")" }
+}
+
+extension Route {
+    /// What the outputs of its conversions can't carry, a line each.
+    fileprivate var notes: [String] {
+        var lines: [String] = []
+        if case .convert(let plan, _, _) = request { lines += plan.notes().map { "route \(name): \($0)" } }
+        for (index, rule) in responses.enumerated() {
+            guard case .convert(let conversion) = rule.action else { continue }
+            let which = responses.count == 1 ? "response" : "response \(index + 1)"
+            lines += conversion.plan.notes().map { "route \(name), \(which): \($0)" }
+        }
+        return lines
     }
 }

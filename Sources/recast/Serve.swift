@@ -15,7 +15,7 @@ struct Serve: ParsableCommand {
     var file = SettingsPath.standard
 
     func run() throws {
-        let settings = try SettingsPath.load(file).settings
+        let settings = try SettingsPath.loadWithExamples(file).settings
         guard try serve(settings) == .drained else {
             throw CommandFault(CommandFault.ours, "recast serve: a second signal ended it with requests in flight")
         }

@@ -13,4 +13,15 @@ enum SettingsPath {
             throw CommandFault(error, in: file)
         }
     }
+
+    /// The same, whose examples give what they say.
+    static func loadWithExamples(_ file: String) throws(CommandFault) -> SettingsFile {
+        let loaded = try load(file)
+        do {
+            try loaded.runExamples()
+        } catch {
+            throw CommandFault(error, in: file)
+        }
+        return loaded
+    }
 }

@@ -32,6 +32,19 @@ enum StandardStreams {
         }
     }
 
+    /// Reads all there is; nothing where a person sits at the other end, who has not said that there is some.
+    static func readAll() throws(CommandFault) -> [UInt8] {
+        guard isatty(STDIN_FILENO) == 0 else { return [] }
+        var all: [UInt8] = []
+        var slice = [UInt8](repeating: 0, count: 64 * 1024)
+        while case let count = try read(into: &slice), count > 0 { all += slice[..<count] }
+        return all
+    }
+
+    static func write(text: String) throws(CommandFault) {
+        try write(Array(text.utf8).span)
+    }
+
     /// Writes a line to standard error.
     static func report(_ line: String) {
         let bytes = Array((line + "\n").utf8)

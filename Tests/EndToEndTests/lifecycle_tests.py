@@ -143,7 +143,7 @@ class CommandTests(unittest.TestCase):
         result = recast("routes", os.path.join(ROOT, "config", "recast.yaml"))
         self.assertEqual(result.returncode, 0, result.stderr)
         with open(os.path.join(ROOT, "config", "recast.yaml")) as file:
-            names = re.findall(r"name: *([A-Za-z0-9_-]+)", file.read())
+            names = re.findall(r"- (?:{ )?name: *([A-Za-z0-9_-]+)", file.read())
         self.assertGreaterEqual(len(names), 6)
         for name in names:
             self.assertIn(name, result.stdout.decode())

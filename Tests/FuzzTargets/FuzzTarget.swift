@@ -26,9 +26,9 @@ public struct FuzzTarget: Sendable, CustomStringConvertible {
         return check(Variant(byte: first), Array(input.dropFirst()))
     }
 
-    /// A target for each decoder, then one for each pair of encodings.
+    /// A target for each decoder, two for what the library's users call, then one for each pair of encodings.
     public static let all: [FuzzTarget] =
-        decoders
+        decoders + [value, image]
         + BodyEncoding.allCases.flatMap { from in
             BodyEncoding.allCases.map { to in conversion(from, to) }
         }
@@ -45,4 +45,6 @@ struct Variant: Sendable {
     var dialect: Dialect { Dialect.allCases[Int(byte / 8) % Dialect.allCases.count] }
     /// One bit for whatever a target has two ways of.
     var bit: Bool { byte & 0x80 != 0 }
+    /// Three more, which go with the size of a slice and with nothing else: `index` is 0 to 2.
+    func flag(_ index: UInt8) -> Bool { byte >> index & 1 != 0 }
 }

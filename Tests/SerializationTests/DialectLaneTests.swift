@@ -21,7 +21,7 @@ struct DialectLaneTests {
         #"{"n":"p.jpg","b":[{"y":"\u00e9 +&","x":1.50},["z",true]],"a":{"2":null,"k":"v"},"e":[[],{}],"#
         + #""f":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ"}"#
 
-    private static let table: [LaneRow] = [
+    static let table: [LaneRow] = [
         row(
             .php, .json, .form, document,
             "n=p.jpg&b[0][y]=%C3%A9+%2B%26&b[0][x]=1.5&b[1][0]=z&b[1][1]=1&a[k]=v"

@@ -7,7 +7,7 @@ import Testing
     private static let folder = URL(filePath: #filePath).deletingLastPathComponent()
         .appending(path: "../../config").standardizedFileURL
 
-    @Test("every file in the folder config can be served")
+    @Test("every file in the folder config can be served, and its examples give what they say")
     func files() throws {
         let names = try FileManager.default.contentsOfDirectory(atPath: Self.folder.path).filter {
             $0.hasSuffix(".yaml") || $0.hasSuffix(".yml")
@@ -18,7 +18,8 @@ import Testing
             ]))
         for name in names {
             do throws(SettingsMistakes) {
-                _ = try SettingsFile.load(Self.folder.appending(path: name).path)
+                let file = try SettingsFile.load(Self.folder.appending(path: name).path)
+                try file.runExamples()
             } catch {
                 Issue.record("\(name): \(error.all.map(\.description).joined(separator: "\n"))")
             }

@@ -168,7 +168,7 @@ import Testing
                 "name: a, match: /a, upstream: app, respons: x",
                 "5:42: a route has no key \"respons\": did you mean \"response\"?"
             ),
-            ("name: a, match: /a, upstream: app, examples: []", "5:42: \"examples\" is not available yet: remove it"),
+            ("name: a, match: /a, upstream: app, verify: []", "5:42: \"verify\" is not available yet: remove it"),
             (
                 "name: a, match: /a, upstream: app, on_other_type: pass",
                 "5:57: \"on_other_type\" is for routes that convert: add \"request\" or remove it"

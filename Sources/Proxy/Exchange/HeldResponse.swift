@@ -31,7 +31,7 @@ final class HeldResponse {
         self.changes = changes
         self.limit = limit
         // Full is what is beyond the limit.
-        output.highWatermark = limit + 1
+        output.highWatermark = min(limit, .max - 1) + 1
         conversion.swapOutput(&output)
     }
 

@@ -179,7 +179,8 @@ extension Form.Decoder {
                 }
             }
             // No more than what can pass the limit is decoded.
-            let bound = min(input.count, at + 3 * (limits.key - name.count) + 3)
+            let (most, passes) = (limits.key - name.count).multipliedReportingOverflow(by: 3)
+            let bound = passes || most >= input.count - at - 3 ? input.count : at + most + 3
             at = name.append(formDecoding: input, from: at, to: bound, endingAt: UInt8(ascii: "=")).end
             guard name.count <= limits.key else { throw nameTooLong }
             if at == bound { continue }

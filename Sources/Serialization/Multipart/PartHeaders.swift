@@ -115,7 +115,7 @@ internal struct PartHeaders {
 
     private mutating func readLine(_ input: Span<UInt8>, _ at: inout Int, base: Int) throws(ConversionError) {
         let room = min(limits.partHeaderLine - lineLength, limits.partHeaderBytes - length)
-        let stop = min(input.count, at + room)
+        let stop = at + min(room, input.count - at)
         let end = Scan.firstControl(in: input.extracting(0..<stop), from: at)
         bytes.append(contentsOf: input.extracting(at..<end))
         try count(end - at, offset: base + at)

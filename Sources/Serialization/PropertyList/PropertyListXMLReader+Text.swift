@@ -79,7 +79,7 @@ extension PropertyList.XMLReader {
         _ run: TextRun, _ input: Span<UInt8>, at: inout Int, limit: Int, _ name: String, _ what: String
     ) throws(ConversionError) {
         let room = limit - held.count
-        let end = min(run.end, at + room)
+        let end = at + min(run.end - at, room)
         try checkCharacters(TextRun(end: end, isASCII: run.isASCII), in: input, from: at)
         if end < run.end { throw limitFailure(name, of: limit, what: what, offset: offset + end) }
         held.append(contentsOf: input.extracting(at..<end))
@@ -97,7 +97,8 @@ extension PropertyList.XMLReader {
 
     /// Decodes base64 with white space anywhere in it; `text` begins at `at` of the slice.
     private mutating func takeBase64(_ text: Span<UInt8>, at: inout Int) throws(ConversionError) {
-        let greatest = (limits.tree + 2) / 3 * 4
+        // As an input's bytes, any number beyond this is none that can come.
+        let greatest = (min(limits.tree, Int.max / 8) + 2) / 3 * 4
         var index = 0
         while index < text.count {
             if text[index].isXMLSpace {

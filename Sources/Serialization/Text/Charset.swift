@@ -31,6 +31,9 @@ public struct Charset: Hashable, Sendable {
 
     internal var isUTF8: Bool { system == "UTF-8" }
 
+    /// Bytes by which one goes on behind what is no text: what follows half of a surrogate pair is text again.
+    internal var unitSize: Int { name.hasPrefix("utf-16") ? 2 : 1 }
+
     /// Whether the bytes 0x80 to 0x9F that stand for nothing are controls, as in the standard's tables of one byte a
     /// character.
     internal var hasControls: Bool { name.hasPrefix("windows-") }

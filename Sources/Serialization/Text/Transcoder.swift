@@ -65,8 +65,11 @@ internal import Octets
                 for index in at..<bytes.count { carried.append(bytes[index]) }
                 return
             case .illegal:
-                try replace(bytes[at], index: at, to: &output)
-                at += 1
+                let end = min(bytes.count, at + charset.unitSize)
+                for index in at..<end where index == at || mode == .latin1 {
+                    try replace(bytes[index], index: index, to: &output)
+                }
+                at = end
             }
         }
     }
@@ -97,9 +100,11 @@ internal import Octets
             switch outcome {
             case .done, .cut: return
             case .illegal:
-                let byte = carried[0]
-                try replace(byte, index: end - carried.count, to: &output)
-                carried.removeFirst()
+                let size = min(carried.count, charset.unitSize)
+                for index in 0..<size where index == 0 || mode == .latin1 {
+                    try replace(carried[index], index: end - carried.count, to: &output)
+                }
+                carried.removeFirst(size)
             }
         }
     }

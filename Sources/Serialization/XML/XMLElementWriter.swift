@@ -128,7 +128,7 @@ extension XML {
             if frame.kind == .list {
                 name.append(contentsOf: itemName)
             } else {
-                for at in frame.nameStart..<names.count { name.append(names[at]) }
+                name.append(names, frame.nameStart..<names.count)
             }
         }
 
@@ -171,7 +171,7 @@ extension XML {
             }
             if frame.isBegun, options.empties != .reject { return endContainer(into: &output) }
             name.removeAll()
-            for at in frame.nameStart..<names.count { name.append(names[at]) }
+            name.append(names, frame.nameStart..<names.count)
             pop()
             place = .element
             if options.empties == .reject { throw fault(.emptyArray) }
@@ -259,16 +259,19 @@ extension XML {
             var first = frames.count
             while first > 0, frames[first - 1].kind == .list, !frames[first - 1].isBegun { first -= 1 }
             guard first < frames.count else { return }
-            // What waits is taken off and put back one by one, so that each finds its parent on top.
+            // What waits is taken off and put back one by one, so that each finds its parent on top. Only that is copied: the
+            // names of all that is open may be long, and a list is two bytes.
             let item = name
-            let waiting = frames[first...]
-            let waitingNames = names
+            let waiting = Array(frames[first...])
+            let base = waiting[0].nameStart
+            var waitingNames = ByteStore()
+            waitingNames.append(names, base..<names.count)
             frames.removeSubrange(first...)
             for index in waiting.indices {
-                let end = index + 1 < waiting.endIndex ? waiting[index + 1].nameStart : waitingNames.count
+                let end = index + 1 < waiting.count ? waiting[index + 1].nameStart - base : waitingNames.count
                 names.truncate(to: waiting[index].nameStart)
                 name.removeAll()
-                for at in waiting[index].nameStart..<end { name.append(waitingNames[at]) }
+                name.append(waitingNames, waiting[index].nameStart - base..<end)
                 try enterParent()
                 try writeStartTag(into: &output)
                 push(.list, isBegun: true)
@@ -332,7 +335,7 @@ extension XML {
         private mutating func endContainer(into output: inout OutputBuffer) {
             let frame = frames[frames.count - 1]
             name.removeAll()
-            for at in frame.nameStart..<names.count { name.append(names[at]) }
+            name.append(names, frame.nameStart..<names.count)
             if frame.hasChildren, !frame.hasText {
                 depth -= 1
                 indent(into: &output)
@@ -366,6 +369,12 @@ extension XML {
             case .root, .element: return text + "/" + own
             }
         }
+    }
+}
+
+extension ByteStore {
+    fileprivate mutating func append(_ other: ByteStore, _ range: Range<Int>) {
+        append(contentsOf: other.slice(range))
     }
 }
 

@@ -81,7 +81,8 @@ struct FieldMapReader {
         return literal(node).map(AssignedValue.literal)
     }
 
-    private func literal(_ node: SettingsNode) -> Literal? {
+    /// A value as it is written down.
+    func literal(_ node: SettingsNode) -> Literal? {
         switch node.content {
         case .scalar(let text, isPlain: true): return plain(text, node)
         case .scalar: return context.text(node, "a value inside a list or a mapping").map(Literal.string)

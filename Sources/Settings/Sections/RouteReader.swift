@@ -7,6 +7,7 @@ struct RouteReader {
         var route: Route
         var position: SettingsNode.Position
         var effective: [EffectiveValue]
+        var examples: [RouteExample]
     }
 
     private let context: ReadingContext
@@ -59,7 +60,8 @@ struct RouteReader {
         if let part = part("timeouts", section) { timeouts.read(part) }
         let request = RequestReader(context, values: values).read(section, limits: limits.limits)
         let responses = ResponseReader(context, variables: match?.path.variables).read(section, limits: limits.limits)
-        section.notYet("examples", "verify", "retry", "rate", "expect_continue")
+        let examples = section.take("examples")
+        section.notYet("verify", "retry", "rate", "expect_continue")
         section.finish()
         guard let name, let match, let upstream, let request, let responses else { return nil }
         let route = Route(
@@ -67,7 +69,8 @@ struct RouteReader {
             timeouts: timeouts.timeouts, request: request,
             responses: responses, responseLimit: limits.responseLimit)
         return Entry(
-            route: route, position: nameNode?.position ?? section.position, effective: context.takeEffective())
+            route: route, position: nameNode?.position ?? section.position, effective: context.takeEffective(),
+            examples: examples.map(ExampleReader(context, route: route).read) ?? [])
     }
 
     private func part(_ key: String, _ section: SectionReader) -> SectionReader? {

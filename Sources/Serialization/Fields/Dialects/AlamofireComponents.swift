@@ -16,6 +16,7 @@ internal struct AlamofireComponents: ~Copyable {
     internal private(set) var removedCount = 0
 
     private let options: FieldEncodingOptions
+    private let limits: Limits
     /// The nodes of the document from below the root to the value at hand, with the position of each that has one.
     private var path: [(node: Tree.Node, index: Int?)] = []
     private var left = EncodedFields()
@@ -23,6 +24,7 @@ internal struct AlamofireComponents: ~Copyable {
 
     init(options: FieldEncodingOptions, limits: Limits) {
         self.options = options
+        self.limits = limits
         tree = Tree(limits: limits)
     }
 
@@ -97,6 +99,7 @@ internal struct AlamofireComponents: ~Copyable {
     private mutating func set(_ value: Tree.Node, _ document: borrowing Tree) throws(ConversionError) {
         var context = tree.root
         guard !path.isEmpty else { throw FieldFault.rootNotObject.error(field: nil) }
+        try checkName(document)
         for (depth, step) in path.enumerated() {
             let isLast = depth == path.count - 1
             // What was made for the other kind is still empty: its first value decides.
@@ -118,6 +121,18 @@ internal struct AlamofireComponents: ~Copyable {
             }
             context = child
         }
+    }
+
+    /// Refuses a name that will be too long when it is written, before names are compared with each other: for every value
+    /// below two siblings the whole name is, and the nesting bounds it only by `depth` times `key`.
+    private func checkName(_ document: borrowing Tree) throws(ConversionError) {
+        var length = 0
+        for step in path where step.index == nil { length += document.name(step.node).count }
+        guard length > limits.key else { return }
+        let root = document.name(path[0].node)
+        throw .limit(
+            "key", of: limits.key, what: "the length of a field's name",
+            field: root.extracting(0..<min(root.count, 64)).lossyString() + "…")
     }
 
     /// Gives the elements of arrays their positions as names, where these are written.

@@ -1,0 +1,66 @@
+internal import Octets
+
+/// Where each field and file of one body went, by which rules, and what was left out: a conversion, explained.
+///
+/// For a person who looks at one sample. It takes the body through the tree step by step and costs many times what the
+/// conversion does; `make` runs that one too, so a body that is refused is refused here with the same error.
+public struct ConversionTrace: Hashable, Sendable {
+    /// One field or file.
+    public struct Entry: Hashable, Sendable {
+        public var isFile: Bool
+        /// The name it came with, or its path in the document; nil: the route made it.
+        public var source: String?
+        /// The name it went out with, or its path in the document; nil: it was left out.
+        public var target: String?
+        /// What decided about it, in the order it did, as settings write it: `map.rename a to b`, `arrays: indices`.
+        public var rules: [String]
+
+        public init(isFile: Bool = false, source: String?, target: String?, rules: [String] = []) {
+            self.isFile = isFile
+            self.source = source
+            self.target = target
+            self.rules = rules
+        }
+    }
+
+    /// What went out, in the order it did. Several fields may have one target, as in `a=1,2` or a JSON text.
+    public internal(set) var sent: [Entry] = []
+    /// What was left out, in the order of the rules.
+    public internal(set) var removed: [Entry] = []
+    /// The whole output, its Content-Type, and the conversion's own count.
+    public private(set) var output: [UInt8] = []
+    public private(set) var contentType: [UInt8] = []
+    public private(set) var accounting = Accounting()
+
+    internal init() {}
+
+    /// Converts `body` by `plan` and says how. Parameters and errors are those of `Conversion.make`, and the errors of
+    /// the conversion itself.
+    public static func make(
+        plan: ConversionPlan, contentType: Span<UInt8>, sources: [[UInt8]] = [], body: Span<UInt8>
+    ) throws(ConversionError) -> ConversionTrace {
+        let conversion = try Conversion.make(plan: plan, contentType: contentType, sources: sources)
+        var output: [UInt8] = []
+        func take() {
+            conversion.withOutput { buffer in
+                output.append(contentsOf: buffer.span)
+                buffer.removeAll()
+            }
+        }
+        var fed = 0
+        while fed < body.count {
+            fed += try conversion.feed(body.extracting(fed..<body.count))
+            take()
+        }
+        while try !conversion.finish() { take() }
+        take()
+        let input = try plan.inputEncoding(for: contentType)
+        let isMultipart = conversion.contentType.starts(with: BodyEncoding.multipart.mediaType.utf8)
+        var tracer = ConversionTracer(plan: plan, input: input, isMultipart: isMultipart, sources: sources)
+        var trace = try tracer.run(input, contentType: contentType, body: body)
+        trace.output = output
+        trace.contentType = conversion.contentType
+        trace.accounting = conversion.accounting
+        return trace
+    }
+}

@@ -1,0 +1,99 @@
+internal import HTTPWire
+internal import Octets
+public import Proxy
+internal import Serialization
+
+/// A request as somebody writes it down to try a route: what a conversion takes from the head, and where it goes.
+public struct SampleRequest: Hashable, Sendable {
+    public struct Header: Hashable, Sendable {
+        public var name: String
+        public var value: String
+
+        public init(name: String, value: String) {
+            self.name = name
+            self.value = value
+        }
+    }
+
+    /// Why it can't be a request to the route: one sentence in lower case.
+    public struct Fault: Error, Hashable, Sendable {
+        public var reason: String
+    }
+
+    /// What the route takes from the head, and what it forwards.
+    public struct Values: Hashable, Sendable {
+        /// The texts of the conversion's sources, by their indices.
+        public var sources: [[UInt8]]
+        /// Method and target as the upstream gets them, but for a query that the body becomes.
+        public var method: String
+        public var target: String
+    }
+
+    /// Nil: the route's own path, in which each variable stands for its name: `/orders/id`.
+    public var path: String?
+    /// Without the question mark; nil: there is none.
+    public var query: String?
+    public var headers: [Header] = []
+    /// The client's address.
+    public var client = "127.0.0.1"
+
+    public init() {}
+
+    /// Throws when the text is no request that the route's path takes, or when a value of it is not UTF-8.
+    public func values(for route: Route) throws(Fault) -> Values {
+        let method = route.match.methods.first ?? "POST"
+        let path = path ?? Self.path(of: route.match.path)
+        var text = "\(method) \(path)\(query.map { "?\($0)" } ?? "") HTTP/1.1\r\n"
+        if !headers.contains(where: { $0.name.lowercased() == "host" }) { text += "Host: recast.example\r\n" }
+        for header in headers { text += "\(header.name): \(header.value)\r\n" }
+        let bytes = Array((text + "\r\n").utf8)
+        var head = MessageHead()
+        var parser = RequestParser()
+        do {
+            guard try parser.parse(bytes.span, into: &head) == bytes.count else {
+                throw Fault(reason: "a header or the query has a line end")
+            }
+        } catch let error as WireError {
+            throw Fault(reason: "this is no request: \(error.reason)")
+        } catch let fault as Fault {
+            throw fault
+        } catch {
+            throw Fault(reason: "this is no request")
+        }
+        let alone = Route(index: 0, name: route.name, match: RouteMatch(path: route.match.path), upstream: 0)
+        guard case .found(let found) = RouteTable([alone]).find(head) else {
+            throw Fault(reason: "the route's path \(route.match.path) doesn't take \(path)")
+        }
+        let address = Array(client.utf8)
+        do throws(ConversionError) {
+            var sources: [[UInt8]] = []
+            var keepsQuery = true
+            if case .convert(let plan, _, let references) = route.request {
+                keepsQuery = !plan.readsQuery
+                for reference in references {
+                    var value: [UInt8] = []
+                    try reference.append(from: head, captures: found.captures, client: address.span, to: &value)
+                    sources.append(value)
+                }
+            }
+            var target = OutputBuffer()
+            if let rewrite = route.rewrite {
+                try rewrite.appendTarget(
+                    of: head, captures: found.captures, client: address.span, keepsQuery: keepsQuery, to: &target)
+            } else {
+                target.append(text: path + (keepsQuery ? query.map { "?\($0)" } ?? "" : ""))
+            }
+            return Values(sources: sources, method: method, target: target.span.lossyString())
+        } catch {
+            throw Fault(reason: error.reason)
+        }
+    }
+
+    /// A path that the pattern takes.
+    private static func path(of pattern: PathPattern) -> String {
+        pattern.text.split(separator: "/", omittingEmptySubsequences: false).map { segment in
+            if segment.hasPrefix("{") { return String(segment.dropFirst().dropLast()) }
+            return segment.hasSuffix("*") ? segment.dropLast() + "any" : String(segment)
+        }.joined(separator: "/")
+    }
+}

@@ -1,0 +1,129 @@
+internal import ArgumentParser
+internal import Proxy
+internal import Serialization
+internal import Settings
+
+/// `recast explain`: one body through one route, field by field.
+struct Explain: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract:
+            "Show where each field of a sample body goes in a route, by which rule, and what the upstream would see.",
+        discussion: """
+            The body is read from standard input; with --example the route's example of that number is taken, and the \
+            first one where standard input is empty.
+            """)
+
+    @Argument(help: "The settings file.")
+    var file: String
+
+    @Argument(help: "The name of the route.")
+    var route: String
+
+    @Option(help: "The body's Content-Type. Without it the one that the route takes.")
+    var type: String?
+
+    @Option(help: "A header of the request, as in 'X-Tenant: acme'. May be given several times.")
+    var header: [String] = []
+
+    @Option(help: "The path of the request. Without it the route's own, each variable standing for its name.")
+    var path: String?
+
+    @Option(help: "The query of the request.")
+    var query: String?
+
+    @Option(help: "Take the route's example of this number, from 1.")
+    var example: Int?
+
+    @Flag(help: "Print the same as one JSON object.")
+    var json = false
+
+    func run() throws {
+        let loaded = try SettingsPath.load(file)
+        guard let index = loaded.settings.routes.firstIndex(where: { $0.name == route }) else {
+            throw usage("\(file) has no route \"\(route)\": \(loaded.hint(forRoute: route))")
+        }
+        let found = loaded.settings.routes[index]
+        guard case .convert(let plan, _, _) = found.request else {
+            throw usage("the route \"\(route)\" forwards bodies as they are: there is nothing to explain")
+        }
+        let sample = try sample(plan, loaded.examplesOfRoutes[index])
+        let values: SampleRequest.Values
+        do throws(SampleRequest.Fault) {
+            values = try sample.request.values(for: found)
+        } catch {
+            throw usage(error.reason)
+        }
+        let trace: ConversionTrace
+        do throws(ConversionError) {
+            trace = try ConversionTrace.make(
+                plan: plan, contentType: Array(sample.body.type.utf8).span, sources: values.sources,
+                body: sample.body.bytes.span)
+        } catch {
+            throw CommandFault(CommandFault.data, "recast explain: \(error)")
+        }
+        let explanation = Explanation(
+            route: found, upstream: loaded.settings.upstreams[found.upstream], plan: plan,
+            effective: loaded.effectiveOfRoutes[index], type: sample.body.type, values: values, trace: trace)
+        try StandardStreams.write(text: json ? explanation.json : explanation.text)
+    }
+
+    private func usage(_ reason: String) -> CommandFault {
+        CommandFault(CommandFault.usage, "recast explain: \(reason)")
+    }
+
+    // MARK: - The sample
+
+    private struct Sample {
+        var request: SampleRequest
+        var body: RouteExample.Body
+    }
+
+    private func sample(_ plan: ConversionPlan, _ examples: [RouteExample]) throws -> Sample {
+        var input: [UInt8] = []
+        if example == nil {
+            input = try StandardStreams.readAll()
+            if input.isEmpty, plan.readsQuery, let query { input = Array(query.utf8) }
+        } else if let example, !examples.indices.contains(example - 1) {
+            throw usage("the route \"\(route)\" has \(examples.count) examples: there is no --example \(example)")
+        }
+        if input.isEmpty, let chosen = example.map({ examples[$0 - 1] }) ?? examples.first {
+            var request = chosen.request
+            try apply(to: &request)
+            do throws(ConversionError) {
+                var body = try chosen.body(for: plan)
+                if let type { body.type = type }
+                return Sample(request: request, body: body)
+            } catch {
+                throw CommandFault(CommandFault.data, "recast explain: the example's input: \(error)")
+            }
+        }
+        var request = SampleRequest()
+        try apply(to: &request)
+        return Sample(request: request, body: .init(bytes: input, type: try inputType(plan)))
+    }
+
+    /// What the options say instead of the example.
+    private func apply(to request: inout SampleRequest) throws(CommandFault) {
+        if let path { request.path = path }
+        if let query { request.query = query }
+        for line in header {
+            guard let colon = line.firstIndex(of: ":") else {
+                throw usage("--header is written as 'Name: value', not \"\(line)\"")
+            }
+            let value = line[line.index(after: colon)...].drop { $0 == " " }
+            request.headers.removeAll { $0.name.lowercased() == line[..<colon].lowercased() }
+            request.headers.append(.init(name: String(line[..<colon]), value: String(value)))
+        }
+    }
+
+    private func inputType(_ plan: ConversionPlan) throws(CommandFault) -> String {
+        if let type { return type }
+        guard plan.inputs.count == 1, let input = plan.inputs.first else {
+            throw usage("the route takes several types: say which it is, as in --type application/json")
+        }
+        if input == .multipart {
+            throw usage("multipart is read by its boundary: --type 'multipart/form-data; boundary=…'")
+        }
+        return input.mediaType
+    }
+}

@@ -1,0 +1,131 @@
+internal import Proxy
+internal import Serialization
+internal import Settings
+
+/// What `recast explain` prints of one body.
+struct Explanation {
+    /// Bytes of a converted body that are held, so that it goes out with its length.
+    private static let hold = 64 * 1024
+
+    var route: Route
+    var upstream: UpstreamSettings
+    var plan: ConversionPlan
+    var effective: [EffectiveValue]
+    /// The sample's Content-Type.
+    var type: String
+    var values: SampleRequest.Values
+    var trace: ConversionTrace
+
+    // MARK: - What the upstream sees
+
+    private var requestLine: String {
+        guard plan.writesQuery, !trace.output.isEmpty else { return "\(values.method) \(values.target)" }
+        let separator = values.target.contains("?") ? "&" : "?"
+        return "\(values.method) \(values.target)\(separator)\(String(decoding: trace.output, as: UTF8.self))"
+    }
+
+    /// The fields of the head that speak of the body.
+    private var fields: [(name: String, value: String)] {
+        if plan.writesQuery { return [("Content-Length", "0")] }
+        let framing =
+            trace.output.count <= Self.hold
+            ? ("Content-Length", String(trace.output.count)) : ("Transfer-Encoding", "chunked")
+        return [("Content-Type", String(decoding: trace.contentType, as: UTF8.self)), framing]
+    }
+
+    private var input: String { plan.readsQuery ? "query" : plan.inputs.map(\.rawValue).joined(separator: ", ") }
+    private var output: String { plan.writesQuery ? "query" : plan.output.rawValue }
+
+    private var match: String {
+        let conditions = effective.filter { $0.key.hasPrefix("match.") }
+        return conditions.map { "\($0.key.dropFirst(6)) \($0.value)" }.joined(separator: ", ")
+    }
+
+    // MARK: - Text
+
+    var text: String {
+        var lines = [
+            "route \(route.name): \(match)",
+            "upstream \(upstream.name): \(upstream.addresses.map(\.description).joined(separator: ", "))",
+            "request: \(input) -> \(output), here \(type)",
+            "",
+        ]
+        lines += rows
+        lines += ["", requestLine]
+        lines += fields.map { "\($0.name): \($0.value)" }
+        let notes = plan.notes()
+        if !notes.isEmpty {
+            lines.append("")
+            lines += notes.map { "note: \($0)" }
+        }
+        return lines.map { $0 + "\n" }.joined()
+    }
+
+    /// From where, to where, by which rules.
+    private var rows: [String] {
+        let entries = trace.sent + trace.removed
+        if entries.isEmpty { return ["  nothing came in"] }
+        let sources = entries.map { "\($0.isFile ? "file " : "")\($0.source ?? "(the route)")" }
+        let targets = entries.map { $0.target ?? "left out" }
+        let sourceWidth = sources.map(\.count).max() ?? 0
+        let targetWidth = targets.map(\.count).max() ?? 0
+        return entries.indices.map { index in
+            let arrow = entries[index].target == nil ? "  " : "->"
+            let rules = entries[index].rules.joined(separator: ", ")
+            let row =
+                "  \(padded(sources[index], sourceWidth)) \(arrow) \(padded(targets[index], targetWidth))  \(rules)"
+            return printable(String(row.reversed().drop { $0 == " " }.reversed()))
+        }
+    }
+
+    private func padded(_ text: String, _ width: Int) -> String {
+        text + String(repeating: " ", count: max(0, width - text.count))
+    }
+
+    /// A name may hold anything; a terminal gets no controls.
+    private func printable(_ text: String) -> String {
+        text.unicodeScalars.reduce(into: "") { printable, scalar in
+            printable +=
+                scalar.properties.generalCategory == .control ? scalar.escaped(asASCII: true) : String(scalar)
+        }
+    }
+
+    // MARK: - JSON
+
+    var json: String {
+        func optional(_ text: String?) -> Literal { text.map(Literal.string) ?? .null }
+        func entries(_ entries: [ConversionTrace.Entry]) -> Literal {
+            .array(
+                entries.map { entry in
+                    object([
+                        ("kind", .string(entry.isFile ? "file" : "field")), ("from", optional(entry.source)),
+                        ("to", optional(entry.target)), ("rules", .array(entry.rules.map(Literal.string))),
+                    ])
+                })
+        }
+        let notes = plan.notes().map { note in
+            object([
+                ("code", .string(note.code)), ("outcome", .string(note.outcome.rawValue)), ("what", .string(note.what)),
+                ("effect", .string(note.effect)), ("remedy", optional(note.remedy)),
+            ])
+        }
+        let document = object([
+            ("route", .string(route.name)), ("upstream", .string(upstream.name)), ("input", .string(type)),
+            ("output", .string(output)), ("sent", entries(trace.sent)), ("removed", entries(trace.removed)),
+            (
+                "request",
+                object([
+                    ("method", .string(values.method)),
+                    ("target", .string(String(requestLine.drop { $0 != " " }.dropFirst()))),
+                    ("headers", object(fields.map { ($0.name, .string($0.value)) })),
+                ])
+            ),
+            ("notes", .array(notes)),
+        ])
+        return document.json + "\n"
+    }
+
+    private func object(_ members: [(String, Literal)]) -> Literal {
+        .object(members.map { Literal.Member(name: $0.0, value: $0.1) })
+    }
+}

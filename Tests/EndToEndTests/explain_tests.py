@@ -1,0 +1,175 @@
+"""What a user sees of a route before it serves: notes and examples of `check`, one body in `explain`."""
+
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+
+from harness import DEADLINE, RECAST, ROOT, free_port
+
+EXAMPLE = """
+    examples:
+      - in: { items: [ { sku: A, qty: 2 } ], token: secret, user_id: 7, photo: aGk= }
+        header: { x-tenant: acme }
+        path: /api/orders/9
+        out_fields: [ "items[0][sku]=A", "items[0][qty]=%s", "photo=hi", "user[id]=7", "tenant=acme" ]
+      - { in: { a: {} }, error: field_empty }
+"""
+
+ROUTES = """version: 1
+listen: 127.0.0.1:%d
+access_log: off
+upstreams: { app: "127.0.0.1:3000" }
+routes:
+  - name: orders
+    match: { method: [POST, PUT], path: "/api/orders/{id}" }
+    upstream: app
+    rewrite: { path: "/orders.php", query: { id: "${path.id}" } }
+    request:
+      decode: { as: json }
+      map:
+        remove: [token]
+        rename: { user_id: user.id }
+        set: { tenant: "${header.x-tenant}" }
+      fields: { user.id: string }
+      encode: { as: multipart, arrays: indices, files: { photo: { from: base64, filename: p.jpg } } }
+"""
+
+REST = """
+  - { name: signup, match: /signup, upstream: app, request: form -> json }
+  - { name: any, match: /any, upstream: app, request: "auto -> json" }
+  - { name: to-query, match: /to-query, upstream: app, request: json -> query }
+  - { name: rest, match: "/*", upstream: app }
+"""
+
+
+class ExplainTests(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="recast-explain-")
+        self.addCleanup(folder.cleanup)
+        self.port = free_port()
+        self.file = self.write(os.path.join(folder.name, "recast.yaml"), "2")
+        self.failing = self.write(os.path.join(folder.name, "failing.yaml"), "3")
+        self.folder = folder.name
+
+    def write(self, path, quantity):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(ROUTES % self.port + EXAMPLE % quantity + REST)
+        return path
+
+    def recast(self, *arguments, data=b""):
+        result = subprocess.run([RECAST, *arguments], input=data, capture_output=True, timeout=DEADLINE)
+        result.output, result.errors = result.stdout.decode(), result.stderr.decode()
+        return result
+
+    # check
+
+    def test_check_prints_the_notes_of_converting_routes_and_accepts_the_file(self):
+        result = self.recast("check", self.file)
+        self.assertEqual(result.returncode, 0, result.errors)
+        lines = result.output.splitlines()
+        self.assertIn("route orders: null becomes an empty value; nulls: literal or reject keeps it apart", lines)
+        self.assertIn("route any: a file is refused; files: object carries it", lines)
+        self.assertFalse([line for line in lines if line.startswith(("route signup", "route rest"))])
+        self.assertEqual(lines[-1], f"{self.file}: fine, 5 routes, 2 examples")
+
+    def test_quiet_leaves_the_notes_out(self):
+        result = self.recast("check", "--quiet", self.file)
+        self.assertEqual((result.returncode, result.output), (0, f"{self.file}: fine, 5 routes, 2 examples\n"))
+
+    def test_an_example_that_fails_makes_check_fail_and_shows_both(self):
+        result = self.recast("check", self.failing)
+        self.assertEqual((result.returncode, result.output), (65, ""))
+        self.assertEqual(len(result.errors.splitlines()), 1)
+        self.assertTrue(result.errors.startswith(f'{self.failing}:20:9: the example of the route "orders" fails: '))
+        self.assertIn('expected ["items[0][sku]=A", "items[0][qty]=3"', result.errors)
+        self.assertIn('got ["items[0][sku]=A", "items[0][qty]=2"', result.errors)
+
+    def test_a_file_whose_examples_fail_is_not_served(self):
+        result = self.recast("serve", self.failing)
+        self.assertEqual((result.returncode, result.output), (65, ""))
+        self.assertIn("the example of the route", result.errors)
+
+    def test_the_examples_of_the_shipped_configuration_pass(self):
+        result = self.recast("check", os.path.join(ROOT, "config", "recast.yaml"))
+        self.assertEqual(result.returncode, 0, result.errors)
+        self.assertIn("examples", result.output)
+
+    # explain
+
+    def test_explain_shows_where_each_field_went_and_what_the_upstream_sees(self):
+        body = b'{"items":[{"sku":"A"}],"token":"t","user_id":7,"photo":"aGk=","x":null}'
+        result = self.recast(
+            "explain", self.file, "orders", "--path", "/api/orders/9", "--header", "X-Tenant: acme", data=body)
+        self.assertEqual(result.returncode, 0, result.errors)
+        rows = {line.split()[0]: " ".join(line.split()) for line in result.output.splitlines() if line.startswith("  ")}
+        self.assertEqual(rows["items[0].sku"], "items[0].sku -> items[0][sku] arrays: indices, nesting: brackets")
+        self.assertEqual(
+            rows["user_id"],
+            "user_id -> user[id] map.rename user_id to user.id, fields user.id: string, nesting: brackets")
+        self.assertEqual(rows["file"], "file photo -> photo files.photo: from base64")
+        self.assertEqual(rows["token"], "token left out map.remove token")
+        self.assertEqual(rows["x"], "x -> x nulls: empty")
+        self.assertEqual(rows["(the"], "(the route) -> tenant map.set tenant")
+        self.assertIn("\nPOST /orders.php?id=9\n", result.output)
+        self.assertRegex(result.output, r"\nContent-Type: multipart/form-data; boundary=\S+\nContent-Length: \d+\n")
+        self.assertIn("\nnote: null becomes an empty value;", result.output)
+
+    def test_the_length_is_that_of_the_converted_body_and_a_large_one_is_chunked(self):
+        small = self.recast("explain", self.file, "signup", data=b"a=1")
+        self.assertIn("Content-Length: %d\n" % len(b'{"a":"1"}'), small.output)
+        large = self.recast("explain", self.file, "signup", data=b"a=" + b"x" * 60000 + b"&b=" + b"y" * 60000)
+        self.assertIn("Transfer-Encoding: chunked\n", large.output)
+        self.assertNotIn("Content-Length", large.output)
+
+    def test_explain_takes_the_examples_of_the_route_without_input(self):
+        first = self.recast("explain", self.file, "orders")
+        self.assertEqual(first.returncode, 0, first.errors)
+        self.assertIn("items[0].qty", first.output)
+        self.assertIn("POST /orders.php?id=9\n", first.output)
+        second = self.recast("explain", self.file, "orders", "--example", "2")
+        self.assertEqual((second.returncode, second.output), (65, ""))
+        self.assertIn("[field_empty]", second.errors)
+        third = self.recast("explain", self.file, "orders", "--example", "3")
+        self.assertEqual(third.returncode, 64)
+        self.assertIn("no --example 3", third.errors)
+
+    def test_explain_prints_json_when_asked(self):
+        result = self.recast("explain", self.file, "orders", "--json", data=b'{"token":"t","a":[1]}')
+        document = json.loads(result.output)
+        self.assertEqual(document["removed"], [
+            {"kind": "field", "from": "token", "to": None, "rules": ["map.remove token"]}])
+        self.assertEqual(document["sent"][0], {
+            "kind": "field", "from": "a[0]", "to": "a[0]", "rules": ["arrays: indices"]})
+        self.assertEqual(document["request"]["target"], "/orders.php?id=id")
+        self.assertIn("null_empty", [note["code"] for note in document["notes"]])
+
+    def test_explain_of_a_query_shows_the_target_that_the_body_becomes(self):
+        result = self.recast("explain", self.file, "to-query", data=b'{"a":"x y"}')
+        self.assertIn("\nPOST /to-query?a=x%20y\n", result.output)
+
+    def test_a_refused_body_is_an_error_as_convert_shows_it(self):
+        explained = self.recast("explain", self.file, "orders", data=b'{"a":')
+        converted = self.recast("convert", "json -> multipart", data=b'{"a":')
+        self.assertEqual((explained.returncode, explained.output), (65, ""))
+        self.assertEqual(
+            explained.errors.removeprefix("recast explain: "), converted.errors.removeprefix("recast convert: "))
+
+    def test_what_explain_cannot_do_is_wrong_usage_and_says_what_to_do(self):
+        for arguments, words in (
+            (["order"], 'did you mean "orders"?'),
+            (["rest"], "forwards bodies as they are"),
+            (["any"], "--type application/json"),
+            (["orders", "--header", "x"], "'Name: value'"),
+            (["orders", "--path", "/other"], "doesn't take /other"),
+        ):
+            with self.subTest(arguments=arguments):
+                result = self.recast("explain", self.file, *arguments, data=b"{}")
+                self.assertEqual((result.returncode, result.output), (64, ""))
+                self.assertEqual(len(result.errors.splitlines()), 1)
+                self.assertIn(words, result.errors)
+
+
+if __name__ == "__main__":
+    unittest.main()

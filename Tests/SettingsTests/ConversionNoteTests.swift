@@ -1,0 +1,174 @@
+import Serialization
+import Settings
+import TestSupport
+import Testing
+
+/// Each note is shown by a body: what becomes of it, and that the setting which the note names mends it.
+@Suite struct ConversionNoteTests {
+    struct Case: CustomTestStringConvertible, Sendable {
+        /// The conversion whose note it is.
+        var conversion: String
+        var code: String
+        var body = ""
+        /// The same where it is no text.
+        var bytes: [UInt8]?
+        /// What comes out, or `!code field`.
+        var output: String
+        /// Another body with the same output; for a note `omitted` one without what is left out.
+        var twin: String?
+        /// What the output reads back as, by that conversion.
+        var back: (conversion: String, output: String)?
+        /// The conversion by the note's remedy, and what it makes of the body.
+        var mended: (conversion: String, output: String)?
+
+        var input: [UInt8] { bytes ?? Array(body.utf8) }
+        var testDescription: String { "\(conversion): \(code)" }
+    }
+
+    @Test(
+        "what a note says of a conversion is what happens to a body",
+        arguments: fieldCases + dialectCases + documentCases + fileCases)
+    func note(_ example: Case) throws {
+        let plan = try Conversions.parse(example.conversion)
+        let note = try #require(
+            plan.notes().first { $0.code == example.code },
+            "\(plan.notes().map(\.code))")
+        let output = Self.convert(plan, example.input)
+        #expect(output == example.output)
+        #expect(output.hasPrefix("!") == (note.outcome == .refused))
+        if note.outcome != .refused {
+            #expect(example.twin != nil || example.back != nil)
+        }
+        if let twin = example.twin { #expect(Self.convert(plan, Array(twin.utf8)) == output) }
+        if let back = example.back {
+            #expect(Self.convert(try Conversions.parse(back.conversion), Array(output.utf8)) == back.output)
+        }
+        #expect((example.mended == nil) == (note.remedy == nil || Self.isElsewhere(note)))
+        if let mended = example.mended {
+            let plan = try Conversions.parse(mended.conversion)
+            #expect(!plan.notes().contains { $0.code == example.code })
+            let carried = Self.convert(plan, example.input)
+            #expect(carried == mended.output)
+            // Kept apart: carried otherwise than its twin, or refused.
+            if let twin = example.twin {
+                #expect(carried.hasPrefix("!") || carried != Self.convert(plan, Array(twin.utf8)))
+            }
+        }
+    }
+
+    @Test("every note that some conversion has is shown by a body")
+    func coverage() throws {
+        let known = Set((Self.fieldCases + Self.dialectCases + Self.documentCases + Self.fileCases).map(\.code))
+        var found: Set<String> = []
+        for text in Self.conversions {
+            for note in try Conversions.parse(text).notes() {
+                found.insert(note.code)
+                #expect(!note.description.contains("  "))
+            }
+        }
+        #expect(found.subtracting(known).sorted() == [])
+    }
+
+    @Test(
+        "a conversion whose output can say all that comes in has no notes",
+        arguments: [
+            "form -> json", "json -> json", "form -> form", "form -> multipart", "multipart -> multipart",
+            "xml -> json",
+            "multipart -> json(files: object)", "auto -> json(files: object)",
+            "bplist -> bplist", "text -> json", "raw -> multipart", "text -> text",
+        ])
+    func silent(conversion: String) throws {
+        let notes = try Conversions.parse(conversion).notes()
+        #expect(notes.filter { !["dates_text", "data_text"].contains($0.code) }.map(\.description) == [])
+        guard !conversion.hasPrefix("auto") else { return }
+        #expect(notes.isEmpty || conversion == "bplist -> bplist")
+    }
+
+    @Test("XML in its lossless form carries all but control characters")
+    func lossless() throws {
+        #expect(try Conversions.parse("json -> xml(convention: lossless)").notes().map(\.code) == ["control_character"])
+    }
+
+    @Test("a note is one line: what, what becomes of it, and the setting")
+    func text() throws {
+        let notes = try Conversions.parse("json -> form").notes().map(\.description)
+        #expect(notes.first == "null becomes an empty value; nulls: literal or reject keeps it apart")
+        #expect(notes.contains("an empty array is refused; empties: marker, or arrays: json, carries it"))
+    }
+
+    // MARK: -
+
+    /// Remedies that are no setting of the same conversion's output, or another output.
+    private static func isElsewhere(_ note: ConversionNote) -> Bool {
+        guard let remedy = note.remedy else { return false }
+        return ["where it is read", "where they are read"].contains { remedy.contains($0) }
+            || remedy.hasPrefix("map.remove") || remedy.hasPrefix("field names")
+    }
+
+    private static let conversions: [String] = {
+        var all: [String] = []
+        for arrays in ["auto", "brackets", "indices", "repeat", "comma", "json"] {
+            for nesting in ["brackets", "dots", "flat", "json"] {
+                for (nulls, empties, booleans) in [
+                    ("empty", "reject", "literal"), ("key", "omit", "numeric"), ("literal", "marker", "literal"),
+                    ("omit", "reject", "literal"), ("reject", "marker", "numeric"),
+                ] {
+                    let options =
+                        "arrays: \(arrays), nesting: \(nesting), nulls: \(nulls), empties: \(empties), "
+                        + "booleans: \(booleans)"
+                    for input in ["json", "plist", "xml", "form(nesting: flat)", "form(arrays: comma)"] {
+                        all.append("\(input) -> form(\(options))")
+                    }
+                }
+            }
+        }
+        for dialect in ["afnetworking", "alamofire", "qs", "php", "rack", "whatwg"] {
+            for options in [
+                "", ", arrays: comma", ", arrays: auto", ", nesting: json", ", empties: marker", ", empties: reject",
+            ] {
+                all += [
+                    "json -> form(dialect: \(dialect)\(options))", "json -> multipart(dialect: \(dialect)\(options))",
+                ]
+            }
+        }
+        for nulls in ["reject", "omit", "empty"] {
+            for large in ["reject", "real", "string"] {
+                for output in ["plist", "bplist"] {
+                    all.append("json -> \(output)(nulls: \(nulls), large_integers: \(large))")
+                }
+            }
+        }
+        all += [
+            "bplist -> plist", "bplist -> plist(date_fractions: drop)", "plist -> json", "plist -> xml", "form -> xml",
+        ]
+        for (nulls, empties, root, names) in [
+            ("empty", "reject", "auto", "reject"), ("omit", "omit", "member", "item"),
+            ("reject", "marker", "wrap", "reject"), ("nil", "marker", "wrap", "item"),
+        ] {
+            all.append("json -> xml(nulls: \(nulls), empties: \(empties), root: \(root), names: \(names))")
+        }
+        for files in ["base64", "drop", "reject"] {
+            for output in ["json", "form", "multipart", "raw"] { all.append("multipart -> \(output)(files: \(files))") }
+        }
+        for nulls in ["empty", "literal", "reject"] {
+            all += ["json -> text(nulls: \(nulls))", "json -> text(field: a, nulls: \(nulls))"]
+        }
+        all += ["multipart -> json", "multipart -> raw", "json -> raw", "json -> json(booleans: numeric)"]
+        return all
+    }()
+
+    /// What comes out, as text: a binary property list as what it reads as, and brackets of forms readable.
+    static func convert(_ plan: ConversionPlan, _ body: [UInt8]) -> String {
+        let run = ConversionRun.run(plan, .whole(body))
+        #expect(run.violations.isEmpty)
+        guard run.failure == nil else { return run.result }
+        switch plan.output {
+        case .form:
+            return run.result.replacing("%5B", with: "[").replacing("%5D", with: "]").replacing("%2C", with: ",")
+        case .bplist:
+            let reading = ConversionPlan(inputs: [.bplist], output: .json)
+            return "bplist " + ConversionRun.run(reading, .whole(run.output.bytes)).result
+        default: return run.result
+        }
+    }
+}
