@@ -86,6 +86,23 @@ struct LaneTableTests {
         LaneRow(.form, .json, "a[0]=x&a[1]=y", #"{"a":{"0":"x","1":"y"}}"#) { $0.fieldDecoding.arrays = .brackets },
         LaneRow(.form, .json, "a[1]=y&a[0]=x", #"{"a":["x","y"]}"#) { $0.fieldDecoding.arrays = .indices },
         LaneRow(.form, .json, "a[b=1", "!field_malformed_key a[b") { $0.fieldDecoding.malformedKey = .reject },
+        LaneRow(.form, .form, "a[b=1", "!field_malformed_key a[b") { $0.fieldDecoding.malformedKey = .reject },
+        LaneRow(.form, .multipart, "a[b=1", "!field_malformed_key a[b") { $0.fieldDecoding.malformedKey = .reject },
+        LaneRow(.multipart, .form, multipart("a[b=1"), "!field_malformed_key a[b") {
+            $0.fieldDecoding.malformedKey = .reject
+        },
+        LaneRow(.form, .form, "a&b=&c=1", "a=null&b=&c=1") {
+            $0.fieldDecoding.nulls = .key
+            $0.fieldEncoding.nulls = .literal
+        },
+        LaneRow(.form, .form, "a&b=&c=1", "b=&c=1") {
+            $0.fieldDecoding.nulls = .key
+            $0.fieldEncoding.nulls = .omit
+        },
+        LaneRow(.form, .multipart, "a&b=1", "!field_null a") {
+            $0.fieldDecoding.nulls = .key
+            $0.fieldEncoding.nulls = .reject
+        },
         LaneRow(.form, .form, "a[]=1&a[]=2&b[0][c]=x", "a[0]=1&a[1]=2&b[0][c]=x") {
             $0.fieldEncoding.arrays = .indices
             $0.rewritesNames = true

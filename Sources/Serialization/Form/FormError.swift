@@ -12,7 +12,7 @@ extension Form {
 
         internal var reason: String {
             switch self {
-            case .percent: "a percent sign is not followed by two hexadecimal digits"
+            case .percent: "a % is not followed by two hexadecimal digits"
             case .invalidUTF8: "the decoded text is not UTF-8"
             case .file: "a form can't carry a file; send multipart, or choose files: base64 or drop"
             }

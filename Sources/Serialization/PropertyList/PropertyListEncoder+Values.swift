@@ -55,7 +55,7 @@ extension PropertyList.Encoder {
             guard path.isInObject else { throw failure(.nullElement) }
             path.endValue()
         case .empty: try string(Span(), isLast: true)
-        case .key, .literal, .reject: throw failure(.null)
+        case .key, .literal, .reject: throw failure(path.isInObject ? .null : .nullElement)
         }
     }
 

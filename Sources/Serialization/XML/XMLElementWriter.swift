@@ -209,7 +209,7 @@ extension XML {
             case .reject: throw fault(.null)
             // The document itself can't be left out.
             case .omit where place != .root: return
-            case .nilAttribute where place == .attribute: throw fault(.attributeValue)
+            case .nilAttribute where place == .attribute: throw fault(.attributeNull)
             case .omit, .empty, .nilAttribute: break
             }
             try beginScalar(into: &output)

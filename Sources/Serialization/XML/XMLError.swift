@@ -33,6 +33,7 @@ extension XML {
         case forbiddenCharacter = "xml_forbidden_character"
         case lateAttribute = "xml_late_attribute"
         case attributeValue = "xml_attribute_value"
+        case attributeNull = "xml_attribute_null"
         case writtenTwice = "xml_written_twice"
         case mixedWriting = "xml_mixed_text"
         case textValue = "xml_text_value"
@@ -49,7 +50,8 @@ extension XML {
             switch self {
             case .encoding: .unsupported
             case .parserLimit, .memory: .limit
-            case .name, .forbiddenCharacter, .lateAttribute, .attributeValue, .writtenTwice, .mixedWriting, .textValue,
+            case .name, .forbiddenCharacter, .lateAttribute, .attributeValue, .attributeNull, .writtenTwice,
+                .mixedWriting, .textValue,
                 .null, .emptyArray, .root, .file, .fileType:
                 .unrepresentable
             default: .malformed
@@ -87,7 +89,8 @@ extension XML {
             case .forbiddenCharacter: "the text has a character that XML 1.0 can't carry, not even as a reference"
             case .lateAttribute:
                 "an attribute comes after child elements or long text; attributes must be an object's first members"
-            case .attributeValue: "an attribute is an object, an array or a null that it can't carry"
+            case .attributeValue: "an attribute is an object or an array"
+            case .attributeNull: "an attribute can't be marked nil; choose nulls: empty or omit"
             case .writtenTwice: "an attribute or the text comes twice in one element"
             case .mixedWriting:
                 "text and child elements stand in one element; say mixed: join to write them nevertheless"
@@ -105,7 +108,7 @@ extension XML {
             switch self {
             case .mixed, .mixedWriting: "mixed"
             case .name: "names"
-            case .null, .attributeValue: "nulls"
+            case .null, .attributeNull: "nulls"
             case .emptyArray: "empties"
             case .root: "root"
             case .file, .fileType: "files"

@@ -113,7 +113,11 @@ import Testing
             #expect(throws: ConversionError(plistFault: .null, field: "/a/1/b")) {
                 try json(#"{"a":[1,{"b":null}]}"#, style)
             }
-            #expect(throws: ConversionError(plistFault: .null)) { try json("null", style) }
+            // `omit` would not mend these, so the error must not name it.
+            #expect(throws: ConversionError(plistFault: .nullElement, field: "/a/1")) {
+                try json(#"{"a":[1,null]}"#, style)
+            }
+            #expect(throws: ConversionError(plistFault: .nullElement)) { try json("null", style) }
         }
         #expect(try json(#"{"a":null,"b":[{"c":null}],"d":1}"#, .omit) == #"{"b":[{}],"d":1}"#)
         #expect(try json(#"{"a":null}"#, .omit) == "{}")

@@ -147,7 +147,7 @@ import Testing
         Row(#"{"a":1,"@x":2}"#, "!xml_late_attribute /root/@x"),
         Row(#"{"a":{"@x":{}}}"#, "!xml_attribute_value /a/@x"),
         Row(#"{"a":{"@x":[1]}}"#, "!xml_attribute_value /a/@x"),
-        Row(#"{"a":{"@x":null}}"#, "!xml_attribute_value /a/@x", nilAttribute),
+        Row(#"{"a":{"@x":null}}"#, "!xml_attribute_null /a/@x", nilAttribute),
         Row(##"{"a":{"#text":{}}}"##, "!xml_text_value /a/#text"),
         Row(##"{"a":{"#text":[]}}"##, "!xml_text_value /a/#text"),
         Row(##"{"a":{"#text":"t","b":1}}"##, "!xml_mixed_text /a/b"),
