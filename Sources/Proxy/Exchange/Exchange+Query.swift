@@ -25,7 +25,7 @@ extension Exchange {
             }
             let sources = try values(of: rule.sources)
             let conversion = try worker.takeConversion(
-                rule.plan, route: route, contentType: Self.formType.span, sources: sources)
+                rule, route: route, contentType: Self.formType.span, sources: sources)
             waiting.highWatermark = Self.queryOutput
             use(conversion, of: rule)
             return true

@@ -77,7 +77,7 @@ extension Exchange {
     /// Starts the route's conversion where the request has something to convert. Returns false when it was refused.
     private func chooseConversion(_ route: Route, hasBody: Bool) -> Bool {
         guard let rule = route.conversion else { return true }
-        if rule.plan.readsQuery { return chooseQueryConversion(rule, route: route, hasBody: hasBody) }
+        if rule.readsQuery { return chooseQueryConversion(rule, route: route, hasBody: hasBody) }
         let typeIndex = request.first(.contentType)
         // A request without a body has nothing to convert, unless it names the type of an empty one.
         if !hasBody, typeIndex == nil || !request.methodKind.mayHaveBody { return true }
@@ -90,7 +90,7 @@ extension Exchange {
             let conversion =
                 if let typeIndex {
                     try worker.takeConversion(
-                        rule.plan, route: route, contentType: request.value(typeIndex), sources: sources)
+                        rule, route: route, contentType: request.value(typeIndex), sources: sources)
                 } else {
                     // The type decides, so a body without one is not guessed at (docs/rules.md R36).
                     throw ConversionError(
@@ -100,7 +100,7 @@ extension Exchange {
             return true
         } catch {
             if error.kind == .unsupported, rule.otherTypes == .pass { return true }
-            refuse(.conversion(error, accepted: rule.plan.inputs))
+            refuse(.conversion(error, accepted: rule.inputs))
             return false
         }
     }

@@ -121,16 +121,16 @@ public final class Worker {
         if freeExchanges.count < Self.freeListLimit { freeExchanges.append(exchange) }
     }
 
-    /// A conversion for `plan`, reused where one is free.
+    /// A conversion of `rule`, reused where one is free.
     func takeConversion(
-        _ plan: ConversionPlan, route: Route, contentType: Span<UInt8>, sources: [[UInt8]]
+        _ rule: ConversionRule, route: Route, contentType: Span<UInt8>, sources: [[UInt8]]
     ) throws(ConversionError) -> Conversion {
         // With one input encoding every free conversion fits; with several it is made for the one that came.
-        if plan.inputs.count == 1, let conversion = freeConversions[route.index].popLast() {
+        if rule.hasOneInput, let conversion = freeConversions[route.index].popLast() {
             try conversion.restart(contentType: contentType, sources: sources)
             return conversion
         }
-        return try Conversion.make(plan: plan, contentType: contentType, sources: sources)
+        return try rule.makeConversion(contentType: contentType, sources: sources)
     }
 
     func recycle(_ conversion: Conversion, route: Route) {

@@ -86,10 +86,27 @@ final class ConversionRule: Sendable {
     let plan: ConversionPlan
     let otherTypes: OtherTypes
     let sources: [SourceReference]
+    /// `plan.readsQuery`. What each request asks of the plan stands beside it: where one function reads two parts of the
+    /// plan, the compiler may copy the whole, and that counts two dozen references up and down.
+    let readsQuery: Bool
+    /// Whether the plan takes one encoding only, so that every conversion of it fits every body.
+    let hasOneInput: Bool
 
     init(plan: ConversionPlan, otherTypes: OtherTypes, sources: [SourceReference]) {
         self.plan = plan
         self.otherTypes = otherTypes
         self.sources = sources
+        readsQuery = plan.readsQuery
+        hasOneInput = plan.inputs.count == 1
+    }
+
+    /// `plan.inputs`, for a refusal.
+    @inline(never)
+    var inputs: [BodyEncoding] { plan.inputs }
+
+    /// A new conversion, for where none is free.
+    @inline(never)
+    func makeConversion(contentType: Span<UInt8>, sources: [[UInt8]]) throws(ConversionError) -> Conversion {
+        try Conversion.make(plan: plan, contentType: contentType, sources: sources)
     }
 }

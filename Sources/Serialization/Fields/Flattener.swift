@@ -237,14 +237,7 @@ extension Flattener where Target: ~Copyable {
 
         if isRoot { isRootLiteral = false }
         guard isDotted || options.nesting == .brackets else { return }
-        var hasMarks = false
-        for index in key.indices {
-            switch key[index] {
-            case UInt8(ascii: "["), UInt8(ascii: "]"): hasMarks = true
-            case UInt8(ascii: "."): if isDotted { hasMarks = true }
-            default: break
-            }
-        }
+        let hasMarks = Self.hasMarks(key, isDotted: isDotted)
         if isRoot {
             guard hasMarks else { return }
             guard readsAsOneKey(key) else { throw fault(.name) }
@@ -253,6 +246,14 @@ extension Flattener where Target: ~Copyable {
         }
         // Below an empty root there is no spelling: `[b]` is a flat name.
         if hasMarks || key.isEmpty || object.nameEnd == 0 || isRootLiteral { throw fault(.name) }
+    }
+
+    /// Whether a key has brackets, or dots where they count.
+    private static func hasMarks(_ key: Span<UInt8>, isDotted: Bool) -> Bool {
+        let open = UInt8(ascii: "["), close = UInt8(ascii: "]")
+        if !isDotted, key.count <= 16 { return Scan.holds(open, or: close, in: key) }
+        let third = isDotted ? UInt8(ascii: ".") : close
+        return Scan.firstIndex(ofAny: open, close, third, third, in: key, from: 0) < key.count
     }
 
     public mutating func string(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
