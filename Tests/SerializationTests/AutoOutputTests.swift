@@ -30,7 +30,18 @@ struct AutoOutputTests {
 
     static let f = "application/octet-stream"
 
+    /// A dialect that sorts holds the document until its end.
+    static let sorted: @Sendable (inout ConversionPlan) -> Void = {
+        photo(&$0)
+        $0.fieldEncoding = FieldEncodingOptions(dialect: .afnetworking)
+        $0.rewritesNames = true
+    }
+
     static let rows: [(ConversionPlan, String, String)] = [
+        (auto(.json, .form, sorted), #"{"b":1,"a":[2]}"#, "form a[]=2&b=1"),
+        (auto(.json, .form, sorted), #"{"b":1,"f":"QQ==","a":[2]}"#, "multipart f:blob:\(f)=A|a[]=2|b=1"),
+        (auto(.multipart, .form, sorted), multipart("b=1", "a[]=2"), "form a[]=2&b=1"),
+        (auto(.multipart, .form, sorted), multipart("b=1", "g:x:t/t=A", "a[]=2"), "multipart g:x:t/t=A|a[]=2|b=1"),
         (auto(.json), #"{"a":{"b":[1,true]},"c":null}"#, "form a[b][]=1&a[b][]=true&c="),
         (auto(.json, .json), #"{"a":{"b":[1,true]},"c":null}"#, #"json {"a":{"b":[1,true]},"c":null}"#),
         (auto(.json, .form, photo), #"{"a":1,"c":"x"}"#, "form a=1&c=x"),

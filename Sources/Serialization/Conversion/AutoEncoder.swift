@@ -47,13 +47,21 @@ internal struct AutoEncoder: EventSink, OutputEncoder, LaneEncoder, ~Copyable {
         plain.restart()
     }
 
+    var removedCount: Int { choice == .plain ? plain.removedCount : multipart.removedCount }
+
+    /// The document has ended: without a file so far, there is none.
+    mutating func drain() throws(ConversionError) -> Bool {
+        if choice == .undecided {
+            choice = .plain
+            swap(&plain.output, &multipart.output)
+            try log.send(to: &plain)
+            log.removeAll()
+        }
+        return choice == .plain ? try plain.drain() : try multipart.drain()
+    }
+
     mutating func finish() throws(ConversionError) {
-        if choice == .multipart { return try multipart.finish() }
-        choice = .plain
-        swap(&plain.output, &multipart.output)
-        try log.send(to: &plain)
-        log.removeAll()
-        try plain.finish()
+        if choice == .plain { try plain.finish() } else { try multipart.finish() }
     }
 
     mutating func beginObject() throws(ConversionError) {
@@ -86,6 +94,12 @@ internal struct AutoEncoder: EventSink, OutputEncoder, LaneEncoder, ~Copyable {
     }
     mutating func null() throws(ConversionError) {
         if choice == .multipart { try multipart.null() } else { try log.null() }
+    }
+    mutating func date(_ text: Span<UInt8>) throws(ConversionError) {
+        if choice == .multipart { try multipart.date(text) } else { try log.date(text) }
+    }
+    mutating func data(_ bytes: Span<UInt8>) throws(ConversionError) {
+        if choice == .multipart { try multipart.data(bytes) } else { try log.data(bytes) }
     }
     mutating func beginFile(_ head: borrowing PartHead) throws(ConversionError) {
         if choice == .undecided {

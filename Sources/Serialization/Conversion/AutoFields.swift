@@ -2,7 +2,7 @@ internal import Octets
 
 /// Writes a flat body as multipart when there is a file in it, else as a form, field by field. What precedes the first file
 /// is held, bounded by `limits.tree`.
-internal struct AutoFields: FieldSink, OutputEncoder, LaneEncoder, ~Copyable {
+internal struct AutoFields: FieldSink, OutputEncoder, DirectEncoder, ~Copyable {
     private var choice = AutoChoice.undecided
     private var list: FieldList
     private var multipart: Multipart.Encoder

@@ -27,6 +27,11 @@ internal struct AutoOutlet: FileOutlet, ~Copyable {
         }
     }
 
+    var removedCount: Int { choice == .plain ? plain.removedCount : multipart.removedCount }
+    mutating func drain() throws(ConversionError) -> Bool {
+        choice == .plain ? try plain.drain() : try multipart.drain()
+    }
+
     mutating func restart() {
         if choice == .plain { swap(&plain.output, &multipart.output) }
         choice = .undecided
@@ -88,6 +93,12 @@ internal struct AutoOutlet: FileOutlet, ~Copyable {
     }
     mutating func null() throws(ConversionError) {
         if choice == .plain { try plain.null() } else { try multipart.null() }
+    }
+    mutating func date(_ text: Span<UInt8>) throws(ConversionError) {
+        if choice == .plain { try plain.date(text) } else { try multipart.date(text) }
+    }
+    mutating func data(_ bytes: Span<UInt8>) throws(ConversionError) {
+        if choice == .plain { try plain.data(bytes) } else { try multipart.data(bytes) }
     }
     mutating func beginFile(_ head: borrowing PartHead) throws(ConversionError) { try multipart.beginFile(head) }
     mutating func fileContent(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {

@@ -129,6 +129,9 @@ internal struct DocumentOutlet<Encoder: FileValueEncoder & ~Copyable>: FileOutle
     var isFull: Bool { encoder.isFull }
     var contentType: [UInt8] { encoder.contentType }
 
+    var removedCount: Int { encoder.removedCount }
+    mutating func drain() throws(ConversionError) -> Bool { try encoder.drain() }
+
     mutating func restart() {
         encoder.restart()
         places.removeAll()
@@ -151,6 +154,8 @@ internal struct DocumentOutlet<Encoder: FileValueEncoder & ~Copyable>: FileOutle
         try encoder.number(digit.span)
     }
     mutating func null() throws(ConversionError) { try encoder.null() }
+    mutating func date(_ text: Span<UInt8>) throws(ConversionError) { try encoder.date(text) }
+    mutating func data(_ bytes: Span<UInt8>) throws(ConversionError) { try encoder.data(bytes) }
     mutating func beginFile(_ head: borrowing PartHead) throws(ConversionError) { try encoder.beginFile(head) }
     mutating func fileContent(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
         try encoder.fileContent(piece, isLast: isLast)

@@ -25,7 +25,7 @@ extension Multipart.Decoder: LaneDecoder {
 }
 
 /// Every body gets a boundary of its own, also where multipart comes in: the client's may stand in what a map adds.
-extension Multipart.Encoder: LaneEncoder {
+extension Multipart.Encoder: DirectEncoder {
     /// The lanes have decided about files before one arrives here.
     internal init(_ plan: ConversionPlan) {
         var options = plan.fieldEncoding

@@ -5,7 +5,7 @@ extension PlainText.Decoder: LaneDecoder {
     internal mutating func restart(contentType: Span<UInt8>, limits: Limits) throws(ConversionError) { reset() }
 }
 
-extension PlainText.Encoder: LaneEncoder {
+extension PlainText.Encoder: DirectEncoder {
     internal init(_ plan: ConversionPlan) { self.init(field: plan.outputField, options: plan.fieldEncoding) }
     internal mutating func restart() { reset() }
     internal var contentType: [UInt8] { Self.mediaType }
@@ -21,7 +21,7 @@ extension Raw.Decoder: LaneDecoder {
     }
 }
 
-extension Raw.Encoder: LaneEncoder {
+extension Raw.Encoder: DirectEncoder {
     internal init(_ plan: ConversionPlan) { self.init(field: plan.outputField) }
     internal mutating func restart() { reset() }
 }

@@ -13,7 +13,7 @@ extension PropertyList.Decoder: LaneDecoder {
     internal mutating func restart(contentType: Span<UInt8>, limits: Limits) throws(ConversionError) { reset() }
 }
 
-extension PropertyList.Encoder: FileValueEncoder {
+extension PropertyList.Encoder: FileValueEncoder, DirectEncoder {
     /// The lanes have decided about files before one arrives here.
     internal init(_ plan: ConversionPlan) {
         var options = plan.propertyListEncoding

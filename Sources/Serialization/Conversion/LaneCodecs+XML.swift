@@ -5,7 +5,7 @@ extension XML.Decoder: LaneDecoder {
     internal mutating func restart(contentType: Span<UInt8>, limits: Limits) throws(ConversionError) { reset() }
 }
 
-extension XML.Encoder: FileValueEncoder {
+extension XML.Encoder: FileValueEncoder, DirectEncoder {
     /// The lanes have decided about files before one arrives here.
     internal init(_ plan: ConversionPlan) {
         var options = plan.xmlEncoding

@@ -19,7 +19,10 @@ internal protocol LaneEncoder: ~Copyable {
     mutating func drain() throws(ConversionError) -> Bool
 }
 
-extension LaneEncoder where Self: ~Copyable {
+/// An encoder that writes every event at once. What stands around another encoder is none: it passes the questions on.
+internal protocol DirectEncoder: LaneEncoder, ~Copyable {}
+
+extension DirectEncoder where Self: ~Copyable {
     internal var removedCount: Int { 0 }
     internal mutating func drain() throws(ConversionError) -> Bool { true }
 }
@@ -28,7 +31,7 @@ extension JSON.Decoder: LaneDecoder {
     internal mutating func restart(contentType: Span<UInt8>, limits: Limits) throws(ConversionError) { reset() }
 }
 
-extension JSON.Encoder: LaneEncoder {
+extension JSON.Encoder: DirectEncoder {
     internal mutating func restart() { reset() }
     internal var contentType: [UInt8] { Self.mediaType }
     private static let mediaType = Array("application/json".utf8)
@@ -46,7 +49,7 @@ extension Form.Decoder: LaneDecoder {
     }
 }
 
-extension Form.Encoder: LaneEncoder {
+extension Form.Encoder: DirectEncoder {
     internal mutating func restart() { reset() }
     internal var contentType: [UInt8] { hasCharset ? Self.mediaTypeWithCharset : Self.mediaType }
     private static let mediaType = Array("application/x-www-form-urlencoded".utf8)

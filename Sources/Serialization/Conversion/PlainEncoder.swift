@@ -20,6 +20,9 @@ internal struct PlainEncoder: EventSink, OutputEncoder, LaneEncoder, ~Copyable {
         _modify { if isJSON { yield &json.output } else { yield &form.output } }
     }
 
+    var removedCount: Int { isJSON ? json.removedCount : form.removedCount }
+    mutating func drain() throws(ConversionError) -> Bool { isJSON ? try json.drain() : try form.drain() }
+
     mutating func restart() {
         form.restart()
         json.restart()
@@ -50,6 +53,12 @@ internal struct PlainEncoder: EventSink, OutputEncoder, LaneEncoder, ~Copyable {
         if isJSON { try json.bool(value) } else { try form.bool(value) }
     }
     mutating func null() throws(ConversionError) { if isJSON { try json.null() } else { try form.null() } }
+    mutating func date(_ text: Span<UInt8>) throws(ConversionError) {
+        if isJSON { try json.date(text) } else { try form.date(text) }
+    }
+    mutating func data(_ bytes: Span<UInt8>) throws(ConversionError) {
+        if isJSON { try json.data(bytes) } else { try form.data(bytes) }
+    }
     mutating func beginFile(_ head: borrowing PartHead) throws(ConversionError) {
         if isJSON { try json.beginFile(head) } else { try form.beginFile(head) }
     }

@@ -35,7 +35,7 @@ internal final class TraceLog {
 }
 
 /// A flat body of which only the names are kept.
-internal struct TracedFields: FieldSink, OutputEncoder, LaneEncoder, ~Copyable {
+internal struct TracedFields: FieldSink, OutputEncoder, DirectEncoder, ~Copyable {
     let log: TraceLog
     var output = OutputBuffer()
 
@@ -56,7 +56,7 @@ internal struct TracedFields: FieldSink, OutputEncoder, LaneEncoder, ~Copyable {
 }
 
 /// A document of which only the paths of scalars, files and empty containers are kept.
-internal struct TracedDocument: FileValueEncoder, ~Copyable {
+internal struct TracedDocument: FileValueEncoder, DirectEncoder, ~Copyable {
     private struct Level {
         var isObject: Bool
         var count = 0

@@ -14,7 +14,6 @@ struct ConversionReader {
     private static let fieldFormats: Set<BodyEncoding> = [.form, .multipart]
     private static let propertyLists: Set<BodyEncoding> = [.plist, .bplist]
     private static let wholeFormats: Set<BodyEncoding> = [.text, .raw]
-    private static let documentFormats = Set(BodyEncoding.allCases.filter { !$0.isFlat })
     private static let structuredFormats = Set(BodyEncoding.structured).union(propertyLists)
 
     private static var inputOptions: OptionTable {
