@@ -8,29 +8,23 @@ internal protocol FileValueEncoder: EventSink, OutputEncoder, LaneEncoder, ~Copy
 
 extension JSON.Encoder: FileValueEncoder {}
 
-/// Gives an encoder that knows no files their values by events: `{"filename": …, "content_type": …, "data": …}` or the
-/// content alone, as a string in base64 that is written while it comes.
+/// Gives an encoder that knows no files their content by events, as a string in base64 that is written while it comes. A file
+/// as an object never arrives here: only formats with objects of their own take one.
 internal struct FileValues<Encoder>: FileValueEncoder, ~Copyable
 where Encoder: EventSink & OutputEncoder & LaneEncoder & ~Copyable {
     var encoder: Encoder
     private var base64 = Base64Encoder()
     private var text = OutputBuffer()
-    private var isObject = false
 
     init(_ encoder: consuming Encoder) { self.encoder = encoder }
 
-    mutating func beginFile(_ head: borrowing PartHead, as policy: FilePolicy) throws(ConversionError) {
-        isObject = policy == .object
-        if isObject { try encoder.beginFileObject(head) }
-    }
-
-    mutating func beginFile(_ head: borrowing PartHead) throws(ConversionError) { try beginFile(head, as: .base64) }
+    mutating func beginFile(_ head: borrowing PartHead, as policy: FilePolicy) throws(ConversionError) {}
+    mutating func beginFile(_ head: borrowing PartHead) throws(ConversionError) {}
 
     mutating func fileContent(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
         base64.encode(piece, into: &text)
         if isLast { base64.finish(into: &text) }
         if isLast || !text.isEmpty { try Self.move(&text, to: &encoder, isLast: isLast) }
-        if isLast, isObject { try encoder.endObject() }
     }
 
     private static func move(
@@ -68,23 +62,4 @@ where Encoder: EventSink & OutputEncoder & LaneEncoder & ~Copyable {
     mutating func date(_ text: Span<UInt8>) throws(ConversionError) { try encoder.date(text) }
     mutating func data(_ bytes: Span<UInt8>) throws(ConversionError) { try encoder.data(bytes) }
     mutating func finish() throws(ConversionError) { try encoder.finish() }
-}
-
-extension EventSink where Self: ~Copyable {
-    /// Sends the beginning of a file's object up to the name of its `data`, which comes last so that it can stream.
-    fileprivate mutating func beginFileObject(_ head: borrowing PartHead) throws(ConversionError) {
-        try beginObject()
-        if head.hasFilename {
-            let name = FileMembers.filename
-            try key(name.span)
-            try string(head.filename, isLast: true)
-        }
-        if head.hasMediaType {
-            let name = FileMembers.mediaType
-            try key(name.span)
-            try string(head.mediaType, isLast: true)
-        }
-        let name = FileMembers.data
-        try key(name.span)
-    }
 }

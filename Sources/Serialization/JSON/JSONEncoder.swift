@@ -116,16 +116,7 @@ extension JSON {
             guard validator.firstFault(in: head.mediaType, isLast: true) == nil else {
                 throw ConversionError(.fileType, field: head.name.lossyString())
             }
-            beginObject()
-            if head.hasFilename {
-                key(FileMembers.filename.span)
-                string(head.filename, isLast: true)
-            }
-            if head.hasMediaType {
-                key(FileMembers.mediaType.span)
-                string(head.mediaType, isLast: true)
-            }
-            key(FileMembers.data.span)
+            try openFileObject(head)
         }
 
         public mutating func fileContent(_ piece: Span<UInt8>, isLast: Bool) {
@@ -179,11 +170,4 @@ extension JSON {
             }
         }
     }
-}
-
-/// The members of the object that a file becomes.
-internal enum FileMembers {
-    static let filename = Array("filename".utf8)
-    static let mediaType = Array("content_type".utf8)
-    static let data = Array("data".utf8)
 }

@@ -112,18 +112,7 @@ extension PropertyList.Encoder {
             guard UTF8Validator.isValid(head.mediaType) else {
                 throw ConversionError(plist: .fileType, field: head.name.lossyString())
             }
-            try beginObject()
-            // Held here: a span of a global can't be lent to a method that changes a value which can't be copied.
-            let (filename, mediaType, data) = (FileMembers.filename, FileMembers.mediaType, FileMembers.data)
-            if head.hasFilename {
-                key(filename.span)
-                try string(head.filename, isLast: true)
-            }
-            if head.hasMediaType {
-                key(mediaType.span)
-                try string(head.mediaType, isLast: true)
-            }
-            key(data.span)
+            try openFileObject(head)
         }
         try beginValue()
         if isBinary { file.removeAll() } else { beginData() }

@@ -223,16 +223,7 @@ extension XML {
             guard UTF8Validator.isValid(head.mediaType) else {
                 throw ConversionError(xml: .fileType, field: head.name.lossyString())
             }
-            try beginObject()
-            if head.hasFilename {
-                try key(Words.filename.span)
-                try string(head.filename, isLast: true)
-            }
-            if head.hasMediaType {
-                try key(Words.mediaType.span)
-                try string(head.mediaType, isLast: true)
-            }
-            try key(Words.data.span)
+            try openFileObject(head)
         }
 
         public mutating func fileContent(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
@@ -326,8 +317,5 @@ extension XML {
     private enum Words {
         static let literal = (yes: Array("true".utf8), no: Array("false".utf8))
         static let numeric = (yes: Array("1".utf8), no: Array("0".utf8))
-        static let filename = Array("filename".utf8)
-        static let mediaType = Array("content_type".utf8)
-        static let data = Array("data".utf8)
     }
 }
