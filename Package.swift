@@ -24,6 +24,7 @@ let package = Package(
     dependencies: [
         .package(url: "https://github.com/jpsim/Yams.git", from: "6.2.2"),
         .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-log.git", from: "1.16.2"),
         // Without its trait FoundationURL, which would bring Foundation into every program that links Serialization.
         .package(url: "https://github.com/apple/swift-http-types.git", from: "1.8.0", traits: []),
     ],
@@ -44,8 +45,11 @@ let package = Package(
             name: "EventLoop", dependencies: ["CEvent", "CEventShims", "CCares", "Octets"], exclude: ["README.md"],
             swiftSettings: settings),
         .target(
-            name: "Proxy", dependencies: ["EventLoop", "HTTPWire", "Serialization", "Octets"], exclude: ["README.md"],
-            swiftSettings: settings),
+            name: "Proxy",
+            dependencies: [
+                "EventLoop", "HTTPWire", "Serialization", "Octets", .product(name: "Logging", package: "swift-log"),
+            ],
+            exclude: ["README.md"], swiftSettings: settings),
         .target(
             name: "Settings",
             dependencies: ["Proxy", "HTTPWire", "Serialization", "Octets", .product(name: "Yams", package: "Yams")],

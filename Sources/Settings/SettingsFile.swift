@@ -60,17 +60,18 @@ public struct SettingsFile: Sendable {
     private init(_ file: SectionReader, _ context: ReadingContext) {
         if let node = file.required("version", example: "1") { _ = context.word(node, "\"version\"", among: ["1"]) }
         let listen = file.required("listen", example: "127.0.0.1:8080").map { Self.listen($0, file) } ?? []
-        file.notYet("admin")
         let workers = Self.workers(file)
         let log = Self.accessLog(file)
         let client = ClientTimeoutSettings(Self.part("timeouts", file), grace: .seconds(25))
         var limits = LimitSettings(response: Route.standardResponseLimit)
         var timeouts = TimeoutSettings(bodyGap: client.bodyGap)
+        var options = RouteOptions()
         if let node = file.take("defaults"), let defaults = SectionReader(node, "\"defaults\"", context) {
             // Their values are recorded where they take effect: in the routes.
             let before = context.takeEffective()
             limits.read(Self.part("limits", defaults))
             timeouts.read(Self.part("timeouts", defaults))
+            RouteOptionsReader(context).read(defaults, into: &options)
             _ = context.takeEffective()
             for value in before { context.record(value.key, value.value, value.origin) }
             defaults.finish()
@@ -78,8 +79,15 @@ public struct SettingsFile: Sendable {
         let upstreams = file.required("upstreams", example: "{app: 127.0.0.1:3000}").map {
             UpstreamReader(context).read($0)
         }
+        let forwarding = ForwardingSettingsReader(context).read(file)
+        let admission = AdmissionReader(context).read(file)
+        let memory = MemoryReader(context).read(file)
+        let lifecycle = LifecycleReader(context).read(file)
+        let admin = AdminReader(context).read(file)
         effective = context.takeEffective()
-        let reader = RouteReader(context, upstreams: upstreams?.names ?? [], limits: limits, timeouts: timeouts)
+        let reader = RouteReader(
+            context, upstreams: upstreams?.names ?? [], limits: limits, timeouts: timeouts,
+            options: options)
         let routes =
             file.required("routes", example: "[{name: all, match: \"/*\", upstream: app}]").map(reader.read) ?? []
         file.notYet("tls", "include")
@@ -91,6 +99,11 @@ public struct SettingsFile: Sendable {
         settings.accessLog = log
         settings.client = client.timeouts
         settings.grace = client.grace
+        settings.forwarding = forwarding
+        settings.admission = admission
+        settings.memory = memory
+        settings.lifecycle = lifecycle
+        settings.admin = admin
         self.settings = settings
     }
 

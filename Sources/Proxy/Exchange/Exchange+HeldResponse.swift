@@ -56,16 +56,16 @@ extension Exchange {
         if head.hasContentCoding { return .coding }
         if head.forbidsTransform { return .noTransform }
         // A body without a type is not guessed at.
-        guard let route, let line = head.first(.contentType) else { return .type }
+        guard let route, let generation, let line = head.first(.contentType) else { return .type }
         do throws(ConversionError) {
             let sources = try values(of: conversion.sources)
             let taken: Conversion
             if conversion.acceptedTypes.isEmpty {
-                taken = try worker.takeConversion(
+                taken = try generation.takeConversion(
                     rule, conversion.plan, route: route, contentType: head.value(line), sources: sources)
             } else {
                 guard let type = conversion.ownType(for: head.value(line)) else { return .type }
-                taken = try worker.takeConversion(
+                taken = try generation.takeConversion(
                     rule, conversion.plan, route: route, contentType: type.span, sources: sources)
             }
             if case .length(let count) = framing, count > conversion.plan.limits.body {
@@ -118,7 +118,7 @@ extension Exchange {
     /// Lets go of a held response; called once it is logged.
     func recycleHeld() {
         guard let held, held.isActive, let route, let rule = held.rule else { return }
-        if let conversion = held.end() { worker.recycle(conversion, rule: rule, route: route) }
+        if let conversion = held.end() { generation?.recycle(conversion, rule: rule, route: route) }
     }
 }
 

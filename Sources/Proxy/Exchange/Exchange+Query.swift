@@ -17,6 +17,7 @@ extension Exchange {
     /// Starts the conversion of the query. Returns false when the request was refused: it has a body of its own, which
     /// would be lost.
     func chooseQueryConversion(_ rule: ConversionRule, route: Route, hasBody: Bool) -> Bool {
+        guard let generation else { return false }
         do throws(ConversionError) {
             guard !hasBody else {
                 throw ConversionError(
@@ -24,7 +25,7 @@ extension Exchange {
                     reason: "the route makes the body from the query, and the request has a body already")
             }
             let sources = try values(of: rule.sources)
-            let conversion = try worker.takeConversion(
+            let conversion = try generation.takeConversion(
                 rule, route: route, contentType: Self.formType.span, sources: sources)
             waiting.highWatermark = Self.queryOutput
             use(conversion, of: rule)

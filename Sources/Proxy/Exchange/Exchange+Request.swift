@@ -56,11 +56,13 @@ extension Exchange {
 
     /// The route of this request; nil when it was refused.
     private func findRoute() -> Route? {
-        switch worker.routes.find(request) {
+        let generation = worker.current
+        self.generation = generation
+        switch generation.routes.find(request) {
         case .found(let found):
             route = found.route
             captures = found.captures
-            times = worker.times(of: found.route)
+            times = generation.times(of: found.route)
             return found.route
         case .noRoute: refuse(.noRoute)
         case .methodNotAllowed(let methods): refuse(.methodNotAllowed(methods))
@@ -76,7 +78,7 @@ extension Exchange {
 
     /// Starts the route's conversion where the request has something to convert. Returns false when it was refused.
     private func chooseConversion(_ route: Route, hasBody: Bool) -> Bool {
-        guard let rule = route.conversion else { return true }
+        guard let rule = route.conversion, let generation else { return true }
         if rule.readsQuery { return chooseQueryConversion(rule, route: route, hasBody: hasBody) }
         let typeIndex = request.first(.contentType)
         // A request without a body has nothing to convert, unless it names the type of an empty one.
@@ -89,7 +91,7 @@ extension Exchange {
             let sources = try values(of: rule.sources)
             let conversion =
                 if let typeIndex {
-                    try worker.takeConversion(
+                    try generation.takeConversion(
                         rule, route: route, contentType: request.value(typeIndex), sources: sources)
                 } else {
                     // The type decides, so a body without one is not guessed at (docs/rules.md R36).
@@ -318,7 +320,7 @@ extension Exchange {
 
     /// Writes the upstream head and finds a connection for it.
     private func startUpstream(framing: BodyFraming) {
-        guard let route else { return }
+        guard let route, let generation else { return }
         requestEncoder = BodyEncoder(framing: framing)
         do throws(ConversionError) {
             try writeRequestHead(framing: framing, route: route)
@@ -326,7 +328,7 @@ extension Exchange {
             return refuse(.conversion(error, accepted: []))
         }
         record.framing = framing.logName
-        let pool = worker.pools[route.upstream]
+        let pool = generation.pools[route.upstream]
         if let connection = pool.takeIdle() {
             open(connection)
         } else {
@@ -342,9 +344,9 @@ extension Exchange {
     }
 
     /// The attempt succeeded: what has waited is sent, and the client may go on.
-    func connected(_ descriptor: Int32, pool: UpstreamPool) {
+    func connected(_ connection: ReadyConnection, pool: UpstreamPool) {
         attempt = nil
-        open(UpstreamConnection(descriptor, pool: pool))
+        open(UpstreamConnection(connection, pool: pool))
         continueRequest()
     }
 

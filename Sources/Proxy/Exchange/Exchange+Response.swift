@@ -165,7 +165,7 @@ extension Exchange {
         self.conversion = nil
         conversion.swapOutput(&waiting)
         // Only one that ran to its end is known to be clean.
-        if requestPhase == .sent { worker.recycle(conversion, route: route) }
+        if requestPhase == .sent { generation?.recycle(conversion, route: route) }
     }
 
     func logEnd() {

@@ -57,6 +57,8 @@ final class Exchange {
     var requestPhase = RequestPhase.head
     var requestDecoder: BodyDecoder
     var requestEncoder = BodyEncoder(framing: .none)
+    /// What the settings were when the request began; set with the route.
+    var generation: Generation?
     var route: Route?
     var captures = PathCaptures()
     var times = RouteTimes()
@@ -96,6 +98,7 @@ final class Exchange {
         request.removeAll()
         request.shrink(to: Exchange.keptCapacity)
         requestPhase = .head
+        generation = nil
         route = nil
         conversion = nil
         waiting.removeAll()

@@ -1,22 +1,22 @@
 public import EventLoop
 internal import HTTPWire
 internal import Octets
-internal import Serialization
 
 /// One event loop with everything that lives on it: listeners, client connections, upstream pools, free lists, the log.
 ///
 /// A connection never leaves its worker, so nothing here is locked. All workers share the immutable settings.
 public final class Worker {
     public let loop: EventLoop
-    let settings: ProxySettings
     let wireLimits = WireLimits()
-    let routes: RouteTable
-    let clientTimes: ClientTimes
-    private let routeTimes: [RouteTimes]
+    /// What new exchanges are served by.
+    private(set) var current: Generation
     let clock: Clock
-    let pools: [UpstreamPool]
     let log: AccessLog
+    /// What the proxy itself has to say, apart from the access log.
+    let logger = OperationalLog.logger
+    var counters = Counters()
     let resolver: Resolver
+    var clientTimes: ClientTimes { current.clientTimes }
     private var listeners: [Listener] = []
 
     /// The open client connections; each knows its place, so that leaving costs one swap.
@@ -26,10 +26,6 @@ public final class Worker {
     private var graceTimer: Timer?
 
     private var freeExchanges: [Exchange] = []
-    /// Conversions that are ready for another body, by the route's index.
-    private var freeConversions: [[Conversion]]
-    /// The same of responses, by the route's index and the rule's.
-    private var freeResponseConversions: [[[Conversion]]]
     private var requestIDs = RequestIDGenerator()
 
     /// Objects of one kind that a free list keeps at most; the rest is given back to the allocator.
@@ -41,10 +37,6 @@ public final class Worker {
     /// Makes a worker on `loop`. No port is opened before `listen`.
     public init(loop: EventLoop, settings: ProxySettings) throws(ServerError) {
         self.loop = loop
-        self.settings = settings
-        self.routes = RouteTable(settings.routes)
-        self.clientTimes = ClientTimes(settings.client)
-        self.routeTimes = settings.routes.map { RouteTimes($0.timeouts) }
         self.clock = Clock(loop: loop)
         self.log = try AccessLog(loop: loop, target: settings.accessLog)
         let resolver: Resolver
@@ -54,17 +46,17 @@ public final class Worker {
             throw .loop(reason: "\(error)")
         }
         self.resolver = resolver
-        self.pools = settings.upstreams.map {
-            UpstreamPool(loop: loop, resolver: resolver, settings: $0, wireLimits: WireLimits())
-        }
-        self.freeConversions = Array(repeating: [], count: settings.routes.count)
-        self.freeResponseConversions = settings.routes.map { Array(repeating: [], count: $0.responses.count) }
+        self.current = Generation(
+            settings: settings,
+            pools: settings.upstreams.map {
+                UpstreamPool(loop: loop, resolver: resolver, settings: $0, wireLimits: WireLimits())
+            })
     }
 
     /// Opens the listeners of the settings and returns the addresses that were bound, with real port numbers. With
     /// `sharedPort` other workers can listen on the same addresses, and the kernel spreads connections over all.
     public func listen(sharedPort: Bool) throws(ServerError) -> [SocketAddress] {
-        for address in settings.listen {
+        for address in current.settings.listen {
             guard let socketAddress = SocketAddress.parse(address.description) else {
                 throw .listen(address.description, reason: "it is not an address")
             }
@@ -108,8 +100,6 @@ public final class Worker {
         finishDrainIfIdle()
     }
 
-    func times(of route: Route) -> RouteTimes { routeTimes[route.index] }
-
     // MARK: Free lists
 
     func takeExchange() -> Exchange {
@@ -119,41 +109,6 @@ public final class Worker {
     func recycle(_ exchange: Exchange) {
         exchange.reset()
         if freeExchanges.count < Self.freeListLimit { freeExchanges.append(exchange) }
-    }
-
-    /// A conversion of `rule`, reused where one is free.
-    func takeConversion(
-        _ rule: ConversionRule, route: Route, contentType: Span<UInt8>, sources: [[UInt8]]
-    ) throws(ConversionError) -> Conversion {
-        // With one input encoding every free conversion fits; with several it is made for the one that came.
-        if rule.hasOneInput, let conversion = freeConversions[route.index].popLast() {
-            try conversion.restart(contentType: contentType, sources: sources)
-            return conversion
-        }
-        return try rule.makeConversion(contentType: contentType, sources: sources)
-    }
-
-    func recycle(_ conversion: Conversion, route: Route) {
-        if freeConversions[route.index].count < Self.freeListLimit / 4 {
-            freeConversions[route.index].append(conversion)
-        }
-    }
-
-    /// A conversion for a response of `rule`, one of `route`'s, reused where one is free.
-    func takeConversion(
-        _ rule: ResponseRules.Rule, _ plan: ConversionPlan, route: Route, contentType: Span<UInt8>, sources: [[UInt8]]
-    ) throws(ConversionError) -> Conversion {
-        if plan.inputs.count == 1, let conversion = freeResponseConversions[route.index][rule.index].popLast() {
-            try conversion.restart(contentType: contentType, sources: sources)
-            return conversion
-        }
-        return try Conversion.make(plan: plan, contentType: contentType, sources: sources)
-    }
-
-    func recycle(_ conversion: Conversion, rule: ResponseRules.Rule, route: Route) {
-        if freeResponseConversions[route.index][rule.index].count < Self.freeListLimit / 4 {
-            freeResponseConversions[route.index][rule.index].append(conversion)
-        }
     }
 
     func nextRequestID(into output: inout [UInt8]) { requestIDs.next(into: &output) }
@@ -169,7 +124,7 @@ public final class Worker {
         for listener in listeners { listener.close() }
         listeners.removeAll()
         let timer = Timer(loop: loop) { [unowned self] in endDrain() }
-        timer.set(after: settings.grace.nanoseconds)
+        timer.set(after: current.settings.grace.nanoseconds)
         graceTimer = timer
         // Closing removes a connection from the array, hence the copy.
         for connection in Array(connections) { connection.closeIfIdle() }

@@ -12,6 +12,12 @@ public struct ProxySettings: Sendable {
     /// How long a stopping proxy waits for exchanges to end; 25 s (below the 30 s after which Kubernetes kills).
     public var grace = Duration.seconds(25)
 
+    public var forwarding = ForwardingSettings()
+    public var admission = AdmissionSettings()
+    public var memory = MemorySettings()
+    public var lifecycle = LifecycleSettings()
+    public var admin = AdminSettings()
+
     public init(listen: [ListenAddress], workers: Int, upstreams: [UpstreamSettings], routes: [Route]) {
         self.listen = listen
         self.workers = workers

@@ -18,6 +18,7 @@ public final class Route: Sendable {
     public let responses: [ResponseRule]
     /// Bytes of a converted response that are held until it is whole; 8 MiB by default.
     public let responseLimit: Int
+    public let options: RouteOptions
     /// The conversion of `request`, apart: a reference costs the data path less than a copy of the whole plan.
     let conversion: ConversionRule?
     /// `responses`, prepared; nil when there are none, which is all that a plain forward asks.
@@ -31,7 +32,8 @@ public final class Route: Sendable {
     public init(
         index: Int, name: String, match: RouteMatch, upstream: Int, rewrite: Rewrite? = nil, limits: Limits = Limits(),
         timeouts: RouteTimeouts = RouteTimeouts(), request: RequestRule = .forward,
-        responses: [ResponseRule] = [], responseLimit: Int = Route.standardResponseLimit
+        responses: [ResponseRule] = [], responseLimit: Int = Route.standardResponseLimit,
+        options: RouteOptions = RouteOptions()
     ) {
         self.index = index
         self.name = name
@@ -43,6 +45,7 @@ public final class Route: Sendable {
         self.request = request
         self.responses = responses
         self.responseLimit = responseLimit
+        self.options = options
         responseRules = ResponseRules(responses)
         convertsResponses = responseRules?.converts == true
         if case .convert(let plan, let otherTypes, let sources) = request {

@@ -58,7 +58,7 @@ final class ConnectAttempt {
             case .success(let descriptor):
                 let exchange = exchange
                 self.exchange = nil
-                exchange?.connected(descriptor, pool: pool)
+                exchange?.connected(ReadyConnection(descriptor: descriptor, address: address), pool: pool)
             case .failure(.timedOut): fail(.timedOut)
             case .failure(let error):
                 // Nothing was written, so another address may be tried whatever the method is.

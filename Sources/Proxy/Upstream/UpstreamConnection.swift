@@ -35,11 +35,11 @@ final class UpstreamConnection: StreamHandler {
     /// Interim responses that one request may get before we think the upstream mad (docs/rules.md response twin).
     private static let interimLimit = 32
 
-    init(_ descriptor: Int32, pool: UpstreamPool) {
+    init(_ connection: ReadyConnection, pool: UpstreamPool) {
         self.pool = pool
         self.parser = ResponseParser(limits: pool.wireLimits)
         self.decoder = BodyDecoder(framing: .none, limits: pool.wireLimits, isResponse: true)
-        self.stream = Stream(loop: pool.loop, descriptor: descriptor, handler: self)
+        self.stream = Stream(loop: pool.loop, descriptor: connection.descriptor, handler: self)
         self.timer = Timer(loop: pool.loop) { [unowned self] in timedOut() }
     }
 

@@ -14,14 +14,17 @@ struct RouteReader {
     private let upstreams: [String]
     private let limits: LimitSettings
     private let timeouts: TimeoutSettings
+    private let options: RouteOptions
 
     init(
-        _ context: ReadingContext, upstreams: [String], limits: LimitSettings, timeouts: TimeoutSettings
+        _ context: ReadingContext, upstreams: [String], limits: LimitSettings, timeouts: TimeoutSettings,
+        options: RouteOptions
     ) {
         self.context = context
         self.upstreams = upstreams
         self.limits = limits
         self.timeouts = timeouts
+        self.options = options
     }
 
     func read(_ node: SettingsNode) -> [Entry] {
@@ -61,13 +64,16 @@ struct RouteReader {
         let request = RequestReader(context, values: values).read(section, limits: limits.limits)
         let responses = ResponseReader(context, variables: match?.path.variables).read(section, limits: limits.limits)
         let examples = section.take("examples")
-        section.notYet("verify", "retry", "rate", "expect_continue")
+        var options = options
+        RouteOptionsReader(context).read(section, into: &options)
+        section.notYet("verify")
         section.finish()
         guard let name, let match, let upstream, let request, let responses else { return nil }
         let route = Route(
             index: index, name: name, match: match, upstream: upstream, rewrite: rewrite, limits: limits.limits,
             timeouts: timeouts.timeouts, request: request,
-            responses: responses, responseLimit: limits.responseLimit)
+            responses: responses, responseLimit: limits.responseLimit,
+            options: options)
         return Entry(
             route: route, position: nameNode?.position ?? section.position, effective: context.takeEffective(),
             examples: examples.map(ExampleReader(context, route: route).read) ?? [])

@@ -1,0 +1,4 @@
+/// The port for operators.
+public struct AdminSettings: Hashable, Sendable {
+    public init() {}
+}
