@@ -1,6 +1,6 @@
 # `make run` tries Recast out; `make test` shows that it works. The other targets are for working on it.
 .DEFAULT_GOAL := help
-.PHONY: help run build test bench bench-codecs fuzz lint format clean
+.PHONY: help run build test faults soak sanitize bench bench-codecs fuzz lint format clean
 
 # The Swift runtime is linked in, so that the binary needs three Debian libraries (docs/decisions/0005).
 RELEASE = --configuration release --static-swift-stdlib --product recast
@@ -17,6 +17,20 @@ build: ## Build the release binary
 
 test: ## Unit tests, then the end-to-end suite with real clients
 	scripts/test
+
+faults: ## Inject the faults of docs/faults.md for real: make faults ROWS=14-38 MODE=tls
+	scripts/dependencies build test faults
+	swift build --product recast
+	scripts/faults $(if $(ROWS),--rows $(ROWS)) $(if $(MODE),--mode $(MODE))
+
+soak: ## All kinds of requests with faults and reloads under load: make soak TIME=60 (seconds in all), SEED=2
+	scripts/dependencies build test faults
+	swift build --product recast
+	scripts/faults --soak $(or $(TIME),60) $(if $(SEED),--seed $(SEED))
+
+sanitize: ## The suites on builds with the address and the thread sanitizer
+	scripts/sanitize address
+	scripts/sanitize thread
 
 bench: ## Measure against nginx and HAProxy: scripts/bench --help
 	scripts/dependencies build bench
@@ -36,4 +50,4 @@ format: ## Rewrite the Swift sources in the project's format
 	swift format --in-place --parallel --recursive Sources Tests Examples Benchmarks Package.swift
 
 clean: ## Remove what was built and measured
-	rm -rf .build .build_fuzz .build_lint .build_bench bench/out
+	rm -rf .build .build_fuzz .build_lint .build_bench .build_address .build_thread bench/out

@@ -1,0 +1,374 @@
+"""What the fault matrix stands on: a row of it as a function, and around each row a Recast whose books must balance.
+
+A row injects one fault for real and checks what the client gets, what the upstream saw and what the log says. Whatever the
+fault was, the rig then checks that the process lives, that the next request is served, and that descriptors, memory,
+connections and buffers are back where they were.
+"""
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "EndToEndTests"))
+
+import harness  # noqa: E402
+from harness import DEADLINE, FORM, JSON, Client, Closed, Upstream, free_port, select_nothing  # noqa: E402,F401
+
+MIB = 1 << 20
+ADDED_MEMORY = 24 * MIB  # what a row may leave behind in the allocator, above what a few warm requests had taken
+MADE_ONCE = 2  # descriptors that a loop makes when it first needs them: the watch over paused peers, the look-ups' socket
+FORM_BODY = b"a=1&b=two"
+JSON_OF_FORM = {"a": "1", "b": "two"}
+
+ROUTES = """
+  - { name: json, match: /json, upstream: app, request: form -> json, timeouts: { first_byte: 500ms, gap: 500ms } }
+  - name: renamed
+    match: /renamed
+    upstream: app
+    timeouts: { first_byte: 500ms, gap: 500ms }
+    limits: { body: 1GiB }
+    request: { decode: { as: multipart }, map: { rename: { a: b } }, encode: { as: multipart } }
+  - name: answered
+    match: /answered
+    upstream: app
+    timeouts: { first_byte: 500ms, gap: 500ms }
+    response: [ { decode: { as: json }, encode: { as: form } } ]
+  - name: answered-xml
+    match: /answered-xml
+    upstream: app
+    response: [ { decode: { as: xml }, encode: { as: json } } ]
+  - name: answered-plist
+    match: /answered-plist
+    upstream: app
+    response: [ { decode: { as: bplist }, encode: { as: json } } ]
+  - { name: patient, match: /patient, upstream: app, limits: { body: 1GiB } }
+  - { name: plain, match: "/*", upstream: app, timeouts: { first_byte: 500ms, gap: 500ms }, limits: { body: 1GiB } }
+"""
+
+
+class Row:
+    def __init__(self, number, title, modes, run, needs):
+        self.number, self.title, self.modes, self.run, self.needs = number, title, modes, run, needs
+
+
+ROWS = []
+
+
+def row(number, title, modes=("plain", "tls"), needs=()):
+    """Registers a row of the fault matrix (docs/faults.md). `needs`: programs without which it can't be injected."""
+
+    def register(run):
+        ROWS.append(Row(number, title, modes, run, needs))
+        return run
+
+    return register
+
+
+def equal(actual, expected, what=""):
+    if actual != expected:
+        raise AssertionError(f"{what or 'value'}: {actual!r}, not {expected!r}")
+
+
+def check(condition, what):
+    if not condition:
+        raise AssertionError(what() if callable(what) else what)
+
+
+def wait_until(condition, what, seconds=DEADLINE):
+    """Waits for something outside our reach; fails with `what` when it doesn't come about."""
+    deadline = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            raise AssertionError(f"in {seconds} s it did not come about: {what() if callable(what) else what}")
+        select_nothing()
+
+
+def raises_closed(call):
+    """The call ends in a cut connection, however the system calls it."""
+    try:
+        result = call()
+    except (Closed, OSError):
+        return
+    raise AssertionError(f"this should have been cut: {getattr(result, 'status', result)!r}")
+
+
+class Certificates:
+    """A CA and certificates of it, made with the openssl command for this run."""
+
+    def __init__(self):
+        self.folder = tempfile.mkdtemp(prefix="recast-faults-tls-")
+        self.ca = self.path("ca.pem")
+        self._run("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "ca.key", "-out", "ca.pem", "-days", "2",
+                  "-subj", "/CN=recast test CA")
+        for name, subject, alternative in (
+                ("server", "localhost", "DNS:localhost,IP:127.0.0.1"), ("other", "other.example", "DNS:other.example")):
+            self.issue(name, subject, alternative)
+        self._run("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "stranger.key", "-out", "stranger.pem",
+                  "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1")
+        self._expired()
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def pair(self, name):
+        return self.path(f"{name}.pem"), self.path(f"{name}.key")
+
+    def _run(self, *arguments):
+        result = subprocess.run(["openssl", *arguments], cwd=self.folder, capture_output=True, text=True)
+        check(result.returncode == 0, lambda: f"openssl {arguments}: {result.stderr}")
+
+    def issue(self, name, subject, alternative):
+        self._run("req", "-newkey", "rsa:2048", "-nodes", "-keyout", f"{name}.key", "-out", f"{name}.csr",
+                  "-subj", f"/CN={subject}", "-addext", f"subjectAltName={alternative}")
+        with open(self.path(f"{name}.ext"), "w") as file:
+            file.write(f"subjectAltName={alternative}\n")
+        self._run("x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial",
+                  "-days", "2", "-out", f"{name}.pem", "-extfile", f"{name}.ext")
+
+    def _expired(self):
+        """`x509` can't set the end of a certificate's life; `ca` can."""
+        self._run("req", "-newkey", "rsa:2048", "-nodes", "-keyout", "expired.key", "-out", "expired.csr",
+                  "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1")
+        with open(self.path("ca.conf"), "w") as file:
+            file.write("[ca]\ndefault_ca=d\n[d]\ndatabase=index.txt\nnew_certs_dir=.\nserial=serial\ndefault_md=sha256\n"
+                       "policy=p\ncopy_extensions=copy\nunique_subject=no\n[p]\ncommonName=supplied\n")
+        open(self.path("index.txt"), "w").close()
+        with open(self.path("serial"), "w") as file:
+            file.write("1000\n")
+        self._run("ca", "-batch", "-config", "ca.conf", "-cert", "ca.pem", "-keyfile", "ca.key", "-in", "expired.csr",
+                  "-out", "expired.pem", "-startdate", "20200101000000Z", "-enddate", "20200102000000Z", "-notext")
+
+    def client_context(self):
+        context = ssl.create_default_context(cafile=self.ca)
+        return context
+
+    def server_context(self, name="server"):
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(*self.pair(name))
+        return context
+
+    def remove(self):
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class TLSClient(Client):
+    def __init__(self, port, context, receive_buffer=None):
+        super().__init__(port, receive_buffer)
+        self.plain = self.socket
+        self.socket = context.wrap_socket(self.plain, server_hostname="localhost")
+        self.reader = harness.Reader(self.socket)
+
+    def finish_sending(self):
+        """close_notify, then FIN; the socket goes on reading without TLS, which no row needs after this."""
+        self.socket.shutdown(socket.SHUT_WR)
+
+
+class TLSUpstream(Upstream):
+    """The scripted upstream behind TLS. The handshake runs in the connection's thread."""
+
+    def __init__(self, context, receive_buffer=None):
+        self.context = context
+        super().__init__(receive_buffer)
+
+    def _serve(self, connection):
+        connection.settimeout(DEADLINE)
+        try:
+            connection = self.context.wrap_socket(connection, server_side=True)
+        except (OSError, ssl.SSLError):
+            connection.close()
+            return
+        super()._serve(connection)
+
+
+class Stack(harness.Recast):
+    """Recast with its listener and its upstream plain or in TLS, an admin port, and books that can be read."""
+
+    def __init__(self, fault, routes=ROUTES, settings="", upstreams=None, app="", workers=1, access_log="stdout",
+                 command=(), environment=None, address="127.0.0.1", connect="600ms", timeouts="header: 600ms, body_gap: 600ms, write: 900ms"):
+        self.tls = fault.mode == "tls"
+        self.certificates = fault.certificates
+        self.port, self.admin = free_port(), free_port()
+        self.folder = tempfile.mkdtemp(prefix="recast-fault-")
+        self.path = os.path.join(self.folder, "recast.sock")
+        listen = f"{address}:{self.port}"
+        if self.tls:
+            certificate, key = self.certificates.pair("server")
+            # Copies, so that a row may replace them.
+            self.certificate, self.key = os.path.join(self.folder, "server.pem"), os.path.join(self.folder, "server.key")
+            shutil.copy(certificate, self.certificate)
+            shutil.copy(key, self.key)
+            listen = f"{{ address: '{listen}', tls: {{ certificate: {self.certificate}, key: {self.key} }} }}"
+        if upstreams is None:
+            tls = f", tls: {{ ca: {self.certificates.ca}, name: localhost }}" if self.tls else ""
+            place = f"127.0.0.1:{fault.upstream.port}"
+            upstreams = {"app": f"{{ address: '{place}', idle: 400ms, connect: {connect}{tls}{app} }}"}
+        lines = "".join(f"  {name}: {value}\n" for name, value in upstreams.items())
+        self.config = os.path.join(self.folder, "recast.yaml")
+        with open(self.config, "w") as file:
+            file.write(f"version: 1\nlisten: [{listen}, unix:{self.path}]\nworkers: {workers}\n"
+                       f"admin: 127.0.0.1:{self.admin}\naccess_log: {access_log}\ntimeouts: {{ {timeouts} }}\n{settings}"
+                       f"upstreams:\n{lines}routes:\n{routes}")
+        self.output, self.errors = os.path.join(self.folder, "stdout"), os.path.join(self.folder, "stderr")
+        with open(self.output, "wb") as output, open(self.errors, "wb") as errors:
+            self.process = subprocess.Popen(
+                [*command, harness.RECAST, "serve", self.config], stdin=subprocess.DEVNULL, stdout=output, stderr=errors,
+                env={**os.environ, **(environment or {})})
+        wait_until(self.is_ready, lambda: f"recast is ready: {self.error_text()}")
+
+    def is_ready(self):
+        if self.process.poll() is not None:
+            raise AssertionError(f"recast ended with {self.process.returncode}: {self.error_text()}")
+        try:
+            return self.ask("/ready")[0] == 200
+        except OSError:
+            return False
+
+    def ask(self, path, method="GET", body=b""):
+        """One request to the admin port: (status, body)."""
+        with Client(self.admin) as client:
+            client.request(method, path, body if method != "GET" else None, fields=["Connection: close"])
+            response = client.response()
+            return response.status, response.body
+
+    def client(self, **options):
+        if self.tls:
+            return TLSClient(self.port, self.certificates.client_context(), **options)
+        return Client(self.port, **options)
+
+    def send(self, method="POST", target="/json", body=FORM_BODY, media_type=FORM, fields=()):
+        """One request over a connection of its own."""
+        with self.client() as client:
+            client.request(method, target, body, media_type, fields)
+            return client.response(method)
+
+    # Books.
+
+    def pids(self):
+        return [self.process.pid]
+
+    def descriptors(self):
+        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
+
+    def resident(self):
+        with open(f"/proc/{self.process.pid}/status") as status:
+            return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmRSS:"))
+
+    def processor_seconds(self):
+        with open(f"/proc/{self.process.pid}/stat") as file:
+            fields = file.read().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def metrics(self):
+        """Samples of the admin port: {name{labels}: value}."""
+        status, text = self.ask("/metrics")
+        equal(status, 200, "the answer to /metrics")
+        return {key: float(value) for key, value in re.findall(r"^([a-z_0-9]+(?:\{.*\})?) (\S+)$", text.decode(), re.M)}
+
+    def total(self, name, *labels):
+        """The sum of a metric's samples that have all of `labels`."""
+        return sum(value for key, value in self.metrics().items()
+                   if key.split("{")[0] == name and all(label in key for label in labels))
+
+    def flags(self, count):
+        """(status, flags) of the first `count` lines of the access log."""
+        return [(line["status"], line.get("flags", "")) for line in self.log_lines(count)]
+
+    def remember(self):
+        """Takes the books after a few requests have warmed the process and the pool has let go of their connections."""
+        for _ in range(3):
+            equal(self.send().status, 200, "a request before the fault")
+        self.lines_before = 3
+        self.fds = self.settled_descriptors() + MADE_ONCE
+        self.memory = self.resident()
+
+    def settled_descriptors(self):
+        """Descriptors once nothing is under way and idle upstream connections are gone."""
+        seen, since = self.descriptors(), time.monotonic()
+        while time.monotonic() - since < 0.7:
+            select_nothing()
+            now = self.descriptors()
+            if now != seen:
+                seen, since = now, time.monotonic()
+        return seen
+
+    def balance(self, added_memory=ADDED_MEMORY):
+        """The books must be what they were."""
+        check(self.process.poll() is None, lambda: f"recast ended with {self.process.returncode}: {self.error_text()}")
+        response = self.send()
+        equal((response.status), 200, f"the request after the fault: {response.body[:300]!r}; status")
+        wait_until(lambda: self.descriptors() <= self.fds, lambda: f"{self.fds} descriptors, now {self.descriptors()}")
+        wait_until(lambda: self.resident() <= self.memory + added_memory,
+                   lambda: f"memory is back: {self.memory >> 10} KiB, now {self.resident() >> 10} KiB", 5)
+        for name in ("recast_inflight_requests", "recast_spool_bytes", "recast_spool_files"):
+            wait_until(lambda name=name: self.total(name) == 0, lambda name=name: f"{name} is 0: {self.total(name)}")
+        wait_until(lambda: self.total("recast_connections", 'side="downstream"') == 0, "no client connection is left")
+
+    def new_lines(self, count):
+        """(status, flags) of the `count` lines that followed those of `remember`."""
+        return self.flags(self.lines_before + count)[self.lines_before:]
+
+
+class Fault:
+    """One run of one row."""
+
+    def __init__(self, row, mode, certificates):
+        self.row, self.mode, self.certificates = row, mode, certificates
+        self.cleanups = contextlib.ExitStack()
+        self.upstream = self.make_upstream()
+        self.stacks, self.kept = [], []
+
+    def make_upstream(self, certificate="server", **options):
+        if self.mode == "tls":
+            upstream = TLSUpstream(self.certificates.server_context(certificate), **options)
+        else:
+            upstream = Upstream(**options)
+        self.cleanups.callback(upstream.stop)
+        return upstream
+
+    def stack(self, warm=True, **options):
+        stack = Stack(self, **options)
+        self.cleanups.callback(stack.remove)
+        self.cleanups.callback(self._end, stack)
+        self.stacks.append(stack)
+        if warm:
+            stack.remember()
+            self.upstream.reset()
+        return stack
+
+    def keep(self, client):
+        """Closes the client when the row is over, before the books are looked at."""
+        self.kept.append(client)
+        self.cleanups.callback(client.socket.close)
+        return client
+
+    def _end(self, stack):
+        if stack.process.poll() is None:
+            stack.process.send_signal(signal.SIGCONT)
+            stack.process.kill()
+        stack.process.wait()
+
+    def run(self):
+        with self.cleanups:
+            self.row.run(self)
+            for client in self.kept:
+                client.socket.close()
+            self.upstream.reset()
+            for stack in self.stacks:
+                if getattr(stack, "fds", None) is not None and stack.process.poll() is None:
+                    stack.balance(getattr(stack, "added_memory", ADDED_MEMORY))
+                    equal(stack.stop(), 0, "the exit code after SIGTERM")
+                check("Fatal error" not in stack.error_text() and "AddressSanitizer" not in stack.error_text()
+                      and "ThreadSanitizer" not in stack.error_text(), lambda stack=stack: stack.error_text()[-3000:])
