@@ -1,9 +1,12 @@
 #define _GNU_SOURCE
 #include "CEventShims.h"
+#include <linux/filter.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <unistd.h>
 
 int recast_bell_create(void) { return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC); }
 
@@ -39,6 +42,34 @@ void *recast_watch_next(int watch) {
 
 int recast_accept(int listener, struct sockaddr_storage *address, socklen_t *length) {
     return accept4(listener, (struct sockaddr *)address, length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+}
+
+bool recast_ignore_new(int listener) {
+    /* The filter of a TCP socket sees a packet from its TCP header on; byte 13 has the flags. */
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 13),
+        BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0x12 /* SYN, ACK */),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x02 /* SYN alone */, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, 0),
+        BPF_STMT(BPF_RET | BPF_K, 0xffffffff),
+    };
+    struct sock_fprog program = {.len = sizeof code / sizeof *code, .filter = code};
+    return setsockopt(listener, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) == 0;
+}
+
+int recast_file_watch_create(void) { return inotify_init1(IN_NONBLOCK | IN_CLOEXEC); }
+
+bool recast_file_watch_add(int watch, const char *folder) {
+    /* Not IN_CREATE and IN_MODIFY: a file that is being written is not whole. */
+    return inotify_add_watch(watch, folder,
+                             IN_CLOSE_WRITE | IN_MOVED_TO | IN_DELETE | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR) >= 0;
+}
+
+bool recast_file_watch_read(int watch) {
+    char events[4096] __attribute__((aligned(8)));
+    bool any = false;
+    while (read(watch, events, sizeof events) > 0) any = true;
+    return any;
 }
 
 void recast_name_thread(const char *name) { (void)pthread_setname_np(pthread_self(), name); }

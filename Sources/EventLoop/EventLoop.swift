@@ -39,6 +39,13 @@ public final class EventLoop {
     private var cachedSeconds = 0
     private var isRunning = false
     private var isStopRequested = false
+    /// Turns that are still to come before timers that are late fire, see `wheelIsDue`.
+    private var catchUp = 0
+    /// Nanoseconds by which timers are late when the process, or this thread, has been stopped: 500 ms.
+    private static let standstill: UInt64 = 500_000_000
+    /// Turns that look at sockets first then. libevent asks for 32 events first and for up to 4096 when there are that many:
+    /// these are enough for every one of 40,000 sockets to be read once.
+    private static let catchUpTurns = 16
 
     /// Work for the end of the turn.
     private enum Deferred {
@@ -100,12 +107,14 @@ public final class EventLoop {
             cachedNow = 0
             cachedSeconds = 0
             turnCount &+= 1
-            let flags = EVLOOP_ONCE | (deferred.isEmpty && !isStopRequested ? 0 : EVLOOP_NONBLOCK)
+            let waits = deferred.isEmpty && !isStopRequested && catchUp == 0
+            let flags = EVLOOP_ONCE | (waits ? 0 : EVLOOP_NONBLOCK)
             // SAFETY: the base is alive as long as self is.
             let outcome = unsafe event_base_loop(base, flags)
             // The back end fails only if the loop's own descriptor was closed under it.
             precondition(outcome >= 0, "libevent could not wait for events")
             endTurn()
+            if catchUp > 0 { turnCaughtUp() }
         } while !isStopRequested
         isStopRequested = false
         isRunning = false
@@ -176,7 +185,21 @@ public final class EventLoop {
 
     // MARK: Timers
 
+    /// Within a turn sockets come before timers, so what has arrived in time pushes its timeout back. When the process was
+    /// stopped (SIGSTOP, a debugger, a paused machine), more sockets may be ready than one turn reports, and every timer is
+    /// due: then all of them are looked at before timers fire, so that only those who sent nothing are timed out.
     private func wheelIsDue() {
+        if wheel.lateness(now: now) > Self.standstill {
+            catchUp = Self.catchUpTurns
+        } else {
+            wheel.advance(to: now)
+            armWheel()
+        }
+    }
+
+    private func turnCaughtUp() {
+        catchUp -= 1
+        guard catchUp == 0 else { return }
         wheel.advance(to: now)
         armWheel()
     }

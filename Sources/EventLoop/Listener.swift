@@ -28,23 +28,14 @@ public final class Listener {
     private var descriptor: Int32
     private var reserve: Int32
     /// The file of a unix socket, to be removed if it is still this one. nil for a listener that shares another's socket.
-    private let file: FileIdentity?
+    private var file: UnixSocketFile?
+    /// Whether other processes or loops accept from the very same socket: then it goes on when this one is closed.
+    private let isShared: Bool
+    private var finishTimer: Timer?
+    private var onFinished: (() -> Void)?
     private var isPaused = false
     private var isShort = false
     private var isArmed = false
-
-    private struct FileIdentity: Equatable {
-        let device: dev_t
-        let inode: ino_t
-
-        init?(path: String) {
-            var status = stat()
-            // SAFETY: the path is end-marked, the status is written during the call.
-            guard unsafe lstat(path, &status) == 0 else { return nil }
-            device = status.st_dev
-            inode = status.st_ino
-        }
-    }
 
     /// Binds `address` and starts to accept. A unix socket that nobody listens on any more is replaced.
     /// - Parameters:
@@ -57,11 +48,8 @@ public final class Listener {
         loop: EventLoop, address: SocketAddress, reusePort: Bool = false, backlog: Int = 4096,
         onAccept: @escaping (Int32, SocketAddress) -> Void
     ) throws(LoopError) {
-        let descriptor = try Self.bind(address, reusePort: reusePort, backlog: backlog)
-        let bound = address.isUnix ? address : SocketAddress(boundBy: descriptor) ?? address
-        self.init(
-            loop: loop, descriptor: descriptor, address: bound,
-            file: address.isUnix ? FileIdentity(path: address.path) : nil, onAccept: onAccept)
+        let socket = try ListeningSocket.open(address, sharing: reusePort ? .anybody : .nobody, backlog: backlog)
+        self.init(loop: loop, socket: socket, onAccept: onAccept)
     }
 
     /// Accepts on `loop` from the socket of another listener, as several loops must on one unix socket. Called on the
@@ -69,19 +57,19 @@ public final class Listener {
     public convenience init(
         loop: EventLoop, sharing duplicate: Int32, onAccept: @escaping (Int32, SocketAddress) -> Void
     ) {
+        let address = SocketAddress(boundBy: duplicate) ?? SocketAddress(unixPath: "")
         self.init(
-            loop: loop, descriptor: duplicate,
-            address: SocketAddress(boundBy: duplicate) ?? SocketAddress(unixPath: ""), file: nil, onAccept: onAccept)
+            loop: loop, socket: ListeningSocket(descriptor: duplicate, address: address, isShared: true),
+            onAccept: onAccept)
     }
 
-    private init(
-        loop: EventLoop, descriptor: Int32, address: SocketAddress, file: FileIdentity?,
-        onAccept: @escaping (Int32, SocketAddress) -> Void
-    ) {
+    /// Accepts on `loop` from `socket`, whose descriptor this takes over.
+    public init(loop: EventLoop, socket: ListeningSocket, onAccept: @escaping (Int32, SocketAddress) -> Void) {
         self.loop = loop
-        self.descriptor = descriptor
-        self.address = address
-        self.file = file
+        self.descriptor = socket.descriptor
+        self.address = socket.address
+        self.file = socket.file
+        self.isShared = socket.isShared
         self.onAccept = onAccept
         unsafe self.event = loop.pool.take()
         self.reserve = Self.openReserve()
@@ -125,12 +113,49 @@ public final class Listener {
         update()
         timer = nil
         unsafe loop.pool.put(event)
-        if let file, file == FileIdentity(path: address.path) { _ = unsafe unlink(address.path) }
+        finishTimer = nil
+        file?.remove()
         _ = Glibc.close(descriptor)
         if reserve >= 0 { _ = Glibc.close(reserve) }
         descriptor = -1
         // SAFETY: balances passRetained in init, once: isClosed holds from now on. The caller holds the listener.
         unsafe Unmanaged.passUnretained(self).release()
+    }
+
+    /// Ends accepting without losing a client: new handshakes are left to whoever listens next, those that have begun get
+    /// `nanoseconds` to come to their end, what waits is accepted, and then the socket is closed and `done` called.
+    ///
+    /// Closing at once would reset the connections that wait to be accepted. A socket that is shared is only let go: what
+    /// waits there is the others'.
+    public func finish(after nanoseconds: UInt64, _ done: @escaping () -> Void) {
+        guard !isClosed, onFinished == nil else { return }
+        onFinished = done
+        if !isShared {
+            // No new client finds a unix socket from here on; a TCP socket hears no new one.
+            file?.remove()
+            file = nil
+            if !address.isUnix { _ = recast_ignore_new(descriptor) }
+            if nanoseconds > 0 {
+                let timer = Timer(loop: loop) { [unowned self] in finishNow() }
+                timer.set(after: nanoseconds)
+                finishTimer = timer
+                return
+            }
+        }
+        finishNow()
+    }
+
+    private func finishNow() {
+        if !isShared {
+            isShort = false
+            isPaused = false
+            update()
+            while isArmed, !isClosed, acceptSome() {}
+        }
+        let done = onFinished
+        onFinished = nil
+        close()
+        done?()
     }
 
     private func update() {
@@ -145,21 +170,27 @@ public final class Listener {
         isArmed = wanted
     }
 
-    private func becameReadable() {
+    private func becameReadable() { _ = acceptSome() }
+
+    /// Accepts as many as one turn may. Returns whether there may be more.
+    private func acceptSome() -> Bool {
         for _ in 0..<Self.acceptsPerTurn {
-            guard isArmed else { return }
+            guard isArmed else { return false }
             let (accepted, peer) = SocketAddress.accept(from: descriptor)
             if accepted >= 0 {
                 onAccept(accepted, peer ?? address)
                 continue
             }
             switch errno {
-            case EAGAIN: return
-            case EMFILE, ENFILE, ENOBUFS, ENOMEM: return runShort()
+            case EAGAIN: return false
+            case EMFILE, ENFILE, ENOBUFS, ENOMEM:
+                runShort()
+                return false
             // What is left are errors of the one connection, which is gone.
             default: continue
             }
         }
+        return true
     }
 
     /// No descriptor for the next connection: it is told so by closing it, then there is a pause.
@@ -179,62 +210,5 @@ public final class Listener {
     private static func openReserve() -> Int32 {
         // SAFETY: a constant path.
         unsafe open("/dev/null", O_RDONLY | O_CLOEXEC)
-    }
-
-    // MARK: Binding
-
-    private static func bind(
-        _ address: SocketAddress, reusePort: Bool, backlog: Int
-    ) throws(LoopError) -> Int32 {
-        guard address.path.utf8.count <= SocketAddress.longestPath else { throw .pathTooLong(address.path) }
-        let descriptor = socket(
-            address.systemFamily, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
-        guard descriptor >= 0 else { throw .system(call: "socket", errno: errno) }
-        do throws(LoopError) {
-            if address.isUnix {
-                try removeStale(address)
-            } else {
-                try set(SO_REUSEADDR, of: descriptor, level: SOL_SOCKET, "SO_REUSEADDR")
-                if reusePort { try set(SO_REUSEPORT, of: descriptor, level: SOL_SOCKET, "SO_REUSEPORT") }
-                // So that [::]:80 and 0.0.0.0:80 can both be listed, and a peer has one form of address only.
-                if address.isIPv6 {
-                    try set(Int32(IPV6_V6ONLY), of: descriptor, level: Int32(IPPROTO_IPV6), "IPV6_V6ONLY")
-                }
-            }
-            // SAFETY: the pointer is used only during the call.
-            guard unsafe address.withSystemAddress({ unsafe Glibc.bind(descriptor, $0, $1) }) == 0 else {
-                throw errno == EADDRINUSE
-                    ? .addressInUse(address) : .system(call: "bind \(address)", errno: errno)
-            }
-            guard listen(descriptor, Int32(clamping: backlog)) == 0 else {
-                throw errno == EADDRINUSE
-                    ? .addressInUse(address) : .system(call: "listen \(address)", errno: errno)
-            }
-            return descriptor
-        } catch {
-            _ = Glibc.close(descriptor)
-            throw error
-        }
-    }
-
-    private static func set(_ option: Int32, of descriptor: Int32, level: Int32, _ name: String) throws(LoopError) {
-        var on: Int32 = 1
-        // SAFETY: the option is an Int32, read during the call.
-        guard
-            unsafe setsockopt(descriptor, level, option, &on, socklen_t(MemoryLayout<Int32>.size)) == 0
-        else { throw .system(call: "setsockopt \(name)", errno: errno) }
-    }
-
-    /// Removes a socket file whose listener is gone. Anything else at that path is left, and `bind` says so.
-    private static func removeStale(_ address: SocketAddress) throws(LoopError) {
-        var status = stat()
-        // SAFETY: the path is end-marked, the status is written during the call.
-        guard unsafe lstat(address.path, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK else { return }
-        let probe = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
-        guard probe >= 0 else { throw .system(call: "socket", errno: errno) }
-        defer { _ = Glibc.close(probe) }
-        // SAFETY: the pointer is used only during the call.
-        let outcome = unsafe address.withSystemAddress { unsafe connect(probe, $0, $1) }
-        if outcome != 0, errno == ECONNREFUSED { _ = unsafe unlink(address.path) }
     }
 }

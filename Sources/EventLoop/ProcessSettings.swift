@@ -18,3 +18,30 @@ public func raiseDescriptorLimit() -> Int {
     }
     return Int(clamping: limit.rlim_cur)
 }
+
+/// Ignores what would end the process and means nothing to it: SIGUSR2. SIGWINCH and SIGCHLD are ignored as it is.
+public func ignoreUnusedSignals() {
+    _ = signal(SIGUSR2, SIG_IGN)
+}
+
+/// Ignores the signals that mean something only to a proxy that runs, until it does: by their standard they would end it.
+public func holdSignals() {
+    for number in [SIGHUP, SIGUSR1] { _ = signal(number, SIG_IGN) }
+    ignoreUnusedSignals()
+}
+
+/// Opens standard input, output and error on `/dev/null` where they are closed: the next socket would be taken for them.
+/// First thing in `main`.
+public func openStandardDescriptors() {
+    for descriptor in [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO] where fcntl(descriptor, F_GETFD) < 0 {
+        // SAFETY: a constant path. The system gives the lowest free number, which is this one.
+        _ = unsafe open("/dev/null", O_RDWR)
+    }
+}
+
+/// Takes the exit codes of all children that have ended: those of others too, which fall to pid 1.
+public func reapChildren() {
+    var status: Int32 = 0
+    // SAFETY: the status is written during the call.
+    while unsafe waitpid(-1, &status, WNOHANG) > 0 {}
+}

@@ -57,3 +57,10 @@ public func startThread(name: String, _ body: @escaping @Sendable () -> Void) th
     }
     return JoinHandle(thread)
 }
+
+/// Lets the calling thread sleep; a signal may end it early. Never on a loop's thread.
+public func pauseThread(microseconds: UInt64) {
+    var time = timespec(tv_sec: Int(microseconds / 1_000_000), tv_nsec: Int(microseconds % 1_000_000) * 1000)
+    // SAFETY: read during the call.
+    _ = unsafe nanosleep(&time, nil)
+}

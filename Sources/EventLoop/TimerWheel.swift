@@ -95,6 +95,13 @@ final class TimerWheel {
         return due > now ? due - now : 0
     }
 
+    /// Nanoseconds by which `now` is past the tick for which libevent's timer was set.
+    func lateness(now: UInt64) -> UInt64 {
+        guard armedTick != .max else { return 0 }
+        let due = armedTick << Self.tickBits
+        return now > due ? now - due : 0
+    }
+
     private func link(_ timer: Timer, tick: UInt64) {
         let slot = Int(tick & (Self.slotCount - 1))
         timer.tick = tick

@@ -29,8 +29,13 @@ public struct SettingsEnvironment: Sendable {
         SettingsEnvironment(
             variable: { ProcessInfo.processInfo.environment[$0] },
             file: { path throws(FileFault) in
-                try readText(path.hasPrefix("/") || folder.isEmpty ? path : "\(folder)/\(path)")
+                try readText(Self.path(path, in: folder))
             })
+    }
+
+    /// Where `path` leads when relative paths begin at `folder`.
+    static func path(_ path: String, in folder: String) -> String {
+        path.hasPrefix("/") || folder.isEmpty ? path : "\(folder)/\(path)"
     }
 
     /// A file's text; refuses what is larger than 1 MiB or not UTF-8.

@@ -3,7 +3,7 @@ public import Proxy
 
 /// A settings file that was read and checked.
 public struct SettingsFile: Sendable {
-    public let settings: ProxySettings
+    public private(set) var settings: ProxySettings
     /// The values in effect that are not a route's, in the order of the file's sections.
     public let effective: [EffectiveValue]
     /// The values in effect for each route, in the order of the routes.
@@ -13,14 +13,34 @@ public struct SettingsFile: Sendable {
 
     /// Reads the file at `path`. Throws all that is wrong with it, also that it can't be read.
     public static func load(_ path: String) throws(SettingsMistakes) -> SettingsFile {
+        var files: [String] = []
+        return try load(path, files: &files)
+    }
+
+    /// As `load(_:)`, and says in `files` which files were read, or should have been, also when it throws: `path` first.
+    public static func load(_ path: String, files: inout [String]) throws(SettingsMistakes) -> SettingsFile {
+        let list = FileList([path])
+        defer { files = list.paths }
         let text: String
         do {
             text = try SettingsEnvironment.readText(path)
         } catch {
             throw SettingsMistakes([SettingsMistake(line: 1, column: 1, message: error.reason)])
         }
-        let folder = path.lastIndex(of: "/").map { String(path[...$0].dropLast()) } ?? ""
-        return try parse(text, environment: .process(folder: folder))
+        var environment = SettingsEnvironment.process(folder: folder(of: path))
+        let read = environment.file
+        let folder = folder(of: path)
+        environment.file = { name throws(SettingsEnvironment.FileFault) in
+            list.append(SettingsEnvironment.path(name, in: folder))
+            return try read(name)
+        }
+        var loaded = try parse(text, environment: environment)
+        loaded.settings.lifecycle.files = list.paths
+        return loaded
+    }
+
+    private static func folder(of path: String) -> String {
+        path.lastIndex(of: "/").map { String(path[...$0].dropLast()) } ?? ""
     }
 
     /// Reads settings from text; nothing is opened but what `${file:…}` names. Throws all that is wrong with it.

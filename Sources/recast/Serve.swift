@@ -8,13 +8,16 @@ struct Serve: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Serve the routes of a settings file.",
         discussion: """
-            SIGTERM and SIGINT drain: no new connections, requests in flight finish. A second signal ends at once.
+            SIGTERM and SIGINT drain: no new connections, requests in flight finish. A second signal ends at once. SIGHUP \
+            reads the settings again; a file with mistakes changes nothing. SIGUSR1 opens the access log again.
             """)
 
     @Argument(help: "The settings file.")
     var file = SettingsPath.standard
 
     func run() throws {
+        openStandardDescriptors()
+        holdSignals()
         let settings = try SettingsPath.loadWithExamples(file).settings
         guard try serve(settings) == .drained else {
             throw CommandFault(CommandFault.ours, "recast serve: a second signal ended it with requests in flight")
@@ -23,7 +26,8 @@ struct Serve: ParsableCommand {
 
     private func serve(_ settings: ProxySettings) throws(CommandFault) -> Server.Outcome {
         do throws(ServerError) {
-            return try Server.run(settings: settings) { addresses in
+            let file = file
+            return try Server.run(settings: settings, reload: { SettingsPath.reload(file) }) { addresses in
                 let places = addresses.map(\.description).joined(separator: ", ")
                 StandardStreams.report("recast: serving \(settings.routes.count) routes of \(file) on \(places)")
             }

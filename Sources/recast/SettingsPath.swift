@@ -1,3 +1,4 @@
+internal import Proxy
 internal import Settings
 
 /// The settings file that commands read.
@@ -23,5 +24,17 @@ enum SettingsPath {
             throw CommandFault(error, in: file)
         }
         return loaded
+    }
+
+    /// The settings of `file` once more, for a proxy that runs: checked, their examples run.
+    static func reload(_ file: String) -> Result<ProxySettings, ReloadFailure> {
+        var files: [String] = []
+        do {
+            let loaded = try SettingsFile.load(file, files: &files)
+            try loaded.runExamples()
+            return .success(loaded.settings)
+        } catch {
+            return .failure(ReloadFailure(reasons: CommandFault(error, in: file).lines, files: files))
+        }
     }
 }

@@ -135,7 +135,11 @@ class Client:
         if receive_buffer:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self.socket.settimeout(DEADLINE)
-        self.socket.connect(port if isinstance(port, str) else ("127.0.0.1", port))
+        try:
+            self.socket.connect(port if isinstance(port, str) else ("127.0.0.1", port))
+        except OSError:
+            self.socket.close()
+            raise
         self.reader = Reader(self.socket)
 
     def __enter__(self):

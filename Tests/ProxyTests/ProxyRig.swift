@@ -50,9 +50,11 @@ final class ProxyRig {
             ],
             routes: routes)
         settings.accessLog = .file(path: path("log"))
+        settings.lifecycle.handshake = .zero
+        settings.lifecycle.drainIdle = .milliseconds(20)
         configure(&settings)
         worker = try Worker(loop: loop, settings: settings)
-        address = try worker.listen(sharedPort: false)[0]
+        address = try worker.listen()[0]
         accepted = { [unowned self] descriptor in accept(descriptor) }
     }
 

@@ -26,6 +26,17 @@ void *recast_watch_next(int watch);
 /* accept4, non-blocking and close-on-exec; -1 with errno. Both pointers may be NULL. */
 int recast_accept(int listener, struct sockaddr_storage *address, socklen_t *length);
 
+/* Lets a listening TCP socket ignore new handshakes; those that have begun come to their end. The client tries again after
+   a second, and reaches whoever listens then. false where the system can't. */
+bool recast_ignore_new(int listener);
+
+/* An inotify descriptor, non-blocking and close-on-exec; -1 with errno. */
+int recast_file_watch_create(void);
+/* Reports what is written to its end, moved, made or deleted in `folder`. */
+bool recast_file_watch_add(int watch, const char *folder);
+/* Reads all events. Whether there was one that can mean another content. */
+bool recast_file_watch_read(int watch);
+
 /* Names the calling thread; the system takes 15 bytes. */
 void recast_name_thread(const char *name);
 #endif

@@ -14,25 +14,46 @@ public enum Server {
     /// Serves until a signal ends it. `ready` hears the addresses of the listeners once all workers listen.
     ///
     /// SIGTERM and SIGINT drain: no new connections, idle ones are closed, exchanges in flight finish, at most for the grace
-    /// period. A second signal ends at once.
-    public static func run(settings: ProxySettings, ready: @escaping ([SocketAddress]) -> Void) throws(ServerError)
-        -> Outcome
-    {
+    /// period. A second such signal ends at once. SIGHUP reads the settings again, SIGUSR1 opens the logs again; SIGPIPE and
+    /// SIGUSR2 are ignored. Where a service manager listens (`NOTIFY_SOCKET`), it is told.
+    /// - Parameter reload: reads and checks the settings again; without it SIGHUP changes nothing.
+    public static func run(
+        settings: ProxySettings, reload: SettingsReload? = nil, ready: @escaping ([SocketAddress]) -> Void
+    ) throws(ServerError) -> Outcome {
         ignoreSIGPIPE()
+        ignoreUnusedSignals()
         _ = raiseDescriptorLimit()
         let loop = try makeLoop()
+        // As pid 1 a process gets only the signals that it has handlers for: they come before anything that may take long.
+        for number in [SIGTERM, SIGINT] { loop.onSignal(number) { [unowned loop] in serving(loop)?.stopRequested() } }
+        loop.onSignal(SIGHUP) { [unowned loop] in serving(loop)?.reloadRequested() }
+        loop.onSignal(SIGUSR1) { [unowned loop] in serving(loop)?.reopenLogs() }
+        if getpid() == 1 {
+            loop.onSignal(SIGCHLD) { reapChildren() }
+            // Those that ended before there was a handler.
+            reapChildren()
+        }
+        let inherited = InheritedSockets.take()
+        let endpoints = try Endpoint.open(
+            settings.listen, workers: settings.workers, lifecycle: settings.lifecycle, inherited: inherited)
         let worker = try Worker(loop: loop, settings: settings)
-        let addresses = try worker.listen(sharedPort: settings.workers > 1)
-        let control = ServerControl(worker: worker, addresses: addresses, ready: ready)
+        worker.listen(on: endpoints[0])
+        let control = ServerControl(
+            worker: worker, settings: settings, addresses: endpoints[0].map(\.socket.address), inherited: inherited,
+            ready: ready)
         loop.context = control
-        let threads = try control.startOthers(settings)
-        for number in [SIGTERM, SIGINT] { loop.onSignal(number) { [unowned control] in control.stopRequested() } }
+        control.prepareReloads(reload)
+        let threads = try control.startOthers(Array(endpoints.dropFirst()))
         loop.run()
+        control.end()
         if let failure = control.failure { throw failure }
         guard control.outcome == .drained else { return .interrupted }
         for thread in threads { thread.join() }
         return .drained
     }
+
+    /// The control of the main loop. A signal that comes before there is one waits for the loop's first turn.
+    private static func serving(_ loop: EventLoop) -> ServerControl? { loop.context as? ServerControl }
 
     static func makeLoop() throws(ServerError) -> EventLoop {
         do throws(LoopError) {

@@ -1,8 +1,21 @@
 internal import EventLoop
+internal import Logging
 
-/// What the main thread knows of all workers.
+/// What the main thread knows of all workers, and what it tells them: new settings (`ServerControl+Reload.swift`), and the
+/// end.
 final class ServerControl {
-    private let worker: Worker
+    let worker: Worker
+    /// What is in effect.
+    var settings: ProxySettings
+    /// The service manager's sockets, for addresses that come with new settings.
+    let inherited: InheritedSockets
+    let notifier = ServiceNotifier()
+    var reloader: Reloader?
+    /// The watch over the settings' files, where it is wanted.
+    var fileWatch: FileWatch?
+    /// What is read by new settings only when all workers run.
+    var isReloadWaiting = false
+
     private let addresses: [SocketAddress]
     private let ready: ([SocketAddress]) -> Void
     /// What was asked of all workers and has not been answered by all.
@@ -15,33 +28,58 @@ final class ServerControl {
         var answers: [any Sendable]
         let done: ([any Sendable]) -> Void
     }
-    private var others: [LoopInbox] = []
+    /// The inboxes of the workers on other threads, by their numbers.
+    private(set) var others: [LoopInbox] = []
+    private var watchdog: Watchdog?
     /// Workers on other threads that have not said yet whether they listen.
     private var starting = 0
     /// Workers that still serve.
     private var serving = 1
     private var isStopping = false
+    private var isSignalled = false
+    /// Whether workers were told to stop accepting: one that starts late is told then.
+    private var isDraining = false
+    private var delay: Timer?
+    /// Connections that were cut when the grace time was over.
+    private var cut = 0
     private(set) var outcome = Server.Outcome.drained
     private(set) var failure: ServerError?
 
-    init(worker: Worker, addresses: [SocketAddress], ready: @escaping ([SocketAddress]) -> Void) {
+    init(
+        worker: Worker, settings: ProxySettings, addresses: [SocketAddress], inherited: InheritedSockets,
+        ready: @escaping ([SocketAddress]) -> Void
+    ) {
         self.worker = worker
+        self.settings = settings
         self.addresses = addresses
+        self.inherited = inherited
         self.ready = ready
     }
 
-    /// Starts the workers but the first. They listen on the addresses that the first one got: a port 0 is the same for all.
-    func startOthers(_ settings: ProxySettings) throws(ServerError) -> [JoinHandle] {
-        starting = settings.workers - 1
-        if starting == 0 { ready(addresses) }
+    /// The control of the main loop.
+    static func of(_ loop: EventLoop) -> ServerControl {
+        guard let control = loop.context as? ServerControl else { preconditionFailure("not the main loop") }
+        return control
+    }
+
+    // MARK: Starting
+
+    /// Whether the process serves and means to go on: all workers listen, and nobody has asked for the end.
+    var isReady: Bool { isStarted && !isStopping }
+    var isStarted: Bool { starting == 0 }
+
+    /// Starts the workers but the first, each with its sockets.
+    func startOthers(_ endpoints: [[Endpoint]]) throws(ServerError) -> [JoinHandle] {
+        starting = endpoints.count
+        if starting == 0 { allStarted() }
         let main = worker.loop.inbox
-        let addresses = addresses
+        let settings = settings
         var threads: [JoinHandle] = []
         do throws(LoopError) {
-            while threads.count < settings.workers - 1 {
+            for (index, endpoints) in endpoints.enumerated() {
                 threads.append(
-                    try startThread(name: "worker-\(threads.count + 1)") {
-                        ServerControl.serve(settings, addresses: addresses, main: main)
+                    try startThread(name: "worker-\(index + 1)") {
+                        ServerControl.serve(settings, endpoints: endpoints, main: main)
                     })
             }
         } catch {
@@ -51,36 +89,42 @@ final class ServerControl {
     }
 
     /// The life of a worker's thread.
-    private static func serve(_ settings: ProxySettings, addresses: [SocketAddress], main: LoopInbox) {
+    private static func serve(_ settings: ProxySettings, endpoints: [Endpoint], main: LoopInbox) {
         do throws(ServerError) {
             let loop = try Server.makeLoop()
             let worker = try Worker(loop: loop, settings: settings)
-            try worker.listen(on: addresses)
+            worker.listen(on: endpoints)
             loop.context = worker
             let inbox = loop.inbox
-            main.perform { loop in control(of: loop).started(inbox) }
+            main.perform { loop in ServerControl.of(loop).started(inbox) }
             loop.run()
-            main.perform { loop in control(of: loop).ended() }
+            let cut = worker.connectionsCut
+            main.perform { loop in ServerControl.of(loop).ended(cut: cut) }
         } catch {
             let failure = error
-            main.perform { loop in control(of: loop).failed(failure) }
+            main.perform { loop in ServerControl.of(loop).failed(failure) }
         }
-    }
-
-    private static func control(of loop: EventLoop) -> ServerControl {
-        guard let control = loop.context as? ServerControl else { preconditionFailure("not the main loop") }
-        return control
     }
 
     private func started(_ inbox: LoopInbox) {
         others.append(inbox)
         serving += 1
         starting -= 1
-        if isStopping {
+        if isDraining {
             drain(inbox)
-        } else if starting == 0 {
-            ready(addresses)
+        } else if isStopping {
+            Self.announceDrain(inbox)
         }
+        if starting == 0 { allStarted() }
+    }
+
+    private func allStarted() {
+        guard !isStopping else { return }
+        worker.counters.lifecycle.lastReload = worker.loop.wallClockSeconds
+        ready(addresses)
+        watchdog = Watchdog(workers: [worker.loop.inbox] + others, notifier: notifier)
+        notifier?.ready(status: "serving \(settings.routes.count) routes")
+        if isReloadWaiting { reloadRequested() }
     }
 
     private func failed(_ error: ServerError) {
@@ -89,32 +133,91 @@ final class ServerControl {
         worker.loop.stop()
     }
 
-    private func ended() {
-        serving -= 1
-        if serving == 0 { worker.loop.stop() }
-    }
+    // MARK: The end
 
     /// The first signal drains, the second ends.
     func stopRequested() {
-        guard !isStopping else {
+        guard !isSignalled else {
+            worker.logger.warning("a second signal: ending with requests in flight")
             outcome = .interrupted
             worker.log.flush()
             worker.loop.stop()
             return
         }
+        isSignalled = true
+        beginDrain()
+    }
+
+    /// Ends the process in an orderly way: it is not ready any more from here on and says so in responses, accepts for
+    /// `drain_delay` still, and then lets what is in flight end. Asking again changes nothing.
+    func beginDrain() {
+        guard !isStopping else { return }
         isStopping = true
+        fileWatch = nil
+        notifier?.stopping(status: "draining")
+        worker.logger.info("draining: at most \(settings.grace) for what is in flight")
+        worker.announceDrain()
+        for inbox in others { Self.announceDrain(inbox) }
+        let time = settings.lifecycle.drainDelay.nanoseconds
+        guard time > 0 else { return drainAll() }
+        let timer = Timer(loop: worker.loop) { [unowned self] in drainAll() }
+        timer.set(after: time)
+        delay = timer
+    }
+
+    private func drainAll() {
+        isDraining = true
         for inbox in others { drain(inbox) }
-        worker.drain { [unowned self] in ended() }
+        worker.drain { [unowned self] in ended(cut: worker.connectionsCut) }
+    }
+
+    private static func announceDrain(_ inbox: LoopInbox) {
+        inbox.perform { loop in Self.worker(of: loop).announceDrain() }
     }
 
     private func drain(_ inbox: LoopInbox) {
-        inbox.perform { loop in
-            guard let worker = loop.context as? Worker else { preconditionFailure("not a worker's loop") }
-            worker.drain { loop.stop() }
+        inbox.perform { loop in Self.worker(of: loop).drain { loop.stop() } }
+    }
+
+    private func ended(cut: Int) {
+        serving -= 1
+        self.cut += cut
+        guard serving == 0 else { return }
+        if self.cut > 0 {
+            worker.logger.warning("the grace time is over: \(self.cut) connections were still open and are cut")
         }
+        worker.loop.stop()
+    }
+
+    /// Stops what doesn't belong to the main loop.
+    func end() {
+        watchdog?.stop()
+        worker.loop.context = nil
     }
 
     // MARK: What all workers know
+
+    private static func worker(of loop: EventLoop) -> Worker {
+        guard let worker = loop.context as? Worker else { preconditionFailure("not a worker's loop") }
+        return worker
+    }
+
+    /// Opens the logs' files again, which somebody has moved away.
+    func reopenLogs() {
+        gather {
+            $0.log.reopen()
+        } _: { [unowned self] (answers: [Bool]) in
+            if answers.allSatisfy({ $0 }) { worker.logger.info("the access log was opened again") }
+        }
+    }
+
+    /// Lets each worker do `work` between two turns; each gets one of `parts`.
+    func distribute<Part: Sendable>(_ parts: [Part], _ work: @escaping @Sendable (Worker, Part) -> Void) {
+        for (inbox, part) in zip(others, parts.dropFirst()) {
+            inbox.perform { loop in work(Self.worker(of: loop), part) }
+        }
+        if let first = parts.first { work(worker, first) }
+    }
 
     /// Asks every worker that serves, and hands the answers to `done`, on the main loop, when the last has come. Workers
     /// answer between two turns; one that is stuck keeps `done` from being called.
@@ -129,9 +232,8 @@ final class ServerControl {
         let main = worker.loop.inbox
         for inbox in others {
             inbox.perform { loop in
-                guard let worker = loop.context as? Worker else { preconditionFailure("not a worker's loop") }
-                let answer = ask(worker)
-                main.perform { loop in Self.control(of: loop).take(answer, for: number) }
+                let answer = ask(Self.worker(of: loop))
+                main.perform { loop in Self.of(loop).take(answer, for: number) }
             }
         }
         take(ask(worker), for: number)

@@ -32,6 +32,8 @@ final class DownstreamConnection: StreamHandler {
     private var phase = Phase.idle
     private var wait = Wait.nothing
     private var lingered = 0
+    /// When the last answer was out, or the connection began: the nanosecond of the monotonic clock.
+    private var idleSince: UInt64 = 0
     /// The place in the worker's list.
     var listIndex = 0
 
@@ -46,8 +48,9 @@ final class DownstreamConnection: StreamHandler {
         self.peer = peer
         self.stream = Stream(loop: worker.loop, descriptor: descriptor, handler: self)
         self.timer = Timer(loop: worker.loop) { [unowned self] in timedOut() }
+        idleSince = worker.loop.now
         // A connection that never sends a byte is held to the time for a head, not to the longer one between requests.
-        arm(.head, worker.clientTimes.head)
+        arm(.head, worker.isClosingIdle ? worker.drainIdleTime : worker.clientTimes.head)
     }
 
     // MARK: Reading
@@ -131,14 +134,15 @@ final class DownstreamConnection: StreamHandler {
         self.exchange = nil
         worker.recycle(exchange)
         disarm()
-        if keepAlive, !worker.isDraining {
+        // Also while draining, where the answer went out before and promised more: the next one says that it is the last.
+        if keepAlive {
             phase = .idle
             if stream.queued > 0 {
                 // The time between requests begins when the client has the answer.
                 stream.wantsEmpty = true
                 expectDrain()
             } else {
-                arm(.request, worker.clientTimes.keepAlive)
+                becomeIdle()
             }
             stream.resumeReading()
             return
@@ -184,9 +188,18 @@ final class DownstreamConnection: StreamHandler {
         worker.remove(self)
     }
 
-    /// For draining: closes a connection that serves no request.
+    private func becomeIdle() {
+        idleSince = worker.loop.now
+        arm(.request, worker.isClosingIdle ? worker.drainIdleTime : worker.clientTimes.keepAlive)
+    }
+
+    /// For draining: closes a connection that serves no request, at once or when it has been idle for a short while.
     func closeIfIdle() {
-        if phase == .idle { closeWhenSent() }
+        // One whose answer still waits becomes idle when it is out.
+        guard phase == .idle, stream.queued == 0 else { return }
+        let passed = worker.loop.now &- idleSince
+        let rest = worker.drainIdleTime > passed ? worker.drainIdleTime - passed : 0
+        if rest > 0 || !stream.isQuiet { arm(.request, rest) } else { close() }
     }
 
     func ended(_ stream: Stream) {
@@ -236,7 +249,7 @@ final class DownstreamConnection: StreamHandler {
                 stream.wantsEmpty = true
                 expectDrain()
             } else {
-                arm(.request, worker.clientTimes.keepAlive)
+                becomeIdle()
             }
             stream.resumeReading()
         case .head, .closed: break
@@ -261,14 +274,20 @@ final class DownstreamConnection: StreamHandler {
         timer.cancel()
     }
 
+    /// Closes an idle connection, unless a request, or the end, has arrived that we haven't looked at yet.
+    private func closeUnlessAsked() {
+        if stream.isQuiet { close() } else { arm(.request, 0) }
+    }
+
     private func timedOut() {
         let wait = self.wait
         self.wait = .nothing
         switch wait {
         case .nothing: break
-        case .request, .linger: close()
+        case .linger: close()
+        case .request: closeUnlessAsked()
         case .head:
-            guard phase == .head, let exchange else { return close() }
+            guard phase == .head, let exchange else { return closeUnlessAsked() }
             phase = .exchange
             exchange.refuseHead(.headTimeout, on: self)
         case .body: exchange?.bodyTimedOut()

@@ -1,5 +1,6 @@
 public import EventLoop
 internal import HTTPWire
+internal import Logging
 internal import Octets
 
 /// One event loop with everything that lives on it: listeners, client connections, upstream pools, free lists, the log.
@@ -11,17 +12,26 @@ public final class Worker {
     /// What new exchanges are served by.
     private(set) var current: Generation
     let clock: Clock
-    let log: AccessLog
+    private(set) var log: AccessLog
     /// What the proxy itself has to say, apart from the access log.
     let logger = OperationalLog.logger
     var counters = Counters()
     let resolver: Resolver
     var clientTimes: ClientTimes { current.clientTimes }
-    private var listeners: [Listener] = []
+    private var listeners: [(name: ListenAddress, listener: Listener)] = []
+    /// Listeners that have been left but may still have connections for us.
+    private var closingListeners = 0
 
     /// The open client connections; each knows its place, so that leaving costs one swap.
     private var connections: [DownstreamConnection] = []
+    /// Whether every response says that its connection ends.
     private(set) var isDraining = false
+    /// Whether connections without a request are closed.
+    private(set) var isClosingIdle = false
+    /// How long such a connection is kept: `LifecycleSettings.drainIdle` in nanoseconds.
+    private(set) var drainIdleTime: UInt64 = 0
+    /// Connections that were still open when the grace time was over.
+    private(set) var connectionsCut = 0
     private var onDrained: (() -> Void)?
     private var graceTimer: Timer?
 
@@ -30,9 +40,6 @@ public final class Worker {
 
     /// Objects of one kind that a free list keeps at most; the rest is given back to the allocator.
     private static let freeListLimit = 256
-
-    /// Connections that may wait to be accepted; the system caps it (`net.core.somaxconn`).
-    private static let backlog = 1024
 
     /// Makes a worker on `loop`. No port is opened before `listen`.
     public init(loop: EventLoop, settings: ProxySettings) throws(ServerError) {
@@ -53,34 +60,35 @@ public final class Worker {
             })
     }
 
-    /// Opens the listeners of the settings and returns the addresses that were bound, with real port numbers. With
-    /// `sharedPort` other workers can listen on the same addresses, and the kernel spreads connections over all.
-    public func listen(sharedPort: Bool) throws(ServerError) -> [SocketAddress] {
-        for address in current.settings.listen {
-            guard let socketAddress = SocketAddress.parse(address.description) else {
-                throw .listen(address.description, reason: "it is not an address")
-            }
-            try open(socketAddress, sharedPort: sharedPort)
-        }
-        return listeners.map(\.address)
+    /// Opens the listeners of the settings for this worker alone, and returns the addresses that were bound, with real port
+    /// numbers.
+    public func listen() throws(ServerError) -> [SocketAddress] {
+        let endpoints = try Endpoint.open(
+            current.settings.listen, workers: 1, lifecycle: current.settings.lifecycle)[0]
+        listen(on: endpoints)
+        return endpoints.map(\.socket.address)
     }
 
-    /// Opens listeners on addresses that another worker listens on already. Unix sockets can't be shared: they stay with
-    /// the worker that has them.
-    func listen(on addresses: [SocketAddress]) throws(ServerError) {
-        for address in addresses where !address.isUnix { try open(address, sharedPort: true) }
-    }
-
-    private func open(_ address: SocketAddress, sharedPort: Bool) throws(ServerError) {
-        do throws(LoopError) {
-            let listener = try Listener(
-                loop: loop, address: address, reusePort: sharedPort && !address.isUnix, backlog: Worker.backlog
-            ) { [unowned self] descriptor, peer in
+    /// Accepts on sockets that were opened for this worker.
+    func listen(on endpoints: [Endpoint]) {
+        for endpoint in endpoints {
+            let listener = Listener(loop: loop, socket: endpoint.socket) { [unowned self] descriptor, peer in
                 accept(descriptor, from: peer)
             }
-            listeners.append(listener)
-        } catch {
-            throw .listen(address.description, reason: error.description)
+            listeners.append((endpoint.name, listener))
+        }
+    }
+
+    /// Ends accepting where `isLeft` says so. What waits there is accepted first.
+    private func leave(_ isLeft: (ListenAddress) -> Bool) {
+        let left = listeners.filter { isLeft($0.name) }
+        listeners.removeAll { isLeft($0.name) }
+        closingListeners += left.count
+        for (_, listener) in left {
+            listener.finish(after: current.settings.lifecycle.handshake.nanoseconds) { [unowned self] in
+                closingListeners -= 1
+                finishDrainIfIdle()
+            }
         }
     }
 
@@ -113,35 +121,72 @@ public final class Worker {
 
     func nextRequestID(into output: inout [UInt8]) { requestIDs.next(into: &output) }
 
+    // MARK: New settings
+
+    /// Serves what begins from here on by `change`. Exchanges that have begun end by the settings that they began with.
+    func adopt(_ change: SettingsChange) {
+        let old = current
+        let settings = change.settings
+        // Pools of upstreams that are the same go on with their connections and all they know.
+        let pools = settings.upstreams.map { upstream in
+            old.settings.upstreams.firstIndex(of: upstream).map { old.pools[$0] } ?? makePool(upstream)
+        }
+        if settings.accessLog != old.settings.accessLog { moveLog(to: settings.accessLog) }
+        current = Generation(settings: settings, pools: pools)
+        for pool in old.pools where !pools.contains(where: { $0 === pool }) { pool.retire() }
+        guard !isClosingIdle else { return change.opened.forEach { $0.socket.close() } }
+        listen(on: change.opened)
+        leave { !settings.listen.contains($0) }
+    }
+
+    private func makePool(_ settings: UpstreamSettings) -> UpstreamPool {
+        UpstreamPool(loop: loop, resolver: resolver, settings: settings, wireLimits: wireLimits)
+    }
+
+    private func moveLog(to target: AccessLogTarget) {
+        do throws(ServerError) {
+            let moved = try AccessLog(loop: loop, target: target)
+            log.flush()
+            log = moved
+        } catch {
+            logger.error("\(error): the old one is written on")
+        }
+    }
+
     // MARK: Drain
+
+    /// Lets every response say that its connection ends. Connections are still accepted.
+    func announceDrain() { isDraining = true }
 
     /// Stops accepting, closes idle connections, lets the exchanges in flight end, and then calls `done` once: when no
     /// connection is left, or after the grace period.
     public func drain(_ done: @escaping () -> Void) {
-        guard !isDraining else { return }
+        guard !isClosingIdle else { return }
         isDraining = true
+        isClosingIdle = true
+        drainIdleTime = current.settings.lifecycle.drainIdle.nanoseconds
         onDrained = done
-        for listener in listeners { listener.close() }
-        listeners.removeAll()
         let timer = Timer(loop: loop) { [unowned self] in endDrain() }
         timer.set(after: current.settings.grace.nanoseconds)
         graceTimer = timer
+        leave { _ in true }
         // Closing removes a connection from the array, hence the copy.
         for connection in Array(connections) { connection.closeIfIdle() }
         finishDrainIfIdle()
     }
 
     private func finishDrainIfIdle() {
-        if isDraining, connections.isEmpty { endDrain() }
+        if isClosingIdle, connections.isEmpty, closingListeners == 0 { endDrain() }
     }
 
     private func endDrain() {
         guard let done = onDrained else { return }
         onDrained = nil
         graceTimer?.cancel()
-        log.flush()
+        connectionsCut = connections.count
         // They hold the worker: without this none of them would ever be freed.
         for connection in connections { connection.close() }
+        log.flush()
         freeExchanges.removeAll()
         done()
     }

@@ -1,6 +1,7 @@
 internal import EventLoop
 internal import Glibc
 internal import HTTPWire
+internal import Logging
 internal import Octets
 internal import Serialization
 internal import Synchronization
@@ -9,7 +10,8 @@ internal import Synchronization
 ///
 /// Lines are gathered and written together, at the latest 100 ms after the first of them.
 final class AccessLog {
-    private let descriptor: Int32?
+    private var descriptor: Int32?
+    private let target: AccessLogTarget
     private let loop: EventLoop
     private var lines = OutputBuffer()
     private var timer: Timer!
@@ -23,16 +25,47 @@ final class AccessLog {
     /// Opens the log's file where it goes to one.
     init(loop: EventLoop, target: AccessLogTarget) throws(ServerError) {
         self.loop = loop
+        self.target = target
+        descriptor = try Self.open(target)
+        timer = Timer(loop: loop) { [unowned self] in flush() }
+    }
+
+    deinit { closeFile() }
+
+    private func closeFile() {
+        if let descriptor, descriptor != STDOUT_FILENO { _ = close(descriptor) }
+    }
+
+    private static func open(_ target: AccessLogTarget) throws(ServerError) -> Int32? {
         switch target {
-        case .off: descriptor = nil
-        case .stdout: descriptor = STDOUT_FILENO
+        case .off: return nil
+        case .stdout: return STDOUT_FILENO
         case .file(let path):
             // SAFETY: the path is a string of ours that lives during the call.
-            let opened = unsafe open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o640)
+            let opened = unsafe Glibc.open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o640)
             guard opened >= 0 else { throw .accessLog(path: path, errno: errno) }
-            descriptor = opened
+            return opened
         }
-        timer = Timer(loop: loop) { [unowned self] in flush() }
+    }
+
+    /// Whether `target` can be written to.
+    static func check(_ target: AccessLogTarget) throws(ServerError) {
+        if let descriptor = try open(target), descriptor != STDOUT_FILENO { _ = close(descriptor) }
+    }
+
+    /// Opens the log's file again, which somebody may have moved away. Returns whether it could be opened; if not, the old
+    /// one is written on.
+    func reopen() -> Bool {
+        flush()
+        do throws(ServerError) {
+            let opened = try Self.open(target)
+            closeFile()
+            descriptor = opened
+            return true
+        } catch {
+            OperationalLog.logger.error("\(error): the old one is written on")
+            return false
+        }
     }
 
     func write(_ exchange: Exchange) {

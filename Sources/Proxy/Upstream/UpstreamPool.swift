@@ -17,6 +17,7 @@ final class UpstreamPool {
     private let idleTime: UInt64
     private let connectTime: UInt64
     private var idle: [UpstreamConnection] = []
+    private var isRetired = false
     private var nextTarget = 0
     /// What names stood for when they were last resolved, and the nanosecond until which that holds.
     private var known: [String: (addresses: [SocketAddress], until: UInt64)] = [:]
@@ -57,9 +58,17 @@ final class UpstreamPool {
 
     /// Keeps a connection for the next exchange, or closes it when enough are kept.
     func put(_ connection: UpstreamConnection) {
-        guard idle.count < settings.maxIdlePerLoop else { return connection.close() }
+        guard !isRetired, idle.count < settings.maxIdlePerLoop else { return connection.close() }
         idle.append(connection)
         connection.becomeIdle(for: idleTime)
+    }
+
+    /// New settings have no use for this pool: idle connections are closed, those in use when their exchanges have ended.
+    /// Exchanges that have begun may still open new ones.
+    func retire() {
+        isRetired = true
+        for connection in idle { connection.close() }
+        idle.removeAll()
     }
 
     /// Forgets an idle connection that has ended.

@@ -1,0 +1,135 @@
+internal import CEvent
+internal import CEventShims
+internal import Glibc
+
+/// Tells when files have another content than before: written in place, replaced by a rename, or behind a symbolic link
+/// that was turned to another place, as Kubernetes does with the folders of its volumes.
+///
+/// The folders are watched, not the files (inotify(7)): a replaced file would be watched no more. Events only say when to
+/// look; what tells is the files' identity, size and time. Network file systems send no events for what others write.
+@safe
+public final class FileWatch {
+    /// How long after an event the files are looked at, so that several changes at once are one: 200 ms.
+    public static let settleTime: UInt64 = 200_000_000
+
+    private let loop: EventLoop
+    private let onChange: () -> Void
+    private let event: OpaquePointer
+    private var descriptor: Int32 = -1
+    private var files: [String] = []
+    private var seen: [FileState] = []
+    private var timer: Timer!
+
+    /// - Parameter onChange: called on the loop; lives as long as the watch.
+    /// - Throws: `LoopError.system` when the system has no more watches.
+    public init(loop: EventLoop, files: [String], onChange: @escaping () -> Void) throws(LoopError) {
+        self.loop = loop
+        self.onChange = onChange
+        unsafe self.event = loop.pool.take()
+        self.timer = Timer(loop: loop) { [unowned self] in look() }
+        guard open(files) else {
+            // SAFETY: it was not assigned.
+            unsafe loop.pool.put(event)
+            throw .system(call: "inotify", errno: errno)
+        }
+    }
+
+    deinit {
+        guard descriptor >= 0 else { return }
+        // SAFETY: assigned in `open`, with self unretained: it must be gone before self is.
+        unsafe event_del(event)
+        unsafe loop.pool.put(event)
+        close(descriptor)
+    }
+
+    /// Watches `files` from here on. What has changed in those that were watched before is still told.
+    public func watch(_ files: [String]) {
+        let old = Dictionary(zip(self.files, seen)) { first, _ in first }
+        guard open(files) else { return }
+        for (index, file) in files.enumerated() { seen[index] = old[file] ?? seen[index] }
+        look()
+    }
+
+    /// Watches anew, since folders may have been replaced. Whether it could be done; if not, what was watched still is.
+    private func open(_ files: [String]) -> Bool {
+        let made = recast_file_watch_create()
+        guard made >= 0 else { return false }
+        var folders: Set<String> = []
+        for file in files { Self.collectFolders(of: file, into: &folders, depth: 0) }
+        // A folder that isn't there can't be watched; the one that it will be in isn't watched for it.
+        // SAFETY: the path is end-marked and read during the call.
+        for folder in folders { _ = unsafe recast_file_watch_add(made, folder) }
+        // SAFETY: assigned here, removed before the descriptor is closed and in deinit; self is alive that long.
+        if descriptor >= 0 {
+            unsafe event_del(event)
+            close(descriptor)
+        }
+        descriptor = made
+        unsafe event_assign(
+            event, loop.base, made, Int16(EV_READ | EV_PERSIST),
+            { _, _, context in
+                unsafe Unmanaged<FileWatch>.fromOpaque(context!).takeUnretainedValue().becameReadable()
+            }, Unmanaged.passUnretained(self).toOpaque())
+        unsafe event_add(event, nil)
+        self.files = files
+        seen = files.map(FileState.init)
+        return true
+    }
+
+    private func becameReadable() {
+        if recast_file_watch_read(descriptor), !timer.isSet { timer.set(after: Self.settleTime) }
+    }
+
+    private func look() {
+        let before = seen
+        guard open(files) || descriptor >= 0 else { return }
+        if seen != before { onChange() }
+    }
+
+    /// The folders in which a change of `path` is seen: its own, and that of each symbolic link on the way.
+    private static func collectFolders(of path: String, into folders: inout Set<String>, depth: Int) {
+        // The system's own bound for links within links.
+        guard depth < 40 else { return }
+        let start = path.hasPrefix("/") ? "/" : "."
+        var prefix = path.hasPrefix("/") ? "" : "."
+        for component in path.split(separator: "/") {
+            let folder = prefix.isEmpty ? start : prefix
+            prefix += "/\(component)"
+            guard let target = linkTarget(prefix) else { continue }
+            folders.insert(folder)
+            collectFolders(
+                of: target.hasPrefix("/") ? target : "\(folder)/\(target)", into: &folders, depth: depth + 1)
+        }
+        let parts = prefix.split(separator: "/", omittingEmptySubsequences: false).dropLast()
+        folders.insert(parts.count > 1 || parts.first == "." ? parts.joined(separator: "/") : "/")
+    }
+
+    private static func linkTarget(_ path: String) -> String? {
+        // SAFETY: readlink writes at most PATH_MAX bytes and says how many.
+        unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(PATH_MAX)) { buffer in
+            let count = unsafe readlink(path, buffer.baseAddress!, buffer.count)
+            guard count > 0 else { return nil }
+            return unsafe String(decoding: buffer[..<count].lazy.map(UInt8.init(bitPattern:)), as: UTF8.self)
+        }
+    }
+
+    /// What tells one content of a file from another without reading it.
+    private struct FileState: Equatable {
+        var device: dev_t = 0
+        var inode: ino_t = 0
+        var size: off_t = 0
+        var seconds = 0
+        var nanoseconds = 0
+
+        init(_ path: String) {
+            var status = stat()
+            // SAFETY: the path is end-marked, the status is written during the call.
+            guard unsafe stat(path, &status) == 0 else { return }
+            device = status.st_dev
+            inode = status.st_ino
+            size = status.st_size
+            seconds = status.st_mtim.tv_sec
+            nanoseconds = status.st_mtim.tv_nsec
+        }
+    }
+}

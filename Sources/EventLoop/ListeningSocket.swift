@@ -1,0 +1,118 @@
+internal import CEventShims
+internal import Glibc
+
+/// A socket that listens, and on which nobody accepts yet: connections wait in its backlog.
+///
+/// It can be made on one thread and given to the loop of another. Whoever has it owns its descriptor.
+public struct ListeningSocket: Sendable {
+    /// Non-blocking and close-on-exec.
+    public let descriptor: Int32
+    /// The address that is bound: with the real port where port 0 was asked for.
+    public let address: SocketAddress
+    /// Whether others accept from the very same socket, in this process or another.
+    public let isShared: Bool
+    /// The file of a unix socket that is ours to remove.
+    let file: UnixSocketFile?
+
+    /// Who else may listen on the same address with a socket of their own. The system spreads connections over all of them.
+    public enum Sharing: Sendable {
+        case nobody
+        /// Sockets that are opened later with `.anybody`; there may be none yet, so that a second process is told that the
+        /// address is in use.
+        case laterOnes
+        /// All that allow it, also those of another process of the same user (`SO_REUSEPORT`).
+        case anybody
+    }
+
+    /// Takes over a socket that listens already.
+    public init(descriptor: Int32, address: SocketAddress, isShared: Bool) {
+        self.init(descriptor: descriptor, address: address, isShared: isShared, file: nil)
+    }
+
+    private init(descriptor: Int32, address: SocketAddress, isShared: Bool, file: UnixSocketFile?) {
+        self.descriptor = descriptor
+        self.address = address
+        self.isShared = isShared
+        self.file = file
+    }
+
+    /// Binds `address` and listens. A unix socket that nobody listens on any more is replaced; it can't be shared.
+    /// - Parameter backlog: connections that the system keeps until they are accepted; it cuts the number at `somaxconn`.
+    /// - Throws: `LoopError`, `.addressInUse` among others.
+    public static func open(
+        _ address: SocketAddress, sharing: Sharing, backlog: Int
+    ) throws(LoopError) -> ListeningSocket {
+        guard address.path.utf8.count <= SocketAddress.longestPath else { throw .pathTooLong(address.path) }
+        if address.isUnix, sharing == .anybody, UnixSocketFile.isListenedOn(address) {
+            return try take(over: address, backlog)
+        }
+        let descriptor = socket(
+            address.systemFamily, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        guard descriptor >= 0 else { throw .system(call: "socket", errno: errno) }
+        do throws(LoopError) {
+            if address.isUnix {
+                try UnixSocketFile.removeStale(address)
+            } else {
+                try set(SO_REUSEADDR, of: descriptor, level: SOL_SOCKET, "SO_REUSEADDR")
+                if sharing == .anybody { try set(SO_REUSEPORT, of: descriptor, level: SOL_SOCKET, "SO_REUSEPORT") }
+                // So that [::]:80 and 0.0.0.0:80 can both be listed, and a peer has one form of address only.
+                if address.isIPv6 {
+                    try set(Int32(IPV6_V6ONLY), of: descriptor, level: Int32(IPPROTO_IPV6), "IPV6_V6ONLY")
+                }
+            }
+            // SAFETY: the pointer is used only during the call.
+            guard unsafe address.withSystemAddress({ unsafe Glibc.bind(descriptor, $0, $1) }) == 0 else {
+                throw errno == EADDRINUSE ? .addressInUse(address) : .system(call: "bind \(address)", errno: errno)
+            }
+            // Set behind the bind, it has refused what was there and lets in what comes.
+            if sharing == .laterOnes, !address.isUnix {
+                try set(SO_REUSEPORT, of: descriptor, level: SOL_SOCKET, "SO_REUSEPORT")
+            }
+            guard listen(descriptor, Int32(clamping: backlog)) == 0 else {
+                throw errno == EADDRINUSE ? .addressInUse(address) : .system(call: "listen \(address)", errno: errno)
+            }
+        } catch {
+            _ = Glibc.close(descriptor)
+            throw error
+        }
+        return ListeningSocket(
+            descriptor: descriptor, address: address.isUnix ? address : SocketAddress(boundBy: descriptor) ?? address,
+            isShared: false, file: address.isUnix ? UnixSocketFile(path: address.path) : nil)
+    }
+
+    /// Puts a new unix socket in the place of one that is listened on: whoever connects from then on comes to us, who has
+    /// connected is still the other's.
+    private static func take(over address: SocketAddress, _ backlog: Int) throws(LoopError) -> ListeningSocket {
+        let beside = SocketAddress(unixPath: "\(address.path).\(getpid())")
+        let made = try open(beside, sharing: .nobody, backlog: backlog)
+        // SAFETY: both paths are end-marked and live during the call.
+        guard unsafe rename(beside.path, address.path) == 0 else {
+            let number = errno
+            made.close()
+            throw .system(call: "rename of a socket to \(address.path)", errno: number)
+        }
+        return ListeningSocket(
+            descriptor: made.descriptor, address: address, isShared: false, file: UnixSocketFile(path: address.path))
+    }
+
+    /// The same socket once more, for another loop.
+    public func duplicate() throws(LoopError) -> ListeningSocket {
+        let duplicate = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
+        guard duplicate >= 0 else { throw .system(call: "dup of a listener", errno: errno) }
+        return ListeningSocket(descriptor: duplicate, address: address, isShared: true)
+    }
+
+    /// Gives up a socket that no listener was made of.
+    public func close() {
+        file?.remove()
+        _ = Glibc.close(descriptor)
+    }
+
+    private static func set(_ option: Int32, of descriptor: Int32, level: Int32, _ name: String) throws(LoopError) {
+        var on: Int32 = 1
+        // SAFETY: the option is an Int32, read during the call.
+        guard
+            unsafe setsockopt(descriptor, level, option, &on, socklen_t(MemoryLayout<Int32>.size)) == 0
+        else { throw .system(call: "setsockopt \(name)", errno: errno) }
+    }
+}

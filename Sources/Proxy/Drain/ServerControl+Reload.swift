@@ -1,0 +1,93 @@
+internal import EventLoop
+internal import Logging
+
+// New settings: read on a thread of their own, taken over by each worker between two turns.
+extension ServerControl {
+    /// Lets SIGHUP, and a change of the files where `watch` says so, read the settings again by `load`.
+    func prepareReloads(_ load: SettingsReload?) {
+        guard let load else { return }
+        reloader = Reloader(loop: worker.loop, load: load) { [unowned self] result in reloaded(result) }
+        watch(settings.lifecycle.files)
+    }
+
+    /// Reads the settings again: now, or when all workers run.
+    func reloadRequested() {
+        isReloadWaiting = !isStarted
+        guard isStarted, isReady, let reloader else { return }
+        notifier?.reloading()
+        reloader.request()
+    }
+
+    private func reloaded(_ result: Result<ProxySettings, ReloadFailure>) {
+        guard isReady else { return }
+        switch result {
+        case .success(let settings): adopt(settings)
+        case .failure(let failure):
+            refuse(failure.reasons)
+            watch(self.settings.lifecycle.files + failure.files)
+        }
+    }
+
+    /// Keeps what is in effect and says why.
+    private func refuse(_ reasons: [String]) {
+        worker.counters.lifecycle.failedReloads += 1
+        for reason in reasons { worker.logger.error("reload: \(reason)") }
+        worker.logger.error("reload: refused, the settings in effect stay")
+        notifier?.ready(status: "serving \(settings.routes.count) routes; the last reload was refused")
+    }
+
+    private func adopt(_ settings: ProxySettings) {
+        let old = self.settings
+        let workers = old.workers
+        let added = settings.listen.filter { !old.listen.contains($0) }
+        let removed = old.listen.filter { !settings.listen.contains($0) }
+        let opened: [[Endpoint]]
+        do throws(ServerError) {
+            if settings.accessLog != old.accessLog { try AccessLog.check(settings.accessLog) }
+            opened = try Endpoint.open(
+                added, workers: workers, lifecycle: settings.lifecycle, replaced: removed, inherited: inherited)
+        } catch {
+            return refuse(["\(error)"])
+        }
+        for name in Self.needingRestart(from: old, to: settings) {
+            worker.logger.warning("reload: a new value of \"\(name)\" takes effect after a restart")
+        }
+        self.settings = settings
+        // Nothing can fail from here on.
+        distribute(opened.map { SettingsChange(settings: settings, opened: $0) }) { $0.adopt($1) }
+        worker.counters.lifecycle.reloads += 1
+        worker.counters.lifecycle.lastReload = worker.loop.wallClockSeconds
+        worker.logger.info("reload: serving \(settings.routes.count) routes")
+        notifier?.ready(status: "serving \(settings.routes.count) routes")
+        watch(settings.lifecycle.files)
+    }
+
+    /// The keys whose values are used only when the process starts.
+    static func needingRestart(from old: ProxySettings, to new: ProxySettings) -> [String] {
+        var names: [String] = []
+        if new.workers != old.workers { names.append("workers") }
+        if new.lifecycle.reusePort != old.lifecycle.reusePort { names.append("reuse_port") }
+        if new.memory != old.memory { names.append("memory") }
+        if new.admin != old.admin { names.append("admin") }
+        return names
+    }
+
+    private func watch(_ files: [String]) {
+        guard settings.lifecycle.watch, reloader != nil else {
+            fileWatch = nil
+            return
+        }
+        if let fileWatch {
+            fileWatch.watch(files)
+            return
+        }
+        do throws(LoopError) {
+            fileWatch = try FileWatch(loop: worker.loop, files: files) { [unowned self] in
+                worker.logger.info("reload: a file of the settings has changed")
+                reloadRequested()
+            }
+        } catch {
+            worker.logger.error("the settings' files can't be watched: \(error)")
+        }
+    }
+}

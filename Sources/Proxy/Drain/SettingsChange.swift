@@ -1,0 +1,6 @@
+/// What a worker needs to go over to new settings.
+struct SettingsChange: Sendable {
+    let settings: ProxySettings
+    /// Its sockets for addresses that the old settings don't have.
+    let opened: [Endpoint]
+}

@@ -1,0 +1,121 @@
+"""What the tests of reloads and drains share: a load whose every request is known by an id on both sides."""
+
+import os
+import signal
+import threading
+import time
+
+from harness import DEADLINE, Client, Closed, select_nothing
+
+
+def wait_until(what, condition):
+    deadline = time.monotonic() + DEADLINE
+    while not condition():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"never came true: {what}")
+        select_nothing()
+
+
+def count_lines(recast, text):
+    return recast.error_text().count(text)
+
+
+def reload(recast, text="reload: serving", signals=1):
+    """SIGHUP, and the log line that says how it went."""
+    before = count_lines(recast, text)
+    for _ in range(signals):
+        recast.process.send_signal(signal.SIGHUP)
+    wait_until(f"the log has another \"{text}\"", lambda: count_lines(recast, text) > before)
+
+
+def descriptors(process):
+    return len(os.listdir(f"/proc/{process.pid}/fd"))
+
+
+def resident_bytes(process):
+    with open(f"/proc/{process.pid}/status") as status:
+        return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmRSS:"))
+
+
+class Load:
+    """Clients that send numbered requests one after the other; each says when its connection ends, and then opens the next.
+
+    A connection that ends without an answer to a request is a failure: none is sent twice.
+    """
+
+    def __init__(self, port, keeping=4, opening=2, target="/plain"):
+        self.port, self.target = port, target
+        self.stopping = threading.Event()
+        self.lock = threading.Lock()
+        self.answered = {}
+        self.failures = []
+        self.refused = 0
+        self.last_ones = 0
+        self.threads = [threading.Thread(target=self._run, args=(f"k{number}", True)) for number in range(keeping)]
+        self.threads += [threading.Thread(target=self._run, args=(f"n{number}", False)) for number in range(opening)]
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        wait_until("the load runs", lambda: len(self.answered) > 20)
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+    def stop(self):
+        self.stopping.set()
+        for thread in self.threads:
+            thread.join(DEADLINE)
+
+    def _run(self, name, keeps):
+        number, client = 0, None
+        while not self.stopping.is_set():
+            number += 1
+            request = f"{name}-{number}"
+            try:
+                if client is None:
+                    client = Client(self.port)
+            except ConnectionRefusedError:
+                with self.lock:
+                    self.refused += 1
+                return  # nothing was sent; nobody listens any more
+            except OSError as error:
+                return self._fail(request, f"connect: {error}")
+            try:
+                client.request("POST", self.target, request.encode(), "text/plain")
+                response = client.response()
+            except (Closed, OSError, ValueError) as error:
+                client.socket.close()
+                return self._fail(request, repr(error))
+            if response.status != 200 or response.body != request.encode():
+                self._fail(request, f"{response.status} {response.body[:200]!r}")
+            with self.lock:
+                self.answered[request] = self.answered.get(request, 0) + 1
+            closes = "close" in response.fields.get("connection", "")
+            if closes:
+                with self.lock:
+                    self.last_ones += 1
+            if closes or not keeps:
+                client.socket.close()
+                client = None
+        if client:
+            client.socket.close()
+
+    def _fail(self, request, reason):
+        with self.lock:
+            self.failures.append(f"{request}: {reason}")
+
+
+def repeat_body(exchange):
+    exchange.read_body()
+    exchange.answer(body=exchange.received.body)
+
+
+def tell_apart(test, load, upstream):
+    """Every request was answered once, and reached the upstream once."""
+    test.assertEqual(load.failures, [])
+    seen = [received.body.decode() for received in upstream.requests if received.method == "POST"]
+    test.assertEqual(len(seen), len(set(seen)), "the upstream saw a request twice")
+    test.assertEqual(set(load.answered), set(seen))
+    test.assertEqual([request for request, count in load.answered.items() if count != 1], [])

@@ -1,0 +1,337 @@
+"""Settings read again while requests are served: SIGHUP, and a watched file (P9; faults 62 to 64)."""
+
+import os
+import signal
+import socket
+import threading
+import time
+import unittest
+
+from harness import DEADLINE, Client, Closed, Recast, Upstream, free_port
+from lifecycle_support import (Load, count_lines, descriptors, reload, repeat_body, resident_bytes, tell_apart,
+                               wait_until)
+
+PLAIN = '  - { name: plain, match: "/plain*", upstream: app }\n'
+
+
+class ReloadTestCase(unittest.TestCase):
+    def setUp(self):
+        self.upstream = Upstream()
+        self.addCleanup(self.upstream.stop)
+
+    def start(self, routes=PLAIN, workers=2, settings=""):
+        self.recast = Recast(routes, {"app": f"127.0.0.1:{self.upstream.port}"}, workers=workers, settings=settings)
+        self.addCleanup(self.recast.remove)
+        self.addCleanup(self._end)
+        wait_until("it serves", lambda: "serving" in self.recast.error_text())
+        with open(self.recast.config) as file:
+            self.text = file.read()
+        return self.recast
+
+    def _end(self):
+        if self.recast.process.poll() is None:
+            self.recast.process.kill()
+        self.recast.process.wait()
+
+    def write(self, text):
+        """Replaces the settings as careful programs do."""
+        with open(self.recast.config + ".new", "w") as file:
+            file.write(text)
+        os.rename(self.recast.config + ".new", self.recast.config)
+
+    def status(self, path, port=None):
+        with Client(port or self.recast.port) as client:
+            client.request("GET", path)
+            return client.response().status
+
+
+class ReloadTests(ReloadTestCase):
+    def test_200_reloads_under_load_lose_nothing(self):
+        """Fault 63: no request is lost or answered twice, no descriptor stays, memory is flat."""
+        recast = self.start()
+        self.upstream.script = repeat_body
+        other = self.text.replace("access_log: stdout", "access_log: off").replace(
+            f"app: 127.0.0.1:{self.upstream.port}", f"app: {{ address: 127.0.0.1:{self.upstream.port}, max_idle: 7 }}")
+        other += '  - { name: more, match: "/more", upstream: app }\n'
+        with Load(recast.port) as load:
+            sizes = []
+            for number in range(200):
+                self.write(other if number % 2 == 0 else self.text)
+                reload(recast)
+                if number % 50 == 49:
+                    sizes.append(resident_bytes(recast.process))
+        tell_apart(self, load, self.upstream)
+        self.assertEqual(load.last_ones, 0, "a reload closed connections")
+        self.assertEqual(count_lines(recast, "reload: serving"), 200)
+        wait_until("no descriptor is left", lambda: descriptors(recast.process) <= 45)
+        self.assertLess(sizes[-1] - sizes[0], 8 << 20, sizes)
+
+    def test_a_storm_of_signals_is_few_reloads_and_no_loss(self):
+        recast = self.start()
+        self.upstream.script = repeat_body
+        with Load(recast.port) as load:
+            for _ in range(300):
+                recast.process.send_signal(signal.SIGHUP)
+            wait_until("it was read", lambda: count_lines(recast, "reload: serving") > 0)
+        tell_apart(self, load, self.upstream)
+        self.assertIsNone(recast.process.poll())
+
+    def test_a_request_in_flight_ends_on_the_route_it_began_with(self):
+        """Fault 64: the route and its upstream are gone for the next request only."""
+        recast = self.start()
+        go_on = threading.Event()
+        self.addCleanup(go_on.set)
+
+        def script(exchange):
+            go_on.wait(DEADLINE)
+            repeat_body(exchange)
+
+        self.upstream.script = script
+        with Client(recast.port) as client:
+            client.request("POST", "/plain", b"begun", "text/plain")
+            self.upstream.wait_for(1)
+            self.write(self.text.replace("/plain*", "/other"))
+            reload(recast)
+            self.assertEqual(self.status("/plain"), 404)
+            go_on.set()
+            response = client.response()
+            self.assertEqual((response.status, response.body), (200, b"begun"))
+            self.assertNotIn("close", response.fields.get("connection", ""))
+            client.request("GET", "/plain")  # on the same connection, by the new settings
+            self.assertEqual(client.response().status, 404)
+            client.request("GET", "/other")
+            self.assertEqual(client.response().status, 200)
+
+    def test_a_bad_file_changes_nothing_and_says_where(self):
+        """Fault 62."""
+        recast = self.start()
+        self.write(self.text.replace("upstream: app", "upstream: ap"))
+        reload(recast, "refused, the settings in effect stay")
+        self.assertRegex(recast.error_text(), r"recast\.yaml:\d+:\d+: .*did you mean")
+        self.assertEqual(self.status("/plain"), 200)
+        os.remove(recast.config)
+        reload(recast, "refused, the settings in effect stay")
+        self.assertEqual(self.status("/plain"), 200)
+        self.write(self.text.replace("/plain*", "/better"))
+        reload(recast)
+        self.assertEqual((self.status("/better"), self.status("/plain")), (200, 404))
+
+    def test_a_failing_example_refuses_the_file(self):
+        recast = self.start()
+        self.write(self.text + """  - name: form
+    match: /form
+    upstream: app
+    request: form -> json
+    examples: [{ in: a=1, out: { a: "2" } }]
+""")
+        reload(recast, "refused, the settings in effect stay")
+        self.assertIn("example of the route \"form\" fails", recast.error_text())
+        self.assertEqual(self.status("/form"), 404)
+
+    def test_listeners_come_and_go_and_the_others_stay(self):
+        recast = self.start()
+        self.upstream.script = repeat_body
+        added = free_port()
+        with Load(recast.port) as load:
+            for _ in range(5):
+                self.write(self.text.replace("listen: [", f"listen: [127.0.0.1:{added}, "))
+                reload(recast)
+                self.assertEqual(self.status("/plain", added), 200)
+                kept = Client(added)
+                self.addCleanup(kept.socket.close)
+                self.write(self.text)
+                reload(recast)
+                kept.request("GET", "/plain")  # the connection outlives its listener
+                self.assertEqual(kept.response().status, 200)
+                wait_until("nobody listens there", lambda: self.is_refused(added))
+        tell_apart(self, load, self.upstream)
+
+    def test_a_removed_listener_serves_who_has_come(self):
+        """New connections to an address that goes: each is served or refused, none is reset."""
+        recast = self.start()
+        self.upstream.script = repeat_body
+        for _ in range(3):
+            added = free_port()
+            self.write(self.text.replace("listen: [", f"listen: [127.0.0.1:{added}, "))
+            reload(recast)
+            with Load(added, keeping=2, opening=6) as load:
+                self.write(self.text)
+                reload(recast)
+                wait_until("nobody listens there", lambda: load.refused >= 6)
+            self.assertEqual(load.failures, [])
+
+    def is_refused(self, port):
+        try:
+            with socket.create_connection(("127.0.0.1", port), timeout=DEADLINE):
+                return False
+        except ConnectionRefusedError:
+            return True
+
+    def test_an_address_in_use_refuses_the_reload(self):
+        recast = self.start()
+        self.write(self.text.replace("listen: [", f"listen: [127.0.0.1:{self.upstream.port}, ").replace("/plain", "/new"))
+        reload(recast, "refused, the settings in effect stay")
+        self.assertIn(str(self.upstream.port), recast.error_text())
+        self.assertEqual((self.status("/plain"), self.status("/new")), (200, 404))
+
+    def test_what_needs_a_restart_is_named(self):
+        recast = self.start()
+        self.write(self.text.replace("workers: 2", "workers: 3").replace("/plain", "/new"))
+        reload(recast)
+        self.assertIn('a new value of "workers" takes effect after a restart', recast.error_text())
+        self.assertEqual(self.status("/new"), 200)
+
+    def test_the_upstreams_connection_is_kept_where_nothing_changed_and_closed_where_it_did(self):
+        recast = self.start(workers=1)
+        self.assertEqual(self.status("/plain"), 200)
+        reload(recast)
+        self.assertEqual(self.status("/plain"), 200)
+        self.assertEqual(self.upstream.connection_count, 1)
+        self.write(self.text.replace(
+            f"app: 127.0.0.1:{self.upstream.port}", f"app: {{ address: 127.0.0.1:{self.upstream.port}, max_idle: 9 }}"))
+        reload(recast)
+        wait_until("the old connection is closed", lambda: not self.upstream.readers)
+        self.assertEqual(self.status("/plain"), 200)
+        self.assertEqual(self.upstream.connection_count, 2)
+
+    def test_the_log_goes_to_another_file(self):
+        recast = self.start()
+        path = os.path.join(recast.folder, "new.log")
+        self.write(self.text.replace("access_log: stdout", f"access_log: {path}"))
+        reload(recast)
+        self.assertEqual(self.status("/plain"), 200)
+        wait_until("a line", lambda: os.path.getsize(path) > 0)
+        self.write(self.text.replace("access_log: stdout", "access_log: /nonexistent/folder/log"))
+        reload(recast, "refused, the settings in effect stay")
+        self.assertEqual(self.status("/plain"), 200)
+
+
+class WatchTests(ReloadTestCase):
+    def changed(self, path, status=200):
+        wait_until(f"{path} is {status}", lambda: self.status(path) == status)
+
+    def test_a_file_that_is_replaced_or_written_is_read(self):
+        self.start(settings="watch: true\n")
+        self.write(self.text.replace("/plain*", "/renamed"))
+        self.changed("/renamed")
+        with open(self.recast.config, "w") as file:
+            file.write(self.text.replace("/plain*", "/written"))
+        self.changed("/written")
+        self.write("version: 2\n")
+        wait_until("it is refused", lambda: "refused, the settings in effect stay" in self.recast.error_text())
+        self.assertEqual(self.status("/written"), 200)
+        self.write(self.text)
+        self.changed("/plain")
+
+    def test_a_turned_link_is_seen_as_kubernetes_turns_it(self):
+        """The mounted folder has links to `..data/NAME`, and `..data` is itself a link that is renamed over."""
+        self.start()
+        folder = os.path.join(self.recast.folder, "mounted")
+        os.mkdir(folder)
+        text = self.text.replace("workers:", "watch: true\nworkers:").replace("/plain*", "/${file:name}")
+
+        def turn(version, name):
+            data = os.path.join(folder, f"..{version}")
+            os.mkdir(data)
+            for file_name, content in (("recast.yaml", text), ("name", name + "\n")):
+                with open(os.path.join(data, file_name), "w") as file:
+                    file.write(content)
+            os.symlink(f"..{version}", os.path.join(folder, "..data_tmp"))
+            os.rename(os.path.join(folder, "..data_tmp"), os.path.join(folder, "..data"))
+
+        turn("1", "one")
+        for name in ("recast.yaml", "name"):
+            os.symlink(f"..data/{name}", os.path.join(folder, name))
+        os.remove(self.recast.config)
+        os.symlink(os.path.join(folder, "recast.yaml"), self.recast.config)
+        # `${file:…}` begins at the folder of the path that was given.
+        os.symlink(os.path.join(folder, "name"), os.path.join(self.recast.folder, "name"))
+        reload(self.recast)
+        self.assertEqual(self.status("/one"), 200)
+        turn("2", "two")
+        self.changed("/two")
+        turn("3", "three")
+        self.changed("/three")
+        self.assertEqual(self.status("/one"), 404)
+
+    def test_an_included_file_is_watched_also_when_it_was_missing(self):
+        self.start(settings="watch: true\n")
+        self.write(self.text.replace("/plain*", "/${file:name}"))
+        wait_until("it is refused", lambda: "refused, the settings in effect stay" in self.recast.error_text())
+        for name in ("first", "second"):
+            path = os.path.join(self.recast.folder, "name")
+            with open(path, "w") as file:
+                file.write(name)
+            self.changed(f"/{name}")
+
+    def test_without_watch_nothing_is_read_until_it_is_asked_for(self):
+        self.start()
+        self.write(self.text.replace("/plain*", "/renamed"))
+        reload(self.recast)
+        self.write(self.text)
+        before = count_lines(self.recast, "reload")
+        deadline = time.monotonic() + 0.6  # three times what a watch waits
+        while time.monotonic() < deadline:
+            self.assertEqual(self.status("/renamed"), 200)
+        self.assertEqual(count_lines(self.recast, "reload"), before)
+
+
+class SignalTests(ReloadTestCase):
+    def test_sigusr1_opens_the_log_again(self):
+        recast = self.start(settings="")
+        path = os.path.join(recast.folder, "access.log")
+        self.write(self.text.replace("access_log: stdout", f"access_log: {path}"))
+        reload(recast)
+        self.assertEqual(self.status("/plain"), 200)
+        wait_until("a line", lambda: os.path.getsize(path) > 0)
+        os.rename(path, path + ".1")
+        recast.process.send_signal(signal.SIGUSR1)
+        wait_until("the file is there again", lambda: os.path.exists(path))
+        wait_until("it is said", lambda: "opened again" in recast.error_text())
+        size = os.path.getsize(path + ".1")
+        self.assertEqual(self.status("/plain"), 200)
+        wait_until("a line in the new file", lambda: os.path.getsize(path) > 0)
+        self.assertEqual(os.path.getsize(path + ".1"), size)
+
+    def test_signals_without_a_meaning_are_ignored(self):
+        """Fault 68."""
+        recast = self.start()
+        self.upstream.script = repeat_body
+        with Load(recast.port) as load:
+            for _ in range(500):
+                for number in (signal.SIGPIPE, signal.SIGUSR2, signal.SIGWINCH, signal.SIGCHLD):
+                    recast.process.send_signal(number)
+        tell_apart(self, load, self.upstream)
+        self.assertIsNone(recast.process.poll())
+
+    def test_a_stopped_process_times_nobody_out_who_has_sent(self):
+        """Fault 69: what came while it stood still is read before timers fire, on more connections than one look tells of."""
+        recast = self.start(settings="timeouts: { header: 1s, body_gap: 1s }\n", workers=1)
+        self.upstream.script = repeat_body
+        head = "POST /plain HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\nContent-Length: 4\r\n\r\n"
+        clients = [Client(recast.port) for _ in range(300)]
+        for client in clients:
+            self.addCleanup(client.socket.close)
+            client.send(head + "ab")
+        self.upstream.wait_for(len(clients))
+        recast.process.send_signal(signal.SIGSTOP)
+        for client in clients:
+            client.send("c")
+        time.sleep(2.5)  # the fault itself: longer than the timeouts
+        recast.process.send_signal(signal.SIGCONT)
+        late = 0
+        for client in clients:
+            try:
+                client.send("d")
+            except OSError:
+                pass  # counted below
+        for client in clients:
+            try:
+                late += client.response().status != 200
+            except Closed:
+                late += 1
+        self.assertEqual(late, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
