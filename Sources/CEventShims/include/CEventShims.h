@@ -6,6 +6,7 @@
 #pragma clang module import SwiftGlibc
 #endif
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/socket.h>
 
 /* An eventfd, non-blocking and close-on-exec; -1 with errno. */
@@ -25,6 +26,14 @@ void *recast_watch_next(int watch);
 
 /* accept4, non-blocking and close-on-exec; -1 with errno. Both pointers may be NULL. */
 int recast_accept(int listener, struct sockaddr_storage *address, socklen_t *length);
+
+/* A file of mode 0600 in `folder` that has no name, or has lost it, close-on-exec; -1 with errno. */
+int recast_temporary_file(const char *folder);
+
+/* Lets blocks of `large` bytes and more go back to the system when they are freed, and threads share `arenas` heaps. */
+void recast_tune_allocator(size_t large, int arenas);
+/* Gives free pages of all heaps back to the system. Takes up to milliseconds. */
+void recast_trim_allocator(void);
 
 /* Names the calling thread; the system takes 15 bytes. */
 void recast_name_thread(const char *name);

@@ -20,6 +20,7 @@ public enum Server {
     {
         ignoreSIGPIPE()
         _ = raiseDescriptorLimit()
+        Allocator.tune(threads: settings.workers)
         let loop = try makeLoop()
         let worker = try Worker(loop: loop, settings: settings)
         let addresses = try worker.listen(sharedPort: settings.workers > 1)

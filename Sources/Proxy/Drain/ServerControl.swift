@@ -36,12 +36,13 @@ final class ServerControl {
         if starting == 0 { ready(addresses) }
         let main = worker.loop.inbox
         let addresses = addresses
+        let budgets = worker.budgets
         var threads: [JoinHandle] = []
         do throws(LoopError) {
             while threads.count < settings.workers - 1 {
                 threads.append(
                     try startThread(name: "worker-\(threads.count + 1)") {
-                        ServerControl.serve(settings, addresses: addresses, main: main)
+                        ServerControl.serve(settings, budgets: budgets, addresses: addresses, main: main)
                     })
             }
         } catch {
@@ -51,10 +52,12 @@ final class ServerControl {
     }
 
     /// The life of a worker's thread.
-    private static func serve(_ settings: ProxySettings, addresses: [SocketAddress], main: LoopInbox) {
+    private static func serve(
+        _ settings: ProxySettings, budgets: ProcessBudgets, addresses: [SocketAddress], main: LoopInbox
+    ) {
         do throws(ServerError) {
             let loop = try Server.makeLoop()
-            let worker = try Worker(loop: loop, settings: settings)
+            let worker = try Worker(loop: loop, settings: settings, budgets: budgets)
             try worker.listen(on: addresses)
             loop.context = worker
             let inbox = loop.inbox

@@ -32,6 +32,8 @@ final class DownstreamConnection: StreamHandler {
     private var phase = Phase.idle
     private var wait = Wait.nothing
     private var lingered = 0
+    /// What the last answer, not read yet, holds of the worker's memory.
+    private var charge = MemoryCharge(.response)
     /// The place in the worker's list.
     var listIndex = 0
 
@@ -130,6 +132,7 @@ final class DownstreamConnection: StreamHandler {
         guard let exchange, phase == .exchange else { return }
         self.exchange = nil
         worker.recycle(exchange)
+        if stream.queued >= MemoryCharge.step { charge.force(stream.queued, from: worker.memory) }
         disarm()
         if keepAlive, !worker.isDraining {
             phase = .idle
@@ -180,6 +183,7 @@ final class DownstreamConnection: StreamHandler {
             exchange.abandon()
             worker.recycle(exchange)
         }
+        charge.end(worker.memory)
         if reset { stream.abort() } else { stream.close() }
         worker.remove(self)
     }
@@ -220,6 +224,7 @@ final class DownstreamConnection: StreamHandler {
 
     func drained(_ stream: Stream) {
         if wait == .write { disarm() }
+        if charge.bytes > 0 { charge.force(stream.queued, from: worker.memory) }
         switch phase {
         case .exchange: exchange?.downstreamDrained()
         case .lingering:

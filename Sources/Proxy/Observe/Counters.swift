@@ -1,6 +1,15 @@
 /// What one worker counts. Each group belongs to the part of the proxy that counts it, and says itself what it is called
 /// outside. Only the worker's thread touches them; whoever wants the sum asks each worker through its inbox.
 struct Counters {
+    var framing = FramingCounters()
+    /// The gauges of these two stand with what they count.
+    var memory: MemoryAllowance?
+    var spools: SpoolStore?
+
     /// All of them, as they stand.
-    func visit(_ samples: inout MetricSamples) {}
+    func visit(_ samples: inout MetricSamples) {
+        framing.visit(&samples)
+        memory?.visit(&samples)
+        spools?.visit(&samples)
+    }
 }
