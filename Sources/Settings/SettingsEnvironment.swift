@@ -7,6 +7,9 @@ public struct SettingsEnvironment: Sendable {
     /// The text of a file; throws a reason.
     public var file: @Sendable (_ path: String) throws(FileFault) -> String
 
+    /// Why files can't be made in a folder, or nil when they can.
+    public var folderFault: @Sendable (_ path: String) -> String? = { _ in nil }
+
     /// Why a file could not be read.
     public struct FileFault: Error, Hashable, Sendable {
         public var reason: String
@@ -26,11 +29,21 @@ public struct SettingsEnvironment: Sendable {
 
     /// The process' own variables, and the file system. Relative paths begin at `folder`.
     public static func process(folder: String) -> SettingsEnvironment {
-        SettingsEnvironment(
+        var environment = SettingsEnvironment(
             variable: { ProcessInfo.processInfo.environment[$0] },
             file: { path throws(FileFault) in
                 try readText(Self.path(path, in: folder))
             })
+        environment.folderFault = folderFault
+        return environment
+    }
+
+    /// Looks at the folder as this process would: by its own user.
+    @Sendable private static func folderFault(_ path: String) -> String? {
+        guard FileManager.default.fileExists(atPath: path) else { return "doesn't exist" }
+        // With the slash it can only be a folder.
+        guard FileManager.default.fileExists(atPath: "\(path)/") else { return "is no folder" }
+        return FileManager.default.isWritableFile(atPath: path) ? nil : "can't be written"
     }
 
     /// Where `path` leads when relative paths begin at `folder`.

@@ -462,7 +462,7 @@ class ProxyTestCase(unittest.TestCase):
     The upstream forgets everything between tests. Recast is stopped after the last one and must exit with 0."""
 
     routes = ""
-    further_upstreams = {}
+    further_upstreams = {}  # by name; $APP is the address of the scripted one
     access_log = "stdout"
     workers = 1
     settings = ""  # further lines of the configuration's top level
@@ -474,7 +474,8 @@ class ProxyTestCase(unittest.TestCase):
             raise AssertionError("set RECAST_BIN, or run scripts/e2e")
         cls.upstream = Upstream(cls.upstream_receive_buffer)
         cls.addClassCleanup(cls.upstream.stop)
-        upstreams = {"app": f"127.0.0.1:{cls.upstream.port}", **cls.further_upstreams}
+        app = f"127.0.0.1:{cls.upstream.port}"
+        upstreams = {"app": app, **{name: text.replace("$APP", app) for name, text in cls.further_upstreams.items()}}
         cls.recast = Recast(cls.routes, upstreams, cls.access_log, cls.workers, cls.settings)
         cls.addClassCleanup(cls.recast.remove)
         cls.addClassCleanup(cls._stop)

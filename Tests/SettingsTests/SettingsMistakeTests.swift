@@ -115,8 +115,20 @@ import Testing
                 "4:24: the upstream \"x\" has no key \"idel\": did you mean \"idle\"?"
             ),
             (
-                "{ address: \"a:1\", framing: length }",
-                "4:33: \"framing: length\" is not available yet: write auto or leave it out"
+                "{ address: \"a:1\", framing: lenght }",
+                "4:33: \"framing\" is not \"lenght\": did you mean \"length\"?"
+            ),
+            (
+                "{ address: \"a:1\", spool: { memory: 1KiB } }",
+                "4:24: \"spool\" is used with \"framing: length\" only: add that, or remove it"
+            ),
+            (
+                "{ address: \"a:1\", framing: length, spool: { dir: x } }",
+                "4:54: \"dir\" is the path of a folder from the root on, as in /var/spool/recast"
+            ),
+            (
+                "{ address: \"a:1\", framing: length, spool: { memory: 0B, disk: 0B } }",
+                "4:47: \"spool\" has neither memory nor disk: give one of them a size"
             ),
             ("{ address: \"a:1\", tls: {} }", "4:24: \"tls\" is not available yet: remove it"),
             ("{ address: \"a:1\", max_idle: -1 }", "4:34: \"max_idle\" is from 0 to 65535, not -1"),

@@ -6,6 +6,7 @@
 #pragma clang module import SwiftGlibc
 #endif
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/socket.h>
 
 /* An eventfd, non-blocking and close-on-exec; -1 with errno. */
@@ -36,6 +37,13 @@ int recast_file_watch_create(void);
 bool recast_file_watch_add(int watch, const char *folder);
 /* Reads all events. Whether there was one that can mean another content. */
 bool recast_file_watch_read(int watch);
+/* A file of mode 0600 in `folder` that has no name, or has lost it, close-on-exec; -1 with errno. */
+int recast_temporary_file(const char *folder);
+
+/* Lets blocks of `large` bytes and more go back to the system when they are freed, and threads share `arenas` heaps. */
+void recast_tune_allocator(size_t large, int arenas);
+/* Gives free pages of all heaps back to the system. Takes up to milliseconds. */
+void recast_trim_allocator(void);
 
 /* Names the calling thread; the system takes 15 bytes. */
 void recast_name_thread(const char *name);

@@ -74,12 +74,13 @@ final class ServerControl {
         if starting == 0 { allStarted() }
         let main = worker.loop.inbox
         let settings = settings
+        let budgets = worker.budgets
         var threads: [JoinHandle] = []
         do throws(LoopError) {
             for (index, endpoints) in endpoints.enumerated() {
                 threads.append(
                     try startThread(name: "worker-\(index + 1)") {
-                        ServerControl.serve(settings, endpoints: endpoints, main: main)
+                        ServerControl.serve(settings, budgets: budgets, endpoints: endpoints, main: main)
                     })
             }
         } catch {
@@ -89,10 +90,12 @@ final class ServerControl {
     }
 
     /// The life of a worker's thread.
-    private static func serve(_ settings: ProxySettings, endpoints: [Endpoint], main: LoopInbox) {
+    private static func serve(
+        _ settings: ProxySettings, budgets: ProcessBudgets, endpoints: [Endpoint], main: LoopInbox
+    ) {
         do throws(ServerError) {
             let loop = try Server.makeLoop()
-            let worker = try Worker(loop: loop, settings: settings)
+            let worker = try Worker(loop: loop, settings: settings, budgets: budgets)
             worker.listen(on: endpoints)
             loop.context = worker
             let inbox = loop.inbox

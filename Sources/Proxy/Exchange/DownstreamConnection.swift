@@ -34,6 +34,8 @@ final class DownstreamConnection: StreamHandler {
     private var lingered = 0
     /// When the last answer was out, or the connection began: the nanosecond of the monotonic clock.
     private var idleSince: UInt64 = 0
+    /// What the last answer, not read yet, holds of the worker's memory.
+    private var charge = MemoryCharge(.response)
     /// The place in the worker's list.
     var listIndex = 0
 
@@ -133,6 +135,7 @@ final class DownstreamConnection: StreamHandler {
         guard let exchange, phase == .exchange else { return }
         self.exchange = nil
         worker.recycle(exchange)
+        if stream.queued >= MemoryCharge.step { charge.force(stream.queued, from: worker.memory) }
         disarm()
         // Also while draining, where the answer went out before and promised more: the next one says that it is the last.
         if keepAlive {
@@ -184,6 +187,7 @@ final class DownstreamConnection: StreamHandler {
             exchange.abandon()
             worker.recycle(exchange)
         }
+        charge.end(worker.memory)
         if reset { stream.abort() } else { stream.close() }
         worker.remove(self)
     }
@@ -233,6 +237,7 @@ final class DownstreamConnection: StreamHandler {
 
     func drained(_ stream: Stream) {
         if wait == .write { disarm() }
+        if charge.bytes > 0 { charge.force(stream.queued, from: worker.memory) }
         switch phase {
         case .exchange: exchange?.downstreamDrained()
         case .lingering:

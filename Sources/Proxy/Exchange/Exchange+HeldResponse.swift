@@ -88,8 +88,9 @@ extension Exchange {
         do throws(ConversionError) {
             try held.take(body)
         } catch {
-            refuse(.upstreamBody(error))
+            return refuse(.upstreamBody(error))
         }
+        if held.count >= MemoryCharge.step { chargeHeld(held) }
     }
 
     /// The upstream's body is whole: sends the response. Returns false when it was refused instead, and with that the exchange

@@ -44,14 +44,20 @@ extension Exchange {
         guard chooseConversion(route, hasBody: hasBody) else { return }
         if let rules = route.responseRules, rules.hasSources, !checkResponseSources(rules) { return }
         if hasBody {
-            if conversion == nil { startUpstream(framing: framing) }
-            // Refused on the way, perhaps to its end: then this exchange is no longer ours to go on with.
-            guard requestPhase == .body else { return }
-            if request.expectsContinue { sendContinue() }
-            downstream.expectBody(within: times.bodyGap)
+            if worker.pressure > 1, mustWait(framing) { return waitForMemory(framing) }
+            startBody(framing)
         } else if !readsQuery || convertQuery() {
             bodyEnded()
         }
+    }
+
+    /// Begins to take the body.
+    func startBody(_ framing: BodyFraming) {
+        if conversion == nil { startForward(framing) }
+        // Refused on the way, perhaps to its end: then this exchange is no longer ours to go on with.
+        guard requestPhase == .body else { return }
+        if request.expectsContinue { sendContinue() }
+        downstream?.expectBody(within: times.bodyGap)
     }
 
     /// The route of this request; nil when it was refused.
@@ -176,7 +182,13 @@ extension Exchange {
             refuse(error.isBodyTooLarge ? .bodyTooLarge(requestDecoder.limits.body) : .wire(error))
             return bytes.count
         }
-        if requestPhase == .body, !isHeldBack { downstream?.expectBody(within: times.bodyGap) }
+        if requestPhase == .body {
+            if isHeldBack {
+                chargeRequest(leftover: bytes.count - at)
+            } else {
+                downstream?.expectBody(within: times.bodyGap)
+            }
+        }
         return at
     }
 
@@ -195,6 +207,8 @@ extension Exchange {
             while at < slice.count {
                 at += try conversion.feed(slice.extracting(at..<slice.count))
                 if at < slice.count || conversion.isFull || upstreamPhase == .open, !pushConverted() {
+                    // Refused: there is no rest to take, and this exchange may be over.
+                    guard requestPhase == .body else { return slice.count }
                     // The upstream has enough: the rest of the slice waits with the client's stream.
                     if conversion.isFull || at < slice.count { holdBack() }
                     if at < slice.count { return at }
@@ -202,6 +216,9 @@ extension Exchange {
             }
         } catch {
             refuse(.conversion(error, accepted: []))
+            return slice.count
+        }
+        if conversion.consumedCount >= MemoryCharge.step, conversion.heldCount > 0, !chargeTree(of: conversion) {
             return slice.count
         }
         if upstreamIsFull { holdBack() }
@@ -216,6 +233,7 @@ extension Exchange {
                 refuseLongQuery()
                 return false
             }
+            if needsLength { return spoolOutput() }
             startUpstream(framing: .chunked)
             guard upstreamPhase == .open else { return false }
         case .connecting: return false
@@ -238,6 +256,9 @@ extension Exchange {
             return slice.count
         case .gone:
             return slice.count
+        case .unassigned where spool != nil:
+            _ = spool(slice)
+            return slice.count
         case .unassigned, .connecting:
             let room = waiting.highWatermark - waiting.count
             let taken = min(room, slice.count)
@@ -248,7 +269,7 @@ extension Exchange {
     }
 
     /// Stops reading from the client until the upstream has room.
-    private func holdBack() {
+    func holdBack() {
         guard !isHeldBack, requestPhase == .body else { return }
         isHeldBack = true
         downstream?.expectNothing()
@@ -256,7 +277,7 @@ extension Exchange {
         upstream?.expectProgress()
     }
 
-    private var upstreamIsFull: Bool { upstream?.stream.isAboveHighWatermark ?? false }
+    var upstreamIsFull: Bool { upstream?.stream.isAboveHighWatermark ?? false }
 
     private func bodyEnded() {
         isHeldBack = false
@@ -289,10 +310,11 @@ extension Exchange {
                     if takeQuery(from: conversion) { startUpstream(framing: .none) }
                     return endIfOpen()
                 }
-                startUpstream(framing: .length(conversion.outputCount))
+                if spool != nil, !spoolOutput() { return }
+                startUpstream(framing: .length(spool?.count ?? conversion.outputCount))
             }
         } else if upstreamPhase == .unassigned {
-            startUpstream(framing: .none)
+            startUpstream(framing: spool.map { .length($0.count) } ?? .none)
         }
         endIfOpen()
     }
@@ -302,7 +324,8 @@ extension Exchange {
     }
 
     /// Everything of the request is at hand and the connection is open: sends the rest.
-    private func completeRequest() {
+    func completeRequest() {
+        if let spool, !pump(spool) { return }
         sendWaiting()
         guard upstreamPhase == .open else { return }
         do throws(WireError) {
@@ -319,15 +342,16 @@ extension Exchange {
     // MARK: To the upstream
 
     /// Writes the upstream head and finds a connection for it.
-    private func startUpstream(framing: BodyFraming) {
+    func startUpstream(framing known: BodyFraming) {
         guard let route, let generation else { return }
+        let framing = generation.framings[route.upstream].framing(for: known)
         requestEncoder = BodyEncoder(framing: framing)
         do throws(ConversionError) {
             try writeRequestHead(framing: framing, route: route)
         } catch {
             return refuse(.conversion(error, accepted: []))
         }
-        record.framing = framing.logName
+        noteFraming(framing)
         let pool = generation.pools[route.upstream]
         if let connection = pool.takeIdle() {
             open(connection)
@@ -378,6 +402,7 @@ extension Exchange {
                 return
             }
             isHeldBack = false
+            chargeRequest(leftover: 0)
             downstream?.expectBody(within: times.bodyGap)
             downstream?.stream.resumeReading()
         }
@@ -402,7 +427,7 @@ extension Exchange {
         }
     }
 
-    private func send(_ body: Span<UInt8>) {
+    func send(_ body: Span<UInt8>) {
         guard let upstream, !body.isEmpty else { return }
         do throws(WireError) {
             try requestEncoder.begin(body.count, into: &framed)

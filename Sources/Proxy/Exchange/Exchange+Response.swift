@@ -18,6 +18,8 @@ extension Exchange {
     /// The final response's head has come.
     func respond(_ head: borrowing MessageHead, framing: BodyFraming) {
         record.firstByteTime = worker.loop.now - record.startedAt
+        // From here on nothing is sent again.
+        if spool != nil, requestPhase == .sent { endSpool() }
         if let rules = route?.responseRules {
             chooseResponse(rules, head, framing: framing)
         } else {
@@ -32,7 +34,7 @@ extension Exchange {
         record.status = head.status
         responsePhase = .streaming
         // An answer before the request's end: the rest of the upload is not wanted, so this connection ends with it.
-        if !isRequestRead || worker.isDraining { keepsAlive = false }
+        if !isRequestRead || worker.isDraining || worker.pressure > 0 { keepsAlive = false }
         responseEncoder = BodyEncoder(framing: framing)
         endsWithConnection = framing == .untilClose
         if endsWithConnection { keepsAlive = false }
@@ -74,6 +76,7 @@ extension Exchange {
         responseEncoder.end(into: &responseFramed)
         guard downstream.stream.isAboveHighWatermark else { return true }
         downstream.expectDrain()
+        chargeResponse(queued: downstream.stream.queued)
         return false
     }
 
@@ -132,6 +135,7 @@ extension Exchange {
 
     /// The client has room again.
     func downstreamDrained() {
+        if responseCharge.bytes > 0, let downstream { chargeResponse(queued: downstream.stream.queued) }
         upstream?.resume()
         // The time for the client to read has taken the place of that for its body.
         if requestPhase == .body, !isHeldBack { downstream?.expectBody(within: times.bodyGap) }

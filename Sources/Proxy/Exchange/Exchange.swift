@@ -6,7 +6,8 @@ internal import Serialization
 /// One request and its response: the pair of a client's connection and an upstream's, and the conversion between them.
 ///
 /// The request half is in `Exchange+Request.swift`, the response half in `Exchange+Response.swift`, a response's
-/// conversion in `Exchange+HeldResponse.swift`, the ways it can end in `Exchange+Ending.swift`. Exchanges are reused; `reset` keeps allocations of ordinary size.
+/// conversion in `Exchange+HeldResponse.swift`, the ways it can end in `Exchange+Ending.swift`.
+/// What bodies hold of memory and disk is in `Exchange+Memory.swift` and `Exchange+Spool.swift`. Exchanges are reused; `reset` keeps allocations of ordinary size.
 final class Exchange {
     enum RequestPhase {
         /// The head is being read. → body, ending, sent
@@ -72,6 +73,13 @@ final class Exchange {
     var requestID: [UInt8] = []
     /// What a conversion wrote for the query of the target.
     var writtenQuery: [UInt8] = []
+    /// The body, where it is held until its length is known; until the response begins.
+    var spool: Spool?
+    /// What the request and the response hold of the worker's memory.
+    var requestCharge = MemoryCharge(.request)
+    var responseCharge = MemoryCharge(.response)
+    /// The body's framing, while nothing of it is read because memory is short.
+    var framingInQueue: BodyFraming?
 
     // The response.
     var upstreamPhase = UpstreamPhase.unassigned
@@ -116,6 +124,9 @@ final class Exchange {
         keepsAlive = false
         endsWithConnection = false
         held?.reset()
+        if spool != nil { endSpool() }
+        if requestCharge.bytes + responseCharge.bytes > 0 { endCharges() }
+        if framingInQueue != nil { leaveQueue() }
         record = ExchangeRecord()
         captures = PathCaptures()
         downstream = nil

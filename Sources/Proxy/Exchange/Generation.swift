@@ -9,6 +9,8 @@ final class Generation {
     let routes: RouteTable
     let clientTimes: ClientTimes
     let pools: [UpstreamPool]
+    /// One for each upstream.
+    let framings: [UpstreamFraming]
     private let routeTimes: [RouteTimes]
     /// Conversions that are ready for another body, by the route's index.
     private var freeConversions: [[Conversion]]
@@ -22,6 +24,7 @@ final class Generation {
     init(settings: ProxySettings, pools: [UpstreamPool]) {
         self.settings = settings
         self.pools = pools
+        framings = settings.upstreams.map(UpstreamFraming.init)
         routes = RouteTable(settings.routes)
         clientTimes = ClientTimes(settings.client)
         routeTimes = settings.routes.map { RouteTimes($0.timeouts) }

@@ -21,6 +21,12 @@ public final class Worker {
     private var listeners: [(name: ListenAddress, listener: Listener)] = []
     /// Listeners that have been left but may still have connections for us.
     private var closingListeners = 0
+    /// What this worker's bodies hold of the process' memory, and who waits for some.
+    let memory: MemoryAllowance
+    let spools: SpoolStore
+    private(set) var memoryQueue: MemoryQueue!
+    /// How short memory is: 0 to 3, see `MemoryBudget.pressure`.
+    var pressure: Int { memory.pressure }
 
     /// The open client connections; each knows its place, so that leaving costs one swap.
     private var connections: [DownstreamConnection] = []
@@ -35,15 +41,26 @@ public final class Worker {
     private var onDrained: (() -> Void)?
     private var graceTimer: Timer?
 
+    /// What this worker shares with the others of the process.
+    let budgets: ProcessBudgets
+
     private var freeExchanges: [Exchange] = []
     private var requestIDs = RequestIDGenerator()
 
     /// Objects of one kind that a free list keeps at most; the rest is given back to the allocator.
     private static let freeListLimit = 256
 
-    /// Makes a worker on `loop`. No port is opened before `listen`.
-    public init(loop: EventLoop, settings: ProxySettings) throws(ServerError) {
+    /// Makes a worker on `loop`. No port is opened before `listen`. Workers of one process share `budgets`; the one that is
+    /// given none makes them.
+    public init(loop: EventLoop, settings: ProxySettings, budgets: ProcessBudgets? = nil) throws(ServerError) {
         self.loop = loop
+        let own = if let budgets { budgets } else { try ProcessBudgets(settings.memory) }
+        memory = MemoryAllowance(own.memory)
+        memory.counters.tellsBudget = budgets == nil
+        spools = SpoolStore(quota: own.spool, memory: memory)
+        self.budgets = own
+        counters.memory = memory
+        counters.spools = spools
         self.clock = Clock(loop: loop)
         self.log = try AccessLog(loop: loop, target: settings.accessLog)
         let resolver: Resolver
@@ -58,6 +75,7 @@ public final class Worker {
             pools: settings.upstreams.map {
                 UpstreamPool(loop: loop, resolver: resolver, settings: $0, wireLimits: WireLimits())
             })
+        memoryQueue = MemoryQueue(worker: self, wait: settings.memory.wait.nanoseconds)
     }
 
     /// Opens the listeners of the settings for this worker alone, and returns the addresses that were bound, with real port
@@ -96,6 +114,12 @@ public final class Worker {
         let connection = DownstreamConnection(descriptor, peer: peer, worker: self)
         connection.listIndex = connections.count
         connections.append(connection)
+        if memory.pressure == 3 { memoryQueue.stopAccepting() }
+    }
+
+    /// Lets new connections wait in the backlog, or takes them again.
+    func setAccepting(_ isAccepting: Bool) {
+        for listener in listeners { if isAccepting { listener.resume() } else { listener.pause() } }
     }
 
     /// Forgets a closed connection.
@@ -184,6 +208,7 @@ public final class Worker {
         onDrained = nil
         graceTimer?.cancel()
         connectionsCut = connections.count
+        memoryQueue.end()
         // They hold the worker: without this none of them would ever be freed.
         for connection in connections { connection.close() }
         log.flush()

@@ -2,9 +2,16 @@
 /// outside. Only the worker's thread touches them; whoever wants the sum asks each worker through its inbox.
 struct Counters {
     var lifecycle = LifecycleCounters()
+    var framing = FramingCounters()
+    /// The gauges of these two stand with what they count.
+    var memory: MemoryAllowance?
+    var spools: SpoolStore?
 
     /// All of them, as they stand.
     func visit(_ samples: inout MetricSamples) {
         lifecycle.visit(&samples)
+        framing.visit(&samples)
+        memory?.visit(&samples)
+        spools?.visit(&samples)
     }
 }

@@ -24,6 +24,10 @@ enum Refusal {
     case typeNotAccepted([String])
     case contentCoding
     case bodyTooLarge(Int)
+    /// The body has to be spooled for the upstream of that name, and can't be.
+    case spool(SpoolFault, upstream: String)
+    /// The process' budget for bodies is spent.
+    case memoryExhausted
     case headTimeout
     case bodyTimeout
     case upstream(UpstreamFailure)
@@ -53,7 +57,9 @@ extension Refusal {
         case .malformedPath: 400
         case .methodNotAllowed: 405
         case .typeNotAccepted, .contentCoding: 415
-        case .bodyTooLarge: 413
+        case .bodyTooLarge, .spool(.tooLarge, _): 413
+        case .spool(.full, _), .spool(.failed, _): 507
+        case .spool(.total, _), .memoryExhausted: 503
         case .headTimeout, .bodyTimeout: 408
         case .upstream(.unreachable), .upstreamClosed, .badResponse, .unacceptable, .upstreamBody, .upstreamBodyCut: 502
         case .upstream(.timedOut), .upstreamTimeout: 504
@@ -71,6 +77,11 @@ extension Refusal {
         case .typeNotAccepted: "unsupported_media_type"
         case .contentCoding: "unsupported_content_coding"
         case .bodyTooLarge: "limit_body"
+        case .spool(.tooLarge, _): "limit_spool"
+        case .spool(.total, _): "spool_exhausted"
+        case .spool(.full, _): "spool_full"
+        case .spool(.failed, _): "spool_failed"
+        case .memoryExhausted: "memory_exhausted"
         case .headTimeout: "head_timeout"
         case .bodyTimeout: "body_timeout"
         case .upstream(.unreachable): "upstream_unreachable"
@@ -103,6 +114,13 @@ extension Refusal {
         case .typeNotAccepted: "the route doesn't take this Content-Type"
         case .contentCoding: "the route converts bodies, and this Content-Encoding is not decoded"
         case .bodyTooLarge(let limit): "the body passes the limit of \(limit) bytes (limits.body)"
+        case .spool(.tooLarge(let limit), let upstream):
+            "the body passes the \(limit) bytes that may be held until its length is known "
+                + "(\(Self.spoolSetting(upstream)).memory and .disk)"
+        case .spool(.total, _): "the bodies that wait on disk have used up their room (spool.total); try again later"
+        case .spool(.full, _): "the body must be held until its length is known, and the disk is full"
+        case .spool(.failed, _): "the body must be held until its length is known, and the disk failed"
+        case .memoryExhausted: "the memory for bodies is used up (memory.bodies); try again later"
         case .headTimeout: "the request's head did not arrive in time"
         case .bodyTimeout: "the request's body stopped arriving"
         case .upstream(.unreachable(let reason)): "the upstream can't be reached: \(reason)"
@@ -134,7 +152,9 @@ extension Refusal {
             }
         case .noRoute, .methodNotAllowed: "NR"
         case .typeNotAccepted, .contentCoding: "BT"
-        case .bodyTooLarge: "BL"
+        case .bodyTooLarge, .spool(.tooLarge, _): "BL"
+        case .spool(.total, _), .spool(.full, _), .spool(.failed, _): "SF"
+        case .memoryExhausted: "MO"
         case .headTimeout, .bodyTimeout: "CT"
         case .upstream(.unreachable): "UF"
         case .upstream(.timedOut), .upstreamTimeout: "UT"
@@ -158,9 +178,12 @@ extension Refusal {
         case .typeNotAccepted(let types): ("Accept-Post", types.joined(separator: ", "))
         case .conversion(let error, let accepted) where error.kind == .unsupported && !accepted.isEmpty:
             ("Accept-Post", accepted.map(\.mediaType).joined(separator: ", "))
+        case .memoryExhausted, .spool(.total, _): ("Retry-After", "1")
         default: nil
         }
     }
+
+    private static func spoolSetting(_ upstream: String) -> String { "upstreams.\(upstream).spool" }
 
     /// The code of a converted response's limit, which is its own code in an answer too.
     private static let heldLimitCode = "limit_response"
@@ -175,6 +198,10 @@ extension Refusal {
         switch self {
         case .conversion(let error, _), .upstreamBody(let error): error
         case .bodyTooLarge: ConversionError(.limit, code: code, reason: detail, setting: "limits.body")
+        case .spool(.tooLarge, let upstream):
+            ConversionError(.limit, code: code, reason: detail, setting: "\(Self.spoolSetting(upstream)).disk")
+        case .spool(.total, _): ConversionError(.limit, code: code, reason: detail, setting: "spool.total")
+        case .memoryExhausted: ConversionError(.limit, code: code, reason: detail, setting: "memory.bodies")
         default: nil
         }
     }

@@ -10,6 +10,9 @@ public struct UpstreamSettings: Hashable, Sendable {
     public var connect = Duration.seconds(3)
     /// Unused connections kept by each event loop; 64.
     public var maxIdlePerLoop = 64
+    public var framing = FramingMode.auto
+    /// Heeded with `framing: length`.
+    public var spool = SpoolSettings()
 
     public init(name: String, addresses: [UpstreamAddress]) {
         self.name = name

@@ -129,6 +129,9 @@ public class Conversion {
     public var accounting: Accounting { laneIsMissing() }
     /// Bytes that wait to be taken.
     public var outputCount: Int { laneIsMissing() }
+    /// Bytes that are held apart from the output: a tree and what is to become one. What a tree counts is near to what it
+    /// takes of memory. 0 for conversions that stream.
+    public var heldCount: Int { 0 }
     /// Whether output should be taken before more input is fed.
     public var isFull: Bool { laneIsMissing() }
     /// Exchanges the output buffer, with what waits in it, for another one.

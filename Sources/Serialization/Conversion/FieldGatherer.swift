@@ -89,6 +89,9 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: FieldSink, ~Copya
 
     var isFull: Bool { outlet.isFull }
 
+    /// See `Conversion.heldCount`.
+    var heldCount: Int { fields.tree.cost }
+
     mutating func beginPart(_ part: borrowing PartHead) throws(ConversionError) {
         guard part.isFile else {
             if makesFiles, try beginMade(part) { return }

@@ -56,6 +56,7 @@ where Decoder: FieldDecoder & LaneDecoder & ~Copyable, Outlet: FileOutlet & ~Cop
 
     final override var contentType: [UInt8] { work.gatherer.outlet.contentType }
     final override var accounting: Accounting { work.gatherer.accounting }
+    final override var heldCount: Int { work.gatherer.heldCount }
     final var waitingCount: Int { work.gatherer.outlet.output.count }
     final var isOutputFull: Bool { work.gatherer.outlet.output.isFull }
     final func exchangeOutput(_ buffer: inout OutputBuffer) { swap(&work.gatherer.outlet.output, &buffer) }

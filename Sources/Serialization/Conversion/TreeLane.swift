@@ -49,6 +49,8 @@ internal final class TreeLane: Conversion {
         return accounting
     }
     override var outputCount: Int { target.outputCount }
+    /// A binary property list is kept as it is until it is whole.
+    override var heldCount: Int { tree.cost + (inputEncoding == .bplist ? consumedCount : 0) }
     override var isFull: Bool { target.isFull }
     override func swapOutput(_ buffer: inout OutputBuffer) { target.exchangeOutput(&buffer) }
 }

@@ -3,6 +3,8 @@ internal import Proxy
 /// Reads the budgets of memory and disk, at the top of the file.
 struct MemoryReader {
     private let context: ReadingContext
+    /// Bytes that a budget has at least: room for one body and a little.
+    private static let leastBudget = 1024 * 1024
 
     init(_ context: ReadingContext) {
         self.context = context
@@ -10,6 +12,29 @@ struct MemoryReader {
 
     /// Takes what the top of the file says.
     func read(_ section: SectionReader) -> MemorySettings {
-        return MemorySettings()
+        var settings = MemorySettings()
+        let memory = part("memory", section)
+        settings.bodies =
+            memory.value("bodies", standard: Sourced(settings.bodies), describe: Self.describe, read: budget).value
+        settings.wait = memory.time("wait", standard: Sourced(settings.wait)).value
+        memory.finish()
+        let spool = part("spool", section)
+        settings.spoolTotal = spool.size("total", standard: Sourced(settings.spoolTotal), from: 0).value
+        spool.finish()
+        return settings
+    }
+
+    private static func describe(_ budget: Int?) -> String { budget.map(Units.describe(bytes:)) ?? "auto" }
+
+    /// A size or `auto`, which is nil inside.
+    private func budget(_ node: SettingsNode, _ what: String) -> Int?? {
+        if case .scalar("auto", _) = node.content { return .some(nil) }
+        return context.size(node, what, from: Self.leastBudget).map { .some($0) } ?? nil
+    }
+
+    private func part(_ key: String, _ section: SectionReader) -> SectionReader {
+        let absent = SectionReader.absent("\"\(key)\"", path: key, context)
+        guard let node = section.take(key) else { return absent }
+        return SectionReader(node, "\"\(key)\"", path: key, context) ?? absent
     }
 }

@@ -47,12 +47,8 @@ struct UpstreamReader {
         upstream.connect = section.time("connect", standard: Sourced(upstream.connect)).value
         let maxIdle = Sourced(upstream.maxIdlePerLoop)
         upstream.maxIdlePerLoop = section.count("max_idle", standard: maxIdle, in: 0...65535).value
-        if let node = section.take("framing"),
-            let word = context.word(node, "\"framing\"", among: ["auto", "length", "chunked"]), word != "auto"
-        {
-            context.report(node.position, "\"framing: \(word)\" is not available yet: write auto or leave it out")
-        }
-        section.notYet("tls", "max_connections", "spool", "health", "balance")
+        UpstreamFramingReader(context).read(section, into: &upstream)
+        section.notYet("tls", "max_connections", "health", "balance")
         section.finish()
         return upstream
     }

@@ -1,0 +1,14 @@
+/// How the bodies of converted and spooled requests were framed.
+struct FramingCounters {
+    var length: UInt64 = 0
+    var chunked: UInt64 = 0
+    var spooled: UInt64 = 0
+
+    func visit(_ samples: inout MetricSamples) {
+        for (mode, count) in [("length", length), ("chunked", chunked), ("spooled", spooled)] {
+            samples.counter(
+                "recast_transcode_framing_total", "Converted or spooled bodies by how they were framed.",
+                labels: [.init("mode", mode)], count)
+        }
+    }
+}

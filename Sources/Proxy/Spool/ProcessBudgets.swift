@@ -1,0 +1,11 @@
+/// What all workers of a process share of memory and disk.
+public final class ProcessBudgets: Sendable {
+    let memory: MemoryBudget
+    let spool: SpoolQuota
+
+    /// The budgets of `settings`. Throws when the memory's can't fit into what the process may have.
+    public init(_ settings: MemorySettings) throws(ServerError) {
+        memory = try MemoryBudget.make(settings)
+        spool = SpoolQuota(limit: settings.spoolTotal)
+    }
+}

@@ -1,0 +1,119 @@
+internal import EventLoop
+internal import Octets
+
+/// A request's body that waits until its length is known: its beginning in memory, the rest in a file without a name.
+///
+/// First it is written, then read, as often as wanted. Files are written and read on the loop's thread, in pieces of at most
+/// 64 KiB: mostly that is a copy into the page cache or out of it, cheaper than handing the piece to another thread and
+/// being told of it. A disk that stalls under its writes stalls the worker for as long; docs/framing.md says what to do.
+final class Spool {
+    /// Bytes of one write or read: 64 KiB.
+    static let pieceSize = 64 * 1024
+
+    private let settings: SpoolSettings
+    private let store: SpoolStore
+    private var memory = OutputBuffer()
+    /// What of the process' budget the bytes in memory have.
+    private var charge = MemoryCharge(.spool)
+    /// Once bytes have gone to the file, all further ones do.
+    private var file: TemporaryFile?
+    /// Bytes taken from the quota.
+    private var quota = 0
+    /// Bytes that were read since the beginning.
+    private(set) var readCount = 0
+    private var isOver = false
+
+    init(_ settings: SpoolSettings, store: SpoolStore) {
+        self.settings = settings
+        self.store = store
+    }
+
+    deinit {
+        assert(isOver, "a spool is ended before it is let go")
+    }
+
+    /// Bytes of the body so far.
+    var count: Int { memory.count + (file?.count ?? 0) }
+    /// Whether every byte was read.
+    var isAtEnd: Bool { readCount == count }
+    /// Whether some of it is on disk.
+    var usesDisk: Bool { file != nil }
+
+    /// Takes the next bytes of the body. After a fault the spool can only be ended.
+    func append(_ bytes: Span<UInt8>) throws(SpoolFault) {
+        guard bytes.count <= settings.memory + settings.disk - count else {
+            throw counted(.tooLarge(settings.memory + settings.disk))
+        }
+        var at = 0
+        if file == nil {
+            at = min(bytes.count, settings.memory - memory.count)
+            // Without memory in the budget the disk takes it: it is slower, and nobody is refused.
+            if at > 0, !charge.set(memory.count + at, from: store.memory) { at = 0 }
+            memory.append(bytes.extracting(0..<at))
+        }
+        while at < bytes.count {
+            let end = min(at + Self.pieceSize, bytes.count)
+            try write(bytes.extracting(at..<end))
+            at = end
+        }
+    }
+
+    private func write(_ piece: Span<UInt8>) throws(SpoolFault) {
+        guard store.quota.take(piece.count) else { throw counted(.total) }
+        quota += piece.count
+        do throws(TemporaryFile.Failure) {
+            try openFile().append(piece)
+            store.bytes += piece.count
+        } catch {
+            throw counted(SpoolFault(error))
+        }
+    }
+
+    private func openFile() throws(TemporaryFile.Failure) -> TemporaryFile {
+        if let file { return file }
+        let made = try TemporaryFile(in: settings.directory)
+        file = made
+        store.files += 1
+        return made
+    }
+
+    /// Appends the next bytes, at most 64 KiB, to `output`.
+    func read(into output: inout OutputBuffer) throws(SpoolFault) {
+        if readCount < memory.count {
+            let end = min(readCount + Self.pieceSize, memory.count)
+            output.append(memory.span.extracting(readCount..<end))
+            readCount = end
+        } else if let file {
+            do throws(TemporaryFile.Failure) {
+                readCount += try file.read(
+                    from: readCount - memory.count, upTo: Self.pieceSize, into: &output)
+            } catch {
+                throw counted(.failed)
+            }
+        }
+    }
+
+    /// Reads from the beginning again: for another attempt at sending the body.
+    func rewind() { readCount = 0 }
+
+    /// Gives back memory, file and quota.
+    func end() {
+        guard !isOver else { return }
+        isOver = true
+        memory = OutputBuffer()
+        charge.end(store.memory)
+        if let file {
+            store.files -= 1
+            store.bytes -= file.count
+        }
+        file = nil
+        if quota > 0 { store.quota.give(quota) }
+        quota = 0
+        readCount = 0
+    }
+
+    private func counted(_ fault: SpoolFault) -> SpoolFault {
+        store.count(fault)
+        return fault
+    }
+}

@@ -1,0 +1,220 @@
+"""Upstreams that want a Content-Length: bodies are held until it is known, in memory and then on disk, and never half sent."""
+
+import json
+import os
+import tempfile
+import threading
+
+from harness import FORM, JSON, ProxyTestCase, make_multipart, select_nothing
+
+KIB, MIB = 1024, 1 << 20
+
+
+def chunks(body, size=65536):
+    text = b"".join(b"%x\r\n%s\r\n" % (len(body[at:at + size]), body[at:at + size]) for at in range(0, len(body), size))
+    return text + b"0\r\n\r\n"
+
+
+class SpoolTests(ProxyTestCase):
+    folder = tempfile.mkdtemp(prefix="recast-spool-")
+    settings = "spool: { total: 3MiB }\n"
+    routes = """
+  - { name: form-json, match: /form-json, upstream: spooled, request: form -> json }
+  - name: parts
+    match: /parts
+    upstream: spooled
+    request: { decode: { as: multipart }, map: { rename: { a: b } }, encode: { as: multipart } }
+  - { name: json-form, match: /json-form, upstream: spooled, request: json -> form }
+  - { name: chunked-json, match: /chunked-json, upstream: chunks, request: form -> json }
+  - { name: chunked, match: /chunked, upstream: chunks }
+  - { name: auto, match: /auto, upstream: app }
+  - { name: plain, match: "/*", upstream: spooled }
+"""
+
+    further_upstreams = {
+        "spooled": f"{{ address: $APP, framing: length, spool: {{ memory: 64KiB, disk: 2MiB, dir: {folder} }} }}",
+        "chunks": "{ address: $APP, framing: chunked }",
+    }
+
+    @classmethod
+    def setUpClass(cls):
+        cls.addClassCleanup(os.rmdir, cls.folder)  # fails when a file is left there
+        super().setUpClass()
+
+    def post_chunked(self, path, body, media_type="x/y", client=None):
+        client = client or self.client()
+        client.send(f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Type: {media_type}\r\nTransfer-Encoding: chunked\r\n\r\n")
+        try:
+            client.send(chunks(body))
+        except OSError:
+            pass  # refused early: the answer is there to be read
+        return client.response()
+
+    def descriptors(self):
+        links = []
+        for name in os.listdir(f"/proc/{self.recast.process.pid}/fd"):
+            try:
+                links.append(os.readlink(f"/proc/{self.recast.process.pid}/fd/{name}"))
+            except OSError:
+                pass
+        return [link for link in links if self.folder in link or "recast-spool" in link]
+
+    def assert_no_files(self):
+        """Nothing is left of any spool, within the time in which connections end."""
+        for _ in range(500):
+            if not self.descriptors():
+                break
+            select_nothing()
+        self.assertEqual(self.descriptors(), [])
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_F7_a_chunked_upload_reaches_a_length_upstream_with_its_length(self):
+        for size in (0, 1, 64 * KIB - 1, 64 * KIB, 64 * KIB + 1, 128 * KIB, 2 * MIB, 2 * MIB + 64 * KIB):
+            with self.subTest(size):
+                self.upstream.reset()
+                body = os.urandom(size)
+                self.assertEqual(self.post_chunked("/plain", body).status, 200)
+                received = self.upstream.one()
+                self.assertEqual(received.fields.get("content-length"), str(size))
+                self.assertNotIn("transfer-encoding", received.fields)
+                self.assertTrue(received.body == body)
+        self.assert_no_files()
+
+    def test_F7_conversions_reach_a_length_upstream_with_their_length(self):
+        for count in (1, 2000, 20000):
+            with self.subTest(count):
+                self.upstream.reset()
+                document = {f"key{number}": "v" * 60 for number in range(count // 100)} or {"a": "1"}
+                body = json.dumps(document).encode()
+                self.assertEqual(self.send("POST", "/json-form", body, JSON).status, 200)
+                received = self.upstream.one()
+                self.assertEqual(received.fields.get("content-length"), str(len(received.body)))
+        content = os.urandom(MIB)
+        body, media_type = make_multipart([("a", None, b"1"), ("file", "f.bin", content)])
+        for is_chunked in (False, True):
+            with self.subTest(is_chunked=is_chunked):
+                self.upstream.reset()
+                if is_chunked:
+                    self.assertEqual(self.post_chunked("/parts", body, media_type).status, 200)
+                else:
+                    self.assertEqual(self.send("POST", "/parts", body, media_type).status, 200)
+                received = self.upstream.one()
+                self.assertEqual(received.fields.get("content-length"), str(len(received.body)))
+                self.assertEqual([(part[0], part[3]) for part in received.parts], [("b", b"1"), ("file", content)])
+        self.assert_no_files()
+
+    def test_F7_a_known_length_is_not_spooled(self):
+        self.assertEqual(self.send("POST", "/plain", b"x" * (3 * MIB), "x/y").status, 200)
+        self.assertEqual(self.upstream.one().fields.get("content-length"), str(3 * MIB))
+
+    def test_F7_chunked_upstreams_get_chunks(self):
+        for path, body, media_type in (("/chunked", b"x" * 10, "x/y"), ("/chunked-json", b"a=1", FORM)):
+            with self.subTest(path):
+                self.upstream.reset()
+                self.assertEqual(self.send("POST", path, body, media_type).status, 200)
+                received = self.upstream.one()
+                self.assertEqual(received.fields.get("transfer-encoding"), "chunked")
+                self.assertNotIn("content-length", received.fields)
+        self.upstream.reset()
+        self.assertEqual(self.send("GET", "/chunked").status, 200)
+        self.assertNotIn("transfer-encoding", self.upstream.one().fields)
+
+    def test_the_log_says_what_was_spooled(self):
+        self.assertEqual(self.post_chunked("/logged", b"x" * 100000).status, 200)
+        count = 1
+        while True:
+            lines = [line for line in self.recast.log_lines(count) if line.get("path") == "/logged"]
+            if lines:
+                break
+            count += 1
+        self.assertEqual(lines[0]["framing"], "spooled")
+
+    def test_row44_beyond_the_requests_quota_413_names_the_setting(self):
+        client = self.client()
+        problem = self.assert_problem(self.post_chunked("/plain", b"x" * (2 * MIB + 64 * KIB + 1), client=client), 413, "limit_spool")
+        self.assertEqual(problem["setting"], "upstreams.spooled.spool.disk")
+        self.assert_untouched()
+        self.assert_no_files()
+
+    def test_row44_beyond_the_process_quota_503_says_when_to_retry(self):
+        first = self.client()
+        first.send("POST /plain HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
+        first.send(chunks(b"x" * (2 * MIB))[:-5])  # without its end
+        while not self.descriptors():
+            select_nothing()
+        second = self.client()
+        response = self.post_chunked("/plain", b"y" * (2 * MIB), client=second)
+        self.assert_problem(response, 503, "spool_exhausted")
+        self.assertEqual(response.fields.get("retry-after"), "1")
+        self.assert_untouched()
+        # The first one isn't touched by that.
+        first.send("0\r\n\r\n")
+        self.assertEqual(first.response().status, 200)
+        self.assertEqual(len(self.upstream.one().body), 2 * MIB)
+        self.assertEqual(self.post_chunked("/plain", b"y" * (2 * MIB)).status, 200)
+        self.assert_no_files()
+
+    def test_F15_an_upload_that_breaks_off_never_reaches_the_upstream(self):
+        for ending in ("reset", "close"):
+            with self.subTest(ending):
+                client = self.client()
+                client.send("POST /plain HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
+                client.send(chunks(b"x" * MIB)[:-5])
+                while not self.descriptors():
+                    select_nothing()
+                if ending == "reset":
+                    client.reset()
+                else:
+                    client.socket.close()
+                self.assert_no_files()
+                self.assert_untouched()
+
+    def test_F14_a_bad_body_never_reaches_the_upstream(self):
+        body, media_type = make_multipart([("file", "f.bin", b"x" * MIB)])
+        self.assertEqual(self.send("POST", "/parts", body[:-10], media_type).status, 400)
+        self.assert_untouched()
+        self.assert_no_files()
+
+    def test_F13_an_upstream_that_answers_early_is_heard(self):
+        def script(exchange):
+            exchange.answer(status=413, body=b"too much", fields=("Connection: close",))
+            exchange.close()
+
+        self.upstream.script = script
+        response = self.post_chunked("/plain", os.urandom(2 * MIB))
+        self.assertIn(response.status, (413, 502))
+        self.assert_no_files()
+
+    def test_a_slow_upstream_gets_everything_and_others_are_served_meanwhile(self):
+        go_on = threading.Event()
+        self.addCleanup(go_on.set)
+
+        def script(exchange):
+            if exchange.received.target == "/plain":
+                go_on.wait(30)
+            exchange.read_body()
+            exchange.answer()
+
+        self.upstream.script = script
+        body = os.urandom(2 * MIB)
+        client = self.client()
+        done = threading.Thread(target=lambda: self.answers.append(self.post_chunked("/plain", body, client=client)), daemon=True)
+        self.answers = []
+        done.start()
+        self.upstream.wait_for(1)
+        for _ in range(20):
+            self.assertEqual(self.send("GET", "/auto").status, 200)
+        go_on.set()
+        done.join(30)
+        self.assertEqual(self.answers[0].status, 200)
+        self.assertTrue(self.upstream.requests[0].body == body)
+        self.assert_no_files()
+
+    def test_an_upstream_that_breaks_off_is_a_502(self):
+        def script(exchange):
+            exchange.reader.exactly(1000)
+            exchange.reset()
+
+        self.upstream.script = script
+        self.assert_problem(self.post_chunked("/plain", os.urandom(2 * MIB)), 502)
+        self.assert_no_files()
