@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <linux/sockios.h>
 
 int recast_bell_create(void) { return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC); }
 
@@ -39,6 +41,11 @@ void *recast_watch_next(int watch) {
 
 int recast_accept(int listener, struct sockaddr_storage *address, socklen_t *length) {
     return accept4(listener, (struct sockaddr *)address, length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+}
+
+int recast_unsent(int socket) {
+    int count = 0;
+    return ioctl(socket, SIOCOUTQ, &count) == 0 ? count : 0;
 }
 
 void recast_name_thread(const char *name) { (void)pthread_setname_np(pthread_self(), name); }

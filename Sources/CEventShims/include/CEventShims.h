@@ -26,6 +26,9 @@ void *recast_watch_next(int watch);
 /* accept4, non-blocking and close-on-exec; -1 with errno. Both pointers may be NULL. */
 int recast_accept(int listener, struct sockaddr_storage *address, socklen_t *length);
 
+/* Bytes that the system holds for the peer of `socket`: not sent, or sent and not acknowledged. 0 when it can't say. */
+int recast_unsent(int socket);
+
 /* Names the calling thread; the system takes 15 bytes. */
 void recast_name_thread(const char *name);
 #endif

@@ -36,12 +36,13 @@ final class ServerControl {
         if starting == 0 { ready(addresses) }
         let main = worker.loop.inbox
         let addresses = addresses
+        let shared = worker.shared
         var threads: [JoinHandle] = []
         do throws(LoopError) {
             while threads.count < settings.workers - 1 {
                 threads.append(
                     try startThread(name: "worker-\(threads.count + 1)") {
-                        ServerControl.serve(settings, addresses: addresses, main: main)
+                        ServerControl.serve(settings, addresses: addresses, shared: shared, main: main)
                     })
             }
         } catch {
@@ -51,10 +52,12 @@ final class ServerControl {
     }
 
     /// The life of a worker's thread.
-    private static func serve(_ settings: ProxySettings, addresses: [SocketAddress], main: LoopInbox) {
+    private static func serve(
+        _ settings: ProxySettings, addresses: [SocketAddress], shared: SharedAdmission, main: LoopInbox
+    ) {
         do throws(ServerError) {
             let loop = try Server.makeLoop()
-            let worker = try Worker(loop: loop, settings: settings)
+            let worker = try Worker(loop: loop, settings: settings, shared: shared)
             try worker.listen(on: addresses)
             loop.context = worker
             let inbox = loop.inbox

@@ -8,6 +8,7 @@ final class Generation {
     let settings: ProxySettings
     let routes: RouteTable
     let clientTimes: ClientTimes
+    let admission: AdmissionLimits
     let pools: [UpstreamPool]
     private let routeTimes: [RouteTimes]
     /// Conversions that are ready for another body, by the route's index.
@@ -24,7 +25,8 @@ final class Generation {
         self.pools = pools
         routes = RouteTable(settings.routes)
         clientTimes = ClientTimes(settings.client)
-        routeTimes = settings.routes.map { RouteTimes($0.timeouts) }
+        admission = AdmissionLimits(settings)
+        routeTimes = settings.routes.map { RouteTimes($0.timeouts, $0.options.rate) }
         freeConversions = Array(repeating: [], count: settings.routes.count)
         freeResponseConversions = settings.routes.map { Array(repeating: [], count: $0.responses.count) }
     }

@@ -7,9 +7,13 @@ internal import Octets
 /// A connection never leaves its worker, so nothing here is locked. All workers share the immutable settings.
 public final class Worker {
     public let loop: EventLoop
-    let wireLimits = WireLimits()
+    /// What heads and chunk framing may be.
+    var wireLimits: WireLimits { current.admission.head }
     /// What new exchanges are served by.
-    private(set) var current: Generation
+    private(set) var current: Generation {
+        // The parser of a free exchange holds the limits that it was made with.
+        didSet { freeExchanges.removeAll() }
+    }
     let clock: Clock
     let log: AccessLog
     /// What the proxy itself has to say, apart from the access log.
@@ -17,10 +21,15 @@ public final class Worker {
     var counters = Counters()
     let resolver: Resolver
     var clientTimes: ClientTimes { current.clientTimes }
-    private var listeners: [Listener] = []
+    /// The listeners, and why they don't accept.
+    var gate = ListenerGate()
+    /// What all workers count together.
+    let shared: SharedAdmission
+    /// What admission remembers besides the connections; see Worker+Admission.swift.
+    var admission = AdmissionState()
 
     /// The open client connections; each knows its place, so that leaving costs one swap.
-    private var connections: [DownstreamConnection] = []
+    private(set) var connections: [DownstreamConnection] = []
     private(set) var isDraining = false
     private var onDrained: (() -> Void)?
     private var graceTimer: Timer?
@@ -35,8 +44,12 @@ public final class Worker {
     private static let backlog = 1024
 
     /// Makes a worker on `loop`. No port is opened before `listen`.
-    public init(loop: EventLoop, settings: ProxySettings) throws(ServerError) {
+    /// - Parameter shared: that of the other workers of the process.
+    public init(
+        loop: EventLoop, settings: ProxySettings, shared: SharedAdmission = SharedAdmission()
+    ) throws(ServerError) {
         self.loop = loop
+        self.shared = shared
         self.clock = Clock(loop: loop)
         self.log = try AccessLog(loop: loop, target: settings.accessLog)
         let resolver: Resolver
@@ -62,7 +75,7 @@ public final class Worker {
             }
             try open(socketAddress, sharedPort: sharedPort)
         }
-        return listeners.map(\.address)
+        return gate.listeners.map(\.address)
     }
 
     /// Opens listeners on addresses that another worker listens on already. Unix sockets can't be shared: they stay with
@@ -78,16 +91,24 @@ public final class Worker {
             ) { [unowned self] descriptor, peer in
                 accept(descriptor, from: peer)
             }
-            listeners.append(listener)
+            listener.onShortage = { [unowned self] in ranShort() }
+            gate.add(listener)
         } catch {
             throw .listen(address.description, reason: error.description)
         }
     }
 
     private func accept(_ descriptor: Int32, from peer: SocketAddress) {
+        let client: ClientKey?
+        switch admit(descriptor, from: peer) {
+        case .refused: return
+        case .admitted(let key): client = key
+        }
         let connection = DownstreamConnection(descriptor, peer: peer, worker: self)
+        connection.client = client
         connection.listIndex = connections.count
         connections.append(connection)
+        if connections.count > current.admission.relief { relieve(keeping: connection) }
     }
 
     /// Forgets a closed connection.
@@ -97,6 +118,8 @@ public final class Worker {
             connections[connection.listIndex] = last
             last.listIndex = connection.listIndex
         }
+        if let client = connection.client { shared.leave(client) }
+        if gate.reasons.contains(.connections) { resumeIfRoom() }
         finishDrainIfIdle()
     }
 
@@ -107,6 +130,7 @@ public final class Worker {
     }
 
     func recycle(_ exchange: Exchange) {
+        if exchange.isCounted { shared.endRequest() }
         exchange.reset()
         if freeExchanges.count < Self.freeListLimit { freeExchanges.append(exchange) }
     }
@@ -121,8 +145,7 @@ public final class Worker {
         guard !isDraining else { return }
         isDraining = true
         onDrained = done
-        for listener in listeners { listener.close() }
-        listeners.removeAll()
+        gate.close()
         let timer = Timer(loop: loop) { [unowned self] in endDrain() }
         timer.set(after: current.settings.grace.nanoseconds)
         graceTimer = timer

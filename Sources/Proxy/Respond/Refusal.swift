@@ -26,6 +26,14 @@ enum Refusal {
     case bodyTooLarge(Int)
     case headTimeout
     case bodyTimeout
+    /// The body comes slower than this many bytes in a second.
+    case bodyTooSlow(UInt64)
+    /// The exchange as a whole took too long; whether the request had been read by then.
+    case requestTimeout(isRead: Bool)
+    /// There is no capacity for this request, for now.
+    case overloaded
+    /// The client has as many connections as it may.
+    case tooManyConnections
     case upstream(UpstreamFailure)
     case upstreamClosed
     case upstreamTimeout
@@ -54,7 +62,10 @@ extension Refusal {
         case .methodNotAllowed: 405
         case .typeNotAccepted, .contentCoding: 415
         case .bodyTooLarge: 413
-        case .headTimeout, .bodyTimeout: 408
+        case .headTimeout, .bodyTimeout, .bodyTooSlow: 408
+        case .requestTimeout(let isRead): isRead ? 504 : 408
+        case .tooManyConnections: 429
+        case .overloaded: 503
         case .upstream(.unreachable), .upstreamClosed, .badResponse, .unacceptable, .upstreamBody, .upstreamBodyCut: 502
         case .upstream(.timedOut), .upstreamTimeout: 504
         }
@@ -73,6 +84,10 @@ extension Refusal {
         case .bodyTooLarge: "limit_body"
         case .headTimeout: "head_timeout"
         case .bodyTimeout: "body_timeout"
+        case .bodyTooSlow: "body_too_slow"
+        case .requestTimeout: "request_timeout"
+        case .overloaded: "overloaded"
+        case .tooManyConnections: "too_many_connections"
         case .upstream(.unreachable): "upstream_unreachable"
         case .upstream(.timedOut): "upstream_connect_timeout"
         case .upstreamClosed: "upstream_closed"
@@ -105,6 +120,10 @@ extension Refusal {
         case .bodyTooLarge(let limit): "the body passes the limit of \(limit) bytes (limits.body)"
         case .headTimeout: "the request's head did not arrive in time"
         case .bodyTimeout: "the request's body stopped arriving"
+        case .bodyTooSlow(let rate): "the request's body comes slower than \(rate) bytes in a second (min_rate)"
+        case .requestTimeout: "the request was not served within its time (timeouts.request)"
+        case .overloaded: "the proxy has no capacity for this request now"
+        case .tooManyConnections: "this client has as many connections as it may (connections.per_client)"
         case .upstream(.unreachable(let reason)): "the upstream can't be reached: \(reason)"
         case .upstream(.timedOut): "the upstream didn't accept a connection in time"
         case .upstreamClosed: "the upstream closed the connection before it answered"
@@ -135,7 +154,9 @@ extension Refusal {
         case .noRoute, .methodNotAllowed: "NR"
         case .typeNotAccepted, .contentCoding: "BT"
         case .bodyTooLarge: "BL"
-        case .headTimeout, .bodyTimeout: "CT"
+        case .headTimeout, .bodyTimeout, .bodyTooSlow: "CT"
+        case .requestTimeout(let isRead): isRead ? "UT" : "CT"
+        case .overloaded, .tooManyConnections: "OL"
         case .upstream(.unreachable): "UF"
         case .upstream(.timedOut), .upstreamTimeout: "UT"
         case .upstreamClosed: "UR"
@@ -158,6 +179,7 @@ extension Refusal {
         case .typeNotAccepted(let types): ("Accept-Post", types.joined(separator: ", "))
         case .conversion(let error, let accepted) where error.kind == .unsupported && !accepted.isEmpty:
             ("Accept-Post", accepted.map(\.mediaType).joined(separator: ", "))
+        case .overloaded, .tooManyConnections: ("Retry-After", "1")
         default: nil
         }
     }
