@@ -7,6 +7,8 @@
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <unistd.h>
+#include <sys/ioctl.h>
+#include <linux/sockios.h>
 
 int recast_bell_create(void) { return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC); }
 
@@ -70,6 +72,11 @@ bool recast_file_watch_read(int watch) {
     bool any = false;
     while (read(watch, events, sizeof events) > 0) any = true;
     return any;
+}
+
+int recast_unsent(int socket) {
+    int count = 0;
+    return ioctl(socket, SIOCOUTQ, &count) == 0 ? count : 0;
 }
 
 void recast_name_thread(const char *name) { (void)pthread_setname_np(pthread_self(), name); }

@@ -21,6 +21,8 @@ public final class Listener {
     public let address: SocketAddress
     /// How often the system was out of descriptors or memory for a new connection.
     public private(set) var shortages = 0
+    /// Called each time that `shortages` grows: whoever serves may close what it can spare. Must not close the listener.
+    public var onShortage: (() -> Void)?
 
     private let onAccept: (Int32, SocketAddress) -> Void
     private let event: OpaquePointer
@@ -205,6 +207,7 @@ public final class Listener {
         isShort = true
         update()
         timer?.set(after: Self.shortagePause)
+        onShortage?()
     }
 
     private static func openReserve() -> Int32 {

@@ -1,4 +1,5 @@
 internal import CEvent
+internal import CEventShims
 internal import Glibc
 internal import Octets
 
@@ -34,6 +35,15 @@ public final class Stream {
     public private(set) var bytesRead: UInt64 = 0
     /// Bytes that the system took so far.
     public internal(set) var bytesWritten: UInt64 = 0
+
+    /// Bytes that the peer's system has taken so far. What the system here still holds for it, which may be megabytes, is not
+    /// among them: this is what shows that a slow peer moves. One system call. On a unix socket the memory that holds the
+    /// bytes is counted instead of the bytes, so the number is too small, by a bounded amount.
+    public var bytesTaken: UInt64 {
+        guard !isClosed else { return bytesWritten }
+        let held = UInt64(max(0, recast_unsent(descriptor)))
+        return bytesWritten > held ? bytesWritten - held : 0
+    }
 
     internal struct State: OptionSet {
         let rawValue: UInt16

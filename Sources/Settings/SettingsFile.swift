@@ -86,13 +86,14 @@ public struct SettingsFile: Sendable {
         var limits = LimitSettings(response: Route.standardResponseLimit)
         var timeouts = TimeoutSettings(bodyGap: client.bodyGap)
         var options = RouteOptions()
+        var inherited: [EffectiveValue] = []
         if let node = file.take("defaults"), let defaults = SectionReader(node, "\"defaults\"", context) {
             // Their values are recorded where they take effect: in the routes.
             let before = context.takeEffective()
             limits.read(Self.part("limits", defaults))
             timeouts.read(Self.part("timeouts", defaults))
             RouteOptionsReader(context).read(defaults, into: &options)
-            _ = context.takeEffective()
+            inherited = context.takeEffective()
             for value in before { context.record(value.key, value.value, value.origin) }
             defaults.finish()
         }
@@ -105,6 +106,7 @@ public struct SettingsFile: Sendable {
         let lifecycle = LifecycleReader(context).read(file)
         let admin = AdminReader(context).read(file)
         effective = context.takeEffective()
+        context.inherited = Dictionary(inherited.map { ($0.key, $0.origin) }) { $1 }
         let reader = RouteReader(
             context, upstreams: upstreams?.names ?? [], limits: limits, timeouts: timeouts,
             options: options)

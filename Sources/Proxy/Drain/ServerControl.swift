@@ -75,12 +75,14 @@ final class ServerControl {
         let main = worker.loop.inbox
         let settings = settings
         let budgets = worker.budgets
+        let shared = worker.shared
         var threads: [JoinHandle] = []
         do throws(LoopError) {
             for (index, endpoints) in endpoints.enumerated() {
                 threads.append(
                     try startThread(name: "worker-\(index + 1)") {
-                        ServerControl.serve(settings, budgets: budgets, endpoints: endpoints, main: main)
+                        ServerControl.serve(
+                            settings, budgets: budgets, shared: shared, endpoints: endpoints, main: main)
                     })
             }
         } catch {
@@ -91,11 +93,12 @@ final class ServerControl {
 
     /// The life of a worker's thread.
     private static func serve(
-        _ settings: ProxySettings, budgets: ProcessBudgets, endpoints: [Endpoint], main: LoopInbox
+        _ settings: ProxySettings, budgets: ProcessBudgets, shared: SharedAdmission, endpoints: [Endpoint],
+        main: LoopInbox
     ) {
         do throws(ServerError) {
             let loop = try Server.makeLoop()
-            let worker = try Worker(loop: loop, settings: settings, budgets: budgets)
+            let worker = try Worker(loop: loop, settings: settings, budgets: budgets, shared: shared)
             worker.listen(on: endpoints)
             loop.context = worker
             let inbox = loop.inbox

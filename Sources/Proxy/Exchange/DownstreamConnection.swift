@@ -32,25 +32,43 @@ final class DownstreamConnection: StreamHandler {
     private var phase = Phase.idle
     private var wait = Wait.nothing
     private var lingered = 0
-    /// When the last answer was out, or the connection began: the nanosecond of the monotonic clock.
-    private var idleSince: UInt64 = 0
     /// What the last answer, not read yet, holds of the worker's memory.
     private var charge = MemoryCharge(.response)
     /// The place in the worker's list.
     var listIndex = 0
+    /// Whom the connection counts for, where connections of one client are counted.
+    var client: ClientKey?
+
+    private let openedAt: UInt64
+    /// When the phase began, for idle connections and heads.
+    private var since: UInt64
+    /// Requests whose heads were read.
+    private var requests = 0
+    /// What the route of the last request asks for.
+    private var rates = MinimumRates()
+    /// How the request's body comes, or how the client takes what waits for it: one is looked at at a time, as `wait` says.
+    private var flow = MinimumRate()
+    private var flowIsBody = false
+    /// When the silence has lasted too long: of the body that comes, or of the client that takes nothing.
+    private var silentAt: UInt64 = 0
+    /// What the client had taken when it was last looked at.
+    private var takenBefore: UInt64 = 0
 
     /// Bytes thrown away at most before a connection with an unread request is closed (docs/rules.md F13). Clients send
     /// megabytes before they look for an answer, and a reset would take it from them; the time bounds the rest.
     private static let lingerBytes = 16 * 1024 * 1024
     /// Time for that: long enough for the client to read the answer, short enough not to be held.
     private static let lingerTime: UInt64 = 2_000_000_000
+    /// Requests that one delivery of bytes may begin. What one read holds may be thousands, and other connections wait.
+    private static let requestsPerDelivery = 16
 
     init(_ descriptor: Int32, peer: SocketAddress, worker: Worker) {
         self.worker = worker
         self.peer = peer
+        openedAt = worker.loop.now
+        since = openedAt
         self.stream = Stream(loop: worker.loop, descriptor: descriptor, handler: self)
         self.timer = Timer(loop: worker.loop) { [unowned self] in timedOut() }
-        idleSince = worker.loop.now
         // A connection that never sends a byte is held to the time for a head, not to the longer one between requests.
         arm(.head, worker.isClosingIdle ? worker.drainIdleTime : worker.clientTimes.head)
     }
@@ -59,6 +77,7 @@ final class DownstreamConnection: StreamHandler {
 
     func received(_ bytes: Span<UInt8>, on stream: Stream) -> Int {
         var at = 0
+        var begun = 0
         while at < bytes.count {
             let rest = bytes.extracting(at..<bytes.count)
             switch phase {
@@ -67,7 +86,13 @@ final class DownstreamConnection: StreamHandler {
                 stream.pauseReading()
                 return at
             case .idle, .head:
+                guard begun < Self.requestsPerDelivery else {
+                    // The others first: the rest comes again in a later turn.
+                    stream.resumeReading()
+                    return at
+                }
                 guard let used = parseHead(rest) else { return at }
+                begun += 1
                 at += used
             case .exchange:
                 guard let exchange, exchange.takesBody else {
@@ -88,6 +113,8 @@ final class DownstreamConnection: StreamHandler {
             }
         }
         exchange?.settle()
+        // The FIN was read while bytes before it waited here: now they are read, too.
+        if stream.isEnded, at == bytes.count { ended(stream) }
         return at
     }
 
@@ -97,11 +124,14 @@ final class DownstreamConnection: StreamHandler {
         self.exchange = exchange
         if phase == .idle {
             phase = .head
+            since = worker.loop.now
             arm(.head, worker.clientTimes.head)
         }
         do throws(WireError) {
             guard let used = try exchange.parseHead(bytes) else { return nil }
             phase = .exchange
+            requests += 1
+            flowIsBody = false
             disarm()
             exchange.begin(on: self)
             return used
@@ -113,16 +143,37 @@ final class DownstreamConnection: StreamHandler {
         }
     }
 
-    /// Says that the exchange reads the body now: from here on the client must keep sending.
+    /// Whether the request that has begun is the last one here: as many were served as may be, or for as long.
+    var isSpent: Bool {
+        let generation = worker.current
+        return requests >= generation.admission.requests || worker.loop.now &- openedAt > generation.admission.age
+    }
+
+    /// Says what the route of the request that has begun asks of the client.
+    func setRates(_ rates: MinimumRates) { self.rates = rates }
+
+    /// Says that the exchange reads the body now: from here on the client must keep sending, without a pause longer than
+    /// `time`, and as fast as the route asks.
     ///
     /// A client that has an answer to read is held to that first: bytes that it sends are no sign that it reads.
     func expectBody(within time: UInt64) {
-        if wait != .write { arm(.body, time) }
+        guard wait != .write else { return }
+        if !flowIsBody {
+            flowIsBody = true
+            flow.start(rate: rates.request, grace: rates.grace, pause: time, count: stream.bytesRead)
+        }
+        guard flow.isOn else { return arm(.body, time) }
+        let now = worker.loop.now
+        silentAt = now &+ time
+        flow.want(now)
+        arm(.body, min(time, flow.wait(now)))
     }
 
     /// Says that no more of the request is expected for now: it is complete, or we hold it back ourselves.
     func expectNothing() {
-        if wait == .body { disarm() }
+        guard wait == .body else { return }
+        flow.rest(worker.loop.now)
+        disarm()
     }
 
     /// Says that the answer is out and the rest of the request is thrown away: a client that doesn't send it is let go.
@@ -140,6 +191,7 @@ final class DownstreamConnection: StreamHandler {
         // Also while draining, where the answer went out before and promised more: the next one says that it is the last.
         if keepAlive {
             phase = .idle
+            since = worker.loop.now
             if stream.queued > 0 {
                 // The time between requests begins when the client has the answer.
                 stream.wantsEmpty = true
@@ -193,15 +245,15 @@ final class DownstreamConnection: StreamHandler {
     }
 
     private func becomeIdle() {
-        idleSince = worker.loop.now
-        arm(.request, worker.isClosingIdle ? worker.drainIdleTime : worker.clientTimes.keepAlive)
+        since = worker.loop.now
+        arm(.request, worker.isClosingIdle ? worker.drainIdleTime : worker.keepAliveTime)
     }
 
     /// For draining: closes a connection that serves no request, at once or when it has been idle for a short while.
     func closeIfIdle() {
         // One whose answer still waits becomes idle when it is out.
         guard phase == .idle, stream.queued == 0 else { return }
-        let passed = worker.loop.now &- idleSince
+        let passed = worker.loop.now &- since
         let rest = worker.drainIdleTime > passed ? worker.drainIdleTime - passed : 0
         if rest > 0 || !stream.isQuiet { arm(.request, rest) } else { close() }
     }
@@ -214,7 +266,7 @@ final class DownstreamConnection: StreamHandler {
             // A FIN after a whole request is no abort: the answer can still be read (docs/rules.md F17).
             if exchange?.isRequestRead == true {
                 exchange?.clientHalfClosed()
-            } else {
+            } else if exchange?.isHeldBack != true || stream.pendingCount == 0 {
                 exchange?.clientGone()
                 close()
             }
@@ -261,9 +313,24 @@ final class DownstreamConnection: StreamHandler {
         }
     }
 
-    /// Starts the time in which a client that takes no bytes must take some.
+    /// From here on the client must take bytes: some within its time, and as many as the route asks.
     func expectDrain() {
-        if wait != .write { arm(.write, worker.clientTimes.write) }
+        guard wait != .write else { return }
+        let now = worker.loop.now
+        let time = worker.clientTimes.write
+        flowIsBody = false
+        takenBefore = stream.bytesTaken
+        silentAt = now &+ time
+        flow.start(rate: rates.response, grace: rates.grace, pause: time, count: takenBefore)
+        flow.want(now)
+        arm(.write, nextLook(now))
+    }
+
+    /// Nanoseconds until the client is looked at again. It can take bytes without our seeing it: the system here has a
+    /// buffer, too, and says that it has room when much of it is free.
+    private func nextLook(_ now: UInt64) -> UInt64 {
+        let left = min(worker.clientTimes.write / 4, silentAt > now ? silentAt - now : 0)
+        return flow.isOn ? min(left, flow.wait(now)) : left
     }
 
     // MARK: Time
@@ -280,8 +347,10 @@ final class DownstreamConnection: StreamHandler {
     }
 
     /// Closes an idle connection, unless a request, or the end, has arrived that we haven't looked at yet.
-    private func closeUnlessAsked() {
-        if stream.isQuiet { close() } else { arm(.request, 0) }
+    private func closeUnlessAsked(_ kind: AdmissionCounters.Timeout = .keepAlive) {
+        guard stream.isQuiet else { return arm(.request, 0) }
+        if !worker.isClosingIdle { worker.counters.admission.count(kind) }
+        close()
     }
 
     private func timedOut() {
@@ -289,16 +358,76 @@ final class DownstreamConnection: StreamHandler {
         self.wait = .nothing
         switch wait {
         case .nothing: break
-        case .linger: close()
+        case .linger:
+            worker.counters.admission.count(.linger)
+            close()
         case .request: closeUnlessAsked()
         case .head:
-            guard phase == .head, let exchange else { return closeUnlessAsked() }
+            guard phase == .head, let exchange else { return closeUnlessAsked(.firstByte) }
+            worker.counters.admission.count(.head)
             phase = .exchange
             exchange.refuseHead(.headTimeout, on: self)
-        case .body: exchange?.bodyTimedOut()
-        case .write:
-            exchange?.clientStalled()
-            close(reset: true)
+        case .body: lookAtBody()
+        case .write: lookAtClient()
         }
+    }
+
+    /// The body was silent for too long, or it is time to see how fast it comes.
+    private func lookAtBody() {
+        let now = worker.loop.now
+        guard flow.isOn, now < silentAt else {
+            worker.counters.admission.count(.bodyGap)
+            exchange?.bodyTimedOut(.bodyTimeout)
+            return
+        }
+        guard flow.check(now, count: stream.bytesRead) else {
+            worker.counters.admission.count(.bodyRate)
+            exchange?.bodyTimedOut(.bodyTooSlow(rates.request))
+            return
+        }
+        arm(.body, min(silentAt - now, flow.wait(now)))
+    }
+
+    /// It is time to see how fast the client takes what waits for it.
+    private func lookAtClient() {
+        let now = worker.loop.now
+        let taken = stream.bytesTaken
+        if taken > takenBefore {
+            takenBefore = taken
+            silentAt = now &+ worker.clientTimes.write
+        }
+        let isSilent = now >= silentAt
+        if !isSilent, !flow.isOn || flow.check(now, count: taken) { return arm(.write, nextLook(now)) }
+        worker.counters.admission.count(isSilent ? .write : .responseRate)
+        exchange?.clientStalled()
+        close(reset: true)
+    }
+
+    // MARK: Making room
+
+    /// What a connection does that serves no request, and since when.
+    enum Rest {
+        case none
+        /// Between two requests, with nothing to send.
+        case idle(since: UInt64)
+        /// Part of a head has arrived, or nothing yet on a new connection.
+        case head(since: UInt64)
+    }
+
+    var rest: Rest {
+        switch phase {
+        case .idle where requests == 0: .head(since: since)
+        case .idle where stream.queued == 0: .idle(since: since)
+        case .head: .head(since: since)
+        case .idle, .exchange, .lingering, .closed: .none
+        }
+    }
+
+    /// Gives the place of a slow head to others: with an answer where part of it has come.
+    func evictHead() {
+        guard phase == .head, let exchange else { return close() }
+        phase = .exchange
+        disarm()
+        exchange.refuseHead(.overloaded, on: self)
     }
 }

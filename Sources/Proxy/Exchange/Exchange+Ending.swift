@@ -15,7 +15,7 @@ extension Exchange {
         if responsePhase == .complete { return giveUpUpload(refusal.flag) }
         guard canAnswer else { return cut(refusal.flag) }
         releaseUpstream(reusable: false)
-        isHeldBack = false
+        holds = []
         record.status = refusal.status
         record.flag = refusal.flag
         if case .wire = refusal { keepsAlive = false }
@@ -99,15 +99,25 @@ extension Exchange {
         if canAnswer { refuse(.badResponse(fault)) } else { cut("UB") }
     }
 
-    /// The upstream didn't answer, or stopped, within its time.
-    func upstreamTimedOut() {
+    /// The upstream didn't take the request, didn't answer, or stopped, within its time.
+    func upstreamTimedOut(_ kind: AdmissionCounters.Timeout) {
+        worker.counters.admission.count(kind)
         if responsePhase == .streaming { cut("UT") } else { refuse(.upstreamTimeout) }
     }
 
-    /// The request's body stopped arriving.
-    func bodyTimedOut() {
+    /// The request's body stopped arriving, or comes too slowly.
+    func bodyTimedOut(_ refusal: Refusal) {
         keepsAlive = false
-        if responsePhase == .streaming { cut("CT") } else { refuse(.bodyTimeout) }
+        if responsePhase == .streaming { cut("CT") } else { refuse(refusal) }
+    }
+
+    /// The exchange took longer than its route allows.
+    func requestTimedOut() {
+        guard requestPhase != .discarding, requestPhase != .discarded else { return }
+        worker.counters.admission.count(.request)
+        let refusal = Refusal.requestTimeout(isRead: isRequestRead)
+        if !isRequestRead { keepsAlive = false }
+        if responsePhase == .streaming { cut(refusal.flag) } else { refuse(refusal) }
     }
 
     /// The client left before its request was whole, or its connection failed: nothing can be answered any more.

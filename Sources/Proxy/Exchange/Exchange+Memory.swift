@@ -21,7 +21,7 @@ extension Exchange {
     /// Reads nothing of the body before there is memory, or its time is over.
     func waitForMemory(_ framing: BodyFraming) {
         framingInQueue = framing
-        isHeldBack = true
+        holds.insert(.memory)
         downstream?.expectNothing()
         downstream?.stream.pauseReading()
         worker.memoryQueue.add(self)
@@ -32,7 +32,7 @@ extension Exchange {
         guard let framing = framingInQueue else { return }
         framingInQueue = nil
         guard requestPhase == .body else { return }
-        isHeldBack = false
+        holds.remove(.memory)
         startBody(framing)
         if requestPhase == .body, !isHeldBack { downstream?.stream.resumeReading() }
     }

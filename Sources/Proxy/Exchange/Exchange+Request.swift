@@ -20,7 +20,7 @@ extension Exchange {
     func begin(on downstream: DownstreamConnection) {
         self.downstream = downstream
         record.startedAt = worker.loop.now
-        keepsAlive = request.isKeepAlive && request.minorVersion == 1
+        keepsAlive = request.isKeepAlive && request.minorVersion == 1 && !downstream.isSpent
         takeRequestID()
         let framing: BodyFraming
         do throws(WireError) {
@@ -31,7 +31,9 @@ extension Exchange {
         requestDecoder = BodyDecoder(framing: framing, limits: worker.wireLimits, isResponse: false)
         requestPhase = .body
         let hasBody = !framing.isEmpty
-        guard let route = findRoute() else { return }
+        guard hasCapacity(), let route = findRoute() else { return }
+        downstream.setRates(times.rates)
+        if route.hasPace { setPace(route) }
         switch framing {
         case .length(let count) where count > route.limits.body: return refuse(.bodyTooLarge(route.limits.body))
         case .chunked:
@@ -162,7 +164,10 @@ extension Exchange {
                 at += step.skipped
                 if step.available > 0 {
                     let slice = bytes.extracting(at..<at + min(step.available, Exchange.sliceSize))
-                    let taken = requestPhase == .discarding ? slice.count : takeBody(slice)
+                    let taken =
+                        if requestPhase == .discarding { slice.count } else if let throttle = requestThrottle {
+                            takeBody(slice, throttle)
+                        } else { takeBody(slice) }
                     requestDecoder.took(taken)
                     at += taken
                     if taken < slice.count { break }
@@ -192,6 +197,15 @@ extension Exchange {
         return at
     }
 
+    /// Takes as many bytes as the route's rate allows.
+    private func takeBody(_ slice: Span<UInt8>, _ throttle: Throttle) -> Int {
+        let allowed = throttle.take(slice.count)
+        let taken = allowed == 0 ? 0 : takeBody(slice.extracting(0..<allowed))
+        if taken < allowed { throttle.putBack(allowed - taken) }
+        if allowed < slice.count, requestPhase == .body { holdBack(.rate) }
+        return taken
+    }
+
     private func takeBody(_ slice: Span<UInt8>) -> Int {
         // Counted before: a refusal may end this exchange, and then the record is the next one's.
         record.bytesIn += slice.count
@@ -210,7 +224,7 @@ extension Exchange {
                     // Refused: there is no rest to take, and this exchange may be over.
                     guard requestPhase == .body else { return slice.count }
                     // The upstream has enough: the rest of the slice waits with the client's stream.
-                    if conversion.isFull || at < slice.count { holdBack() }
+                    if conversion.isFull || at < slice.count { holdBack(.upstream) }
                     if at < slice.count { return at }
                 }
             }
@@ -221,7 +235,7 @@ extension Exchange {
         if conversion.consumedCount >= MemoryCharge.step, conversion.heldCount > 0, !chargeTree(of: conversion) {
             return slice.count
         }
-        if upstreamIsFull { holdBack() }
+        if upstreamIsFull { holdBack(.upstream) }
         return slice.count
     }
 
@@ -252,7 +266,7 @@ extension Exchange {
         switch upstreamPhase {
         case .open:
             send(slice)
-            if upstreamIsFull { holdBack() }
+            if upstreamIsFull { holdBack(.upstream) }
             return slice.count
         case .gone:
             return slice.count
@@ -263,24 +277,34 @@ extension Exchange {
             let room = waiting.highWatermark - waiting.count
             let taken = min(room, slice.count)
             waiting.append(slice.extracting(0..<taken))
-            if taken == room { holdBack() }
+            if taken == room { holdBack(.upstream) }
             return taken
         }
     }
 
-    /// Stops reading from the client until the upstream has room.
-    func holdBack() {
-        guard !isHeldBack, requestPhase == .body else { return }
-        isHeldBack = true
+    /// Stops reading from the client until `reason` is gone, and every other one.
+    func holdBack(_ reason: HoldReasons) {
+        guard !holds.contains(reason), requestPhase == .body else { return }
+        holds.insert(reason)
+        if reason == .upstream { upstream?.expectProgress() }
         downstream?.expectNothing()
         downstream?.stream.pauseReading()
-        upstream?.expectProgress()
+    }
+
+    /// Reads on from the client, unless there is another reason not to.
+    func letGo(_ reason: HoldReasons) {
+        guard holds.contains(reason) else { return }
+        holds.remove(reason)
+        guard holds.isEmpty, requestPhase == .body else { return }
+        downstream?.expectBody(within: times.bodyGap)
+        downstream?.stream.resumeReading()
     }
 
     var upstreamIsFull: Bool { upstream?.stream.isAboveHighWatermark ?? false }
 
     private func bodyEnded() {
-        isHeldBack = false
+        holds = []
+        requestThrottle?.stop()
         downstream?.expectNothing()
         if requestPhase == .discarding {
             requestPhase = .discarded
@@ -378,6 +402,7 @@ extension Exchange {
     func connectFailed(_ failure: UpstreamFailure) {
         attempt = nil
         upstreamPhase = .gone
+        if case .timedOut = failure { worker.counters.admission.count(.connect) }
         refuse(.upstream(failure))
     }
 
@@ -396,15 +421,13 @@ extension Exchange {
         guard requestPhase == .body else { return }
         sendWaiting()
         flushFramed()
-        if isHeldBack {
+        if holds.contains(.upstream) {
             guard !upstreamIsFull else {
                 upstream?.expectProgress()
                 return
             }
-            isHeldBack = false
             chargeRequest(leftover: 0)
-            downstream?.expectBody(within: times.bodyGap)
-            downstream?.stream.resumeReading()
+            letGo(.upstream)
         }
     }
 

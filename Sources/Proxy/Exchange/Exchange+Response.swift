@@ -106,7 +106,7 @@ extension Exchange {
     func finishUpload() {
         if let upstream {
             guard requestPhase == .sent else {
-                if isHeldBack || requestPhase == .ending { upstream.expectProgress() }
+                if holds.contains(.upstream) || requestPhase == .ending { upstream.expectProgress() }
                 return
             }
             guard upstream.stream.queued == 0 else {

@@ -68,8 +68,16 @@ final class Exchange {
     var waiting = OutputBuffer()
     /// The request's head and chunk framing that go out in front of the next body bytes.
     var framed = OutputBuffer()
-    /// Whether the client's read event is off because the upstream can't take more.
-    var isHeldBack = false
+    /// Why nothing is read of the body for now.
+    var holds: HoldReasons = []
+    var isHeldBack: Bool { !holds.isEmpty }
+    /// Slow the bodies down, on routes that ask for it.
+    var requestThrottle: Throttle?
+    var responseThrottle: Throttle?
+    /// Ends the exchange when it takes too long, on routes that have such a time.
+    var deadline: Timer?
+    /// Whether the exchange counts among the requests in flight of the process.
+    var isCounted = false
     var requestID: [UInt8] = []
     /// What a conversion wrote for the query of the target.
     var writtenQuery: [UInt8] = []
@@ -116,7 +124,11 @@ final class Exchange {
         framed.shrink(to: Exchange.keptCapacity)
         responseFramed.removeAll()
         responseFramed.shrink(to: Exchange.keptCapacity)
-        isHeldBack = false
+        holds = []
+        requestThrottle = nil
+        responseThrottle = nil
+        deadline?.cancel()
+        isCounted = false
         upstream = nil
         attempt = nil
         upstreamPhase = .unassigned

@@ -8,6 +8,7 @@ final class Generation {
     let settings: ProxySettings
     let routes: RouteTable
     let clientTimes: ClientTimes
+    let admission: AdmissionLimits
     let pools: [UpstreamPool]
     /// One for each upstream.
     let framings: [UpstreamFraming]
@@ -27,7 +28,8 @@ final class Generation {
         framings = settings.upstreams.map(UpstreamFraming.init)
         routes = RouteTable(settings.routes)
         clientTimes = ClientTimes(settings.client)
-        routeTimes = settings.routes.map { RouteTimes($0.timeouts) }
+        admission = AdmissionLimits(settings)
+        routeTimes = settings.routes.map { RouteTimes($0.timeouts, $0.options.rate) }
         freeConversions = Array(repeating: [], count: settings.routes.count)
         freeResponseConversions = settings.routes.map { Array(repeating: [], count: $0.responses.count) }
     }

@@ -16,13 +16,31 @@ struct RouteTimes {
     var firstByte: UInt64 = 0
     var gap: UInt64 = 0
     var bodyGap: UInt64 = 0
+    /// For the whole exchange; 0: no bound.
+    var request: UInt64 = 0
+    var rates = MinimumRates()
 
     init() {}
 
-    init(_ timeouts: RouteTimeouts) {
+    init(_ timeouts: RouteTimeouts, _ rate: RateOptions) {
         firstByte = timeouts.firstByte.nanoseconds
         gap = timeouts.gap.nanoseconds
         bodyGap = timeouts.bodyGap.nanoseconds
+        request = timeouts.request?.nanoseconds ?? 0
+        rates = MinimumRates(rate)
+    }
+}
+
+/// The least that a client must send and take: bytes in a second, 0 for no minimum, and nanoseconds of grace.
+struct MinimumRates {
+    let request: UInt64
+    let response: UInt64
+    let grace: UInt64
+
+    init(_ rate: RateOptions = RateOptions()) {
+        request = UInt64(clamping: rate.minimumRequest)
+        response = UInt64(clamping: rate.minimumResponse)
+        grace = rate.grace.nanoseconds
     }
 }
 

@@ -8,9 +8,13 @@ internal import Octets
 /// A connection never leaves its worker, so nothing here is locked. All workers share the immutable settings.
 public final class Worker {
     public let loop: EventLoop
-    let wireLimits = WireLimits()
+    /// What heads and chunk framing may be.
+    var wireLimits: WireLimits { current.admission.head }
     /// What new exchanges are served by.
-    private(set) var current: Generation
+    private(set) var current: Generation {
+        // The parser of a free exchange holds the limits that it was made with.
+        didSet { freeExchanges.removeAll() }
+    }
     let clock: Clock
     private(set) var log: AccessLog
     /// What the proxy itself has to say, apart from the access log.
@@ -18,9 +22,14 @@ public final class Worker {
     var counters = Counters()
     let resolver: Resolver
     var clientTimes: ClientTimes { current.clientTimes }
-    private var listeners: [(name: ListenAddress, listener: Listener)] = []
+    /// The listeners, and why they don't accept.
+    var gate = ListenerGate()
     /// Listeners that have been left but may still have connections for us.
     private var closingListeners = 0
+    /// What all workers count together.
+    let shared: SharedAdmission
+    /// What admission remembers besides the connections; see Worker+Admission.swift.
+    var admission = AdmissionState()
     /// What this worker's bodies hold of the process' memory, and who waits for some.
     let memory: MemoryAllowance
     let spools: SpoolStore
@@ -29,7 +38,7 @@ public final class Worker {
     var pressure: Int { memory.pressure }
 
     /// The open client connections; each knows its place, so that leaving costs one swap.
-    private var connections: [DownstreamConnection] = []
+    private(set) var connections: [DownstreamConnection] = []
     /// Whether every response says that its connection ends.
     private(set) var isDraining = false
     /// Whether connections without a request are closed.
@@ -50,10 +59,14 @@ public final class Worker {
     /// Objects of one kind that a free list keeps at most; the rest is given back to the allocator.
     private static let freeListLimit = 256
 
-    /// Makes a worker on `loop`. No port is opened before `listen`. Workers of one process share `budgets`; the one that is
-    /// given none makes them.
-    public init(loop: EventLoop, settings: ProxySettings, budgets: ProcessBudgets? = nil) throws(ServerError) {
+    /// Makes a worker on `loop`. No port is opened before `listen`. Workers of one process share `budgets` and `shared`; the
+    /// one that is given none makes them.
+    public init(
+        loop: EventLoop, settings: ProxySettings, budgets: ProcessBudgets? = nil,
+        shared: SharedAdmission = SharedAdmission()
+    ) throws(ServerError) {
         self.loop = loop
+        self.shared = shared
         let own = if let budgets { budgets } else { try ProcessBudgets(settings.memory) }
         memory = MemoryAllowance(own.memory)
         memory.counters.tellsBudget = budgets == nil
@@ -93,16 +106,16 @@ public final class Worker {
             let listener = Listener(loop: loop, socket: endpoint.socket) { [unowned self] descriptor, peer in
                 accept(descriptor, from: peer)
             }
-            listeners.append((endpoint.name, listener))
+            listener.onShortage = { [unowned self] in ranShort() }
+            gate.add(listener, endpoint.name)
         }
     }
 
     /// Ends accepting where `isLeft` says so. What waits there is accepted first.
     private func leave(_ isLeft: (ListenAddress) -> Bool) {
-        let left = listeners.filter { isLeft($0.name) }
-        listeners.removeAll { isLeft($0.name) }
+        let left = gate.remove(where: isLeft)
         closingListeners += left.count
-        for (_, listener) in left {
+        for listener in left {
             listener.finish(after: current.settings.lifecycle.handshake.nanoseconds) { [unowned self] in
                 closingListeners -= 1
                 finishDrainIfIdle()
@@ -111,15 +124,22 @@ public final class Worker {
     }
 
     private func accept(_ descriptor: Int32, from peer: SocketAddress) {
+        let client: ClientKey?
+        switch admit(descriptor, from: peer) {
+        case .refused: return
+        case .admitted(let key): client = key
+        }
         let connection = DownstreamConnection(descriptor, peer: peer, worker: self)
+        connection.client = client
         connection.listIndex = connections.count
         connections.append(connection)
         if memory.pressure == 3 { memoryQueue.stopAccepting() }
+        if connections.count > current.admission.relief { relieve(keeping: connection) }
     }
 
-    /// Lets new connections wait in the backlog, or takes them again.
+    /// Lets new connections wait in the backlog while memory is short, or takes them again.
     func setAccepting(_ isAccepting: Bool) {
-        for listener in listeners { if isAccepting { listener.resume() } else { listener.pause() } }
+        if isAccepting { gate.resume(.pressure) } else { gate.pause(.pressure) }
     }
 
     /// Forgets a closed connection.
@@ -129,6 +149,8 @@ public final class Worker {
             connections[connection.listIndex] = last
             last.listIndex = connection.listIndex
         }
+        if let client = connection.client { shared.leave(client) }
+        if gate.reasons.contains(.connections) { resumeIfRoom() }
         finishDrainIfIdle()
     }
 
@@ -139,6 +161,7 @@ public final class Worker {
     }
 
     func recycle(_ exchange: Exchange) {
+        if exchange.isCounted { shared.endRequest() }
         exchange.reset()
         if freeExchanges.count < Self.freeListLimit { freeExchanges.append(exchange) }
     }
@@ -164,7 +187,7 @@ public final class Worker {
     }
 
     private func makePool(_ settings: UpstreamSettings) -> UpstreamPool {
-        UpstreamPool(loop: loop, resolver: resolver, settings: settings, wireLimits: wireLimits)
+        UpstreamPool(loop: loop, resolver: resolver, settings: settings, wireLimits: WireLimits())
     }
 
     private func moveLog(to target: AccessLogTarget) {

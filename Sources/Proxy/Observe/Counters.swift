@@ -2,6 +2,7 @@
 /// outside. Only the worker's thread touches them; whoever wants the sum asks each worker through its inbox.
 struct Counters {
     var lifecycle = LifecycleCounters()
+    var admission = AdmissionCounters()
     var framing = FramingCounters()
     /// The gauges of these two stand with what they count.
     var memory: MemoryAllowance?
@@ -10,6 +11,7 @@ struct Counters {
     /// All of them, as they stand.
     func visit(_ samples: inout MetricSamples) {
         lifecycle.visit(&samples)
+        admission.visit(&samples)
         framing.visit(&samples)
         memory?.visit(&samples)
         spools?.visit(&samples)

@@ -30,6 +30,14 @@ enum Refusal {
     case memoryExhausted
     case headTimeout
     case bodyTimeout
+    /// The body comes slower than this many bytes in a second.
+    case bodyTooSlow(UInt64)
+    /// The exchange as a whole took too long; whether the request had been read by then.
+    case requestTimeout(isRead: Bool)
+    /// There is no capacity for this request, for now.
+    case overloaded
+    /// The client has as many connections as it may.
+    case tooManyConnections
     case upstream(UpstreamFailure)
     case upstreamClosed
     case upstreamTimeout
@@ -59,8 +67,10 @@ extension Refusal {
         case .typeNotAccepted, .contentCoding: 415
         case .bodyTooLarge, .spool(.tooLarge, _): 413
         case .spool(.full, _), .spool(.failed, _): 507
-        case .spool(.total, _), .memoryExhausted: 503
-        case .headTimeout, .bodyTimeout: 408
+        case .spool(.total, _), .memoryExhausted, .overloaded: 503
+        case .headTimeout, .bodyTimeout, .bodyTooSlow: 408
+        case .requestTimeout(let isRead): isRead ? 504 : 408
+        case .tooManyConnections: 429
         case .upstream(.unreachable), .upstreamClosed, .badResponse, .unacceptable, .upstreamBody, .upstreamBodyCut: 502
         case .upstream(.timedOut), .upstreamTimeout: 504
         }
@@ -84,6 +94,10 @@ extension Refusal {
         case .memoryExhausted: "memory_exhausted"
         case .headTimeout: "head_timeout"
         case .bodyTimeout: "body_timeout"
+        case .bodyTooSlow: "body_too_slow"
+        case .requestTimeout: "request_timeout"
+        case .overloaded: "overloaded"
+        case .tooManyConnections: "too_many_connections"
         case .upstream(.unreachable): "upstream_unreachable"
         case .upstream(.timedOut): "upstream_connect_timeout"
         case .upstreamClosed: "upstream_closed"
@@ -123,6 +137,10 @@ extension Refusal {
         case .memoryExhausted: "the memory for bodies is used up (memory.bodies); try again later"
         case .headTimeout: "the request's head did not arrive in time"
         case .bodyTimeout: "the request's body stopped arriving"
+        case .bodyTooSlow(let rate): "the request's body comes slower than \(rate) bytes in a second (min_rate)"
+        case .requestTimeout: "the request was not served within its time (timeouts.request)"
+        case .overloaded: "the proxy has no capacity for this request now"
+        case .tooManyConnections: "this client has as many connections as it may (connections.per_client)"
         case .upstream(.unreachable(let reason)): "the upstream can't be reached: \(reason)"
         case .upstream(.timedOut): "the upstream didn't accept a connection in time"
         case .upstreamClosed: "the upstream closed the connection before it answered"
@@ -155,7 +173,9 @@ extension Refusal {
         case .bodyTooLarge, .spool(.tooLarge, _): "BL"
         case .spool(.total, _), .spool(.full, _), .spool(.failed, _): "SF"
         case .memoryExhausted: "MO"
-        case .headTimeout, .bodyTimeout: "CT"
+        case .headTimeout, .bodyTimeout, .bodyTooSlow: "CT"
+        case .requestTimeout(let isRead): isRead ? "UT" : "CT"
+        case .overloaded, .tooManyConnections: "OL"
         case .upstream(.unreachable): "UF"
         case .upstream(.timedOut), .upstreamTimeout: "UT"
         case .upstreamClosed: "UR"
@@ -178,7 +198,7 @@ extension Refusal {
         case .typeNotAccepted(let types): ("Accept-Post", types.joined(separator: ", "))
         case .conversion(let error, let accepted) where error.kind == .unsupported && !accepted.isEmpty:
             ("Accept-Post", accepted.map(\.mediaType).joined(separator: ", "))
-        case .memoryExhausted, .spool(.total, _): ("Retry-After", "1")
+        case .memoryExhausted, .spool(.total, _), .overloaded, .tooManyConnections: ("Retry-After", "1")
         default: nil
         }
     }

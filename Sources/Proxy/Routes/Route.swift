@@ -25,6 +25,8 @@ public final class Route: Sendable {
     let responseRules: ResponseRules?
     /// Whether one of them converts: then the upstream is asked for whole bodies without a content coding.
     let convertsResponses: Bool
+    /// Whether the route slows bodies down or bounds the whole exchange: all that a route without asks.
+    let hasPace: Bool
 
     /// Bytes of a converted response that are held where no setting says otherwise: 8 MiB.
     public static let standardResponseLimit = 8 * 1024 * 1024
@@ -47,6 +49,7 @@ public final class Route: Sendable {
         self.responseLimit = responseLimit
         self.options = options
         responseRules = ResponseRules(responses)
+        hasPace = options.rate.request > 0 || options.rate.response > 0 || timeouts.request != nil
         convertsResponses = responseRules?.converts == true
         if case .convert(let plan, let otherTypes, let sources) = request {
             conversion = ConversionRule(plan: plan, otherTypes: otherTypes, sources: sources)
@@ -64,6 +67,9 @@ public struct RouteTimeouts: Hashable, Sendable {
     public var gap = Duration.seconds(60)
     /// Between two reads of the request's body; 30 s, then 408.
     public var bodyGap = Duration.seconds(30)
+    /// From the end of the request's head to the end of the exchange; then 408 or 504. nil, the default: no bound, since a
+    /// streamed body takes as long as it takes.
+    public var request: Duration?
 
     public init() {}
 }

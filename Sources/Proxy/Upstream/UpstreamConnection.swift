@@ -29,6 +29,8 @@ final class UpstreamConnection: StreamHandler {
     private var isBlocked = false
     private var mayReuse = true
     private var gap: UInt64 = 0
+    /// What the upstream had taken of the request when it was last looked at; `.max` while it isn't waited for.
+    private var takenBefore = UInt64.max
     /// The loop's turn in which the connection was given back.
     private var idleSinceTurn: UInt64 = 0
 
@@ -52,17 +54,21 @@ final class UpstreamConnection: StreamHandler {
         interimCount = 0
         isBlocked = false
         gap = exchange.times.gap
+        takenBefore = .max
         timer.cancel()
     }
 
     /// The request is sent: the response must begin within `time` nanoseconds.
     func expectResponse(within time: UInt64) {
+        takenBefore = .max
         if phase == .head { timer.set(after: time) }
     }
 
     /// The upstream doesn't take the request as fast as it comes: it must take some within the time between two reads.
     func expectProgress() {
-        if phase == .head || phase == .done { timer.set(after: gap) }
+        guard phase == .head || phase == .done else { return }
+        takenBefore = stream.bytesTaken
+        timer.set(after: gap)
     }
 
     /// The exchange lets go. `reusable`: it is over and left the connection clean.
@@ -102,6 +108,7 @@ final class UpstreamConnection: StreamHandler {
     func resume() {
         guard isBlocked else { return }
         isBlocked = false
+        if stream.isEnded, stream.pendingCount == 0 { return ended(stream) }
         timer.set(after: gap)
         stream.resumeReading()
     }
@@ -133,11 +140,17 @@ final class UpstreamConnection: StreamHandler {
                 let step = try nextStep(rest)
                 at += step.skipped
                 if step.available > 0 {
-                    if let exchange, !exchange.respond(rest.extracting(step.skipped..<step.skipped + step.available)) {
+                    var count = step.available
+                    if let throttle = exchange?.responseThrottle {
+                        count = throttle.take(count)
+                        if count < step.available { isBlocked = true }
+                        if count == 0 { break }
+                    }
+                    if let exchange, !exchange.respond(rest.extracting(step.skipped..<step.skipped + count)) {
                         isBlocked = true
                     }
-                    decoder.took(step.available)
-                    at += step.available
+                    decoder.took(count)
+                    at += count
                     // Also when the client can't take more: no byte follows that would bring us here again.
                     if decoder.isComplete, phase == .body {
                         return responseEnded(leaving: bytes.count - at, of: bytes.count)
@@ -158,6 +171,8 @@ final class UpstreamConnection: StreamHandler {
             stream.pauseReading()
         } else if phase == .body {
             timer.set(after: gap)
+            // The FIN was read while bytes before it waited here: now they are read, too.
+            if stream.isEnded, at == bytes.count { ended(stream) }
         }
         return at
     }
@@ -214,6 +229,7 @@ final class UpstreamConnection: StreamHandler {
             close()
         case .closed: break
         case .head, .done: fail()
+        case .body where isBlocked && stream.pendingCount > 0: break
         case .body:
             do throws(WireError) {
                 try decoder.endOfInput()
@@ -257,7 +273,14 @@ final class UpstreamConnection: StreamHandler {
             pool.remove(self)
             close()
         } else {
-            exchange?.upstreamTimedOut()
+            guard let exchange else { return }
+            if phase == .body { return exchange.upstreamTimedOut(.upstreamGap) }
+            guard takenBefore != .max else { return exchange.upstreamTimedOut(.upstreamFirstByte) }
+            // It may have taken bytes from the system's buffer here, too few to be told that there is room.
+            let taken = stream.bytesTaken
+            guard taken > takenBefore else { return exchange.upstreamTimedOut(.upstreamWrite) }
+            takenBefore = taken
+            timer.set(after: gap)
         }
     }
 }

@@ -3,6 +3,8 @@ final class ReadingContext {
     private(set) var mistakes: [SettingsMistake] = []
     /// The values in effect, in the order they were read.
     private(set) var effective: [EffectiveValue] = []
+    /// Where the values stand that "defaults" gives to all routes, by their keys; empty outside of routes.
+    var inherited: [String: EffectiveValue.Origin] = [:]
     let environment: SettingsEnvironment
     /// The text, to find places inside a value.
     private let lines: [[Unicode.Scalar]]

@@ -93,6 +93,8 @@ final class SectionReader {
         var result = standard
         if let member = member(key), let value = read(member.value, "\"\(key)\"") {
             result = Sourced(value, .line(member.position.line))
+        } else if result.origin == .standard {
+            result.origin = context.inherited[path.isEmpty ? key : "\(path).\(key)"] ?? .standard
         }
         record(key, describe(result.value), result.origin)
         return result

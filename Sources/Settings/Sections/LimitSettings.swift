@@ -34,6 +34,9 @@ struct LimitSettings {
         ]
     }
 
+    /// What a route can limit, for those who look for it at the top of the file.
+    static var routeKeys: [String] { keys.map(\.name) + ["response"] }
+
     private var values: [Sourced<Int>]
     /// Bytes of a converted response that are held: a route's, and no limit of the conversion itself.
     private var response: Sourced<Int>?
@@ -55,6 +58,9 @@ struct LimitSettings {
         }
         if let standard = response { response = section.size("response", standard: standard) }
         section.notYet("decompressed", "ratio")
+        for key in ["request_line", "head", "field_line", "header_fields"] {
+            section.refuse(key, "holds before a route is known: write it under \"limits\" at the top of the file")
+        }
         section.finish()
     }
 

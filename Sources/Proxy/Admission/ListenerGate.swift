@@ -1,0 +1,43 @@
+internal import EventLoop
+
+/// The listeners of one worker, and every reason why they don't accept. The one place that pauses and resumes them.
+struct ListenerGate {
+    /// Why no connection is accepted. While there is a reason, connections wait in the backlog.
+    struct Reasons: OptionSet {
+        let rawValue: UInt8
+        /// The worker has as many connections as it may.
+        static let connections = Reasons(rawValue: 1)
+        /// Memory is short.
+        static let pressure = Reasons(rawValue: 2)
+    }
+
+    private var listeners: [(name: ListenAddress, listener: Listener)] = []
+    private(set) var reasons: Reasons = []
+
+    mutating func add(_ listener: Listener, _ name: ListenAddress) {
+        listeners.append((name, listener))
+        if !reasons.isEmpty { listener.pause() }
+    }
+
+    /// Whether `reason` is new.
+    @discardableResult
+    mutating func pause(_ reason: Reasons) -> Bool {
+        guard !reasons.contains(reason) else { return false }
+        if reasons.isEmpty { for (_, listener) in listeners { listener.pause() } }
+        reasons.insert(reason)
+        return true
+    }
+
+    mutating func resume(_ reason: Reasons) {
+        guard reasons.contains(reason) else { return }
+        reasons.remove(reason)
+        if reasons.isEmpty { for (_, listener) in listeners { listener.resume() } }
+    }
+
+    /// Forgets listeners that are left, and returns them: they are the caller's to end.
+    mutating func remove(where isLeft: (ListenAddress) -> Bool) -> [Listener] {
+        let left = listeners.filter { isLeft($0.name) }
+        listeners.removeAll { isLeft($0.name) }
+        return left.map(\.listener)
+    }
+}
