@@ -83,10 +83,6 @@ extension Exchange {
         let typeIndex = request.first(.contentType)
         // A request without a body has nothing to convert, unless it names the type of an empty one.
         if !hasBody, typeIndex == nil || !request.methodKind.mayHaveBody { return true }
-        if request.hasContentCoding {
-            refuse(.contentCoding)
-            return false
-        }
         do throws(ConversionError) {
             let sources = try values(of: rule.sources)
             let conversion =
@@ -98,6 +94,7 @@ extension Exchange {
                     throw ConversionError(
                         .unsupported, code: "unsupported_media_type", reason: "the body has no Content-Type")
                 }
+            if request.contains(.contentEncoding), !startDecoding(route, conversion, hasBody: hasBody) { return false }
             use(conversion, of: rule)
             return true
         } catch {
@@ -183,12 +180,13 @@ extension Exchange {
     private func takeBody(_ slice: Span<UInt8>) -> Int {
         // Counted before: a refusal may end this exchange, and then the record is the next one's.
         record.bytesIn += slice.count
-        let taken = conversion == nil ? forward(slice) : convert(slice)
+        let taken = conversion == nil ? forward(slice) : decoding == nil ? convert(slice) : decode(slice)
         if taken < slice.count { record.bytesIn -= slice.count - taken }
         return taken
     }
 
-    private func convert(_ slice: Span<UInt8>) -> Int {
+    /// Feeds the conversion. Returns how many bytes it took: fewer when the upstream can't keep up.
+    func convert(_ slice: Span<UInt8>) -> Int {
         guard let conversion else { return slice.count }
         var at = 0
         do throws(ConversionError) {
@@ -256,7 +254,7 @@ extension Exchange {
         upstream?.expectProgress()
     }
 
-    private var upstreamIsFull: Bool { upstream?.stream.isAboveHighWatermark ?? false }
+    var upstreamIsFull: Bool { upstream?.stream.isAboveHighWatermark ?? false }
 
     private func bodyEnded() {
         isHeldBack = false
@@ -272,6 +270,7 @@ extension Exchange {
 
     /// Brings the request to its end: the rest of the conversion, then the last bytes of the framing.
     private func endRequest() {
+        if decoding != nil, !endDecoding() { return }
         if let conversion {
             do throws(ConversionError) {
                 while try !conversion.finish() {
@@ -373,6 +372,7 @@ extension Exchange {
         sendWaiting()
         flushFramed()
         if isHeldBack {
+            if decoding != nil, !decodeWaiting() { return }
             guard !upstreamIsFull else {
                 upstream?.expectProgress()
                 return

@@ -1,3 +1,4 @@
+internal import ContentCoding
 public import Serialization
 
 /// One route: which requests it takes, where they go, and what becomes of their bodies.
@@ -26,6 +27,11 @@ public final class Route: Sendable {
     /// Whether one of them converts: then the upstream is asked for whole bodies without a content coding.
     let convertsResponses: Bool
 
+    /// The Accept-Encoding that the upstream gets where responses are converted.
+    let askedCodings: [UInt8]
+    /// `options.coding.compress`; nil when responses get no coding.
+    let compression: Compression?
+
     /// Bytes of a converted response that are held where no setting says otherwise: 8 MiB.
     public static let standardResponseLimit = 8 * 1024 * 1024
 
@@ -48,6 +54,9 @@ public final class Route: Sendable {
         self.options = options
         responseRules = ResponseRules(responses)
         convertsResponses = responseRules?.converts == true
+        let asks = options.coding.asks && !options.coding.undone.isEmpty
+        askedCodings = Array((asks ? options.coding.undone.map(\.rawValue).joined(separator: ", ") : "identity").utf8)
+        compression = options.coding.compress.map(Compression.init)
         if case .convert(let plan, let otherTypes, let sources) = request {
             conversion = ConversionRule(plan: plan, otherTypes: otherTypes, sources: sources)
         } else {
