@@ -32,6 +32,9 @@ let package = Package(
         .systemLibrary(name: "CEvent", pkgConfig: "libevent_core", providers: [.apt(["libevent-dev"])]),
         .systemLibrary(name: "CCares", pkgConfig: "libcares", providers: [.apt(["libc-ares-dev"])]),
         .systemLibrary(name: "CLibXML2", pkgConfig: "libxml-2.0", providers: [.apt(["libxml2-dev"])]),
+        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+        .systemLibrary(name: "CBrotli", pkgConfig: "libbrotlienc", providers: [.apt(["libbrotli-dev"])]),
+        .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
         .target(name: "CXMLShims", dependencies: ["CLibXML2"], exclude: ["README.md"]),
         .target(name: "CEventShims", dependencies: ["CEvent"], exclude: ["README.md"]),
 
@@ -42,17 +45,24 @@ let package = Package(
             exclude: ["README.md"], swiftSettings: settings),
         .target(name: "HTTPWire", dependencies: ["Octets"], exclude: ["README.md"], swiftSettings: settings),
         .target(
+            name: "ContentCoding", dependencies: ["CZlib", "CBrotli", "CZstd", "Octets"], exclude: ["README.md"],
+            swiftSettings: settings),
+        .target(
             name: "EventLoop", dependencies: ["CEvent", "CEventShims", "CCares", "Octets"], exclude: ["README.md"],
             swiftSettings: settings),
         .target(
             name: "Proxy",
             dependencies: [
-                "EventLoop", "HTTPWire", "Serialization", "Octets", .product(name: "Logging", package: "swift-log"),
+                "EventLoop", "HTTPWire", "ContentCoding", "Serialization", "Octets",
+                .product(name: "Logging", package: "swift-log"),
             ],
             exclude: ["README.md"], swiftSettings: settings),
         .target(
             name: "Settings",
-            dependencies: ["Proxy", "HTTPWire", "Serialization", "Octets", .product(name: "Yams", package: "Yams")],
+            dependencies: [
+                "Proxy", "HTTPWire", "ContentCoding", "Serialization", "Octets",
+                .product(name: "Yams", package: "Yams"),
+            ],
             exclude: ["README.md"], swiftSettings: settings),
         .executableTarget(
             name: "recast",
@@ -77,8 +87,8 @@ let package = Package(
             swiftSettings: settings),
         .target(name: "CXMLMemory", dependencies: ["CLibXML2"], path: "Tests/CXMLMemory"),
         .target(
-            name: "FuzzTargets", dependencies: ["Octets", "Serialization", "TestSupport"], path: "Tests/FuzzTargets",
-            swiftSettings: settings),
+            name: "FuzzTargets", dependencies: ["Octets", "ContentCoding", "Serialization", "TestSupport"],
+            path: "Tests/FuzzTargets", swiftSettings: settings),
         .testTarget(name: "FuzzTests", dependencies: ["FuzzTargets"], swiftSettings: settings),
         .testTarget(name: "OctetsTests", dependencies: ["Octets", "TestSupport"], swiftSettings: settings),
         .testTarget(
@@ -90,14 +100,18 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(
             name: "HTTPWireTests", dependencies: ["HTTPWire", "Octets", "TestSupport"], swiftSettings: settings),
+        .testTarget(name: "ContentCodingTests", dependencies: ["ContentCoding", "Octets"], swiftSettings: settings),
         .testTarget(
             name: "EventLoopTests", dependencies: ["EventLoop", "Octets", "TestSupport"], swiftSettings: settings),
         .testTarget(
             name: "ProxyTests",
-            dependencies: ["Proxy", "EventLoop", "HTTPWire", "Serialization", "Octets", "TestSupport"],
+            dependencies: [
+                "Proxy", "EventLoop", "HTTPWire", "ContentCoding", "Serialization", "Octets", "TestSupport",
+            ],
             swiftSettings: settings),
         .testTarget(
-            name: "SettingsTests", dependencies: ["Settings", "Proxy", "Serialization", "TestSupport"],
+            name: "SettingsTests",
+            dependencies: ["Settings", "Proxy", "ContentCoding", "Serialization", "TestSupport"],
             swiftSettings: settings),
     ]
 )

@@ -1,3 +1,4 @@
+internal import ContentCoding
 internal import HTTPWire
 internal import Octets
 internal import Serialization
@@ -37,7 +38,8 @@ extension Exchange {
         }
         if isHead {
             // The answer to GET would have another body, of a length that nobody knows (docs/rules.md F8).
-            let converts = head.isConvertible(by: conversion) && !head.announcesNothing
+            let converts =
+                head.isConvertible(by: conversion) && route?.undoneCodings(of: head) != nil && !head.announcesNothing
             return beginResponse(
                 head, framing: framing, changes: converts ? changes.union([.otherBytes, .weakTag]) : changes)
         }
@@ -53,7 +55,7 @@ extension Exchange {
         _ rule: ResponseRules.Rule, _ conversion: ResponseConversion, _ head: borrowing MessageHead,
         framing: BodyFraming, changes: HeadChanges
     ) -> UnacceptableResponse? {
-        if head.hasContentCoding { return .coding }
+        guard let codings = route?.undoneCodings(of: head) else { return .coding }
         if head.forbidsTransform { return .noTransform }
         // A body without a type is not guessed at.
         guard let route, let generation, let line = head.first(.contentType) else { return .type }
@@ -74,6 +76,11 @@ extension Exchange {
             let held = self.held ?? HeldResponse()
             self.held = held
             held.begin(taken, of: rule, changes: changes.union([.otherBytes, .weakTag]), limit: route.responseLimit)
+            if !codings.isEmpty {
+                let decoder = worker.coders.takeDecoder(codings)
+                decoder.begin(codings, limits: route.options.coding.limits)
+                held.undo(with: decoder, limit: conversion.plan.limits.body)
+            }
             responsePhase = .held
         } catch {
             if error.kind == .unsupported { return .type }
@@ -88,7 +95,7 @@ extension Exchange {
         do throws(ConversionError) {
             try held.take(body)
         } catch {
-            return refuse(.upstreamBody(error))
+            return refuseHeld(error)
         }
         if held.count >= MemoryCharge.step { chargeHeld(held) }
     }
@@ -98,22 +105,40 @@ extension Exchange {
     func sendHeld(reusable: Bool) -> Bool {
         guard let held, let upstream else { preconditionFailure("a held response without its connection") }
         do throws(ConversionError) {
+            try held.finishDecoding()
             if !held.isUntouched { try held.finish() }
         } catch {
             // It was read to its end all the same, and its connection can serve on.
             if reusable, requestPhase == .sent { releaseUpstream(reusable: true) }
-            refuse(.upstreamBody(error))
+            refuseHeld(error)
             return false
         }
         let isUntouched = held.isUntouched
+        var changes = isUntouched ? held.changes.intersection(.variesByAccept) : held.changes
+        // What is sent of a body that was coded isn't what came, even where the conversion leaves it alone.
+        if held.isDecoded { changes.formUnion([.otherBytes, .weakTag]) }
+        let contentType = isUntouched ? nil : held.conversion?.contentType
         held.withBody { body in
+            if let contentType, let compression = route?.compression,
+                let coded = compressHeld(body, compression, contentType, &changes)
+            {
+                let coding = coded.encoder.coding
+                beginResponse(
+                    upstream.head, framing: .length(coded.output.count), changes: changes, contentType: contentType,
+                    coding: coding)
+                _ = write(response: coded.output.span)
+                return recycle(coded.encoder)
+            }
             beginResponse(
-                upstream.head, framing: .length(body.count),
-                changes: isUntouched ? held.changes.intersection(.variesByAccept) : held.changes,
-                contentType: isUntouched ? nil : held.conversion?.contentType)
-            if !body.isEmpty { _ = send(response: body) }
+                upstream.head, framing: .length(body.count), changes: changes, contentType: contentType)
+            if !body.isEmpty { _ = write(response: body) }
         }
         return true
+    }
+
+    private func refuseHeld(_ error: ConversionError) {
+        if held?.hasCodingError == true { worker.counters.coding.countError(error.code, .responseDecoded) }
+        refuse(.upstreamBody(error))
     }
 
     /// Lets go of a held response; called once it is logged.
@@ -132,7 +157,7 @@ extension MessageHead {
 
     /// Whether the conversion takes a body with this head.
     fileprivate func isConvertible(by conversion: ResponseConversion) -> Bool {
-        guard !hasContentCoding, !forbidsTransform, let line = first(.contentType) else { return false }
+        guard !forbidsTransform, let line = first(.contentType) else { return false }
         if conversion.acceptedTypes.isEmpty { return conversion.takes(value(line)) }
         guard let type = conversion.ownType(for: value(line)) else { return false }
         return conversion.takes(type.span)

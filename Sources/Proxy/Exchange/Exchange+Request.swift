@@ -91,10 +91,6 @@ extension Exchange {
         let typeIndex = request.first(.contentType)
         // A request without a body has nothing to convert, unless it names the type of an empty one.
         if !hasBody, typeIndex == nil || !request.methodKind.mayHaveBody { return true }
-        if request.hasContentCoding {
-            refuse(.contentCoding)
-            return false
-        }
         do throws(ConversionError) {
             let sources = try values(of: rule.sources)
             let conversion =
@@ -106,6 +102,7 @@ extension Exchange {
                     throw ConversionError(
                         .unsupported, code: "unsupported_media_type", reason: "the body has no Content-Type")
                 }
+            if request.contains(.contentEncoding), !startDecoding(route, conversion, hasBody: hasBody) { return false }
             use(conversion, of: rule)
             return true
         } catch {
@@ -209,12 +206,13 @@ extension Exchange {
     private func takeBody(_ slice: Span<UInt8>) -> Int {
         // Counted before: a refusal may end this exchange, and then the record is the next one's.
         record.bytesIn += slice.count
-        let taken = conversion == nil ? forward(slice) : convert(slice)
+        let taken = conversion == nil ? forward(slice) : decoding == nil ? convert(slice) : decode(slice)
         if taken < slice.count { record.bytesIn -= slice.count - taken }
         return taken
     }
 
-    private func convert(_ slice: Span<UInt8>) -> Int {
+    /// Feeds the conversion. Returns how many bytes it took: fewer when the upstream can't keep up.
+    func convert(_ slice: Span<UInt8>) -> Int {
         guard let conversion else { return slice.count }
         var at = 0
         do throws(ConversionError) {
@@ -222,7 +220,7 @@ extension Exchange {
                 at += try conversion.feed(slice.extracting(at..<slice.count))
                 if at < slice.count || conversion.isFull || upstreamPhase == .open, !pushConverted() {
                     // Refused: there is no rest to take, and this exchange may be over.
-                    guard requestPhase == .body else { return slice.count }
+                    guard self.conversion === conversion, upstreamPhase != .gone else { return slice.count }
                     // The upstream has enough: the rest of the slice waits with the client's stream.
                     if conversion.isFull || at < slice.count { holdBack(.upstream) }
                     if at < slice.count { return at }
@@ -317,6 +315,7 @@ extension Exchange {
 
     /// Brings the request to its end: the rest of the conversion, then the last bytes of the framing.
     private func endRequest() {
+        if decoding != nil, !endDecoding() { return }
         if let conversion {
             do throws(ConversionError) {
                 while try !conversion.finish() {
@@ -422,6 +421,7 @@ extension Exchange {
         sendWaiting()
         flushFramed()
         if holds.contains(.upstream) {
+            if decoding != nil, !decodeWaiting() { return }
             guard !upstreamIsFull else {
                 upstream?.expectProgress()
                 return

@@ -20,8 +20,11 @@ extension Exchange {
         }
         request.appendForwardedFields(
             isConverted: conversion != nil, convertsResponses: route.convertsResponses, to: &output)
-        // Nothing here undoes a content coding, and without the field the upstream might choose any (RFC 9110 §12.5.3).
-        if route.convertsResponses { HeadWriter.field("Accept-Encoding", "identity", into: &output) }
+        // Without the field the upstream might choose any coding (RFC 9110 §12.5.3).
+        if route.convertsResponses {
+            let asked = route.askedCodings
+            HeadWriter.clean("Accept-Encoding", asked.span, into: &output)
+        }
         if let conversion, !writesQuery {
             // Known by now: the head is written when there is output, or the conversion has ended.
             record.output = conversion.outputEncoding
@@ -94,11 +97,5 @@ extension MessageHead {
         text.removeAll(keepingCapacity: true)
         text.append(contentsOf: value)
         return true
-    }
-
-    /// Whether a content coding other than `identity` was applied to the body.
-    var hasContentCoding: Bool {
-        guard let index = first(.contentEncoding) else { return false }
-        return !value(index).isEqualIgnoringCase(to: "identity")
     }
 }

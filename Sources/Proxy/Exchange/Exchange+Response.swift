@@ -1,3 +1,4 @@
+internal import ContentCoding
 internal import EventLoop
 internal import HTTPWire
 internal import Octets
@@ -29,8 +30,16 @@ extension Exchange {
 
     /// Writes the response's head, which goes out with the first body bytes.
     func beginResponse(
-        _ head: borrowing MessageHead, framing: BodyFraming, changes: HeadChanges = [], contentType: [UInt8]? = nil
+        _ head: borrowing MessageHead, framing: BodyFraming, changes: HeadChanges = [], contentType: [UInt8]? = nil,
+        coding: Coding? = nil
     ) {
+        var framing = framing
+        var changes = changes
+        var coding = coding
+        if let compression = route?.compression, responsePhase != .held, compression.options.plain {
+            coding = startCompression(compression, head, framing: &framing, changes: &changes)
+        }
+        record.responseCoding = coding
         record.status = head.status
         responsePhase = .streaming
         // An answer before the request's end: the rest of the upload is not wanted, so this connection ends with it.
@@ -40,7 +49,7 @@ extension Exchange {
         if endsWithConnection { keepsAlive = false }
         ResponseHeadWriter(
             isHead: request.methodKind == .head, framing: framing, keepsAlive: keepsAlive, requestID: requestID,
-            clock: worker.clock, changes: changes, contentType: contentType
+            clock: worker.clock, changes: changes, contentType: contentType, coding: coding
         ).write(head, into: &responseFramed)
     }
 
@@ -61,8 +70,14 @@ extension Exchange {
         return send(response: body)
     }
 
-    /// Sends bytes of the response's body. Returns whether the client can take more now.
+    /// Sends bytes of the response's body, coded where it gets a coding. Returns whether the client can take more now.
     func send(response body: Span<UInt8>) -> Bool {
+        if let responseCoding { return compress(body, responseCoding) }
+        return write(response: body)
+    }
+
+    /// Sends bytes of the response's body as they are. Returns whether the client can take more now.
+    func write(response body: Span<UInt8>) -> Bool {
         guard let downstream else { return true }
         do throws(WireError) {
             try responseEncoder.begin(body.count, into: &responseFramed)
@@ -82,6 +97,7 @@ extension Exchange {
 
     /// Sends what has been written of the response when no body bytes have taken it along.
     func settleResponse() {
+        if let responseCoding { flushCompressed(responseCoding) }
         guard let downstream, !responseFramed.isEmpty else { return }
         downstream.stream.write(responseFramed.span)
         responseFramed.removeAll()
@@ -91,6 +107,7 @@ extension Exchange {
     /// so it still reads, and gets what is left of an upload (docs/rules.md F13).
     func responseEnded(reusable: Bool) {
         if responsePhase == .held, !sendHeld(reusable: reusable) { return }
+        if let responseCoding, !finishCompressed(responseCoding) { return }
         responsePhase = .complete
         do throws(WireError) {
             try responseEncoder.finish(into: &responseFramed)

@@ -1,3 +1,4 @@
+internal import ContentCoding
 internal import EventLoop
 internal import HTTPWire
 internal import Octets
@@ -64,6 +65,8 @@ final class Exchange {
     var captures = PathCaptures()
     var times = RouteTimes()
     var conversion: Conversion?
+    /// The codings of the request's body while they are undone in front of the conversion.
+    var decoding: RequestDecoding?
     /// Body bytes that wait for the upstream: converted ones, or those of a plain forward.
     var waiting = OutputBuffer()
     /// The request's head and chunk framing that go out in front of the next body bytes.
@@ -99,6 +102,8 @@ final class Exchange {
     var endsWithConnection = false
     /// The response that is converted, while `isActive`; made when a route of the worker's first needs it.
     var held: HeldResponse?
+    /// The content coding that a streamed response gets on its way to the client.
+    var responseCoding: ResponseCoding?
 
     var record = ExchangeRecord()
 
@@ -135,6 +140,7 @@ final class Exchange {
         responsePhase = .awaited
         keepsAlive = false
         endsWithConnection = false
+        recycleCoders()
         held?.reset()
         if spool != nil { endSpool() }
         if requestCharge.bytes + responseCharge.bytes > 0 { endCharges() }
@@ -165,4 +171,7 @@ struct ExchangeRecord {
     var input: BodyEncoding?
     var output: BodyEncoding?
     var accounting: Accounting?
+    /// What was undone of the request's body, and applied to the response's; of two codings the last one.
+    var coding: Coding?
+    var responseCoding: Coding?
 }

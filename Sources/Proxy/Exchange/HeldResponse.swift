@@ -1,3 +1,4 @@
+internal import ContentCoding
 internal import Octets
 internal import Serialization
 
@@ -16,6 +17,14 @@ final class HeldResponse {
     private(set) var count = 0
     /// Whether they are one space so far, which is not fed before more comes.
     private var isOneSpace = false
+    /// Undoes the body's codings; nil when it has none.
+    private var decoder: ContentDecoder?
+    private var decoded = OutputBuffer()
+    /// Bytes of a coded body, and how many there may be.
+    private(set) var codedCount = 0
+    private var codedLimit = 0
+    /// Whether the last error was the decoder's.
+    private(set) var hasCodingError = false
     /// What became of the fields; nil before the end.
     private(set) var accounting: Accounting?
 
@@ -35,8 +44,64 @@ final class HeldResponse {
         conversion.swapOutput(&output)
     }
 
+    /// Lets `decoder` undo the body's codings. The body, as it comes, may have `limit` bytes.
+    func undo(with decoder: ContentDecoder, limit: Int) {
+        self.decoder = decoder
+        codedLimit = limit
+        conversion?.bodyLimit = .max
+    }
+
+    /// Whether a coded body has come.
+    var isDecoded: Bool { codedCount > 0 }
+
+    /// The coding of the body that came, if it had one.
+    var coding: Coding? { decoder?.codings.first }
+
+    /// Gives the decoder away, at the end.
+    func takeDecoder() -> ContentDecoder? {
+        defer { decoder = nil }
+        return decoder
+    }
+
     /// Takes the next bytes of the body.
     func take(_ body: Span<UInt8>) throws(ConversionError) {
+        guard decoder != nil else { return try takeDecoded(body) }
+        guard body.count <= codedLimit - codedCount else { throw .limit("body", of: codedLimit, what: "the body") }
+        codedCount += body.count
+        var at = 0
+        while at < body.count || decoder?.hasMore == true { at += try decode(body.extracting(at..<body.count)) }
+    }
+
+    private func decode(_ body: Span<UInt8>) throws(ConversionError) -> Int {
+        guard let decoder else { return body.count }
+        let used: Int
+        do throws(CodingError) {
+            used = try decoder.feed(body, into: &decoded)
+        } catch {
+            hasCodingError = true
+            throw ConversionError(error)
+        }
+        var piece = OutputBuffer()
+        swap(&piece, &decoded)
+        try takeDecoded(piece.span)
+        piece.removeAll()
+        swap(&piece, &decoded)
+        return used
+    }
+
+    /// The body is whole: sees that its coding has ended. No body at all is none that was coded.
+    func finishDecoding() throws(ConversionError) {
+        guard let decoder, isDecoded else { return }
+        do throws(CodingError) {
+            try decoder.finish()
+        } catch {
+            hasCodingError = true
+            throw ConversionError(error)
+        }
+    }
+
+    /// Takes the next bytes of the body without its codings.
+    private func takeDecoded(_ body: Span<UInt8>) throws(ConversionError) {
         guard !body.isEmpty else { return }
         if count == 0, body.count == 1, body[0] == ASCII.space {
             count = 1
@@ -97,6 +162,11 @@ final class HeldResponse {
         count = 0
         isOneSpace = false
         accounting = nil
+        decoder = nil
+        codedCount = 0
+        hasCodingError = false
+        decoded.removeAll()
+        decoded.shrink(to: Exchange.keptCapacity)
         output.removeAll()
         output.shrink(to: Exchange.keptCapacity)
     }

@@ -20,6 +20,7 @@ public final class Worker {
     /// What the proxy itself has to say, apart from the access log.
     let logger = OperationalLog.logger
     var counters = Counters()
+    let coders = CoderPool()
     let resolver: Resolver
     var clientTimes: ClientTimes { current.clientTimes }
     /// The listeners, and why they don't accept.

@@ -1,3 +1,4 @@
+internal import ContentCoding
 internal import EventLoop
 internal import Glibc
 internal import HTTPWire
@@ -97,6 +98,8 @@ final class AccessLog {
             line.member("from", input.rawValue)
             line.member("to", output.rawValue)
         }
+        if let coding = record.coding { line.member("coding", coding.rawValue) }
+        if let coding = record.responseCoding { line.member("response_coding", coding.rawValue) }
         if let accounting = record.accounting {
             line.member("fields", number: accounting.fields)
             line.member("files", number: accounting.files)
@@ -155,7 +158,8 @@ extension JSONObjectWriter {
         guard let conversion = held.conversion, let output = held.rule?.conversion?.plan.output else { return }
         member("response_from", conversion.inputEncoding.rawValue)
         member("response_to", output.rawValue)
-        member("bytes_in_upstream", number: held.count)
+        if let coding = held.coding { member("coding_upstream", coding.rawValue) }
+        member("bytes_in_upstream", number: held.coding == nil ? held.count : held.codedCount)
         guard let accounting = held.accounting else { return }
         member("response_fields", number: accounting.fields)
         member("response_files", number: accounting.files)

@@ -3,6 +3,7 @@
 struct Counters {
     var lifecycle = LifecycleCounters()
     var admission = AdmissionCounters()
+    var coding = CodingCounters()
     var framing = FramingCounters()
     /// The gauges of these two stand with what they count.
     var memory: MemoryAllowance?
@@ -12,6 +13,7 @@ struct Counters {
     func visit(_ samples: inout MetricSamples) {
         lifecycle.visit(&samples)
         admission.visit(&samples)
+        coding.visit(&samples)
         framing.visit(&samples)
         memory?.visit(&samples)
         spools?.visit(&samples)

@@ -11,6 +11,8 @@ struct HeadChanges: OptionSet {
     static let weakTag = HeadChanges(rawValue: 2)
     /// Another Accept could have led to another body: Vary says so.
     static let variesByAccept = HeadChanges(rawValue: 4)
+    /// Another Accept-Encoding could have led to another coding: Vary says so.
+    static let variesByCoding = HeadChanges(rawValue: 8)
 }
 
 extension ResponseHeadWriter {
@@ -36,8 +38,11 @@ extension ResponseHeadWriter {
             HeadWriter.field(index, of: head, into: &output)
         }
         if let contentType { HeadWriter.clean("Content-Type", contentType, into: &output) }
-        if changes.contains(.variesByAccept), !head.variesByAccept {
+        if changes.contains(.variesByAccept), !head.varies(by: "accept") {
             HeadWriter.field("Vary", "Accept", into: &output)
+        }
+        if changes.contains(.variesByCoding), !head.varies(by: "accept-encoding") {
+            HeadWriter.field("Vary", "Accept-Encoding", into: &output)
         }
     }
 
@@ -53,8 +58,8 @@ extension ResponseHeadWriter {
 }
 
 extension MessageHead {
-    /// Whether Vary names Accept, or everything.
-    fileprivate var variesByAccept: Bool { lists("accept", in: .vary) || lists("*", in: .vary) }
+    /// Whether Vary names that field, or everything.
+    fileprivate func varies(by field: StaticString) -> Bool { lists(field, in: .vary) || lists("*", in: .vary) }
 
     /// Whether Cache-Control forbids to transform the body (RFC 9110 §7.7).
     var forbidsTransform: Bool { lists("no-transform", in: .cacheControl) }

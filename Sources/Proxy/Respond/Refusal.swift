@@ -1,3 +1,4 @@
+internal import ContentCoding
 internal import HTTPWire
 internal import Serialization
 
@@ -22,7 +23,8 @@ enum Refusal {
     case malformedPath(Int)
     case methodNotAllowed([String])
     case typeNotAccepted([String])
-    case contentCoding
+    /// One that is not undone; those that would be.
+    case contentCoding([Coding])
     case bodyTooLarge(Int)
     /// The body has to be spooled for the upstream of that name, and can't be.
     case spool(SpoolFault, upstream: String)
@@ -126,7 +128,7 @@ extension Refusal {
         case .malformedPath(let offset): "the path has a percent sign without two hexadecimal digits at byte \(offset)"
         case .methodNotAllowed: "the route doesn't take this method"
         case .typeNotAccepted: "the route doesn't take this Content-Type"
-        case .contentCoding: "the route converts bodies, and this Content-Encoding is not decoded"
+        case .contentCoding: "the route converts bodies, and this Content-Encoding can't be undone"
         case .bodyTooLarge(let limit): "the body passes the limit of \(limit) bytes (limits.body)"
         case .spool(.tooLarge(let limit), let upstream):
             "the body passes the \(limit) bytes that may be held until its length is known "
@@ -150,7 +152,7 @@ extension Refusal {
         case .badResponse(.tooManyInterim): "the upstream sent too many interim responses"
         case .unacceptable(.status): "the upstream answered with a status that the route doesn't accept"
         case .unacceptable(.type): "the upstream answered with a Content-Type that the route doesn't convert"
-        case .unacceptable(.coding): "the route converts responses, and this Content-Encoding is not decoded"
+        case .unacceptable(.coding): "the route converts responses, and this Content-Encoding can't be undone"
         case .unacceptable(.noTransform): "the route converts responses, and Cache-Control forbids it for this one"
         case .upstreamBody(let error): "the body of the upstream's response can't be converted: \(error.reason)"
         case .upstreamBodyCut: "the upstream closed the connection inside the body of its response"
@@ -195,6 +197,8 @@ extension Refusal {
     var advice: (name: StaticString, value: String)? {
         switch self {
         case .methodNotAllowed(let methods): ("Allow", methods.joined(separator: ", "))
+        case .contentCoding(let undone):
+            ("Accept-Encoding", undone.isEmpty ? "identity" : undone.map(\.rawValue).joined(separator: ", "))
         case .typeNotAccepted(let types): ("Accept-Post", types.joined(separator: ", "))
         case .conversion(let error, let accepted) where error.kind == .unsupported && !accepted.isEmpty:
             ("Accept-Post", accepted.map(\.mediaType).joined(separator: ", "))

@@ -1,3 +1,4 @@
+internal import ContentCoding
 internal import HTTPWire
 internal import Octets
 
@@ -11,6 +12,8 @@ struct ResponseHeadWriter {
     var changes: HeadChanges = []
     /// The Content-Type of a converted body.
     var contentType: [UInt8]?
+    /// The content coding that the body gets from us.
+    var coding: Coding?
 
     func write(_ head: borrowing MessageHead, into output: inout OutputBuffer) {
         HeadWriter.statusLine(of: head, into: &output)
@@ -19,6 +22,7 @@ struct ResponseHeadWriter {
         } else {
             Self.copyFields(of: head, changes, contentType: contentType?.span, into: &output)
         }
+        if let coding { HeadWriter.field("Content-Encoding", coding.name, into: &output) }
         if !head.contains(.date) { HeadWriter.clean("Date", clock.date.span, into: &output) }
         if !head.contains(.xRequestID) { HeadWriter.clean("X-Request-Id", requestID.span, into: &output) }
         switch framing {

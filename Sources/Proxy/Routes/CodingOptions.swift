@@ -1,4 +1,56 @@
-/// What a route does with content codings: which it undoes, which it applies.
+public import ContentCoding
+
+/// What a route does with content codings: which it undoes where it converts, and which it applies to responses.
 public struct CodingOptions: Hashable, Sendable {
+    /// The codings that are undone before a body is converted; all of them by default. A request with another one is
+    /// answered with 415, a response with another one is none that can be converted.
+    public var undone = Coding.allCases
+    /// Whether the upstream is asked for them where responses are converted; it is asked for uncoded bodies by default, as
+    /// most upstreams are near.
+    public var asks = false
+    /// What an undone body is held to: `limits.decompressed` and `limits.ratio`.
+    public var limits = CodingLimits()
+    /// Nil, the default: responses get no coding from us.
+    public var compress: CompressOptions?
+
     public init() {}
+}
+
+/// Which responses get a content coding, and which one.
+public struct CompressOptions: Hashable, Sendable {
+    /// The first that the client likes best is taken.
+    public var codings: [Coding] = [.br, .zstd, .gzip]
+    /// Bytes of a body below which it is left as it is, where its length is known; 1 KiB. A head costs more than is won.
+    public var least = 1024
+    /// The types that shrink.
+    public var types = CompressOptions.standardTypes
+    /// How hard the coder tries.
+    public var level = CodingLevel()
+    /// Whether responses that the route doesn't convert get a coding too; they are streamed. No by default.
+    public var plain = false
+
+    public init() {}
+
+    /// Texts and what is written in them.
+    public static let standardTypes: [ResponseTypePattern] = {
+        let texts = [
+            "text/*", "+json", "+xml", "application/json", "application/xml", "application/javascript",
+            "application/x-www-form-urlencoded", "application/x-plist", "application/x-ndjson", "application/wasm",
+        ]
+        return texts.compactMap { try? ResponseTypePattern(parsing: $0) }
+    }()
+}
+
+/// The same as the data path needs it: by reference.
+final class Compression: Sendable {
+    let options: CompressOptions
+
+    init(_ options: CompressOptions) {
+        self.options = options
+    }
+
+    func takes(type: Span<UInt8>) -> Bool {
+        for candidate in options.types where candidate.matches(contentType: type) { return true }
+        return false
+    }
 }

@@ -1,3 +1,4 @@
+internal import ContentCoding
 public import Serialization
 
 /// One route: which requests it takes, where they go, and what becomes of their bodies.
@@ -28,6 +29,11 @@ public final class Route: Sendable {
     /// Whether the route slows bodies down or bounds the whole exchange: all that a route without asks.
     let hasPace: Bool
 
+    /// The Accept-Encoding that the upstream gets where responses are converted.
+    let askedCodings: [UInt8]
+    /// `options.coding.compress`; nil when responses get no coding.
+    let compression: Compression?
+
     /// Bytes of a converted response that are held where no setting says otherwise: 8 MiB.
     public static let standardResponseLimit = 8 * 1024 * 1024
 
@@ -51,6 +57,9 @@ public final class Route: Sendable {
         responseRules = ResponseRules(responses)
         hasPace = options.rate.request > 0 || options.rate.response > 0 || timeouts.request != nil
         convertsResponses = responseRules?.converts == true
+        let asks = options.coding.asks && !options.coding.undone.isEmpty
+        askedCodings = Array((asks ? options.coding.undone.map(\.rawValue).joined(separator: ", ") : "identity").utf8)
+        compression = options.coding.compress.map(Compression.init)
         if case .convert(let plan, let otherTypes, let sources) = request {
             conversion = ConversionRule(plan: plan, otherTypes: otherTypes, sources: sources)
         } else {

@@ -25,6 +25,9 @@ public class Conversion {
     /// The Content-Type of the last body that was begun with `restart`.
     private var acceptedType = ByteStore()
     private var hasAccepted = false
+    /// Bytes that this body may have: `limits.body`, unless somebody counts what arrives before it gets here. `restart` sets
+    /// it back.
+    public final var bodyLimit: Int
     /// Bytes taken so far.
     public private(set) var consumedCount = 0
 
@@ -32,6 +35,7 @@ public class Conversion {
         self.plan = plan
         self.inputEncoding = inputEncoding
         self.sources = sources
+        bodyLimit = plan.limits.body
     }
 
     // MARK: For everybody
@@ -47,8 +51,8 @@ public class Conversion {
         case .ending, .done: return 0
         }
         do throws(ConversionError) {
-            guard input.count <= plan.limits.body - consumedCount else {
-                throw .limit("body", of: plan.limits.body, what: "the body", offset: plan.limits.body)
+            guard input.count <= bodyLimit - consumedCount else {
+                throw .limit("body", of: bodyLimit, what: "the body", offset: bodyLimit)
             }
             let count = try decode(input)
             consumedCount += count
@@ -96,6 +100,7 @@ public class Conversion {
         }
         self.sources = sources
         consumedCount = 0
+        bodyLimit = plan.limits.body
         stage = .reading
         do throws(ConversionError) {
             try reset(contentType: contentType)

@@ -1,3 +1,4 @@
+internal import ContentCoding
 internal import Proxy
 
 /// Reads what a route says of content codings, in the route or in "defaults".
@@ -10,5 +11,118 @@ struct CodingReader {
 
     /// Takes what `section` says and keeps the rest of `options`.
     func read(_ section: SectionReader, into options: inout CodingOptions) {
+        readCodings(section, into: &options)
+        readCompress(section, into: &options)
+    }
+
+    /// Reports a "compress" in a route that has nothing to compress. `member` is where the route says so itself.
+    func checkUse(_ member: SettingsNode.Member?, of options: CodingOptions, responses: [ResponseRule]) {
+        guard let member, let compress = options.compress, !compress.plain else { return }
+        let converts = responses.contains { if case .convert = $0.action { true } else { false } }
+        if converts { return }
+        context.report(
+            member.position,
+            "\"compress\" is for converted responses, and this route converts none: write compress: {plain: true} to "
+                + "compress those that it passes on")
+    }
+
+    // MARK: codings: off | [gzip, br] | {undo: …, ask: true}
+
+    private func readCodings(_ section: SectionReader, into options: inout CodingOptions) {
+        var origin = EffectiveValue.Origin.standard
+        if let node = section.take("codings") {
+            origin = .line(node.position.line)
+            if case .mapping = node.content {
+                guard let part = SectionReader(node, "\"codings\"", path: "codings", context) else { return }
+                if let node = part.take("undo"), let codings = undone(node, "\"undo\"") { options.undone = codings }
+                if let node = part.take("ask"), let asks = context.bool(node, "\"ask\"") {
+                    options.asks = asks
+                    part.record("ask", "\(asks)", .line(node.position.line))
+                }
+                part.finish()
+            } else if let codings = undone(node, "\"codings\"") {
+                options.undone = codings
+            }
+        }
+        section.record("codings", options.undone.isEmpty ? "off" : Self.describe(options.undone), origin)
+    }
+
+    /// `off`, or codings. Nil when they can't be read.
+    private func undone(_ node: SettingsNode, _ what: String) -> [Coding]? {
+        if case .scalar("off", _) = node.content { return [] }
+        if case .scalar("false", isPlain: true) = node.content { return [] }
+        return codings(node, what, orOff: true)
+    }
+
+    private func codings(_ node: SettingsNode, _ what: String, orOff: Bool = false) -> [Coding]? {
+        guard let elements = context.elements(node, what) else { return nil }
+        let words = Coding.allCases.map(\.rawValue) + (orOff && elements.count == 1 ? ["off"] : [])
+        var codings: [Coding] = []
+        for element in elements {
+            guard let word = context.word(element, what, among: words), let coding = Coding(rawValue: word) else {
+                return nil
+            }
+            if codings.contains(coding) { context.report(element.position, "\(what) has \"\(word)\" twice") }
+            codings.append(coding)
+        }
+        return codings
+    }
+
+    // MARK: compress: true | false | {codings, min, types, level, plain}
+
+    private func readCompress(_ section: SectionReader, into options: inout CodingOptions) {
+        let node = section.take("compress")
+        let origin = node.map { EffectiveValue.Origin.line($0.position.line) } ?? .standard
+        if let node {
+            if case .mapping = node.content {
+                var compress = options.compress ?? CompressOptions()
+                if let part = SectionReader(node, "\"compress\"", path: "compress", context) {
+                    read(part, into: &compress)
+                }
+                options.compress = compress
+            } else if case .scalar("off", _) = node.content {
+                options.compress = nil
+            } else if let isOn = context.bool(node, "\"compress\"") {
+                options.compress = isOn ? options.compress ?? CompressOptions() : nil
+            }
+        }
+        section.record("compress", options.compress.map { Self.describe($0.codings) } ?? "off", origin)
+    }
+
+    private func read(_ section: SectionReader, into compress: inout CompressOptions) {
+        if let node = section.take("codings"), let codings = codings(node, "\"codings\"") {
+            compress.codings = codings
+        }
+        compress.least = section.size("min", standard: Sourced(compress.least)).value
+        if let node = section.take("types"), let types = types(node) {
+            compress.types = types
+            section.record("types", types.map(\.description).joined(separator: ", "), .line(node.position.line))
+        }
+        if let node = section.take("level"), let level = context.count(node, "\"level\"", in: 1...9) {
+            compress.level = CodingLevel(level)
+            section.record("level", "\(level)", .line(node.position.line))
+        }
+        let plainNode = section.take("plain")
+        if let plainNode, let plain = context.bool(plainNode, "\"plain\"") { compress.plain = plain }
+        section.record("plain", "\(compress.plain)", plainNode.map { .line($0.position.line) } ?? .standard)
+        section.finish()
+    }
+
+    private func types(_ node: SettingsNode) -> [ResponseTypePattern]? {
+        var types: [ResponseTypePattern] = []
+        for element in context.elements(node, "\"types\"") ?? [] {
+            guard let text = context.text(element, "\"types\"") else { return nil }
+            do throws(PatternFault) {
+                types.append(try ResponseTypePattern(parsing: text))
+            } catch {
+                context.report(context.position(in: element, byte: error.offset), error.reason)
+                return nil
+            }
+        }
+        return types
+    }
+
+    private static func describe(_ codings: [Coding]) -> String {
+        codings.map(\.rawValue).joined(separator: ", ")
     }
 }

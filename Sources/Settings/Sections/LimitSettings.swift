@@ -1,3 +1,4 @@
+internal import ContentCoding
 internal import Proxy
 internal import Serialization
 
@@ -40,6 +41,9 @@ struct LimitSettings {
     private var values: [Sourced<Int>]
     /// Bytes of a converted response that are held: a route's, and no limit of the conversion itself.
     private var response: Sourced<Int>?
+    /// The same: what is undone of a content coding isn't the conversion's to count.
+    private var decompressed = Sourced(CodingLimits().decompressed)
+    private var ratio = Sourced(CodingLimits().ratio)
 
     /// The limits that hold where nothing is written. `response` is that of a route; nil where there is none.
     init(standard: Limits = Limits(), response: Int? = nil) {
@@ -56,8 +60,11 @@ struct LimitSettings {
                 case .count(let range): section.count(key.name, standard: values[index], in: range)
                 }
         }
-        if let standard = response { response = section.size("response", standard: standard) }
-        section.notYet("decompressed", "ratio")
+        if let standard = response {
+            response = section.size("response", standard: standard)
+            decompressed = section.size("decompressed", standard: decompressed)
+            ratio = section.count("ratio", standard: ratio, in: 1...1_000_000)
+        }
         for key in ["request_line", "head", "field_line", "header_fields"] {
             section.refuse(key, "holds before a route is known: write it under \"limits\" at the top of the file")
         }
@@ -66,6 +73,14 @@ struct LimitSettings {
 
     /// The limit of a converted response.
     var responseLimit: Int { response?.value ?? Route.standardResponseLimit }
+
+    /// The limits of bodies with a content coding.
+    var codingLimits: CodingLimits {
+        var limits = CodingLimits()
+        limits.decompressed = decompressed.value
+        limits.ratio = ratio.value
+        return limits
+    }
 
     var limits: Limits {
         var limits = Limits()

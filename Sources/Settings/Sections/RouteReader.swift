@@ -65,7 +65,10 @@ struct RouteReader {
         let responses = ResponseReader(context, variables: match?.path.variables).read(section, limits: limits.limits)
         let examples = section.take("examples")
         var options = options
+        let compress = section.remaining.first { $0.key == "compress" }
         RouteOptionsReader(context).read(section, into: &options)
+        options.coding.limits = limits.codingLimits
+        if let responses { CodingReader(context).checkUse(compress, of: options.coding, responses: responses) }
         section.notYet("verify")
         section.finish()
         guard let name, let match, let upstream, let request, let responses else { return nil }

@@ -1,0 +1,6 @@
+/* See CEvent.h. */
+#ifdef __swift__
+#pragma clang module import SwiftGlibc
+#endif
+#include <brotli/decode.h>
+#include <brotli/encode.h>

@@ -1,0 +1,82 @@
+internal import CZstd
+internal import Octets
+
+/// Undoes zstd. It holds what the frame's window asks for, at most 8 MiB, and about 300 KiB besides.
+@safe
+final class ZstdDecoder {
+    private var context: OpaquePointer?
+    /// Whether the last frame is complete and all of it was written.
+    private(set) var isAtEnd = false
+
+    /// The largest window, as a power of two: 8 MiB, which is what RFC 9659 lets senders use.
+    private static let windowLog: Int32 = 23
+    /// Bytes that a decoder may keep between two bodies.
+    private static let keptSize = 1024 * 1024
+
+    // SAFETY: the context is this object's alone, and is given back once.
+    deinit {
+        if let context = unsafe context { _ = unsafe ZSTD_freeDCtx(context) }
+    }
+
+    // SAFETY: as for `deinit`; the address of a context that is given back is forgotten.
+    func reset() {
+        isAtEnd = false
+        guard let context = unsafe context else { return }
+        if unsafe ZSTD_sizeof_DCtx(context) > Self.keptSize {
+            _ = unsafe ZSTD_freeDCtx(context)
+            unsafe self.context = nil
+        } else {
+            _ = unsafe ZSTD_DCtx_reset(context, ZSTD_reset_session_only)
+        }
+    }
+
+    // SAFETY: the context is new, and nobody else has its address.
+    private func open() throws(CodingError) -> OpaquePointer {
+        if let context = unsafe context { return unsafe context }
+        guard let context = unsafe ZSTD_createDCtx() else { throw .malformed(.zstd, .damaged) }
+        _ = unsafe ZSTD_DCtx_setParameter(context, ZSTD_d_windowLogMax, Self.windowLog)
+        unsafe self.context = context
+        return unsafe context
+    }
+
+    /// Decodes from `input` into `output`, at most `room` bytes, at least 1. Returns the bytes of input used.
+    ///
+    /// SAFETY: the library reads and writes within the bounds it is told, and keeps neither address.
+    func run(_ input: Span<UInt8>, into output: inout OutputBuffer, room: Int) throws(CodingError) -> Int {
+        var at = 0
+        let before = output.count
+        // Each call stops at the end of a frame; frames that follow each other are one body (RFC 8878 §3.1).
+        repeat {
+            // Asked without input, a finished decoder would say that it waits for the next frame.
+            if isAtEnd, at == input.count { break }
+            let rest = room - (output.count - before)
+            guard rest > 0 else { break }
+            let context = unsafe try open()
+            let startsFrame = isAtEnd
+            var result = 0
+            let piece = input.extracting(at..<input.count)
+            output.append(upTo: rest) { span in
+                unsafe span.withUnsafeMutableBufferPointer { target, count in
+                    unsafe piece.withUnsafeBufferPointer { source in
+                        var from = unsafe ZSTD_inBuffer(src: source.baseAddress, size: source.count, pos: 0)
+                        var to = unsafe ZSTD_outBuffer(dst: target.baseAddress, size: rest, pos: 0)
+                        result = unsafe ZSTD_decompressStream(context, &to, &from)
+                        at += unsafe from.pos
+                        count = unsafe to.pos
+                    }
+                }
+            }
+            guard ZSTD_isError(result) == 0 else { throw .malformed(.zstd, Self.fault(result, startsFrame)) }
+            isAtEnd = result == 0
+        } while isAtEnd && at < input.count
+        return at
+    }
+
+    private static func fault(_ result: Int, _ startsFrame: Bool) -> CodingError.Fault {
+        switch ZSTD_getErrorCode(result) {
+        case ZSTD_error_frameParameter_windowTooLarge: .window
+        case ZSTD_error_prefix_unknown where startsFrame: .trailing
+        default: .damaged
+        }
+    }
+}

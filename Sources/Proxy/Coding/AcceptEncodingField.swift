@@ -1,0 +1,65 @@
+internal import ContentCoding
+internal import HTTPWire
+internal import Octets
+
+/// What a request's Accept-Encoding says (RFC 9110 §12.5.3).
+enum AcceptEncodingField {
+    /// The coding among `offered` that the client gives the greatest weight, the first of equals; nil when it takes none of
+    /// them, likes uncoded bodies better, or says nothing.
+    static func choose(among offered: [Coding], for head: borrowing MessageHead) -> Coding? {
+        guard head.contains(.acceptEncoding) else { return nil }
+        var best: Coding?
+        // What a client doesn't speak of it takes uncoded, but likes least.
+        var bestWeight = weight(of: nil, in: head) ?? 0
+        for coding in offered {
+            guard let weight = weight(of: coding, in: head), weight > 0 else { continue }
+            if weight > bestWeight || best == nil && weight == bestWeight {
+                best = coding
+                bestWeight = weight
+            }
+        }
+        return best
+    }
+
+    /// The weight of a coding, or of `identity`, in thousandths. A star stands for codings that the field doesn't name, not
+    /// for `identity`, for which it would be a mere leave. Nil when nothing is said.
+    private static func weight(of coding: Coding?, in head: borrowing MessageHead) -> Int? {
+        var star: Int?
+        for line in 0..<head.fieldCount where head.known(line) == .acceptEncoding {
+            let value = head.value(line)
+            var start = 0
+            while start < value.count {
+                let end = Scan.firstIndex(of: UInt8(ascii: ","), in: value, from: start) ?? value.count
+                let member = value.extracting(start..<end)
+                start = end + 1
+                let name = MediaRange.essence(member)
+                if name.isEqual(to: "*") {
+                    if coding != nil { star = star ?? weight(member) }
+                } else if let coding {
+                    if Coding(name: name) == coding { return weight(member) }
+                } else if name.isEqualIgnoringCase(to: "identity") {
+                    return weight(member)
+                }
+            }
+        }
+        return star
+    }
+
+    /// A member's weight in thousandths: 1000 without one, 0 for one that can't be read.
+    private static func weight(_ member: Span<UInt8>) -> Int {
+        guard let semicolon = Scan.firstIndex(of: UInt8(ascii: ";"), in: member) else { return 1000 }
+        let text = MediaRange.essence(member.extracting(semicolon + 1..<member.count))
+        guard text.count >= 3, text[0] | 0x20 == UInt8(ascii: "q"), text[1] == UInt8(ascii: "=") else { return 0 }
+        guard text[2] == UInt8(ascii: "0") || text[2] == UInt8(ascii: "1") else { return 0 }
+        var weight = Int(text[2] - UInt8(ascii: "0")) * 1000
+        if text.count == 3 { return weight }
+        guard text[3] == UInt8(ascii: "."), text.count <= 7 else { return 0 }
+        var place = 100
+        for index in 4..<text.count {
+            guard ASCII.isDigit(text[index]) else { return 0 }
+            weight += Int(text[index] - UInt8(ascii: "0")) * place
+            place /= 10
+        }
+        return min(weight, 1000)
+    }
+}

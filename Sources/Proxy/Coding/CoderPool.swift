@@ -1,0 +1,46 @@
+internal import ContentCoding
+
+/// A worker's coders that are ready for another body: what zlib and its like allocate is worth keeping.
+final class CoderPool {
+    private var decodings: [[RequestDecoding]] = Array(repeating: [], count: Coding.allCases.count)
+    private var decoders: [[ContentDecoder]] = Array(repeating: [], count: Coding.allCases.count)
+    private var encoders: [[ContentEncoder]] = Array(repeating: [], count: Coding.allCases.count)
+
+    /// Coders of one kind that are kept at most. A decoder keeps up to 1 MiB, an encoder up to 1.5 MiB.
+    private static let decoderLimit = 16
+    private static let encoderLimit = 4
+
+    func takeDecoding(_ codings: AppliedCodings) -> RequestDecoding {
+        guard let coding = codings.first else { return RequestDecoding() }
+        return decodings[coding.index].popLast() ?? RequestDecoding()
+    }
+
+    func recycle(_ decoding: RequestDecoding) {
+        guard let coding = decoding.decoder.codings.first else { return }
+        decoding.end()
+        if decodings[coding.index].count < Self.decoderLimit { decodings[coding.index].append(decoding) }
+    }
+
+    func takeDecoder(_ codings: AppliedCodings) -> ContentDecoder {
+        guard let coding = codings.first else { return ContentDecoder() }
+        return decoders[coding.index].popLast() ?? ContentDecoder()
+    }
+
+    func recycle(_ decoder: ContentDecoder) {
+        guard let coding = decoder.codings.first else { return }
+        decoder.end()
+        if decoders[coding.index].count < Self.decoderLimit { decoders[coding.index].append(decoder) }
+    }
+
+    func takeEncoder(_ coding: Coding, level: CodingLevel) -> ContentEncoder {
+        if let index = encoders[coding.index].lastIndex(where: { $0.level == level }) {
+            return encoders[coding.index].remove(at: index)
+        }
+        return ContentEncoder(coding, level: level)
+    }
+
+    func recycle(_ encoder: ContentEncoder) {
+        encoder.reset()
+        if encoders[encoder.coding.index].count < Self.encoderLimit { encoders[encoder.coding.index].append(encoder) }
+    }
+}

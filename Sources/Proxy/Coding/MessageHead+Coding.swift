@@ -1,0 +1,44 @@
+internal import ContentCoding
+internal import HTTPWire
+internal import Octets
+
+extension MessageHead {
+    /// Whether the body has a content coding, other than `identity`.
+    var hasContentCoding: Bool {
+        contains(.contentEncoding) && appliedCodings(among: []) == nil
+    }
+
+    /// The codings that were applied to the body, in their order; `identity` and empty members of the list are none. Nil
+    /// when one isn't among `allowed`, or when there are more than can be undone.
+    func appliedCodings(among allowed: [Coding]) -> AppliedCodings? {
+        var codings = AppliedCodings()
+        for line in 0..<fieldCount where known(line) == .contentEncoding {
+            let value = value(line)
+            var start = 0
+            while start < value.count {
+                let end = Scan.firstIndex(of: UInt8(ascii: ","), in: value, from: start) ?? value.count
+                let name = value.extracting(start..<end).trimmed
+                start = end + 1
+                if name.isEmpty || name.isEqualIgnoringCase(to: "identity") { continue }
+                guard let coding = Coding(name: name), allowed.contains(coding), codings.append(coding) else {
+                    return nil
+                }
+            }
+        }
+        return codings
+    }
+}
+
+extension Span<UInt8> {
+    /// Without spaces and tabs at its ends.
+    fileprivate var trimmed: Span<UInt8> {
+        @_lifetime(copy self)
+        get {
+            var low = 0
+            var high = count
+            while low < high, self[low] == ASCII.space || self[low] == ASCII.tab { low += 1 }
+            while high > low, self[high - 1] == ASCII.space || self[high - 1] == ASCII.tab { high -= 1 }
+            return extracting(low..<high)
+        }
+    }
+}

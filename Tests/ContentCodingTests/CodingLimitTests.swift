@@ -1,0 +1,89 @@
+import ContentCoding
+import Octets
+import Testing
+
+@Suite struct CodingLimitTests {
+    private func limits(decompressed: Int = 100 << 20, ratio: Int = 1_000_000) -> CodingLimits {
+        var limits = CodingLimits()
+        limits.decompressed = decompressed
+        limits.ratio = ratio
+        return limits
+    }
+
+    @Test("limits.decompressed at n-1, n and n+1, in one piece and byte by byte", arguments: Coding.allCases)
+    func decompressed(_ coding: Coding) {
+        for count in [1, 4096, 65_536, 100_000] {
+            let bytes = encoded(text(count), coding)
+            for size in [1, Int.max] {
+                let below = decoded(bytes, coding, every: size, limits: limits(decompressed: count - 1))
+                #expect(below.error == .decompressed(count - 1))
+                #expect(below.bytes.count <= count)
+                for limit in [count, count + 1] {
+                    let fine = decoded(bytes, coding, every: size, limits: limits(decompressed: limit))
+                    #expect(fine.error == nil && fine.bytes.count == count)
+                }
+            }
+        }
+    }
+
+    @Test("limits.ratio at n-1, n and n+1", arguments: Coding.allCases)
+    func ratio(_ coding: Coding) {
+        // So long that it is whole multiples of its coded form's length, but for the end that makes it one.
+        let body = [UInt8](repeating: 0x61, count: 70_000)
+        let bytes = encoded(body, coding)
+        let ratio = (body.count + bytes.count - 1) / bytes.count
+        #expect(decoded(bytes, coding, limits: limits(ratio: ratio - 1)).error == .ratio(ratio - 1))
+        for limit in [ratio, ratio + 1] {
+            let fine = decoded(bytes, coding, limits: limits(ratio: limit))
+            #expect(fine.error == nil && fine.bytes.count == body.count)
+        }
+    }
+
+    @Test("the ratio isn't looked at up to 64 KiB of output", arguments: Coding.allCases)
+    func floor(_ coding: Coding) {
+        for size in [1, Int.max] {
+            let short = encoded([UInt8](repeating: 0, count: CodingLimits.floor), coding)
+            #expect(decoded(short, coding, every: size, limits: limits(ratio: 1)).error == nil)
+            let long = encoded([UInt8](repeating: 0, count: CodingLimits.floor + 1), coding)
+            #expect(decoded(long, coding, every: size, limits: limits(ratio: 1)).error == .ratio(1))
+        }
+    }
+
+    @Test("a bomb is refused by its ratio before it is large", arguments: Coding.allCases)
+    func bomb(_ coding: Coding) {
+        let bytes = encoded([UInt8](repeating: 0, count: 20 << 20), coding)
+        for size in [1, 1000, Int.max] {
+            let refused = decoded(bytes, coding, every: size, limits: CodingLimits())
+            #expect(refused.error == .ratio(100))
+            #expect(refused.bytes.count <= 4 * CodingLimits.floor, "\(refused.bytes.count)")
+        }
+    }
+
+    @Test("what lies between two codings is held to the limits too")
+    func doubleBomb() {
+        for inner in Coding.allCases {
+            for outer in Coding.allCases {
+                let codings = pair(inner, outer)
+                let bytes = encoded(encoded([UInt8](repeating: 0, count: 20 << 20), inner), outer)
+                #expect(decoded(bytes, codings).error == .ratio(100), "\(inner), \(outer)")
+                let refused = decoded(bytes, codings, limits: limits(decompressed: 1000))
+                #expect(refused.error == .decompressed(1000) && refused.bytes.count <= 1001)
+            }
+        }
+    }
+
+    @Test("a zstd frame that wants more than 8 MiB of window is refused by name")
+    func window() {
+        // Magic number, a frame header with a window of 16 MiB and no size (RFC 8878 §3.1.1), the last block, empty.
+        let header: [UInt8] = [0x28, 0xB5, 0x2F, 0xFD, 0x00]
+        let block: [UInt8] = [0x01, 0x00, 0x00]
+        #expect(decoded(header + [13 << 3] + block, .zstd) == Decoded(bytes: []))
+        #expect(decoded(header + [14 << 3] + block, .zstd).error == .malformed(.zstd, .window))
+    }
+
+    @Test("a brotli body with a large window is refused")
+    func largeWindow() {
+        // The header that RFC 7932 leaves invalid and the large-window format uses: 0x11, then the window's bits.
+        #expect(decoded([0x11, 0x1E, 0x03], .br).error == .malformed(.br, .damaged))
+    }
+}
