@@ -7,8 +7,8 @@ internal import Octets
 public struct RequestParser: Sendable {
     /// What may be sent.
     public let limits: WireLimits
-    /// Which of the rules that are a matter of taste hold.
-    public let rules: RequestRules
+    /// Which of the rules that are a matter of taste hold. To be changed between two heads only.
+    public var rules: RequestRules
 
     private var lines = HeadLines()
     private var emptyLines = 0

@@ -39,14 +39,24 @@ extension Exchange {
             var limits = worker.wireLimits
             limits.body = route.limits.body
             requestDecoder = BodyDecoder(framing: framing, limits: limits, isResponse: false)
+            if route.forwarding.passesTrailers { requestDecoder.keepsTrailers = true }
         case .none, .length, .untilClose: break
         }
-        guard chooseConversion(route, hasBody: hasBody) else { return }
+        guard let generation, passesForwardingRules(route, generation, framing: framing),
+            chooseConversion(route, hasBody: hasBody)
+        else { return }
         if let rules = route.responseRules, rules.hasSources, !checkResponseSources(rules) { return }
         if hasBody {
-            if conversion == nil { startUpstream(framing: framing) }
+            if conversion == nil {
+                if request.expectsContinue, route.forwarding.forwardsExpect { continueState = .asked }
+                startUpstream(framing: framing)
+            }
             // Refused on the way, perhaps to its end: then this exchange is no longer ours to go on with.
             guard requestPhase == .body else { return }
+            if continueState == .asked {
+                if upstreamPhase == .open { awaitContinue() }
+                return
+            }
             if request.expectsContinue { sendContinue() }
             downstream.expectBody(within: times.bodyGap)
         } else if !readsQuery || convertQuery() {
@@ -65,7 +75,9 @@ extension Exchange {
             times = generation.times(of: found.route)
             return found.route
         case .noRoute: refuse(.noRoute)
-        case .methodNotAllowed(let methods): refuse(.methodNotAllowed(methods))
+        case .methodNotAllowed(let methods):
+            // A method that nobody here knows is one that isn't implemented (RFC 9110 §9.1).
+            refuse(request.methodKind == .other ? .methodNotImplemented : .methodNotAllowed(methods))
         case .typeNotAccepted(let types): refuse(.typeNotAccepted(types))
         case .malformedPath(let offset): refuse(.malformedPath(offset))
         }
@@ -83,6 +95,11 @@ extension Exchange {
         let typeIndex = request.first(.contentType)
         // A request without a body has nothing to convert, unless it names the type of an empty one.
         if !hasBody, typeIndex == nil || !request.methodKind.mayHaveBody { return true }
+        if request.contains(.cacheControl), route.forwarding.noTransform != .convert, request.forbidsTransform {
+            if route.forwarding.noTransform == .pass { return true }
+            refuse(.noTransform(rule.plan.output))
+            return false
+        }
         if request.hasContentCoding {
             refuse(.contentCoding)
             return false
@@ -128,20 +145,12 @@ extension Exchange {
         return values
     }
 
-    /// The client's address without a port, as text; empty on a unix socket.
+    /// The client's address without a port, as text; empty on a unix socket. Behind trusted peers it is what they say.
     var clientAddress: [UInt8] {
-        guard let downstream, !downstream.peer.isUnix else { return [] }
+        guard let client, !client.isUnix else { return [] }
         var text = OutputBuffer()
-        downstream.peer.appendIP(to: &text)
+        client.appendIP(to: &text)
         return text.span.copied()
-    }
-
-    /// Tells the client to send its body: route, method, type and length have been checked.
-    private func sendContinue() {
-        guard request.minorVersion == 1, let downstream else { return }
-        responseFramed.append("HTTP/1.1 100 Continue\r\n\r\n")
-        downstream.stream.write(responseFramed.span)
-        responseFramed.removeAll()
     }
 
     // MARK: Body
@@ -150,6 +159,7 @@ extension Exchange {
     /// body ended before them.
     func receive(_ bytes: Span<UInt8>) -> Int {
         var at = 0
+        if continueState == .asked { clientGoesOn() }
         do throws(WireError) {
             while requestPhase == .body || requestPhase == .discarding, !isHeldBack {
                 let step = try requestDecoder.next(bytes.extracting(at..<bytes.count))
@@ -231,6 +241,7 @@ extension Exchange {
     }
 
     private func forward(_ slice: Span<UInt8>) -> Int {
+        if continueState == .refused { return slice.count }
         switch upstreamPhase {
         case .open:
             send(slice)
@@ -261,7 +272,7 @@ extension Exchange {
     private func bodyEnded() {
         isHeldBack = false
         downstream?.expectNothing()
-        if requestPhase == .discarding {
+        if requestPhase == .discarding || continueState == .refused {
             requestPhase = .discarded
             finishIfOver()
             return
@@ -306,7 +317,14 @@ extension Exchange {
         sendWaiting()
         guard upstreamPhase == .open else { return }
         do throws(WireError) {
-            try requestEncoder.finish(into: &framed)
+            if let route, route.forwarding.passesTrailers {
+                let trailers = requestDecoder.trailers
+                try requestEncoder.finish(into: &framed) {
+                    trailers.write(named: route.forwarding.trailers, into: &$0)
+                }
+            } else {
+                try requestEncoder.finish(into: &framed)
+            }
         } catch {
             return refuse(.wire(error))
         }
@@ -372,6 +390,7 @@ extension Exchange {
         guard requestPhase == .body else { return }
         sendWaiting()
         flushFramed()
+        awaitContinue()
         if isHeldBack {
             guard !upstreamIsFull else {
                 upstream?.expectProgress()

@@ -7,7 +7,8 @@ internal import Serialization
 extension Exchange {
     /// Passes an interim response on: 103 and what may come, never 100 (we answered that ourselves) and never to HTTP/1.0.
     func interim(_ head: borrowing MessageHead) {
-        guard head.status != 100, request.minorVersion == 1, responsePhase == .awaited, let downstream else { return }
+        if head.status == 100 { return continueRelayed() }
+        guard request.minorVersion == 1, responsePhase == .awaited, let downstream else { return }
         HeadWriter.statusLine(head.status, into: &responseFramed)
         ResponseHeadWriter.copyFields(of: head, into: &responseFramed)
         HeadWriter.end(into: &responseFramed)
@@ -18,6 +19,7 @@ extension Exchange {
     /// The final response's head has come.
     func respond(_ head: borrowing MessageHead, framing: BodyFraming) {
         record.firstByteTime = worker.loop.now - record.startedAt
+        if continueState == .asked { refuseBody() }
         if let rules = route?.responseRules {
             chooseResponse(rules, head, framing: framing)
         } else {
@@ -36,10 +38,19 @@ extension Exchange {
         responseEncoder = BodyEncoder(framing: framing)
         endsWithConnection = framing == .untilClose
         if endsWithConnection { keepsAlive = false }
-        ResponseHeadWriter(
+        var writer = ResponseHeadWriter(
             isHead: request.methodKind == .head, framing: framing, keepsAlive: keepsAlive, requestID: requestID,
-            clock: worker.clock, changes: changes, contentType: contentType
-        ).write(head, into: &responseFramed)
+            clock: worker.clock, changes: changes, contentType: contentType)
+        if let generation, generation.forwarding.addsViaToResponses { writer.via = generation.forwarding.via?.new }
+        if passesResponseTrailers, let route { writer.trailers = route.forwarding.trailers }
+        writer.write(head, into: &responseFramed)
+    }
+
+    /// Whether trailer fields of the response can reach the client: the route lists some, the client takes them, and the body is
+    /// chunked on its way to it (docs/rules.md F12).
+    var passesResponseTrailers: Bool {
+        guard let route, route.forwarding.passesTrailers else { return false }
+        return request.acceptsTrailers
     }
 
     /// The upstream's framing as this client can read it: chunked only to HTTP/1.1, else until the connection closes.
@@ -90,7 +101,14 @@ extension Exchange {
         if responsePhase == .held, !sendHeld(reusable: reusable) { return }
         responsePhase = .complete
         do throws(WireError) {
-            try responseEncoder.finish(into: &responseFramed)
+            if let upstream, let route, passesResponseTrailers {
+                let trailers = upstream.trailers
+                try responseEncoder.finish(into: &responseFramed) {
+                    trailers.write(named: route.forwarding.trailers, into: &$0)
+                }
+            } else {
+                try responseEncoder.finish(into: &responseFramed)
+            }
         } catch {
             return cut("UR")
         }

@@ -70,6 +70,15 @@ final class Exchange {
     /// Whether the client's read event is off because the upstream can't take more.
     var isHeldBack = false
     var requestID: [UInt8] = []
+    /// Whether the client's peer is one whose word about the client is believed.
+    var trustsPeer = false
+    /// The client that a trusted peer speaks for; nil: the peer itself.
+    var realClient: SocketAddress?
+    /// Protocols that the upstream was offered to switch to.
+    var offeredUpgrades: [[UInt8]] = []
+    /// Both connections once they have left HTTP.
+    var tunnel: Tunnel?
+    var continueState = ContinueState.settled
     /// What a conversion wrote for the query of the target.
     var writtenQuery: [UInt8] = []
 
@@ -85,6 +94,9 @@ final class Exchange {
     var held: HeldResponse?
 
     var record = ExchangeRecord()
+
+    /// Whether nothing has been sent of an answer yet.
+    var awaitsResponse: Bool { responsePhase == .awaited || responsePhase == .held }
 
     init(worker: Worker) {
         self.worker = worker
@@ -109,6 +121,10 @@ final class Exchange {
         responseFramed.removeAll()
         responseFramed.shrink(to: Exchange.keptCapacity)
         isHeldBack = false
+        trustsPeer = false
+        realClient = nil
+        if !offeredUpgrades.isEmpty { offeredUpgrades.removeAll() }
+        continueState = .settled
         upstream = nil
         attempt = nil
         upstreamPhase = .unassigned

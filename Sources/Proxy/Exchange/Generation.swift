@@ -1,3 +1,4 @@
+internal import HTTPWire
 internal import Serialization
 
 /// What one reading of the settings gives a worker: routes, times, upstream pools, and conversions made ready for them.
@@ -9,6 +10,8 @@ final class Generation {
     let routes: RouteTable
     let clientTimes: ClientTimes
     let pools: [UpstreamPool]
+    let forwarding: ForwardingLines
+    let requestRules: RequestRules
     private let routeTimes: [RouteTimes]
     /// Conversions that are ready for another body, by the route's index.
     private var freeConversions: [[Conversion]]
@@ -22,7 +25,9 @@ final class Generation {
     init(settings: ProxySettings, pools: [UpstreamPool]) {
         self.settings = settings
         self.pools = pools
-        routes = RouteTable(settings.routes)
+        routes = RouteTable(settings.routes, checksEscapes: settings.forwarding.refusesBadPercent)
+        forwarding = ForwardingLines(settings)
+        requestRules = RequestRules(settings.forwarding)
         clientTimes = ClientTimes(settings.client)
         routeTimes = settings.routes.map { RouteTimes($0.timeouts) }
         freeConversions = Array(repeating: [], count: settings.routes.count)
@@ -64,5 +69,14 @@ final class Generation {
         if freeResponseConversions[route.index][rule.index].count < Self.freeListLimit {
             freeResponseConversions[route.index][rule.index].append(conversion)
         }
+    }
+}
+
+extension RequestRules {
+    fileprivate init(_ settings: ForwardingSettings) {
+        self.init()
+        refusesLaterMinor = settings.refusesLaterMinor
+        refusesUnwiseBytes = settings.refusesUnwiseBytes
+        refusesBadPercent = settings.refusesBadPercent
     }
 }

@@ -16,6 +16,7 @@ struct RouteTimes {
     var firstByte: UInt64 = 0
     var gap: UInt64 = 0
     var bodyGap: UInt64 = 0
+    var tunnel: UInt64 = 0
 
     init() {}
 
@@ -23,6 +24,7 @@ struct RouteTimes {
         firstByte = timeouts.firstByte.nanoseconds
         gap = timeouts.gap.nanoseconds
         bodyGap = timeouts.bodyGap.nanoseconds
+        tunnel = timeouts.tunnel.nanoseconds
     }
 }
 

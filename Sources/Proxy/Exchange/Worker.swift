@@ -73,19 +73,21 @@ public final class Worker {
 
     private func open(_ address: SocketAddress, sharedPort: Bool) throws(ServerError) {
         do throws(LoopError) {
+            let place = ListenPlace()
             let listener = try Listener(
                 loop: loop, address: address, reusePort: sharedPort && !address.isUnix, backlog: Worker.backlog
             ) { [unowned self] descriptor, peer in
-                accept(descriptor, from: peer)
+                accept(descriptor, from: peer, at: place)
             }
+            place.port = Int(listener.address.port)
             listeners.append(listener)
         } catch {
             throw .listen(address.description, reason: error.description)
         }
     }
 
-    private func accept(_ descriptor: Int32, from peer: SocketAddress) {
-        let connection = DownstreamConnection(descriptor, peer: peer, worker: self)
+    private func accept(_ descriptor: Int32, from peer: SocketAddress, at place: ListenPlace) {
+        let connection = DownstreamConnection(descriptor, peer: peer, place: place, worker: self)
         connection.listIndex = connections.count
         connections.append(connection)
     }

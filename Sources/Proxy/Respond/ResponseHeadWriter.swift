@@ -11,6 +11,10 @@ struct ResponseHeadWriter {
     var changes: HeadChanges = []
     /// The Content-Type of a converted body.
     var contentType: [UInt8]?
+    /// A Via line of our own.
+    var via: [UInt8]?
+    /// Names of trailer fields that may follow a chunked body.
+    var trailers: [[UInt8]] = []
 
     func write(_ head: borrowing MessageHead, into output: inout OutputBuffer) {
         HeadWriter.statusLine(of: head, into: &output)
@@ -31,6 +35,8 @@ struct ResponseHeadWriter {
         case .chunked: HeadWriter.field("Transfer-Encoding", "chunked", into: &output)
         case .untilClose: break
         }
+        if let via { output.append(via.span) }
+        if !trailers.isEmpty, framing == .chunked { head.appendTrailerField(trailers, to: &output) }
         if !keepsAlive { HeadWriter.field("Connection", "close", into: &output) }
         HeadWriter.end(into: &output)
     }

@@ -25,6 +25,8 @@ public final class Route: Sendable {
     let responseRules: ResponseRules?
     /// Whether one of them converts: then the upstream is asked for whole bodies without a content coding.
     let convertsResponses: Bool
+    /// `options.forwarding`, prepared.
+    let forwarding: ForwardingRule
 
     /// Bytes of a converted response that are held where no setting says otherwise: 8 MiB.
     public static let standardResponseLimit = 8 * 1024 * 1024
@@ -53,6 +55,8 @@ public final class Route: Sendable {
         } else {
             conversion = nil
         }
+        forwarding = ForwardingRule(
+            options.forwarding, converts: conversion != nil || responseRules?.converts == true)
     }
 }
 
@@ -64,6 +68,9 @@ public struct RouteTimeouts: Hashable, Sendable {
     public var gap = Duration.seconds(60)
     /// Between two reads of the request's body; 30 s, then 408.
     public var bodyGap = Duration.seconds(30)
+    /// Without a byte in either direction on a connection that has changed its protocol, as to WebSocket; 1 h (what HAProxy's
+    /// users set as `timeout tunnel`), then it is closed.
+    public var tunnel = Duration.seconds(3600)
 
     public init() {}
 }

@@ -5,6 +5,7 @@ struct TimeoutSettings {
     private var firstByte = Sourced(RouteTimeouts().firstByte)
     private var gap = Sourced(RouteTimeouts().gap)
     private var bodyGap = Sourced(RouteTimeouts().bodyGap)
+    private var tunnel = Sourced(RouteTimeouts().tunnel)
 
     /// The timeouts that hold where nothing is written; the client's gap holds for all routes.
     init(bodyGap: Sourced<Duration> = Sourced(RouteTimeouts().bodyGap)) {
@@ -16,6 +17,7 @@ struct TimeoutSettings {
         firstByte = section.time("first_byte", standard: firstByte)
         gap = section.time("gap", standard: gap)
         bodyGap = section.time("body_gap", standard: bodyGap)
+        tunnel = section.time("tunnel", standard: tunnel)
         section.refuse("connect", "is set per upstream: upstreams: {NAME: {address: …, connect: 3s}}")
         section.finish()
     }
@@ -25,6 +27,7 @@ struct TimeoutSettings {
         timeouts.firstByte = firstByte.value
         timeouts.gap = gap.value
         timeouts.bodyGap = bodyGap.value
+        timeouts.tunnel = tunnel.value
         return timeouts
     }
 }
@@ -43,7 +46,7 @@ struct ClientTimeoutSettings {
         timeouts.bodyGap = bodyGap.value
         timeouts.write = section.time("write", standard: Sourced(timeouts.write)).value
         self.grace = section.time("grace", standard: Sourced(grace)).value
-        for key in ["first_byte", "gap"] {
+        for key in ["first_byte", "gap", "tunnel"] {
             section.refuse(key, "is a route's: write it under \"defaults: {timeouts: …}\" or in a route")
         }
         section.finish()
