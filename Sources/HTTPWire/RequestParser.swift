@@ -115,12 +115,12 @@ public struct RequestParser: Sendable {
             return false
         }
         try lines.finish(at: lineEnd, limit: limit, fault: .requestLineTooLong, limits: limits)
-        head.methodRange = ByteRange(start, methodEnd)
-        head.methodKind = Method.find(input.extracting(start..<methodEnd))
-        head.targetRange = ByteRange(targetStart, targetEnd)
         guard head.minorVersion <= 1 || !rules.refusesLaterMinor else {
             throw WireError(.unsupportedVersion, at: targetEnd + 1)
         }
+        head.methodRange = ByteRange(start, methodEnd)
+        head.methodKind = Method.find(input.extracting(start..<methodEnd))
+        head.targetRange = ByteRange(targetStart, targetEnd)
         head.minorVersion = min(head.minorVersion, 1)
         return true
     }

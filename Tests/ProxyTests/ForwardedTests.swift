@@ -13,7 +13,7 @@ import Testing
             "X-Forwarded-For: 9.9.9.9\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: evil\r\nX-Forwarded-Port: 1\r\n"
             + "Forwarded: for=9.9.9.9\r\nX-Real-IP: 9.9.9.9\r\n"
         for format in ForwardedFormat.allCases {
-            try withRig([plain { $0.forwarded = format; $0.realIP = true }]) { rig in
+            try withRig([plain { $0.forwarded = format; $0.realIP = true }]) { rig throws in
                 let (seen, _, _) = try rig.exchange(head(lies))
                 #expect(!seen.fields.contains { $0.value.contains("9.9.9.9") || $0.value.contains("evil") })
                 #expect(seen["X-Real-IP"] == "127.0.0.1")
@@ -44,7 +44,7 @@ import Testing
             try withRig(
                 [plain { $0.forwarded = format; $0.realIP = true }],
                 configure: { $0.forwarding.trusted = (try? TrustedPeers("127.0.0.0/8", "10.0.0.0/8")) ?? TrustedPeers() }
-            ) { rig in
+            ) { rig throws in
                 seen = try rig.exchange(head(said)).request
             }
             return try #require(seen)
@@ -67,7 +67,7 @@ import Testing
 
     @Test("F5 a trusted peer whose scheme or port is none is told as we see it")
     func nonsense() throws {
-        try withRig(configure: { $0.forwarding.trusted = (try? TrustedPeers("127.0.0.1")) ?? TrustedPeers() }) { rig in
+        try withRig(configure: { $0.forwarding.trusted = (try? TrustedPeers("127.0.0.1")) ?? TrustedPeers() }) { rig throws in
             let (seen, _, _) = try rig.exchange(
                 head("X-Forwarded-Proto: gopher\r\nX-Forwarded-Port: 99x\r\nX-Forwarded-Host:\r\n"))
             #expect(seen["X-Forwarded-Proto"] == "http")
@@ -79,12 +79,12 @@ import Testing
 
     @Test("F5 a trusted unix socket adds no address")
     func trustedUnix() throws {
-        try withRig(unix: true, configure: { $0.forwarding.trusted.unix = true }) { rig in
+        try withRig(unix: true, configure: { $0.forwarding.trusted.unix = true }) { rig throws in
             let (seen, _, _) = try rig.exchange(head("X-Forwarded-For: 192.0.2.7\r\n"))
             #expect(seen["X-Forwarded-For"] == "192.0.2.7")
             #expect(seen["X-Forwarded-Port"] == nil)
         }
-        try withRig([plain { $0.forwarded = .forwarded }], unix: true) { rig in
+        try withRig([plain { $0.forwarded = .forwarded }], unix: true) { rig throws in
             #expect(try rig.exchange(head("")).request["Forwarded"] == #"for=unknown;host="a";proto=http"#)
         }
     }
@@ -109,7 +109,7 @@ import Testing
         try withRig(
             [plain { $0.realIP = true }],
             configure: { $0.forwarding.trusted = (try? TrustedPeers("127.0.0.1", "10.0.0.0/8")) ?? TrustedPeers() }
-        ) { rig in
+        ) { rig throws in
             let (seen, _, _) = try rig.exchange(head("X-Forwarded-For: \(list)\r\n"))
             #expect(seen["X-Real-IP"] == client)
             let line = try #require(try rig.logLines().first)
@@ -137,7 +137,7 @@ import Testing
         try withRig(
             [plain { $0.realIP = true; $0.forwarded = .forwarded }],
             configure: { $0.forwarding.trusted = (try? TrustedPeers("127.0.0.1", "10.0.0.0/8")) ?? TrustedPeers() }
-        ) { rig in
+        ) { rig throws in
             #expect(try rig.exchange(head("Forwarded: \(list)\r\n")).request["X-Real-IP"] == client)
         }
     }
@@ -145,7 +145,7 @@ import Testing
     @Test("F5 a list beyond 8 KiB is refused, so that no hop behind us must", arguments: [-1, 0, 1])
     func bounded(over: Int) throws {
         let list = String(repeating: "1", count: 8 * 1024 - 2 + over)
-        try withRig(configure: { $0.forwarding.trusted.networks = [TrustedPeers.Network(parsing: "127.0.0.1")].compactMap(\.self) }) { rig in
+        try withRig(configure: { $0.forwarding.trusted.networks = [TrustedPeers.Network(parsing: "127.0.0.1")].compactMap(\.self) }) { rig throws in
             let client = try rig.connect()
             rig.answers = [ok]
             client.send(head("X-Forwarded-For: \(list)\r\n"))

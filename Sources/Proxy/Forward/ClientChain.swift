@@ -77,11 +77,22 @@ enum ClientChain {
             || text.first == ":" && (2...6).contains(text.utf8.count) && text.dropFirst().utf8.allSatisfy(ASCII.isDigit)
     }
 
+    /// The next semicolon outside of a quoted string, or the count.
+    private static func parameterEnd(_ member: Span<UInt8>, from start: Int) -> Int {
+        var at = start
+        var isQuoted = false
+        while at < member.count, isQuoted || member[at] != UInt8(ascii: ";") {
+            if member[at] == UInt8(ascii: "\"") { isQuoted.toggle() }
+            at += 1
+        }
+        return at
+    }
+
     /// The address of the parameter `for` (RFC 7239 §5.2), nil for unknown and obfuscated ones.
     private static func forwardedFor(_ member: Span<UInt8>) -> SocketAddress? {
         var start = 0
         while start < member.count {
-            let end = Scan.firstIndex(of: UInt8(ascii: ";"), in: member, from: start) ?? member.count
+            let end = parameterEnd(member, from: start)
             var at = Scan.firstIndex(of: UInt8(ascii: "="), in: member.extracting(start..<end)).map { start + $0 } ?? end
             var name = start
             while name < at, member[name] == ASCII.space || member[name] == ASCII.tab { name += 1 }
