@@ -61,8 +61,18 @@ public struct BodyDecoder: Sendable {
         }
     }
 
-    /// Trailer fields that were read, checked and dropped.
+    /// Trailer fields that were read and checked.
     public var trailerCount: Int { chunks.trailerCount }
+
+    /// Whether `trailers` is filled; otherwise trailer fields are checked and dropped. At most `limits.trailerBytes` are kept.
+    public var keepsTrailers: Bool {
+        get { chunks.keepsTrailers }
+        set { chunks.keepsTrailers = newValue }
+    }
+
+    /// The trailer lines that were read, each with its CRLF; empty unless `keepsTrailers`. Each name is a token, and no
+    /// value holds a control other than HTAB.
+    public var trailers: TrailerLines { TrailerLines(chunks.trailers) }
 
     /// Looks at the bytes that are not consumed yet. Throws 400 where the framing is broken, 413 and 431 for limits.
     public mutating func next(_ input: Span<UInt8>) throws(WireError) -> Step {

@@ -55,13 +55,22 @@ public struct BodyEncoder: Sendable {
     ///
     /// A body framed until close is ended by closing the connection, which is the caller's part.
     public mutating func finish(into output: inout OutputBuffer) throws(WireError) {
+        try finish(into: &output) { _ in }
+    }
+
+    /// The same; in the chunked coding `writeTrailers` may write whole field lines behind the last chunk (RFC 9112 §7.1.2).
+    public mutating func finish(
+        into output: inout OutputBuffer, writeTrailers: (inout OutputBuffer) -> Void
+    ) throws(WireError) {
         guard !isFinished else { return }
         switch framing {
         case .length(let length):
             guard left == 0 else { throw WireError(.lengthShort, at: length - left) }
         case .chunked:
             end(into: &output)
-            output.append("0\r\n\r\n")
+            output.append("0\r\n")
+            writeTrailers(&output)
+            output.append("\r\n")
         case .none, .untilClose: break
         }
         isFinished = true

@@ -61,6 +61,10 @@ internal struct ChunkReader: Sendable {
     private var trailerName = 0
     private var trailerLine = 0
     private(set) var trailerCount = 0
+    /// Whether the trailer lines are kept.
+    var keepsTrailers = false
+    /// The trailer lines with their line ends, as far as they were read; empty unless they are kept.
+    private(set) var trailers: [UInt8] = []
 
     init(limits: WireLimits) {
         self.limits = limits
@@ -210,12 +214,13 @@ internal struct ChunkReader: Sendable {
     private mutating func readTrailer(_ byte: UInt8, _ at: Int) throws(WireError) {
         guard trailerBytes < limits.trailerBytes else { throw WireError(.trailersTooLarge, at: at) }
         trailerBytes += 1
+        if state == .trailerStart, byte == ASCII.carriageReturn {
+            state = .endLF
+            return
+        }
+        if keepsTrailers { trailers.append(byte) }
         switch state {
         case .trailerStart:
-            if byte == ASCII.carriageReturn {
-                state = .endLF
-                return
-            }
             guard ASCII.isToken(byte) else {
                 let isFold = byte == ASCII.space || byte == ASCII.tab
                 throw Self.lineError(byte, isFold ? .obsFold : .badTrailer, at)

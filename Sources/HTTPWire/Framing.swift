@@ -30,10 +30,10 @@ public enum Framing {
         }
         // §6.3 step 1: no body whatever the fields say.
         if toHead || head.status < 200 || head.status == 204 || head.status == 304 { return .none }
+        // RFC 9110 §15.3.6: a 205 has no content, so none is waited for; what follows makes its connection useless.
+        if head.status == 205 { return .length(0) }
         // Steps 4 to 6.
         if let framing { return framing }
-        // RFC 9110 §15.3.6: a 205 has no content, so it isn't waited for.
-        if head.status == 205 { return .length(0) }
         // Step 8.
         return .untilClose
     }

@@ -12,7 +12,7 @@ public struct MessageHead: ~Copyable, Sendable {
     @usableFromInline internal var present: UInt64 = 0
     internal var repeated: UInt64 = 0
     /// Whether some name holds `_`.
-    internal var hasUnderscores = false
+    public internal(set) var hasUnderscores = false
 
     internal var methodRange = ByteRange.empty
     internal var targetRange = ByteRange.empty
@@ -30,6 +30,8 @@ public struct MessageHead: ~Copyable, Sendable {
     public internal(set) var minorVersion = 1
     /// The status of a response, 100…599; 0 in a request.
     public internal(set) var status = 0
+    /// Whether the target is of absolute form with the scheme `https`.
+    public internal(set) var isSecureTarget = false
     /// The port of the effective host where one was written.
     public internal(set) var port: Int?
     /// Whether the connection persists after this message as far as this head says. A request of HTTP/1.0 never does
@@ -63,6 +65,7 @@ public struct MessageHead: ~Copyable, Sendable {
         targetForm = .origin
         minorVersion = 1
         status = 0
+        isSecureTarget = false
         port = nil
         isKeepAlive = true
         expectsContinue = false

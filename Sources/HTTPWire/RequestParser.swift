@@ -7,8 +7,8 @@ internal import Octets
 public struct RequestParser: Sendable {
     /// What may be sent.
     public let limits: WireLimits
-    /// Which of the rules that are a matter of taste hold.
-    public let rules: RequestRules
+    /// Which of the rules that are a matter of taste hold. To be changed between two heads only.
+    public var rules: RequestRules
 
     private var lines = HeadLines()
     private var emptyLines = 0
@@ -115,12 +115,12 @@ public struct RequestParser: Sendable {
             return false
         }
         try lines.finish(at: lineEnd, limit: limit, fault: .requestLineTooLong, limits: limits)
-        head.methodRange = ByteRange(start, methodEnd)
-        head.methodKind = Method.find(input.extracting(start..<methodEnd))
-        head.targetRange = ByteRange(targetStart, targetEnd)
         guard head.minorVersion <= 1 || !rules.refusesLaterMinor else {
             throw WireError(.unsupportedVersion, at: targetEnd + 1)
         }
+        head.methodRange = ByteRange(start, methodEnd)
+        head.methodKind = Method.find(input.extracting(start..<methodEnd))
+        head.targetRange = ByteRange(targetStart, targetEnd)
         head.minorVersion = min(head.minorVersion, 1)
         return true
     }

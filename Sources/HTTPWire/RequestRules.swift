@@ -50,8 +50,7 @@ public struct RequestRules: Hashable, Sendable {
             head.lines[index].value = host.whole
             return
         }
-        let isSecure = head.targetForm == .absolute && head.bytes[Int(head.targetRange.start) + 4] | 0x20 == 0x73
-        let standard = isSecure ? 443 : 80
+        let standard = head.isSecureTarget ? 443 : 80
         guard head.span(head.hostRange).isEqualIgnoringCase(to: head.span(host.host)),
             head.port ?? standard == host.port ?? standard
         else { throw WireError(.hostMismatch, at: start) }

@@ -49,6 +49,7 @@ internal enum RequestTarget {
         guard isSecure || hasPrefix(head.bytes.span, start, end, "http://") else {
             throw WireError(.badTarget, at: start)
         }
+        head.isSecureTarget = isSecure
         let authorityStart = start + (isSecure ? 8 : 7)
         var at = authorityStart
         while at < end, head.bytes[at] != UInt8(ascii: "/"), head.bytes[at] != UInt8(ascii: "?") { at += 1 }

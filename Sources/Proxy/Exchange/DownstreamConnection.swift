@@ -11,8 +11,10 @@ final class DownstreamConnection: StreamHandler {
         case idle
         /// Part of a head has arrived. → exchange, lingering, closed
         case head
-        /// A request is being served. → idle, lingering, closed
+        /// A request is being served. → idle, tunnel, lingering, closed
         case exchange
+        /// The connection has left HTTP; its bytes go to a `Tunnel`. → closed
+        case tunnel
         /// Our last answer is out; what still comes is thrown away so that the answer isn't lost to a reset. → closed
         case lingering
         case closed
@@ -20,12 +22,16 @@ final class DownstreamConnection: StreamHandler {
 
     /// What the timer means when it fires.
     private enum Wait {
-        case nothing, request, head, body, write, linger
+        case nothing, request, head, body, write, linger, halfClosed
     }
 
     /// Held strongly, because counting an unowned reference costs more; the worker lets go of them all when it ends.
     let worker: Worker
     let peer: SocketAddress
+    /// Where the connection was accepted.
+    let place: ListenPlace
+    /// Whether the client's connection is secured.
+    var isSecure: Bool { false }
     private(set) var stream: Stream!
     private var timer: Timer!
     private var exchange: Exchange?
@@ -62,11 +68,15 @@ final class DownstreamConnection: StreamHandler {
     /// Requests that one delivery of bytes may begin. What one read holds may be thousands, and other connections wait.
     private static let requestsPerDelivery = 16
 
-    init(_ descriptor: Int32, peer: SocketAddress, worker: Worker) {
+    /// Time for the first byte of the answer to a client that has ended its side.
+    private static let halfClosedTime: UInt64 = 30_000_000_000
+
+    init(_ descriptor: Int32, peer: SocketAddress, place: ListenPlace, worker: Worker) {
         self.worker = worker
         self.peer = peer
         openedAt = worker.loop.now
         since = openedAt
+        self.place = place
         self.stream = Stream(loop: worker.loop, descriptor: descriptor, handler: self)
         self.timer = Timer(loop: worker.loop) { [unowned self] in timedOut() }
         // A connection that never sends a byte is held to the time for a head, not to the longer one between requests.
@@ -108,7 +118,7 @@ final class DownstreamConnection: StreamHandler {
                 lingered += rest.count
                 if lingered > Self.lingerBytes { close() }
                 return bytes.count
-            case .closed:
+            case .tunnel, .closed:
                 return bytes.count
             }
         }
@@ -126,6 +136,7 @@ final class DownstreamConnection: StreamHandler {
             phase = .head
             since = worker.loop.now
             arm(.head, worker.clientTimes.head)
+            exchange.parser.rules = worker.current.requestRules
         }
         do throws(WireError) {
             guard let used = try exchange.parseHead(bytes) else { return nil }
@@ -249,6 +260,19 @@ final class DownstreamConnection: StreamHandler {
         arm(.request, worker.isClosingIdle ? worker.drainIdleTime : worker.keepAliveTime)
     }
 
+    /// The exchange's connections have left HTTP: what comes is no business of this one's any more.
+    func tunnelBegan() {
+        phase = .tunnel
+        disarm()
+    }
+
+    /// The tunnel is over. `flag` says why, where something went wrong.
+    func tunnelEnded(_ flag: StaticString, reset: Bool) {
+        guard phase == .tunnel else { return }
+        exchange?.record.flag = flag
+        close(reset: reset)
+    }
+
     /// For draining: closes a connection that serves no request, at once or when it has been idle for a short while.
     func closeIfIdle() {
         // One whose answer still waits becomes idle when it is out.
@@ -261,11 +285,13 @@ final class DownstreamConnection: StreamHandler {
     func ended(_ stream: Stream) {
         switch phase {
         case .idle, .lingering: closeWhenSent()
-        case .head, .closed: close()
+        case .head, .tunnel, .closed: close()
         case .exchange:
             // A FIN after a whole request is no abort: the answer can still be read (docs/rules.md F17).
-            if exchange?.isRequestRead == true {
-                exchange?.clientHalfClosed()
+            if let exchange, exchange.isRequestRead, exchange.answersHalfClosed {
+                exchange.clientHalfClosed()
+                // Whether it still wants the answer nobody knows, so that it isn't waited for without end.
+                if exchange.awaitsResponse, wait == .nothing { arm(.halfClosed, Self.halfClosedTime) }
             } else if exchange?.isHeldBack != true || stream.pendingCount == 0 {
                 exchange?.clientGone()
                 close()
@@ -309,7 +335,7 @@ final class DownstreamConnection: StreamHandler {
                 becomeIdle()
             }
             stream.resumeReading()
-        case .head, .closed: break
+        case .head, .tunnel, .closed: break
         }
     }
 
@@ -368,6 +394,10 @@ final class DownstreamConnection: StreamHandler {
             phase = .exchange
             exchange.refuseHead(.headTimeout, on: self)
         case .body: lookAtBody()
+        case .halfClosed:
+            guard let exchange, exchange.awaitsResponse else { return }
+            exchange.clientGone()
+            close()
         case .write: lookAtClient()
         }
     }
@@ -419,7 +449,7 @@ final class DownstreamConnection: StreamHandler {
         case .idle where requests == 0: .head(since: since)
         case .idle where stream.queued == 0: .idle(since: since)
         case .head: .head(since: since)
-        case .idle, .exchange, .lingering, .closed: .none
+        case .idle, .exchange, .lingering, .tunnel, .closed: .none
         }
     }
 

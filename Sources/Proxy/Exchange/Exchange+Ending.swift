@@ -11,31 +11,37 @@ extension Exchange {
     /// Answers in the upstream's place, or cuts the response when its head has gone out already. The upstream request, if
     /// one has started, is aborted so that it can't be taken for complete.
     func refuse(_ refusal: Refusal) {
-        guard let downstream else { return }
+        guard downstream != nil else { return }
         if responsePhase == .complete { return giveUpUpload(refusal.flag) }
-        guard canAnswer else { return cut(refusal.flag) }
+        guard awaitsResponse else { return cut(refusal.flag) }
+        if case .wire = refusal { keepsAlive = false }
+        answer(status: refusal.status, flag: refusal.flag) { output in
+            ProblemWriter(
+                refusal: refusal, isHead: request.methodKind == .head, keepsAlive: keepsAlive, requestID: requestID,
+                clock: worker.clock
+            ).write(into: &output)
+        }
+    }
+
+    /// Sends an answer of ours, of which nothing has been sent yet; `write` sees whether the connection goes on.
+    func answer(status: Int, flag: StaticString, _ write: (inout OutputBuffer) -> Void) {
+        guard let downstream else { return }
         releaseUpstream(reusable: false)
         holds = []
-        record.status = refusal.status
-        record.flag = refusal.flag
-        if case .wire = refusal { keepsAlive = false }
+        record.status = status
+        record.flag = flag
         if worker.isDraining { keepsAlive = false }
         chooseDiscard()
         framed.removeAll()
         responseFramed.removeAll()
-        ProblemWriter(
-            refusal: refusal, isHead: request.methodKind == .head, keepsAlive: keepsAlive, requestID: requestID,
-            clock: worker.clock
-        ).write(into: &responseFramed)
+        var output = OutputBuffer()
+        write(&output)
         responsePhase = .complete
-        record.bytesBack = responseFramed.count
-        settleResponse()
+        record.bytesBack = output.count
+        downstream.stream.write(&output)
         downstream.expectNothing()
         finishIfOver()
     }
-
-    /// Whether nothing has been sent of an answer yet, so that it can be one of ours.
-    private var canAnswer: Bool { responsePhase == .awaited || responsePhase == .held }
 
     /// Decides what becomes of the request's unread rest: a short one is read and dropped, else the connection ends.
     private func chooseDiscard() {
@@ -96,11 +102,13 @@ extension Exchange {
 
     /// The upstream sent what can't be read as a response.
     func upstreamMisread(_ fault: ResponseFault) {
-        if canAnswer { refuse(.badResponse(fault)) } else { cut("UB") }
+        if awaitsResponse { refuse(.badResponse(fault)) } else { cut("UB") }
     }
 
     /// The upstream didn't take the request, didn't answer, or stopped, within its time.
     func upstreamTimedOut(_ kind: AdmissionCounters.Timeout) {
+        // All that was awaited so far is a 100, which is advice.
+        if continueState == .asked { return continueRelayed() }
         worker.counters.admission.count(kind)
         if responsePhase == .streaming { cut("UT") } else { refuse(.upstreamTimeout) }
     }
@@ -131,6 +139,9 @@ extension Exchange {
         record.flag = "CS"
     }
 
+    /// Whether a client that has half-closed after a whole request is still owed its answer.
+    var answersHalfClosed: Bool { route?.forwarding.abortsOnHalfClose != true }
+
     /// The client has half-closed after a whole request: it gets its answer, and then the connection ends.
     func clientHalfClosed() {
         keepsAlive = false
@@ -141,6 +152,7 @@ extension Exchange {
         if responsePhase != .complete || requestPhase == .body {
             if record.flag.utf8CodeUnitCount == 0 { record.flag = "CD" }
         }
+        endTunnel()
         logEnd()
         recycleConversion()
         recycleHeld()

@@ -41,9 +41,12 @@ extension Exchange {
             var limits = worker.wireLimits
             limits.body = route.limits.body
             requestDecoder = BodyDecoder(framing: framing, limits: limits, isResponse: false)
+            if route.forwarding.passesTrailers { requestDecoder.keepsTrailers = true }
         case .none, .length, .untilClose: break
         }
-        guard chooseConversion(route, hasBody: hasBody) else { return }
+        guard let generation, passesForwardingRules(route, generation, framing: framing),
+            chooseConversion(route, hasBody: hasBody)
+        else { return }
         if let rules = route.responseRules, rules.hasSources, !checkResponseSources(rules) { return }
         if hasBody {
             if worker.pressure > 1, mustWait(framing) { return waitForMemory(framing) }
@@ -55,9 +58,18 @@ extension Exchange {
 
     /// Begins to take the body.
     func startBody(_ framing: BodyFraming) {
-        if conversion == nil { startForward(framing) }
+        if conversion == nil {
+            // A body that is spooled is taken before the upstream hears of it.
+            let isSpooled = framing == .chunked && needsLength
+            if request.expectsContinue, !isSpooled, route?.forwarding.forwardsExpect == true { continueState = .asked }
+            startForward(framing)
+        }
         // Refused on the way, perhaps to its end: then this exchange is no longer ours to go on with.
         guard requestPhase == .body else { return }
+        if continueState == .asked {
+            if upstreamPhase == .open { awaitContinue() }
+            return
+        }
         if request.expectsContinue { sendContinue() }
         downstream?.expectBody(within: times.bodyGap)
     }
@@ -73,7 +85,9 @@ extension Exchange {
             times = generation.times(of: found.route)
             return found.route
         case .noRoute: refuse(.noRoute)
-        case .methodNotAllowed(let methods): refuse(.methodNotAllowed(methods))
+        case .methodNotAllowed(let methods):
+            // A method that nobody here knows is one that isn't implemented (RFC 9110 §9.1).
+            refuse(request.methodKind == .other ? .methodNotImplemented : .methodNotAllowed(methods))
         case .typeNotAccepted(let types): refuse(.typeNotAccepted(types))
         case .malformedPath(let offset): refuse(.malformedPath(offset))
         }
@@ -91,6 +105,11 @@ extension Exchange {
         let typeIndex = request.first(.contentType)
         // A request without a body has nothing to convert, unless it names the type of an empty one.
         if !hasBody, typeIndex == nil || !request.methodKind.mayHaveBody { return true }
+        if request.contains(.cacheControl), route.forwarding.noTransform != .convert, request.forbidsTransform {
+            if route.forwarding.noTransform == .pass { return true }
+            refuse(.noTransform(rule.plan.output))
+            return false
+        }
         do throws(ConversionError) {
             let sources = try values(of: rule.sources)
             let conversion =
@@ -133,20 +152,12 @@ extension Exchange {
         return values
     }
 
-    /// The client's address without a port, as text; empty on a unix socket.
+    /// The client's address without a port, as text; empty on a unix socket. Behind trusted peers it is what they say.
     var clientAddress: [UInt8] {
-        guard let downstream, !downstream.peer.isUnix else { return [] }
+        guard let client, !client.isUnix else { return [] }
         var text = OutputBuffer()
-        downstream.peer.appendIP(to: &text)
+        client.appendIP(to: &text)
         return text.span.copied()
-    }
-
-    /// Tells the client to send its body: route, method, type and length have been checked.
-    private func sendContinue() {
-        guard request.minorVersion == 1, let downstream else { return }
-        responseFramed.append("HTTP/1.1 100 Continue\r\n\r\n")
-        downstream.stream.write(responseFramed.span)
-        responseFramed.removeAll()
     }
 
     // MARK: Body
@@ -155,6 +166,7 @@ extension Exchange {
     /// body ended before them.
     func receive(_ bytes: Span<UInt8>) -> Int {
         var at = 0
+        if continueState == .asked { clientGoesOn() }
         do throws(WireError) {
             while requestPhase == .body || requestPhase == .discarding, !isHeldBack {
                 let step = try requestDecoder.next(bytes.extracting(at..<bytes.count))
@@ -261,6 +273,7 @@ extension Exchange {
     }
 
     private func forward(_ slice: Span<UInt8>) -> Int {
+        if continueState == .refused { return slice.count }
         switch upstreamPhase {
         case .open:
             send(slice)
@@ -304,7 +317,7 @@ extension Exchange {
         holds = []
         requestThrottle?.stop()
         downstream?.expectNothing()
-        if requestPhase == .discarding {
+        if requestPhase == .discarding || continueState == .refused {
             requestPhase = .discarded
             finishIfOver()
             return
@@ -352,7 +365,14 @@ extension Exchange {
         sendWaiting()
         guard upstreamPhase == .open else { return }
         do throws(WireError) {
-            try requestEncoder.finish(into: &framed)
+            if let route, route.forwarding.passesTrailers {
+                let trailers = requestDecoder.trailers
+                try requestEncoder.finish(into: &framed) {
+                    trailers.write(named: route.forwarding.trailers, into: &$0)
+                }
+            } else {
+                try requestEncoder.finish(into: &framed)
+            }
         } catch {
             return refuse(.wire(error))
         }
@@ -420,6 +440,7 @@ extension Exchange {
         guard requestPhase == .body else { return }
         sendWaiting()
         flushFramed()
+        awaitContinue()
         if holds.contains(.upstream) {
             if decoding != nil, !decodeWaiting() { return }
             guard !upstreamIsFull else {

@@ -18,8 +18,17 @@ extension Exchange {
         } else {
             HeadWriter.requestLine(of: request, into: &output)
         }
+        let rule = route.forwarding
+        if rule.replacesHost, let generation {
+            let line = generation.forwarding.hosts[route.index]
+            output.append(line.span)
+        } else {
+            HeadWriter.clean("Host", request.authority, into: &output)
+        }
         request.appendForwardedFields(
-            isConverted: conversion != nil, convertsResponses: route.convertsResponses, to: &output)
+            isConverted: conversion != nil, convertsResponses: route.convertsResponses,
+            passesForwarded: trustsPeer && rule.format == .off, passesUnderscores: rule.underscores == .pass,
+            to: &output)
         // Without the field the upstream might choose any coding (RFC 9110 §12.5.3).
         if route.convertsResponses {
             let asked = route.askedCodings
@@ -31,13 +40,17 @@ extension Exchange {
             let contentType = conversion.contentType
             HeadWriter.clean("Content-Type", contentType.span, into: &output)
         }
-        // What the client said of itself is replaced: nobody between it and us is known to be trusted.
-        if let downstream, !downstream.peer.isUnix {
-            output.append("X-Forwarded-For: ")
-            downstream.peer.appendIP(to: &output)
-            output.append("\r\n")
+        writeForwarded(rule, into: &output)
+        if let via = generation?.forwarding.via {
+            let line = request.minorVersion == 1 ? via.new : via.old
+            output.append(line.span)
         }
-        output.append("X-Forwarded-Proto: http\r\n")
+        if continueState == .asked { HeadWriter.field("Expect", "100-continue", into: &output) }
+        if rule.passesTrailers { request.appendTrailerFields(rule.trailers, framing: framing, to: &output) }
+        for (index, name) in offeredUpgrades.enumerated() {
+            if index == 0 { output.append("Connection: Upgrade\r\n") }
+            HeadWriter.clean("Upgrade", name.span, into: &output)
+        }
         let requestID = requestID
         HeadWriter.clean("X-Request-Id", requestID.span, into: &output)
         switch framing {
@@ -61,16 +74,22 @@ extension MessageHead {
         output.append(ASCII.space)
     }
 
-    /// Host, the client's fields that go on, and what the Host field was for those behind the upstream.
+    /// The client's fields that go on.
     fileprivate func appendForwardedFields(
-        isConverted: Bool, convertsResponses: Bool, to output: inout OutputBuffer
+        isConverted: Bool, convertsResponses: Bool, passesForwarded: Bool, passesUnderscores: Bool,
+        to output: inout OutputBuffer
     ) {
-        HeadWriter.clean("Host", authority, into: &output)
         for index in 0..<fieldCount where !isHopByHop(index) {
             switch known(index) {
-            case .host, .contentLength, .transferEncoding, .expect, .xForwardedFor, .xForwardedProto, .xForwardedHost,
-                .xForwardedPort, .xRealIP, .forwarded, .xRequestID:
-                continue
+            case .host, .contentLength, .transferEncoding, .expect, .xRequestID: continue
+            case .xForwardedFor, .xForwardedProto, .xForwardedHost, .xForwardedPort, .xRealIP, .forwarded:
+                if !passesForwarded { continue }
+            case .maxForwards:
+                if methodKind == .options || methodKind == .trace, let left = maxForwards {
+                    // 0 doesn't come here: then the request ends with us (RFC 9110 §7.6.2).
+                    HeadWriter.field("Max-Forwards", decimal: left - 1, into: &output)
+                    continue
+                }
             case .contentType, .contentEncoding, .contentMD5, .contentDigest, .reprDigest, .digest, .contentRange:
                 // They speak of the bytes as they were before the conversion (docs/rules.md F2).
                 if isConverted { continue }
@@ -81,11 +100,24 @@ extension MessageHead {
                 if convertsResponses { continue }
             default:
                 // Servers of the CGI family read `a_b` as `a-b`: such a name could pass for one that we set.
-                if hasUnderscore(index) { continue }
+                if hasUnderscore(index), !passesUnderscores { continue }
             }
             HeadWriter.field(index, of: self, into: &output)
         }
-        HeadWriter.clean("X-Forwarded-Host", authority, into: &output)
+    }
+
+    /// Trailer and TE on a route that passes the trailer fields `names`: which of them follow, and whether the client takes any.
+    fileprivate func appendTrailerFields(_ names: [[UInt8]], framing: BodyFraming, to output: inout OutputBuffer) {
+        if framing == .chunked { appendTrailerField(names, to: &output) }
+        if acceptsTrailers { output.append("TE: trailers\r\nConnection: TE\r\n") }
+    }
+
+    /// Trailer with those of `names` that it announced.
+    func appendTrailerField(_ names: [[UInt8]], to output: inout OutputBuffer) {
+        guard contains(.trailer) else { return }
+        for name in names where lists(member: name.span, in: .trailer) {
+            HeadWriter.clean("Trailer", name.span, into: &output)
+        }
     }
 
     /// Replaces `text` by the value of a field. Returns false, and changes nothing, when there is none, or when it is

@@ -8,7 +8,8 @@ internal import Serialization
 extension Exchange {
     /// Passes an interim response on: 103 and what may come, never 100 (we answered that ourselves) and never to HTTP/1.0.
     func interim(_ head: borrowing MessageHead) {
-        guard head.status != 100, request.minorVersion == 1, responsePhase == .awaited, let downstream else { return }
+        if head.status == 100 { return continueRelayed() }
+        guard request.minorVersion == 1, responsePhase == .awaited, let downstream else { return }
         HeadWriter.statusLine(head.status, into: &responseFramed)
         ResponseHeadWriter.copyFields(of: head, into: &responseFramed)
         HeadWriter.end(into: &responseFramed)
@@ -21,6 +22,7 @@ extension Exchange {
         record.firstByteTime = worker.loop.now - record.startedAt
         // From here on nothing is sent again.
         if spool != nil, requestPhase == .sent { endSpool() }
+        if continueState == .asked { refuseBody() }
         if let rules = route?.responseRules {
             chooseResponse(rules, head, framing: framing)
         } else {
@@ -47,10 +49,19 @@ extension Exchange {
         responseEncoder = BodyEncoder(framing: framing)
         endsWithConnection = framing == .untilClose
         if endsWithConnection { keepsAlive = false }
-        ResponseHeadWriter(
+        var writer = ResponseHeadWriter(
             isHead: request.methodKind == .head, framing: framing, keepsAlive: keepsAlive, requestID: requestID,
-            clock: worker.clock, changes: changes, contentType: contentType, coding: coding
-        ).write(head, into: &responseFramed)
+            clock: worker.clock, changes: changes, contentType: contentType, coding: coding)
+        if let generation, generation.forwarding.addsViaToResponses { writer.via = generation.forwarding.via?.new }
+        if passesResponseTrailers, let route { writer.trailers = route.forwarding.trailers }
+        writer.write(head, into: &responseFramed)
+    }
+
+    /// Whether trailer fields of the response can reach the client: the route lists some, the client takes them, and the body is
+    /// chunked on its way to it (docs/rules.md F12).
+    var passesResponseTrailers: Bool {
+        guard let route, route.forwarding.passesTrailers else { return false }
+        return request.acceptsTrailers
     }
 
     /// The upstream's framing as this client can read it: chunked only to HTTP/1.1, else until the connection closes.
@@ -110,7 +121,14 @@ extension Exchange {
         if let responseCoding, !finishCompressed(responseCoding) { return }
         responsePhase = .complete
         do throws(WireError) {
-            try responseEncoder.finish(into: &responseFramed)
+            if let upstream, let route, passesResponseTrailers {
+                let trailers = upstream.trailers
+                try responseEncoder.finish(into: &responseFramed) {
+                    trailers.write(named: route.forwarding.trailers, into: &$0)
+                }
+            } else {
+                try responseEncoder.finish(into: &responseFramed)
+            }
         } catch {
             return cut("UR")
         }

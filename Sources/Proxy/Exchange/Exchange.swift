@@ -82,6 +82,15 @@ final class Exchange {
     /// Whether the exchange counts among the requests in flight of the process.
     var isCounted = false
     var requestID: [UInt8] = []
+    /// Whether the client's peer is one whose word about the client is believed.
+    var trustsPeer = false
+    /// The client that a trusted peer speaks for; nil: the peer itself.
+    var realClient: SocketAddress?
+    /// Protocols that the upstream was offered to switch to.
+    var offeredUpgrades: [[UInt8]] = []
+    /// Both connections once they have left HTTP.
+    var tunnel: Tunnel?
+    var continueState = ContinueState.settled
     /// What a conversion wrote for the query of the target.
     var writtenQuery: [UInt8] = []
     /// The body, where it is held until its length is known; until the response begins.
@@ -106,6 +115,9 @@ final class Exchange {
     var responseCoding: ResponseCoding?
 
     var record = ExchangeRecord()
+
+    /// Whether nothing has been sent of an answer yet.
+    var awaitsResponse: Bool { responsePhase == .awaited || responsePhase == .held }
 
     init(worker: Worker) {
         self.worker = worker
@@ -134,6 +146,10 @@ final class Exchange {
         responseThrottle = nil
         deadline?.cancel()
         isCounted = false
+        trustsPeer = false
+        realClient = nil
+        if !offeredUpgrades.isEmpty { offeredUpgrades.removeAll() }
+        continueState = .settled
         upstream = nil
         attempt = nil
         upstreamPhase = .unassigned

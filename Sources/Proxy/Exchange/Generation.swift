@@ -1,3 +1,4 @@
+internal import HTTPWire
 internal import Serialization
 
 /// What one reading of the settings gives a worker: routes, times, upstream pools, and conversions made ready for them.
@@ -12,6 +13,8 @@ final class Generation {
     let pools: [UpstreamPool]
     /// One for each upstream.
     let framings: [UpstreamFraming]
+    let forwarding: ForwardingLines
+    let requestRules: RequestRules
     private let routeTimes: [RouteTimes]
     /// Conversions that are ready for another body, by the route's index.
     private var freeConversions: [[Conversion]]
@@ -26,7 +29,9 @@ final class Generation {
         self.settings = settings
         self.pools = pools
         framings = settings.upstreams.map(UpstreamFraming.init)
-        routes = RouteTable(settings.routes)
+        routes = RouteTable(settings.routes, checksEscapes: settings.forwarding.refusesBadPercent)
+        forwarding = ForwardingLines(settings)
+        requestRules = RequestRules(settings.forwarding)
         clientTimes = ClientTimes(settings.client)
         admission = AdmissionLimits(settings)
         routeTimes = settings.routes.map { RouteTimes($0.timeouts, $0.options.rate) }
@@ -69,5 +74,14 @@ final class Generation {
         if freeResponseConversions[route.index][rule.index].count < Self.freeListLimit {
             freeResponseConversions[route.index][rule.index].append(conversion)
         }
+    }
+}
+
+extension RequestRules {
+    fileprivate init(_ settings: ForwardingSettings) {
+        self.init()
+        refusesLaterMinor = settings.refusesLaterMinor
+        refusesUnwiseBytes = settings.refusesUnwiseBytes
+        refusesBadPercent = settings.refusesBadPercent
     }
 }

@@ -19,6 +19,7 @@ struct RouteTimes {
     /// For the whole exchange; 0: no bound.
     var request: UInt64 = 0
     var rates = MinimumRates()
+    var tunnel: UInt64 = 0
 
     init() {}
 
@@ -26,6 +27,7 @@ struct RouteTimes {
         firstByte = timeouts.firstByte.nanoseconds
         gap = timeouts.gap.nanoseconds
         bodyGap = timeouts.bodyGap.nanoseconds
+        tunnel = timeouts.tunnel.nanoseconds
         request = timeouts.request?.nanoseconds ?? 0
         rates = MinimumRates(rate)
     }

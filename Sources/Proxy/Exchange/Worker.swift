@@ -104,8 +104,10 @@ public final class Worker {
     /// Accepts on sockets that were opened for this worker.
     func listen(on endpoints: [Endpoint]) {
         for endpoint in endpoints {
+            let place = ListenPlace()
+            place.port = Int(endpoint.socket.address.port)
             let listener = Listener(loop: loop, socket: endpoint.socket) { [unowned self] descriptor, peer in
-                accept(descriptor, from: peer)
+                accept(descriptor, from: peer, at: place)
             }
             listener.onShortage = { [unowned self] in ranShort() }
             gate.add(listener, endpoint.name)
@@ -124,13 +126,13 @@ public final class Worker {
         }
     }
 
-    private func accept(_ descriptor: Int32, from peer: SocketAddress) {
+    private func accept(_ descriptor: Int32, from peer: SocketAddress, at place: ListenPlace) {
         let client: ClientKey?
         switch admit(descriptor, from: peer) {
         case .refused: return
         case .admitted(let key): client = key
         }
-        let connection = DownstreamConnection(descriptor, peer: peer, worker: self)
+        let connection = DownstreamConnection(descriptor, peer: peer, place: place, worker: self)
         connection.client = client
         connection.listIndex = connections.count
         connections.append(connection)

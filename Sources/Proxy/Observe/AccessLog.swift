@@ -84,7 +84,12 @@ final class AccessLog {
         let requestID = exchange.requestID
         line.member("request_id", bytes: requestID.span)
         if let route = exchange.route { line.member("route", route.name) }
-        if let downstream = exchange.downstream { line.member("client", downstream.peer.description) }
+        if let downstream = exchange.downstream {
+            let peer = downstream.peer.description
+            line.member("client", exchange.realClient.map(\.addressText) ?? peer)
+            // Whom a trusted peer speaks for is told apart from who it is.
+            if exchange.realClient != nil { line.member("peer", peer) }
+        }
         line.request(exchange.request)
         line.member("status", number: record.status)
         if record.flag.utf8CodeUnitCount > 0 { line.member("flags", record.flag.description) }
@@ -149,6 +154,15 @@ final class AccessLog {
             }
             if written >= 0 || errno != EINTR { return written }
         }
+    }
+}
+
+extension SocketAddress {
+    /// The address without a port.
+    fileprivate var addressText: String {
+        var text = OutputBuffer()
+        appendIP(to: &text)
+        return text.span.lossyString()
     }
 }
 

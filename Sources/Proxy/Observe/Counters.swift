@@ -4,6 +4,7 @@ struct Counters {
     var lifecycle = LifecycleCounters()
     var admission = AdmissionCounters()
     var coding = CodingCounters()
+    var forwarding = ForwardingCounters()
     var framing = FramingCounters()
     /// The gauges of these two stand with what they count.
     var memory: MemoryAllowance?
@@ -14,6 +15,7 @@ struct Counters {
         lifecycle.visit(&samples)
         admission.visit(&samples)
         coding.visit(&samples)
+        forwarding.visit(&samples)
         framing.visit(&samples)
         memory?.visit(&samples)
         spools?.visit(&samples)

@@ -22,6 +22,21 @@ enum Refusal {
     /// A percent sign without two hexadecimal digits at this offset of the path.
     case malformedPath(Int)
     case methodNotAllowed([String])
+    /// The route has methods, and this one is none that the proxy knows.
+    case methodNotImplemented
+    /// An https target on a connection that isn't secured.
+    case misdirected
+    /// The route demands a Content-Length.
+    case lengthRequired
+    /// A field name with `_` on a route that refuses them.
+    case underscoreName
+    /// Via says that the request has been here so often.
+    case loopDetected(Int)
+    /// What a trusted peer says of the client is too long to be passed on.
+    case forwardedTooLong
+    case badMaxForwards
+    /// The route converts the body, and the request forbids it; what the upstream reads.
+    case noTransform(BodyEncoding)
     case typeNotAccepted([String])
     /// One that is not undone; those that would be.
     case contentCoding([Coding])
@@ -66,7 +81,13 @@ extension Refusal {
         case .noRoute: 404
         case .malformedPath: 400
         case .methodNotAllowed: 405
-        case .typeNotAccepted, .contentCoding: 415
+        case .methodNotImplemented: 501
+        case .misdirected: 421
+        case .lengthRequired: 411
+        case .underscoreName, .badMaxForwards: 400
+        case .loopDetected: 508
+        case .forwardedTooLong: 431
+        case .typeNotAccepted, .contentCoding, .noTransform: 415
         case .bodyTooLarge, .spool(.tooLarge, _): 413
         case .spool(.full, _), .spool(.failed, _): 507
         case .spool(.total, _), .memoryExhausted, .overloaded: 503
@@ -86,6 +107,14 @@ extension Refusal {
         case .noRoute: "no_route"
         case .malformedPath: "http_bad_target"
         case .methodNotAllowed: "method_not_allowed"
+        case .methodNotImplemented: "method_not_implemented"
+        case .misdirected: "misdirected_request"
+        case .lengthRequired: "length_required"
+        case .underscoreName: "http_underscore_name"
+        case .loopDetected: "loop_detected"
+        case .forwardedTooLong: "http_forwarded_too_long"
+        case .badMaxForwards: "http_bad_max_forwards"
+        case .noTransform: "request_no_transform"
         case .typeNotAccepted: "unsupported_media_type"
         case .contentCoding: "unsupported_content_coding"
         case .bodyTooLarge: "limit_body"
@@ -127,6 +156,14 @@ extension Refusal {
         case .noRoute: "no route matches this request"
         case .malformedPath(let offset): "the path has a percent sign without two hexadecimal digits at byte \(offset)"
         case .methodNotAllowed: "the route doesn't take this method"
+        case .methodNotImplemented: "nothing here knows this method"
+        case .misdirected: "the target is an https resource, and the connection is not secured"
+        case .lengthRequired: "the route takes requests with a Content-Length only (require_length)"
+        case .underscoreName: "a field name holds _, which the route doesn't take (underscores)"
+        case .loopDetected(let count): "the request has passed here \(count) times already: it goes round in a loop"
+        case .forwardedTooLong: "what is said of the client in X-Forwarded-For or Forwarded is longer than 8 KiB"
+        case .badMaxForwards: "Max-Forwards is not a number"
+        case .noTransform: "the route converts bodies, and Cache-Control forbids it for this one"
         case .typeNotAccepted: "the route doesn't take this Content-Type"
         case .contentCoding: "the route converts bodies, and this Content-Encoding can't be undone"
         case .bodyTooLarge(let limit): "the body passes the limit of \(limit) bytes (limits.body)"
@@ -162,7 +199,8 @@ extension Refusal {
     /// The reason as the access log shows it, two letters as HAProxy's and Envoy's logs have them.
     var flag: StaticString {
         switch self {
-        case .wire, .malformedPath: "BR"
+        case .wire, .malformedPath, .lengthRequired, .underscoreName, .forwardedTooLong, .badMaxForwards: "BR"
+        case .loopDetected: "LP"
         case .conversion(let error, _):
             switch error.kind {
             case .malformed: "BD"
@@ -170,8 +208,8 @@ extension Refusal {
             case .unsupported: "BT"
             case .unrepresentable: "BC"
             }
-        case .noRoute, .methodNotAllowed: "NR"
-        case .typeNotAccepted, .contentCoding: "BT"
+        case .noRoute, .methodNotAllowed, .methodNotImplemented, .misdirected: "NR"
+        case .typeNotAccepted, .contentCoding, .noTransform: "BT"
         case .bodyTooLarge, .spool(.tooLarge, _): "BL"
         case .spool(.total, _), .spool(.full, _), .spool(.failed, _): "SF"
         case .memoryExhausted: "MO"
@@ -200,6 +238,7 @@ extension Refusal {
         case .contentCoding(let undone):
             ("Accept-Encoding", undone.isEmpty ? "identity" : undone.map(\.rawValue).joined(separator: ", "))
         case .typeNotAccepted(let types): ("Accept-Post", types.joined(separator: ", "))
+        case .noTransform(let output): ("Accept-Post", output.mediaType)
         case .conversion(let error, let accepted) where error.kind == .unsupported && !accepted.isEmpty:
             ("Accept-Post", accepted.map(\.mediaType).joined(separator: ", "))
         case .memoryExhausted, .spool(.total, _), .overloaded, .tooManyConnections: ("Retry-After", "1")

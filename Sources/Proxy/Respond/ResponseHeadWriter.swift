@@ -14,6 +14,10 @@ struct ResponseHeadWriter {
     var contentType: [UInt8]?
     /// The content coding that the body gets from us.
     var coding: Coding?
+    /// A Via line of our own.
+    var via: [UInt8]?
+    /// Names of trailer fields that may follow a chunked body.
+    var trailers: [[UInt8]] = []
 
     func write(_ head: borrowing MessageHead, into output: inout OutputBuffer) {
         HeadWriter.statusLine(of: head, into: &output)
@@ -35,6 +39,8 @@ struct ResponseHeadWriter {
         case .chunked: HeadWriter.field("Transfer-Encoding", "chunked", into: &output)
         case .untilClose: break
         }
+        if let via { output.append(via.span) }
+        if !trailers.isEmpty, framing == .chunked { head.appendTrailerField(trailers, to: &output) }
         if !keepsAlive { HeadWriter.field("Connection", "close", into: &output) }
         HeadWriter.end(into: &output)
     }

@@ -152,11 +152,19 @@ struct PathLiteral: Hashable, Sendable {
         }
     }
 
+    /// The same; a percent sign without its digits is a byte like any other, where such are let in at all.
+    @inline(__always)
+    private static func nextOrByte(_ path: Span<UInt8>, _ at: inout Int) -> UInt16 {
+        if let unit = next(path, &at) { return unit }
+        at += 1
+        return UInt16(UInt8(ascii: "%"))
+    }
+
     /// Where the literal ends in `path` when it stands at `start`, else nil.
     func end(in path: Span<UInt8>, from start: Int, to limit: Int) -> Int? {
         var at = start
         for unit in units {
-            guard at < limit, Self.next(path, &at) == unit else { return nil }
+            guard at < limit, Self.nextOrByte(path, &at) == unit else { return nil }
         }
         return at
     }
@@ -175,7 +183,8 @@ struct PathLiteral: Hashable, Sendable {
     static func hash(_ path: Span<UInt8>, _ range: Range<Int>) -> UInt64 {
         var hash: UInt64 = 0xCBF2_9CE4_8422_2325
         var at = range.lowerBound
-        while at < range.upperBound, let unit = next(path, &at) {
+        while at < range.upperBound {
+            let unit = nextOrByte(path, &at)
             hash = (hash ^ UInt64(unit)) &* 0x0000_0100_0000_01B3
         }
         return hash

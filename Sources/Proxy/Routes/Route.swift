@@ -33,6 +33,8 @@ public final class Route: Sendable {
     let askedCodings: [UInt8]
     /// `options.coding.compress`; nil when responses get no coding.
     let compression: Compression?
+    /// `options.forwarding`, prepared.
+    let forwarding: ForwardingRule
 
     /// Bytes of a converted response that are held where no setting says otherwise: 8 MiB.
     public static let standardResponseLimit = 8 * 1024 * 1024
@@ -65,6 +67,8 @@ public final class Route: Sendable {
         } else {
             conversion = nil
         }
+        forwarding = ForwardingRule(
+            options.forwarding, converts: conversion != nil || responseRules?.converts == true)
     }
 }
 
@@ -76,6 +80,9 @@ public struct RouteTimeouts: Hashable, Sendable {
     public var gap = Duration.seconds(60)
     /// Between two reads of the request's body; 30 s, then 408.
     public var bodyGap = Duration.seconds(30)
+    /// Without a byte in either direction on a connection that has changed its protocol, as to WebSocket; 1 h (what HAProxy's
+    /// users set as `timeout tunnel`), then it is closed.
+    public var tunnel = Duration.seconds(3600)
     /// From the end of the request's head to the end of the exchange; then 408 or 504. nil, the default: no bound, since a
     /// streamed body takes as long as it takes.
     public var request: Duration?

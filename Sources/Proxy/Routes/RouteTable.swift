@@ -40,8 +40,12 @@ public struct RouteTable: Sendable {
     public let routes: [Route]
     private var nodes = [Node()]
 
-    public init(_ routes: [Route]) {
+    /// Whether a malformed escape in a path is an error, or else bytes like any others.
+    private let checksEscapes: Bool
+
+    public init(_ routes: [Route], checksEscapes: Bool = true) {
         self.routes = routes
+        self.checksEscapes = checksEscapes
         for (index, route) in routes.enumerated() { insert(route.match.path, route: index) }
     }
 
@@ -80,7 +84,7 @@ public struct RouteTable: Sendable {
     /// The route for a request, or what to answer when there is none.
     public func find(_ head: borrowing MessageHead) -> Lookup {
         let path = head.path
-        if let offset = PathLiteral.malformedEscape(in: path) { return .malformedPath(offset: offset) }
+        if checksEscapes, let offset = PathLiteral.malformedEscape(in: path) { return .malformedPath(offset: offset) }
         guard path.count > 0, path[0] == UInt8(ascii: "/") else { return .noRoute }
         var search = Search(best: routes.count)
         visit(0, path, from: 1, head, &search)

@@ -7,10 +7,12 @@ final class UpstreamConnection: StreamHandler {
     private enum Phase {
         /// In the pool. → head, closed
         case idle
-        /// The response's head is awaited. → body, closed
+        /// The response's head is awaited. → body, switched, closed
         case head
         /// → done, closed
         case body
+        /// The upstream has left HTTP; its stream goes to a tunnel. → closed
+        case switched
         /// The response is whole; the exchange decides when its request is, too. → idle, closed
         case done
         case closed
@@ -53,6 +55,7 @@ final class UpstreamConnection: StreamHandler {
         phase = .head
         interimCount = 0
         isBlocked = false
+        mayReuse = true
         gap = exchange.times.gap
         takenBefore = .max
         timer.cancel()
@@ -70,6 +73,17 @@ final class UpstreamConnection: StreamHandler {
         takenBefore = stream.bytesTaken
         timer.set(after: gap)
     }
+
+    /// The upstream need not say anything for now.
+    func expectNothing() {
+        if phase == .head { timer.cancel() }
+    }
+
+    /// What the exchange did leaves the connection in a state that nobody knows.
+    func refuseReuse() { mayReuse = false }
+
+    /// The trailer fields of the response, once it is whole.
+    var trailers: TrailerLines { decoder.trailers }
 
     /// The exchange lets go. `reusable`: it is over and left the connection clean.
     func release(reusable: Bool) {
@@ -165,6 +179,14 @@ final class UpstreamConnection: StreamHandler {
             misread(error)
             return bytes.count
         }
+        if phase == .switched {
+            phase = .closed
+            timer.cancel()
+            let exchange = exchange
+            self.exchange = nil
+            exchange?.beginTunnel(head, stream, bytes.extracting(at..<bytes.count))
+            return bytes.count
+        }
         if phase == .body { exchange?.settleResponse() }
         if isBlocked {
             timer.cancel()
@@ -196,8 +218,12 @@ final class UpstreamConnection: StreamHandler {
     private func headReceived() throws(ResponseFault) {
         if head.status < 200 {
             interimCount += 1
-            // We never forward Upgrade, so nobody may switch protocols on us.
-            if head.status == 101 { throw .unexpectedUpgrade }
+            if head.status == 101 {
+                // Nobody may switch protocols on us but to one that was offered.
+                guard let exchange, exchange.acceptsSwitch(head) else { throw .unexpectedUpgrade }
+                phase = .switched
+                return
+            }
             if interimCount > Self.interimLimit { throw .tooManyInterim }
             exchange?.interim(head)
             return
@@ -209,7 +235,12 @@ final class UpstreamConnection: StreamHandler {
             throw .wire(error)
         }
         decoder = BodyDecoder(framing: framing, limits: pool.wireLimits, isResponse: true)
-        mayReuse = head.isKeepAlive && framing != .untilClose
+        if let exchange {
+            if exchange.passesResponseTrailers { decoder.keepsTrailers = true }
+            // An upstream that was offered another protocol may have begun to speak it.
+            if !exchange.offeredUpgrades.isEmpty { mayReuse = false }
+        }
+        mayReuse = mayReuse && head.isKeepAlive && framing != .untilClose
         phase = .body
         exchange?.respond(head, framing: framing)
     }
@@ -227,7 +258,7 @@ final class UpstreamConnection: StreamHandler {
         case .idle:
             pool.remove(self)
             close()
-        case .closed: break
+        case .switched, .closed: break
         case .head, .done: fail()
         case .body where isBlocked && stream.pendingCount > 0: break
         case .body:

@@ -66,6 +66,7 @@ struct RouteReader {
         let examples = section.take("examples")
         var options = options
         let compress = section.remaining.first { $0.key == "compress" }
+        if let request, let responses { checkPlain(section, request, responses) }
         RouteOptionsReader(context).read(section, into: &options)
         options.coding.limits = limits.codingLimits
         if let responses { CodingReader(context).checkUse(compress, of: options.coding, responses: responses) }
@@ -80,6 +81,22 @@ struct RouteReader {
         return Entry(
             route: route, position: nameNode?.position ?? section.position, effective: context.takeEffective(),
             examples: examples.map(ExampleReader(context, route: route).read) ?? [])
+    }
+
+    /// Refuses what only routes can do that convert nothing.
+    private func checkPlain(_ section: SectionReader, _ request: RequestRule, _ responses: [ResponseRule]) {
+        let converts: Bool
+        if case .convert = request {
+            converts = true
+        } else {
+            converts = responses.contains { if case .convert = $0.action { true } else { false } }
+        }
+        guard converts else { return }
+        for member in section.remaining where member.key == "upgrade" || member.key == "trailers" {
+            if case .scalar("off", _) = member.value.content { continue }
+            context.report(
+                member.position, "\"\(member.key)\" is for routes that convert nothing: remove it, or write off")
+        }
     }
 
     private func part(_ key: String, _ section: SectionReader) -> SectionReader? {

@@ -6,6 +6,7 @@ struct TimeoutSettings {
     private var gap = Sourced(RouteTimeouts().gap)
     private var bodyGap = Sourced(RouteTimeouts().bodyGap)
     private var request = Sourced(RouteTimeouts().request)
+    private var tunnel = Sourced(RouteTimeouts().tunnel)
 
     /// The timeouts that hold where nothing is written; the client's gap holds for all routes.
     init(bodyGap: Sourced<Duration> = Sourced(RouteTimeouts().bodyGap)) {
@@ -18,6 +19,7 @@ struct TimeoutSettings {
         gap = section.time("gap", standard: gap)
         bodyGap = section.time("body_gap", standard: bodyGap)
         request = section.timeOrOff("request", standard: request)
+        tunnel = section.time("tunnel", standard: tunnel)
         section.refuse("connect", "is set per upstream: upstreams: {NAME: {address: …, connect: 3s}}")
         section.finish()
     }
@@ -28,6 +30,7 @@ struct TimeoutSettings {
         timeouts.gap = gap.value
         timeouts.bodyGap = bodyGap.value
         timeouts.request = request.value
+        timeouts.tunnel = tunnel.value
         return timeouts
     }
 }
@@ -46,7 +49,7 @@ struct ClientTimeoutSettings {
         timeouts.bodyGap = bodyGap.value
         timeouts.write = section.time("write", standard: Sourced(timeouts.write)).value
         self.grace = section.time("grace", standard: Sourced(grace)).value
-        for key in ["first_byte", "gap", "request"] {
+        for key in ["first_byte", "gap", "request", "tunnel"] {
             section.refuse(key, "is a route's: write it under \"defaults: {timeouts: …}\" or in a route")
         }
         section.finish()

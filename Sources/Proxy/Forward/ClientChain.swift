@@ -1,0 +1,113 @@
+internal import EventLoop
+internal import HTTPWire
+internal import Octets
+
+/// What trusted peers said of where a request comes from: addresses from the client to the last proxy before us.
+enum ClientChain {
+    /// Bytes of such a chain that are taken at most; with more the request is refused, so that no hop behind us must.
+    static let limit = 8 * 1024
+
+    /// The client, by walking the chain from its right end over trusted proxies: whatever stands left of an address that isn't
+    /// trusted may have been made up. `peer` is trusted. What can't be read ends the walk, as do 32 proxies.
+    static func client(
+        of head: borrowing MessageHead, _ format: ForwardedFormat, peer: SocketAddress, trusted: TrustedPeers
+    ) -> SocketAddress {
+        let field: KnownField = format == .forwarded ? .forwarded : .xForwardedFor
+        var client = peer
+        var steps = 0
+        var line = head.fieldCount - 1
+        while line >= 0 {
+            defer { line -= 1 }
+            guard head.known(line) == field else { continue }
+            let value = head.value(line)
+            var end = value.count
+            while end >= 0 {
+                let start = memberStart(value, before: end)
+                let member = value.extracting(start..<end)
+                end = start - 1
+                guard let address = field == .forwarded ? forwardedFor(member) : address(member) else { return client }
+                client = address
+                steps += 1
+                guard steps < 32, trusted.contains(address) else { return client }
+            }
+        }
+        return client
+    }
+
+    /// Bytes of the chain that `head` has.
+    static func size(of head: borrowing MessageHead, _ field: KnownField) -> Int {
+        guard head.contains(field) else { return 0 }
+        var size = 0
+        for line in 0..<head.fieldCount where head.known(line) == field { size += head.value(line).count + 2 }
+        return size
+    }
+
+    /// Where the list's member that ends at `end` starts: behind the last comma that stands outside of a quoted string.
+    private static func memberStart(_ value: Span<UInt8>, before end: Int) -> Int {
+        var at = end
+        var isQuoted = false
+        while at > 0 {
+            switch value[at - 1] {
+            case UInt8(ascii: "\""): isQuoted.toggle()
+            case UInt8(ascii: ",") where !isQuoted: return at
+            default: break
+            }
+            at -= 1
+        }
+        return 0
+    }
+
+    /// `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]`, `[2001:db8::1]:80`; nil for anything else.
+    private static func address(_ member: Span<UInt8>) -> SocketAddress? {
+        var text = Substring(member.lossyString())
+        while let first = text.first, first == " " || first == "\t" { text.removeFirst() }
+        while let last = text.last, last == " " || last == "\t" { text.removeLast() }
+        if text.hasPrefix("[") {
+            guard let close = text.firstIndex(of: "]"), isPort(text[text.index(after: close)...]) else { return nil }
+            text = text[text.index(after: text.startIndex)..<close]
+        } else if let colon = text.firstIndex(of: ":"), colon == text.lastIndex(of: ":") {
+            guard isPort(text[colon...]) else { return nil }
+            text = text[..<colon]
+        }
+        return SocketAddress.parseHost(String(text), port: 0)?.unmapped
+    }
+
+    private static func isPort(_ text: Substring) -> Bool {
+        text.isEmpty
+            || text.first == ":" && (2...6).contains(text.utf8.count) && text.dropFirst().utf8.allSatisfy(ASCII.isDigit)
+    }
+
+    /// The next semicolon outside of a quoted string, or the count.
+    private static func parameterEnd(_ member: Span<UInt8>, from start: Int) -> Int {
+        var at = start
+        var isQuoted = false
+        while at < member.count, isQuoted || member[at] != UInt8(ascii: ";") {
+            if member[at] == UInt8(ascii: "\"") { isQuoted.toggle() }
+            at += 1
+        }
+        return at
+    }
+
+    /// The address of the parameter `for` (RFC 7239 §5.2), nil for unknown and obfuscated ones.
+    private static func forwardedFor(_ member: Span<UInt8>) -> SocketAddress? {
+        var start = 0
+        while start < member.count {
+            let end = parameterEnd(member, from: start)
+            var at = Scan.firstIndex(of: UInt8(ascii: "="), in: member.extracting(start..<end)).map { start + $0 } ?? end
+            var name = start
+            while name < at, member[name] == ASCII.space || member[name] == ASCII.tab { name += 1 }
+            if at < end, member.extracting(name..<at).isEqualIgnoringCase(to: "for") {
+                at += 1
+                var last = end
+                while last > at, member[last - 1] == ASCII.space || member[last - 1] == ASCII.tab { last -= 1 }
+                if last - at >= 2, member[at] == UInt8(ascii: "\""), member[last - 1] == UInt8(ascii: "\"") {
+                    at += 1
+                    last -= 1
+                }
+                return address(member.extracting(at..<last))
+            }
+            start = end + 1
+        }
+        return nil
+    }
+}

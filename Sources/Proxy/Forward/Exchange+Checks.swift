@@ -1,0 +1,84 @@
+internal import HTTPWire
+internal import Octets
+
+// What forwarding itself demands of a request, once its route is known.
+extension Exchange {
+    /// Whether the request may go on; else it was answered.
+    func passesForwardingRules(_ route: Route, _ generation: Generation, framing: BodyFraming) -> Bool {
+        let rule = route.forwarding
+        if generation.forwarding.hasTrusted, !findClient(generation, route) { return false }
+        if request.isSecureTarget, let downstream, !downstream.isSecure, !trustsPeer {
+            // RFC 9110 §7.4: an https resource must not be served over a connection that isn't secured.
+            return refused(.misdirected)
+        }
+        if rule.requiresLength, !announcesLength(framing) { return refused(.lengthRequired) }
+        if rule.underscores == .reject, request.hasUnderscores { return refused(.underscoreName) }
+        if request.contains(.via), generation.forwarding.via != nil {
+            let pseudonym = generation.forwarding.pseudonym
+            let count = request.viaCount(of: pseudonym.span)
+            if count >= generation.forwarding.loopLimit {
+                worker.counters.forwarding.loops += 1
+                return refused(.loopDetected(count))
+            }
+        }
+        if request.contains(.maxForwards), request.methodKind == .options || request.methodKind == .trace {
+            guard let left = request.maxForwards else { return refused(.badMaxForwards) }
+            if left == 0 {
+                answerOptions(route)
+                return false
+            }
+        }
+        if request.wantsUpgrade, !rule.upgrades.isEmpty { chooseUpgrade(among: rule.upgrades) }
+        return true
+    }
+
+    private func refused(_ refusal: Refusal) -> Bool {
+        refuse(refusal)
+        return false
+    }
+
+    /// Content without a length, or a method that usually has content without saying that it has none (RFC 9110 §15.5.12).
+    private func announcesLength(_ framing: BodyFraming) -> Bool {
+        switch framing {
+        case .length: true
+        case .chunked, .untilClose: false
+        case .none: !request.methodKind.mayHaveBody
+        }
+    }
+
+    /// What a route takes that names no methods; it takes others, too.
+    private static let commonMethods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
+
+    /// Answers OPTIONS as its last recipient (RFC 9110 §7.6.2): what the route takes.
+    private func answerOptions(_ route: Route) {
+        let methods = route.match.methods.isEmpty ? Self.commonMethods : route.match.methods
+        let allow = Array(methods.joined(separator: ", ").utf8)
+        let date = worker.clock.date
+        let requestID = requestID
+        let keepsAlive = keepsAlive
+        answer(status: 200, flag: "") { output in
+            HeadWriter.statusLine(200, into: &output)
+            HeadWriter.clean("Date", date.span, into: &output)
+            HeadWriter.clean("Allow", allow.span, into: &output)
+            HeadWriter.field("Content-Length", decimal: 0, into: &output)
+            HeadWriter.clean("X-Request-Id", requestID.span, into: &output)
+            if !keepsAlive { HeadWriter.field("Connection", "close", into: &output) }
+            HeadWriter.end(into: &output)
+        }
+    }
+}
+
+extension MessageHead {
+    /// The number in Max-Forwards, at most six digits; nil when it is none.
+    var maxForwards: Int? {
+        guard let line = first(.maxForwards) else { return nil }
+        let value = value(line)
+        guard (1...6).contains(value.count) else { return nil }
+        var number = 0
+        for index in value.indices {
+            guard ASCII.isDigit(value[index]) else { return nil }
+            number = number * 10 + Int(value[index] &- 0x30)
+        }
+        return number
+    }
+}

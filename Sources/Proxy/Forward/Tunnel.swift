@@ -1,0 +1,103 @@
+internal import EventLoop
+internal import Octets
+
+/// Two connections that have left HTTP (101 Switching Protocols): what one side sends, the other one gets.
+///
+/// A side that can't take more stops the other one from being read. A FIN is passed on behind what came before it; an error
+/// of one side resets the other. The client's connection owns the tunnel, and the tunnel the upstream's stream.
+final class Tunnel: StreamHandler {
+    private let client: Stream
+    private let upstream: Stream
+    private unowned let owner: DownstreamConnection
+    private var timer: Timer!
+    private let idle: UInt64
+    private var isClosed = false
+    /// Bytes that the client has sent since the tunnel began.
+    private(set) var bytesUp = 0
+    /// Bytes that the upstream has sent since.
+    private(set) var bytesDown = 0
+
+    /// - Parameter idle: nanoseconds without a byte in either direction after which the tunnel is closed.
+    init(client: Stream, upstream: Stream, owner: DownstreamConnection, idle: UInt64) {
+        self.client = client
+        self.upstream = upstream
+        self.owner = owner
+        self.idle = idle
+        timer = Timer(loop: client.loop) { [unowned self] in end("TI") }
+    }
+
+    /// Takes both connections over. `first` are bytes of the upstream's that came with its 101, which has been written.
+    func begin(_ first: Span<UInt8>) {
+        client.handler = self
+        upstream.handler = self
+        timer.set(after: idle)
+        if !first.isEmpty { pass(first, from: upstream) }
+        // What the client sent behind its request goes on from here; its FIN may have come already.
+        client.resumeReading()
+        if client.isEnded, client.pendingCount == 0 { passEnd(of: client) }
+    }
+
+    /// Closes the upstream's side; the client's belongs to its owner.
+    func close() {
+        guard !isClosed else { return }
+        isClosed = true
+        timer.cancel()
+        upstream.close()
+    }
+
+    private func other(than stream: Stream) -> Stream { stream === client ? upstream : client }
+
+    private func pass(_ bytes: Span<UInt8>, from stream: Stream) {
+        let target = other(than: stream)
+        if stream === client { bytesUp += bytes.count } else { bytesDown += bytes.count }
+        timer.set(after: idle)
+        target.write(bytes)
+        if target.isAboveHighWatermark { stream.pauseReading() }
+    }
+
+    private func passEnd(of stream: Stream) {
+        other(than: stream).shutdownWrite()
+        endIfOver()
+    }
+
+    /// Ends the tunnel when both sides have ended theirs and have got all that there was.
+    private func endIfOver() {
+        guard client.isEnded, upstream.isEnded, client.pendingCount == 0, upstream.pendingCount == 0 else { return }
+        for stream in [client, upstream] where stream.queued > 0 {
+            stream.wantsEmpty = true
+            return
+        }
+        end("")
+    }
+
+    private func end(_ flag: StaticString, reset: Bool = false) {
+        guard !isClosed else { return }
+        if reset, !upstream.isClosed { upstream.abort() }
+        owner.tunnelEnded(flag, reset: reset)
+    }
+
+    // MARK: What the streams tell
+
+    func received(_ bytes: Span<UInt8>, on stream: Stream) -> Int {
+        // A FIN that was read while the stream was paused isn't told again.
+        pass(bytes, from: stream)
+        if stream.isEnded { other(than: stream).shutdownWrite() }
+        return bytes.count
+    }
+
+    func ended(_ stream: Stream) { passEnd(of: stream) }
+
+    func drained(_ stream: Stream) {
+        timer.set(after: idle)
+        other(than: stream).resumeReading()
+        endIfOver()
+    }
+
+    func peerGone(_ stream: Stream) {
+        if stream.peerError != 0 { failed(stream, stream.peerError) }
+    }
+
+    func failed(_ stream: Stream, _ errno: Int32) {
+        end(stream === client ? "CD" : "UR", reset: true)
+    }
+}
