@@ -37,6 +37,13 @@ bool recast_file_watch_add(int watch, const char *folder);
 /* Reads all events. Whether there was one that can mean another content. */
 bool recast_file_watch_read(int watch);
 
+/* Lets `recast_thread_show_stack` work. Once, before the threads start. */
+void recast_stack_prepare(void);
+/* The calling thread, for `recast_thread_show_stack`. */
+unsigned long recast_thread_current(void);
+/* Lets a thread that runs write its stack to standard error. */
+void recast_thread_show_stack(unsigned long thread);
+
 /* Names the calling thread; the system takes 15 bytes. */
 void recast_name_thread(const char *name);
 #endif
