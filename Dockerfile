@@ -21,5 +21,7 @@ COPY --from=builder /out/recast /usr/local/bin/recast
 COPY config/recast.yaml /etc/recast/recast.yaml
 USER 10001
 # As pid 1 Recast handles SIGTERM itself: it drains and exits with 0.
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=10s --timeout=4s --start-period=5s CMD ["recast", "probe", "127.0.0.1:9901", "/ready"]
 ENTRYPOINT ["recast"]
 CMD ["serve", "/etc/recast/recast.yaml"]

@@ -1,7 +1,10 @@
 #define _GNU_SOURCE
 #include "CEventShims.h"
+#include <errno.h>
+#include <execinfo.h>
 #include <linux/filter.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stddef.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -78,5 +81,25 @@ int recast_unsent(int socket) {
     int count = 0;
     return ioctl(socket, SIOCOUTQ, &count) == 0 ? count : 0;
 }
+
+static void show_stack(int number) {
+    (void)number;
+    void *frames[64];
+    int error = errno;
+    backtrace_symbols_fd(frames, backtrace(frames, 64), STDERR_FILENO);
+    errno = error;
+}
+
+void recast_stack_prepare(void) {
+    void *frame;
+    /* The first call loads a library, which a signal handler must not do. */
+    (void)backtrace(&frame, 1);
+    struct sigaction action = {.sa_handler = show_stack, .sa_flags = SA_RESTART};
+    (void)sigaction(SIGRTMIN + 1, &action, NULL);
+}
+
+unsigned long recast_thread_current(void) { return (unsigned long)pthread_self(); }
+
+void recast_thread_show_stack(unsigned long thread) { (void)pthread_kill((pthread_t)thread, SIGRTMIN + 1); }
 
 void recast_name_thread(const char *name) { (void)pthread_setname_np(pthread_self(), name); }

@@ -37,6 +37,11 @@ public struct InheritedSockets: Sendable {
         sockets.first { $0.socket.address == address }?.socket
     }
 
+    /// The sockets that were given the name `name`.
+    public func named(_ name: String) -> [ListeningSocket] {
+        sockets.filter { $0.name == name }.map(\.socket)
+    }
+
     private static func isListening(_ descriptor: Int32) -> Bool {
         option(SO_ACCEPTCONN, of: descriptor) == 1 && option(SO_TYPE, of: descriptor) == Int32(SOCK_STREAM.rawValue)
     }

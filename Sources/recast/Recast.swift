@@ -11,7 +11,7 @@ struct Recast: ParsableCommand {
             Exit codes: 0 done, 64 wrong usage, 65 bad data or configuration, 69 something needed is not available, \
             70 a fault of recast.
             """,
-        subcommands: [Serve.self, Check.self, Convert.self, Explain.self, Routes.self, EchoCommand.self])
+        subcommands: [Serve.self, Check.self, Convert.self, Explain.self, Routes.self, EchoCommand.self, Probe.self])
 
     /// Runs the command that the arguments name. Whatever is wrong is one line on standard error.
     static func main() {

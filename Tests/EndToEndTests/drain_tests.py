@@ -1,14 +1,17 @@
 """The end of a process: drained under load, handed over to another one, cut short (P9; faults 65 to 67)."""
 
+import ctypes
 import os
+import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import threading
 import time
 import unittest
 
-from harness import DEADLINE, RECAST, Client, Closed, Recast, Upstream
+from harness import DEADLINE, RECAST, ROOT, Client, Closed, Recast, Upstream
 from lifecycle_support import Load, count_lines, repeat_body, tell_apart, wait_until
 
 PLAIN = '  - { name: plain, match: "/plain*", upstream: app }\n'
@@ -279,9 +282,21 @@ class ServiceManagerTests(DrainTestCase):
                 return message
 
     def test_it_serves_on_the_sockets_that_it_is_given(self):
-        """Socket activation: the next process serves from the very same socket, so nobody is ever refused."""
-        recast = self.start()
-        recast.stop()
+        """Socket activation, by address and by name: the next process serves from the very same socket, so nobody is ever
+        refused."""
+        for listen in (None, "systemd:web"):
+            with self.subTest(listen):
+                recast = self.start()
+                recast.stop()
+                if listen:
+                    with open(recast.config) as file:
+                        text = file.read()
+                    with open(recast.config, "w") as file:
+                        file.write(text.replace(f"127.0.0.1:{recast.port}", listen))
+                self.upstream.reset()
+                self.serve_on_given_sockets(recast)
+
+    def serve_on_given_sockets(self, recast):
         with socket.socket() as listener:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind(("127.0.0.1", recast.port))
@@ -300,6 +315,47 @@ class ServiceManagerTests(DrainTestCase):
                     wait_until("the next one serves", lambda: len(load.answered) > count + 50)
             self.assertEqual(load.refused, 0)
             tell_apart(self, load, self.upstream)
+
+    def test_a_name_that_nobody_gave_is_said(self):
+        recast = self.start()
+        recast.stop()
+        with open(recast.config) as file:
+            text = file.read()
+        with open(recast.config, "w") as file:
+            file.write(text.replace(f"127.0.0.1:{recast.port}", "systemd:web"))
+        result = subprocess.run([RECAST, "serve", recast.config], capture_output=True, timeout=DEADLINE)
+        self.assertEqual(result.returncode, 69)
+        self.assertIn(b"the service manager gave no socket of that name", result.stderr)
+
+    def test_the_units_can_be_read(self):
+        if not shutil.which("systemd-analyze"):
+            self.skipTest("no systemd-analyze")
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("recast.service", "recast.socket"):
+                with open(os.path.join(ROOT, "config", "systemd", name)) as file:
+                    text = file.read()
+                with open(os.path.join(folder, name), "w") as file:
+                    file.write(text.replace("/usr/local/bin/recast", RECAST))
+            result = subprocess.run(
+                ["systemd-analyze", "verify", *(os.path.join(folder, name) for name in sorted(os.listdir(folder)))],
+                capture_output=True, text=True, timeout=DEADLINE)
+            complaints = [line for line in (result.stdout + result.stderr).splitlines() if "recast." in line]
+            self.assertEqual((result.returncode, complaints), (0, []))
+
+    def test_a_probe_tells_by_its_exit_code(self):
+        recast = self.start()
+
+        def probe(*arguments):
+            return subprocess.run([RECAST, "probe", *arguments], capture_output=True, timeout=DEADLINE)
+
+        self.assertEqual(probe(f"127.0.0.1:{recast.port}", "/plain").returncode, 0)
+        self.assertEqual(probe(f"unix:{recast.path}", "/plain").returncode, 0)
+        result = probe(f"127.0.0.1:{recast.port}", "/nowhere")
+        self.assertEqual(result.returncode, 69)
+        self.assertIn(b"404", result.stderr)
+        self.assertEqual(probe("nonsense").returncode, 64)
+        recast.stop()
+        self.assertEqual(probe(f"127.0.0.1:{recast.port}", "/plain").returncode, 69)
 
     def test_closed_standard_descriptors_are_no_harm(self):
         """Fault 70: no connection becomes standard output."""
@@ -344,6 +400,39 @@ class ServiceManagerTests(DrainTestCase):
                 return client.response().status == 200
         except OSError:
             return False
+
+
+class StuckWorkerTests(DrainTestCase):
+    """Fault 72: one thread is stopped by a debugger's means."""
+
+    SEIZE, INTERRUPT, DETACH = 0x4206, 0x4207, 17
+
+    def trace(self, request, thread):
+        library = ctypes.CDLL(None, use_errno=True)
+        return library.ptrace(ctypes.c_long(request), ctypes.c_long(thread), ctypes.c_void_p(0), ctypes.c_void_p(0))
+
+    def test_a_stuck_worker_is_told_and_the_others_serve(self):
+        recast = self.start(workers=2)
+        threads = f"/proc/{recast.process.pid}/task"
+
+        def name(thread):
+            with open(f"{threads}/{thread}/comm") as file:
+                return file.read().strip()
+
+        thread = next(int(thread) for thread in os.listdir(threads) if name(thread) == "worker-1")
+        if self.trace(self.SEIZE, thread) != 0 or self.trace(self.INTERRUPT, thread) != 0:
+            self.skipTest("threads can't be traced here")
+        os.waitpid(thread, 0x40000000)  # __WALL
+        wait_until("it is told", lambda: "worker-1 has not answered for 5 s" in recast.error_text())
+        with Client(recast.path) as client:  # the first worker's, and the other's too
+            client.request("GET", "/plain")
+            client.socket.settimeout(DEADLINE)
+            self.assertEqual(client.response().status, 200)
+        while self.trace(self.DETACH, thread) != 0:
+            os.waitpid(thread, 0x40000000)
+        wait_until("it goes on", lambda: "worker-1 answers again" in recast.error_text())
+        wait_until("its stack is shown", lambda: "[0x" in recast.error_text())
+        self.assertEqual(recast.stop(), 0)
 
 
 if __name__ == "__main__":

@@ -90,6 +90,8 @@ class StopTests(unittest.TestCase):
 class CommandTests(unittest.TestCase):
     def test_check_accepts_the_example_configurations(self):
         for name in os.listdir(os.path.join(ROOT, "config")):
+            if not name.endswith(".yaml"):
+                continue
             with self.subTest(name):
                 result = recast("check", os.path.join(ROOT, "config", name))
                 self.assertEqual(result.returncode, 0, result.stderr)

@@ -79,6 +79,60 @@ import Testing
         }
     }
 
+    @Test("an answer that promised more is followed by a next request, whose answer is the last")
+    func promised() throws {
+        try withRig { settings in
+            settings.lifecycle.drainIdle = .seconds(20)
+        } _: { rig in
+            let client = try rig.connect(sending: get)
+            _ = try rig.request()
+            rig.upstreams[0].send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nab")
+            try rig.until("half of it") { client.text.hasSuffix("ab") }
+            var calls = 0
+            rig.drain { calls += 1 }
+            rig.upstreams[0].send("cd")
+            #expect(try rig.response(to: client)["Connection"] != "close")
+            rig.settle()
+            #expect(!client.isOver && calls == 0)
+            client.send(get)
+            _ = try rig.request()
+            rig.upstreams[0].send(ok)
+            #expect(try rig.response(to: client)["Connection"] == "close")
+            try rig.until("it is over") { client.isOver && calls == 1 }
+        }
+    }
+
+    @Test("a request that has arrived when its connection is to be closed is served")
+    func atTheMoment() throws {
+        try withRig { settings in
+            settings.lifecycle.drainIdle = .zero
+        } _: { rig in
+            let (_, _, client) = try rig.exchange(get)
+            rig.settle()
+            client.send(get)
+            rig.drain {}
+            _ = try rig.request()
+            rig.upstreams[0].send(ok)
+            let response = try rig.response(to: client)
+            #expect(response.status == 200 && response["Connection"] == "close")
+        }
+    }
+
+    @Test("who had connected before the drain is accepted and served")
+    func accepted() throws {
+        try withRig { settings in
+            settings.lifecycle.drainIdle = .seconds(20)
+        } _: { rig in
+            // The loop has not turned since: the connection waits in the listener's queue.
+            let client = try rig.connect()
+            client.send(get)
+            rig.drain {}
+            _ = try rig.request()
+            rig.upstreams[0].send(ok)
+            #expect(try rig.response(to: client).status == 200)
+        }
+    }
+
     @Test("after the grace period it is over whatever is in flight, once")
     func grace() throws {
         try withRig { settings in

@@ -10,6 +10,8 @@ import Testing
 final class ProxyRig {
     let loop: EventLoop
     let worker: Worker
+    /// What the worker began with.
+    let settings: ProxySettings
     /// Connections that the worker has made to the upstream, in order.
     private(set) var upstreams: [RigPeer] = []
     private(set) var clients: [RigPeer] = []
@@ -53,6 +55,7 @@ final class ProxyRig {
         settings.lifecycle.handshake = .zero
         settings.lifecycle.drainIdle = .milliseconds(20)
         configure(&settings)
+        self.settings = settings
         worker = try Worker(loop: loop, settings: settings)
         address = try worker.listen()[0]
         accepted = { [unowned self] descriptor in accept(descriptor) }

@@ -75,6 +75,8 @@ import Testing
             ),
             ("[127.0.0.1:1, {tls: {}}]", "\"listen\" is an address or a list of them: TLS is not available yet"),
             ("[127.0.0.1:1, 127.0.0.1:1]", "127.0.0.1:1 is listened on already"),
+            ("\"systemd:\"", "systemd: is followed by the name of a socket, as in systemd:web"),
+            ("\"systemd:a:b\"", "systemd: is followed by the name of a socket, as in systemd:web"),
             ("[]", "\"listen\" is an empty list: leave it out or name something"),
         ])
     func listen(address: String, message: String) {

@@ -47,6 +47,13 @@ void recast_trim_allocator(void);
 /* Bytes that the system holds for the peer of `socket`: not sent, or sent and not acknowledged. 0 when it can't say. */
 int recast_unsent(int socket);
 
+/* Lets `recast_thread_show_stack` work. Once, before the threads start. */
+void recast_stack_prepare(void);
+/* The calling thread, for `recast_thread_show_stack`. */
+unsigned long recast_thread_current(void);
+/* Lets a thread that runs write its stack to standard error. */
+void recast_thread_show_stack(unsigned long thread);
+
 /* Names the calling thread; the system takes 15 bytes. */
 void recast_name_thread(const char *name);
 #endif

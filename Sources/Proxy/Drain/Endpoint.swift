@@ -38,16 +38,12 @@ struct Endpoint: Sendable {
         _ name: ListenAddress, sharing: ListeningSocket.Sharing, inherited: InheritedSockets,
         into opened: inout [[Endpoint]]
     ) throws(ServerError) {
+        if case .systemd(let wanted) = name { return try share(inherited.named(wanted), as: name, into: &opened) }
         guard let address = SocketAddress.parse(name.description) else {
             throw .listen(name.description, reason: "it is not an address")
         }
+        if let socket = inherited.socket(for: address) { return try share([socket], as: name, into: &opened) }
         do throws(LoopError) {
-            if let socket = inherited.socket(for: address) {
-                for worker in opened.indices {
-                    opened[worker].append(Endpoint(name: name, socket: try socket.duplicate()))
-                }
-                return
-            }
             let first = try ListeningSocket.open(address, sharing: sharing, backlog: backlog)
             opened[0].append(Endpoint(name: name, socket: first))
             for worker in opened.indices.dropFirst() {
@@ -56,6 +52,22 @@ struct Endpoint: Sendable {
                     ? try first.duplicate()
                     : try ListeningSocket.open(first.address, sharing: .anybody, backlog: backlog)
                 opened[worker].append(Endpoint(name: name, socket: socket))
+            }
+        } catch {
+            throw .listen(name.description, reason: error.description)
+        }
+    }
+
+    /// Gives each worker its duplicate of `sockets`, which stay open for the next settings.
+    private static func share(
+        _ sockets: [ListeningSocket], as name: ListenAddress, into opened: inout [[Endpoint]]
+    ) throws(ServerError) {
+        guard !sockets.isEmpty else {
+            throw .listen(name.description, reason: "the service manager gave no socket of that name")
+        }
+        do throws(LoopError) {
+            for worker in opened.indices {
+                for socket in sockets { opened[worker].append(Endpoint(name: name, socket: try socket.duplicate())) }
             }
         } catch {
             throw .listen(name.description, reason: error.description)

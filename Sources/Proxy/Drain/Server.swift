@@ -1,5 +1,6 @@
 public import EventLoop
 internal import Glibc
+internal import Logging
 
 /// The whole proxy: one worker a thread, signals on the first one, an orderly end.
 public enum Server {
@@ -22,6 +23,7 @@ public enum Server {
     ) throws(ServerError) -> Outcome {
         ignoreSIGPIPE()
         ignoreUnusedSignals()
+        prepareStacks()
         _ = raiseDescriptorLimit()
         Allocator.tune(threads: settings.workers)
         let loop = try makeLoop()
@@ -37,6 +39,13 @@ public enum Server {
         let inherited = InheritedSockets.take()
         let endpoints = try Endpoint.open(
             settings.listen, workers: settings.workers, lifecycle: settings.lifecycle, inherited: inherited)
+        for (name, socket) in inherited.sockets
+        where !settings.listen.contains(.systemd(name: name))
+            && !settings.listen.contains(where: { SocketAddress.parse($0.description) == socket.address })
+        {
+            OperationalLog.logger.warning(
+                "the service manager's socket \(socket.address) is in no \"listen\": write it, or systemd:\(name)")
+        }
         let worker = try Worker(loop: loop, settings: settings)
         worker.listen(on: endpoints[0])
         let control = ServerControl(

@@ -105,7 +105,11 @@ final class ServerControl {
             main.perform { loop in ServerControl.of(loop).started(inbox) }
             loop.run()
             let cut = worker.connectionsCut
-            main.perform { loop in ServerControl.of(loop).ended(cut: cut) }
+            main.perform { loop in
+                let control = ServerControl.of(loop)
+                control.watchdog?.forget(inbox)
+                control.ended(cut: cut)
+            }
         } catch {
             let failure = error
             main.perform { loop in ServerControl.of(loop).failed(failure) }

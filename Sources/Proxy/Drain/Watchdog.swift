@@ -13,6 +13,10 @@ final class Watchdog: Sendable {
     /// The number of the last question that each worker has answered. The owner of the numbers outlives all workers.
     private final class Answers: Sendable {
         let last = Atomic<UInt64>(0)
+        /// The thread that answers, once it has.
+        let thread = Atomic<UInt>(0)
+        /// Whether the worker has come to its end: then it needn't answer.
+        let hasEnded = Atomic<Bool>(false)
     }
 
     private let workers: [(inbox: LoopInbox, answers: Answers)]
@@ -25,6 +29,11 @@ final class Watchdog: Sendable {
         self.notifier = notifier
         // Without a thread there is no watch; serving is possible all the same.
         guard (try? startThread(name: "watchdog") { [self] in run() }) != nil else { return nil }
+    }
+
+    /// The worker with this inbox has come to its end.
+    func forget(_ inbox: LoopInbox) {
+        for worker in workers where worker.inbox === inbox { worker.answers.hasEnded.store(true, ordering: .relaxed) }
     }
 
     func stop() { isStopped.store(true, ordering: .relaxed) }
@@ -47,11 +56,16 @@ final class Watchdog: Sendable {
             for (index, worker) in workers.enumerated() where sights[index].waited == 0 {
                 sights[index].asked += 1
                 let (number, answers) = (sights[index].asked, worker.answers)
-                worker.inbox.post { answers.last.store(number, ordering: .relaxed) }
+                worker.inbox.post {
+                    answers.thread.store(ThreadReference.current.number, ordering: .relaxed)
+                    answers.last.store(number, ordering: .relaxed)
+                }
             }
             pauseThread(microseconds: step)
             for (index, worker) in workers.enumerated() {
-                let answered = worker.answers.last.load(ordering: .relaxed) == sights[index].asked
+                let answered =
+                    worker.answers.last.load(ordering: .relaxed) == sights[index].asked
+                    || worker.answers.hasEnded.load(ordering: .relaxed)
                 sights[index].waited = answered ? 0 : sights[index].waited + 1
                 let isStuck = sights[index].waited >= patience
                 if isStuck != sights[index].isStuck { tell(index, isStuck: isStuck) }
@@ -65,6 +79,7 @@ final class Watchdog: Sendable {
         let name = index == 0 ? "the main thread" : "worker-\(index)"
         guard isStuck else { return OperationalLog.logger.warning("\(name) answers again") }
         OperationalLog.logger.error("\(name) has not answered for \(Self.patience) s: what it serves stands still")
+        ThreadReference(number: workers[index].answers.thread.load(ordering: .relaxed)).showStack()
         // When it is the main thread that hangs, this is counted as soon as it goes on.
         workers[0].inbox.perform { loop in ServerControl.of(loop).worker.counters.lifecycle.stalls += 1 }
     }

@@ -173,6 +173,13 @@ public final class Worker {
 
     // MARK: New settings
 
+    /// Serves what begins from here on by `settings`, as a worker that is alone: it opens the new listeners itself.
+    public func adopt(_ settings: ProxySettings) throws(ServerError) {
+        let added = settings.listen.filter { !current.settings.listen.contains($0) }
+        let opened = try Endpoint.open(added, workers: 1, lifecycle: settings.lifecycle)[0]
+        adopt(SettingsChange(settings: settings, opened: opened))
+    }
+
     /// Serves what begins from here on by `change`. Exchanges that have begun end by the settings that they began with.
     func adopt(_ change: SettingsChange) {
         let old = current

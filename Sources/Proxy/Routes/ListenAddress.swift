@@ -4,6 +4,8 @@ public enum ListenAddress: Hashable, Sendable {
     case tcp(host: String, port: Int)
     /// A unix socket's absolute path.
     case unix(path: String)
+    /// The sockets that the service manager hands over under this name (systemd's `FileDescriptorName=`).
+    case systemd(name: String)
 }
 
 extension ListenAddress: CustomStringConvertible {
@@ -38,6 +40,7 @@ private enum AddressText {
         switch address {
         case .tcp(let host, let port): host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(port)" : "\(host):\(port)"
         case .unix(let path): "unix:\(path)"
+        case .systemd(let name): "systemd:\(name)"
         }
     }
 }

@@ -5,6 +5,13 @@ enum AddressText {
     /// Where to listen: an address literal, or `localhost` for 127.0.0.1; port 0 lets the kernel pick.
     static func listen(_ text: String) throws(AddressFault) -> ListenAddress {
         if let path = try unixPath(text) { return .unix(path: path) }
+        if text.hasPrefix("systemd:") {
+            let name = String(text.dropFirst(8))
+            guard (1...255).contains(name.utf8.count),
+                name.utf8.allSatisfy({ 33...126 ~= $0 && $0 != UInt8(ascii: ":") })
+            else { throw AddressFault(reason: "systemd: is followed by the name of a socket, as in systemd:web") }
+            return .systemd(name: name)
+        }
         let example = "as in 127.0.0.1:8080, [::1]:8080 or unix:/run/recast.sock"
         let (host, port) = try split(text, ports: 0...65535, example: example)
         if host == "localhost" { return .tcp(host: "127.0.0.1", port: port) }
@@ -114,7 +121,7 @@ public struct AddressFault: Error, Hashable, Sendable {
 
 extension ListenAddress {
     /// Reads an address to listen on as the settings write it: `127.0.0.1:8080`, `[::1]:8080`, `localhost:8080`,
-    /// `unix:/run/recast.sock`.
+    /// `unix:/run/recast.sock`, `systemd:web`.
     public init(parsing text: String) throws(AddressFault) {
         self = try AddressText.listen(text)
     }

@@ -1,0 +1,93 @@
+import EventLoop
+import Foundation
+import Glibc
+import Testing
+
+/// Which changes of files are told, and which are not.
+@Suite struct FileWatchTests {
+    /// Runs `changes` one after the other, each of which must be told once.
+    private func told(_ files: [String], in folder: URL, _ changes: [() throws -> Void]) throws {
+        try withLoop { loop in
+            var count = 0
+            let watch = try FileWatch(loop: loop, files: files) {
+                count += 1
+                loop.stop()
+            }
+            for (index, change) in changes.enumerated() {
+                try change()
+                loop.run()
+                #expect(count == index + 1)
+            }
+            // Nothing more comes of it.
+            let timer = Timer(loop: loop) { loop.stop() }
+            timer.set(after: FileWatch.settleTime * 2)
+            loop.run()
+            #expect(count == changes.count)
+            withExtendedLifetime(watch) {}
+        }
+    }
+
+    private func withFolder(_ body: (URL) throws -> Void) throws {
+        let folder = URL(filePath: "/tmp/recast-watch-\(UInt64.random(in: 0 ... .max))")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        try body(folder)
+    }
+
+    @Test func `written, replaced, removed and made again`() throws {
+        try withFolder { folder in
+            let file = folder.appending(path: "a")
+            try Data("1".utf8).write(to: file)
+            try told(
+                [file.path], in: folder,
+                [
+                    { try Data("22".utf8).write(to: file) },
+                    { try Data("3".utf8).write(to: file, options: .atomic) },
+                    { try FileManager.default.removeItem(at: file) },
+                    { try Data("4".utf8).write(to: file) },
+                ])
+        }
+    }
+
+    @Test func `a link on the way is turned to another folder`() throws {
+        try withFolder { folder in
+            for name in ["one", "two"] {
+                let data = folder.appending(path: "elsewhere/\(name)")
+                try FileManager.default.createDirectory(at: data, withIntermediateDirectories: true)
+                try Data(name.utf8).write(to: data.appending(path: "a"))
+            }
+            let mounted = folder.appending(path: "mounted")
+            try FileManager.default.createDirectory(at: mounted, withIntermediateDirectories: true)
+            func turn(to name: String) throws {
+                let link = mounted.appending(path: "..tmp").path
+                try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: "../elsewhere/\(name)")
+                #expect(unsafe rename(link, mounted.appending(path: "..data").path) == 0)
+            }
+            try turn(to: "one")
+            let file = mounted.appending(path: "a").path
+            try FileManager.default.createSymbolicLink(atPath: file, withDestinationPath: "..data/a")
+            try told(
+                [file], in: folder,
+                [
+                    { try turn(to: "two") },
+                    { try Data("new".utf8).write(to: folder.appending(path: "elsewhere/two/a")) },
+                    { try turn(to: "one") },
+                ])
+        }
+    }
+
+    @Test func `other files of the folder are no matter, and several changes at once are one`() throws {
+        try withFolder { folder in
+            let files = ["a", "b"].map { folder.appending(path: $0) }
+            for file in files { try Data("1".utf8).write(to: file) }
+            try told(
+                files.map(\.path), in: folder,
+                [
+                    {
+                        try Data("x".utf8).write(to: folder.appending(path: "other"))
+                        for file in files { try Data("22".utf8).write(to: file) }
+                    }
+                ])
+        }
+    }
+}

@@ -1,0 +1,95 @@
+import EventLoop
+import Glibc
+import Octets
+import Testing
+
+/// How a listener ends without losing a client: `Listener.finish`, and who may share an address.
+@Suite struct ListenerEndTests {
+    private static let loopback = SocketAddress(ipv4: 0x7F00_0001, port: 0)
+
+    /// A blocking client's connect, which the system answers without the listener.
+    private func connect(to address: SocketAddress) -> Int32 {
+        let descriptor = socket(
+            AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        var system = sockaddr_in()
+        system.sin_family = sa_family_t(AF_INET)
+        system.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        system.sin_port = address.port.bigEndian
+        _ = unsafe withUnsafePointer(to: &system) {
+            unsafe Glibc.connect(
+                descriptor, UnsafeRawPointer($0).assumingMemoryBound(to: sockaddr.self),
+                socklen_t(MemoryLayout<sockaddr_in>.size))
+        }
+        return descriptor
+    }
+
+    @Test(arguments: [0, 60_000_000] as [UInt64])
+    func `what waits is accepted, all of it, before the socket is closed`(time: UInt64) throws {
+        try withLoop { loop in
+            var accepted = 0
+            let listener = try Listener(loop: loop, address: Self.loopback) { descriptor, _ in
+                accepted += 1
+                close(descriptor)
+            }
+            // More than one turn takes, on a listener that takes none at the moment.
+            listener.pause()
+            let clients = (0..<Listener.acceptsPerTurn * 2 + 3).map { _ in connect(to: listener.address) }
+            var isDone = false
+            listener.finish(after: time) {
+                isDone = true
+                loop.stop()
+            }
+            #expect(isDone == (time == 0))
+            if time > 0 { loop.run() }
+            #expect(isDone && accepted == clients.count && listener.isClosed)
+            for client in clients { close(client) }
+        }
+    }
+
+    @Test func `new handshakes are left to the one who listens next`() throws {
+        try withLoop { loop in
+            let first = try ListeningSocket.open(Self.loopback, sharing: .laterOnes, backlog: 128)
+            let second = try ListeningSocket.open(first.address, sharing: .anybody, backlog: 128)
+            var counts = [0, 0]
+            let old = Listener(loop: loop, socket: first) { descriptor, _ in
+                counts[0] += 1
+                close(descriptor)
+            }
+            let new = Listener(loop: loop, socket: second) { descriptor, _ in
+                counts[1] += 1
+                close(descriptor)
+                if counts[1] == 40 { loop.stop() }
+            }
+            var isDone = false
+            old.finish(after: 50_000_000) { isDone = true }
+            let before = counts[0]
+            let clients = (0..<40).map { _ in connect(to: first.address) }
+            // Half of them meet the old one first; the system tries again after a second.
+            loop.run()
+            #expect(isDone && counts == [before, 40])
+            new.close()
+            for client in clients { close(client) }
+        }
+    }
+
+    @Test func `an address that is shared with later ones of ours is refused to others`() throws {
+        let first = try ListeningSocket.open(Self.loopback, sharing: .laterOnes, backlog: 8)
+        for sharing in [ListeningSocket.Sharing.nobody, .laterOnes] {
+            #expect(throws: LoopError.self) { try ListeningSocket.open(first.address, sharing: sharing, backlog: 8) }
+        }
+        let second = try ListeningSocket.open(first.address, sharing: .anybody, backlog: 8)
+        first.close()
+        second.close()
+    }
+
+    @Test func `a unix socket is taken over in one step, and the old one leaves the new file alone`() throws {
+        let address = SocketAddress(unixPath: "/tmp/recast-\(UInt64.random(in: 0 ... .max)).sock")
+        let first = try ListeningSocket.open(address, sharing: .nobody, backlog: 8)
+        #expect(throws: LoopError.self) { try ListeningSocket.open(address, sharing: .nobody, backlog: 8) }
+        let second = try ListeningSocket.open(address, sharing: .anybody, backlog: 8)
+        first.close()
+        #expect(unsafe access(address.path, F_OK) == 0)
+        second.close()
+        #expect(unsafe access(address.path, F_OK) != 0)
+    }
+}

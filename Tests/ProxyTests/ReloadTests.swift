@@ -1,0 +1,125 @@
+import EventLoop
+import Proxy
+import Testing
+
+/// New settings while exchanges run: `Worker.adopt`.
+@Suite struct ReloadTests {
+    private let get = "GET /a HTTP/1.1\r\nHost: a\r\n\r\n"
+
+    /// The rig's settings with other routes, as `change` makes them.
+    private func adopt(
+        _ rig: ProxyRig, _ routes: [Route], _ change: (inout ProxySettings) -> Void = { _ in }
+    ) throws {
+        var settings = rig.settings
+        settings.routes = routes
+        change(&settings)
+        try rig.worker.adopt(settings)
+    }
+
+    @Test(
+        "fault 64: an exchange in flight ends on its route, the next one on the same connection doesn't find it any more"
+    )
+    func inFlight() throws {
+        try withRig([forward("/a")]) { rig in
+            let client = try rig.connect(sending: get)
+            _ = try rig.request()
+            try adopt(rig, [forward("/b")])
+            rig.upstreams[0].send(ok)
+            let first = try rig.response(to: client)
+            #expect(first.status == 200 && first["Connection"] != "close")
+            client.send(get)
+            #expect(try rig.response(to: client).status == 404)
+            #expect(try rig.exchange("GET /b HTTP/1.1\r\nHost: a\r\n\r\n").response.status == 200)
+        }
+    }
+
+    @Test("a body that was half read goes on through the conversion that it began with")
+    func halfBody() throws {
+        try withRig([convert(.form, .json, "/a")]) { rig in
+            let request = post("/a", formType, "first=1&second=2")
+            let client = try rig.connect(sending: String(request.dropLast(8)))
+            rig.settle()
+            try adopt(rig, [forward("/b")])
+            client.send(String(request.suffix(8)))
+            #expect(try rig.request().text == #"{"first":"1","second":"2"}"#)
+            rig.upstreams[0].send(ok)
+            #expect(try rig.response(to: client).status == 200)
+        }
+    }
+
+    @Test("a pool is carried over when its upstream is the same, and closes what is idle when it isn't")
+    func pools() throws {
+        try withRig([forward("/a")]) { rig in
+            _ = try rig.exchange(get)
+            try adopt(rig, [forward("/a"), forward("/b", index: 1)])
+            _ = try rig.exchange(get)
+            #expect(rig.upstreams.count == 1)
+            try adopt(rig, [forward("/a")]) { $0.upstreams[0].maxIdlePerLoop += 1 }
+            try rig.until("the old pool's connection is closed") { rig.upstreams[0].isOver }
+            #expect(rig.upstreams[0].failure == nil)
+            _ = try rig.exchange(get)
+            #expect(rig.upstreams.count == 2)
+        }
+    }
+
+    @Test("a connection in use when its pool is left is closed after its exchange, not kept")
+    func connectionInUse() throws {
+        try withRig([forward("/a")]) { rig in
+            let client = try rig.connect(sending: get)
+            _ = try rig.request()
+            try adopt(rig, [forward("/a")]) { $0.upstreams[0].maxIdlePerLoop += 1 }
+            rig.settle()
+            #expect(!rig.upstreams[0].isOver)
+            rig.upstreams[0].send(ok)
+            #expect(try rig.response(to: client).status == 200)
+            try rig.until("it is closed") { rig.upstreams[0].isOver }
+            client.send(get)
+            _ = try rig.request(on: 1)
+            rig.upstreams[1].send(ok)
+            #expect(try rig.response(to: client).status == 200)
+        }
+    }
+
+    @Test("an upstream that stays keeps its connections whatever place it has now")
+    func order() throws {
+        try withRig([forward("/a")]) { rig in
+            _ = try rig.exchange(get)
+            var settings = rig.settings
+            settings.upstreams.insert(
+                UpstreamSettings(name: "other", addresses: [.tcp(host: "127.0.0.1", port: 9)]), at: 0)
+            var route = forward("/a")
+            route.upstream = 1
+            settings.routes = [route]
+            try rig.worker.adopt(settings)
+            _ = try rig.exchange(get)
+            #expect(rig.upstreams.count == 1)
+        }
+    }
+
+    @Test("a hundred generations leave nothing behind")
+    func many() throws {
+        try withRig([forward("/a")]) { rig in
+            for index in 0..<100 {
+                try adopt(rig, [forward("/a")]) { $0.upstreams[0].maxIdlePerLoop = 8 + index }
+                let client = try rig.connect(sending: get)
+                _ = try rig.request(on: index)
+                rig.upstreams[index].send(ok)
+                #expect(try rig.response(to: client).status == 200)
+                client.close()
+            }
+            rig.settle()
+            #expect(rig.upstreams.dropLast().allSatisfy(\.isOver))
+        }
+    }
+
+    @Test("a listener that can't be opened changes nothing")
+    func listenerInUse() throws {
+        try withRig([forward("/a")]) { rig in
+            guard case .tcp(_, let port) = rig.settings.upstreams[0].addresses[0] else { return }
+            #expect(throws: ServerError.self) {
+                try adopt(rig, [forward("/b")]) { $0.listen.append(.tcp(host: "127.0.0.1", port: port)) }
+            }
+            #expect(try rig.exchange(get).response.status == 200)
+        }
+    }
+}
