@@ -58,7 +58,7 @@ final class DownstreamConnection: StreamHandler {
     /// Time for that: long enough for the client to read the answer, short enough not to be held.
     private static let lingerTime: UInt64 = 2_000_000_000
     /// Requests that one delivery of bytes may begin. What one read holds may be thousands, and other connections wait.
-    private static let requestsPerDelivery = 16
+    private static let requestsPerDelivery = 64
 
     init(_ descriptor: Int32, peer: SocketAddress, worker: Worker) {
         self.worker = worker
