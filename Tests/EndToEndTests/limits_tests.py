@@ -32,7 +32,7 @@ def raise_descriptor_limit(wanted):
 
 class SlowClientTests(ProxyTestCase):
     settings = """
-timeouts: { header: 3s }
+timeouts: { header: 3s, write: 1s }
 defaults: { min_rate: { grace: 1s } }
 """
     routes = """
@@ -131,6 +131,21 @@ defaults: { min_rate: { grace: 1s } }
         with self.assertRaises(Closed):
             client.response()
 
+    def test_a_client_that_reads_steadily_is_not_cut_though_the_kernel_hides_it(self):
+        def endless(exchange):
+            exchange.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+            while True:
+                exchange.send(b"10000\r\n" + b"x" * 65536 + b"\r\n")
+
+        self.upstream.script = endless
+        client = self.client()
+        client.request("GET", "/")
+        # Several times the time without progress, and far less in all than the system buffers here and there.
+        deadline = time.monotonic() + 5
+        while time.monotonic() < deadline:
+            self.assertTrue(client.socket.recv(20 * KIB))
+            threading.Event().wait(0.1)  # what is tried is a slow client
+
     def test_a_thousand_requests_in_one_segment_are_answered_in_order(self):
         self.upstream.script = lambda exchange: exchange.answer(body=exchange.received.target.encode())
         client = self.client()
@@ -172,6 +187,7 @@ requests: { in_flight: 3 }
 """
 
     def test_one_connection_more_than_a_client_may_have(self):
+        self.assertEqual(self.send("GET", "/").status, 200)  # by now earlier connections are gone
         clients = [self.client() for _ in range(30)]
         # Accepted in order: the last one's answer says that all are here.
         clients[-1].request("GET", "/")

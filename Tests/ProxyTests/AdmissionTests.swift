@@ -16,7 +16,10 @@ import Testing
     func heads(more: Int, fits: Bool) throws {
         let cases: [(String, Int, (inout AdmissionSettings.Head) -> Void, (Int) -> String)] = [
             ("request line", 414, { $0.requestLine = 300 }, { "GET /\(text($0 + 286)) HTTP/1.1\r\nHost: a\r\n\r\n" }),
-            ("field line", 431, { $0.fieldLine = 300 }, { "GET / HTTP/1.1\r\nHost: a\r\nX: \(text($0 + 297))\r\n\r\n" }),
+            (
+                "field line", 431, { $0.fieldLine = 300 },
+                { "GET / HTTP/1.1\r\nHost: a\r\nX: \(text($0 + 297))\r\n\r\n" }
+            ),
             (
                 "fields", 431, { $0.fields = 3 },
                 { "GET / HTTP/1.1\r\nHost: a\r\n\(String(repeating: "X: 1\r\n", count: $0 + 2))\r\n" }

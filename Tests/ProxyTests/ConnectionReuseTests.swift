@@ -114,7 +114,9 @@ import Testing
 
     @Test("a client that pipelines without reading is not read for ever")
     func pipelinedWithoutReading() throws {
-        try withRig([forward("/a")], unix: true) { rig in
+        try withRig([forward("/a")], unix: true) { settings in
+            settings.admission.requestsPerConnection = 0
+        } _: { rig in
             let client = try rig.connect(paused: true)
             let request = "GET /none HTTP/1.1\r\nHost: a\r\n\r\n"
             let count = 40_000

@@ -132,13 +132,19 @@ import Testing
             ),
             ("connections: { total: 0 }", "2:23: \"total\" is from 1 to 1000000, not 0"),
             ("connections: { per_client: some }", "2:28: \"per_client\" is a whole number, not \"some\""),
-            ("connections: { per_cleint: 1 }", "2:16: \"connections\" has no key \"per_cleint\": did you mean \"per_client\"?"),
+            (
+                "connections: { per_cleint: 1 }",
+                "2:16: \"connections\" has no key \"per_cleint\": did you mean \"per_client\"?"
+            ),
             ("connections: { age: 1 }", "2:21: \"age\": a time needs a unit (ms, s, m, h), as in 3s"),
             ("connections: 5", "2:14: \"connections\" is a mapping of keys to values, not a single value"),
             ("requests: { in_flight: 0 }", "2:24: \"in_flight\" is from 1 to 1000000, not 0"),
             ("defaults: { rate: 1MiB }", "2:19: \"rate\" is a size in a second or off, as in 512KiB/s, not \"1MiB\""),
             ("defaults: { rate: 0B/s }", "2:19: \"rate\" is at least 1B/s; write off for none"),
-            ("defaults: { rate: { grace: 1s } }", "2:21: \"rate\" has no key \"grace\": known are \"request\", \"response\""),
+            (
+                "defaults: { rate: { grace: 1s } }",
+                "2:21: \"rate\" has no key \"grace\": known are request, response"
+            ),
             (
                 "defaults: { min_rate: { request: 5MB/s } }",
                 "2:34: \"request\": the unit \"MB\" is not known for a size: did you mean \"5MiB\"?"

@@ -133,7 +133,8 @@ extension Worker {
         let evicted = evict(max(8, connections.count / 32))
         if admission.shortageNotice.isDue(loop.now) {
             logger.error(
-                "no descriptors for new connections: \(connections.count) are open, \(evicted) were closed to make room")
+                "no descriptors for new connections: \(connections.count) are open, \(evicted) were closed to make room"
+            )
         }
     }
 

@@ -31,8 +31,9 @@ struct AdmissionReader {
         let largest = AdmissionSettings.Head.largest
         head.bytes = size("head", section, standard: head.bytes, in: 1024...largest)
         // A line that no head has room for bounds nothing: it follows a head that is made smaller.
-        head.requestLine = size("request_line", section, standard: min(head.requestLine, head.bytes), in: 256...head.bytes)
-        head.fieldLine = size("field_line", section, standard: min(head.fieldLine, head.bytes), in: 256...head.bytes)
+        let line = 256...head.bytes
+        head.requestLine = size("request_line", section, standard: min(head.requestLine, head.bytes), in: line)
+        head.fieldLine = size("field_line", section, standard: min(head.fieldLine, head.bytes), in: line)
         head.fields = section.count("header_fields", standard: Sourced(head.fields), in: 1...10_000).value
         for key in LimitSettings.routeKeys {
             section.refuse(key, "is a route's: write it under \"defaults: {limits: …}\" or in a route")
@@ -53,11 +54,11 @@ struct AdmissionReader {
     private func connections(_ section: SectionReader, into settings: inout AdmissionSettings) {
         settings.connections =
             section.value("total", standard: Sourced(settings.connections), describe: { $0.map(String.init) ?? "auto" })
-            { node, what in
-                guard let text = context.text(node, what) else { return nil }
-                if text == "auto" { return .some(nil) }
-                return context.count(node, what, in: 1...1_000_000)
-            }.value
+        { node, what in
+            guard let text = context.text(node, what) else { return nil }
+            if text == "auto" { return .some(nil) }
+            return context.count(node, what, in: 1...1_000_000)
+        }.value
         settings.perClient =
             section.value("per_client", standard: Sourced(settings.perClient), describe: Self.describe) { node, what in
                 switch context.text(node, what) {

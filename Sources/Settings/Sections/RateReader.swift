@@ -41,7 +41,8 @@ struct RateReader {
         }
         let absent = SectionReader.absent("\"\(key)\"", path: key, context)
         var part = absent
-        if let node, case .scalar = node.content {} else if let node {
+        if let node, case .scalar = node.content {
+        } else if let node {
             guard let mapping = SectionReader(node, "\"\(key)\"", path: key, context) else { return nil }
             part = mapping
         }
