@@ -30,6 +30,11 @@ public final class Stream {
     internal var queue = OutputBuffer()
     /// Why writing isn't possible any more, else 0. Reading goes on to its end, then `failed` tells.
     internal var brokenBy: Int32 = 0
+    /// Bytes of one read at most. A read's rest stays here when the handler pauses, so it shrinks with each pause, and grows
+    /// with each read that is full: a stream that flows has the whole buffer, one that is held up keeps little.
+    private var readSize = Stream.firstReadSize
+    private static let firstReadSize = 64 * 1024
+    private static let leastReadSize = 16 * 1024
 
     /// Bytes that were handed over by the system so far.
     public private(set) var bytesRead: UInt64 = 0
@@ -129,6 +134,7 @@ public final class Stream {
     /// Stops handing over bytes. At most what fits the system's receive buffer still comes in; then the peer has to wait.
     public func pauseReading() {
         state.remove(.reading)
+        readSize = max(readSize / 2, Self.leastReadSize)
     }
 
     /// Hands over bytes again. Leftovers are delivered at the end of this turn, not from inside this call.
@@ -170,9 +176,11 @@ public final class Stream {
         }
         let kept = pending.count
         let buffer = unsafe loop.readBuffer
+        let room = min(buffer.count - kept, readSize)
         // SAFETY: kept < buffer.count, or reading would not be armed; recv writes behind the kept bytes at most to the end.
-        let count = unsafe recv(descriptor, buffer.baseAddress! + kept, buffer.count - kept, 0)
+        let count = unsafe recv(descriptor, buffer.baseAddress! + kept, room, 0)
         if count > 0 {
+            if count == readSize { readSize = min(2 * readSize, EventLoop.readBufferSize) }
             bytesRead &+= UInt64(count)
             unsafe deliver(UnsafeBufferPointer(start: buffer.baseAddress, count: kept + count))
         } else if count == 0 {

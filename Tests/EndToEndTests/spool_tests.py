@@ -2,10 +2,13 @@
 
 import json
 import os
+import shutil
+import subprocess
 import tempfile
 import threading
+import unittest
 
-from harness import FORM, JSON, ProxyTestCase, make_multipart, select_nothing
+from harness import FORM, JSON, RECAST, ProxyTestCase, make_multipart, select_nothing
 
 KIB, MIB = 1024, 1 << 20
 
@@ -218,3 +221,59 @@ class SpoolTests(ProxyTestCase):
         self.upstream.script = script
         self.assert_problem(self.post_chunked("/plain", os.urandom(2 * MIB)), 502)
         self.assert_no_files()
+
+
+def mount(folder):
+    """A file system of 64 KiB at `folder`; False where we may not mount."""
+    command = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", folder]
+    return shutil.which("mount") and subprocess.run(command, capture_output=True).returncode == 0
+
+
+class FullDiskTests(ProxyTestCase):
+    routes = '  - { name: plain, match: "/*", upstream: spooled }\n'
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.mkdtemp(prefix="recast-full-")
+        cls.addClassCleanup(os.rmdir, folder)
+        if not mount(folder):
+            raise unittest.SkipTest("only root can mount a file system that runs full")
+        cls.addClassCleanup(subprocess.run, ["umount", folder], check=True)  # fails while a file is open there
+        spool = f"{{ memory: 16KiB, disk: 64MiB, dir: {folder} }}"
+        cls.further_upstreams = {"spooled": f"{{ address: $APP, framing: length, spool: {spool} }}"}
+        super().setUpClass()
+
+    def upload(self, size):
+        client = self.client()
+        client.send("POST /plain HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
+        try:
+            client.send(chunks(b"x" * size))
+        except OSError:
+            pass
+        return client.response()
+
+    def test_row44_a_full_disk_is_a_507_and_serving_goes_on(self):
+        for _ in range(20):  # a descriptor or a page that stays would fill it for good
+            self.assert_problem(self.upload(256 * KIB), 507, "spool_full")
+            self.assert_untouched()
+        self.assertEqual(self.upload(48 * KIB).status, 200)
+        self.assertEqual(len(self.upstream.one().body), 48 * KIB)
+        self.assertIn("the disk is full", self.recast.error_text())
+        self.assertEqual(self.recast.error_text().count("the disk is full"), 1, "said once, not for each request")
+
+
+class MissingFolderTests(unittest.TestCase):
+    def test_a_folder_that_is_missing_or_no_folder_is_a_mistake(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, "file")
+            for path, reason in ((folder + "/none", "doesn't exist"), (file, "is no folder")):
+                with self.subTest(reason):
+                    open(file, "w").close()
+                    config = os.path.join(folder, "recast.yaml")
+                    with open(config, "w") as text:
+                        text.write("version: 1\nlisten: 127.0.0.1:1\nupstreams:\n"
+                                   f"  app: {{ address: 127.0.0.1:2, framing: length, spool: {{ dir: {path} }} }}\n"
+                                   'routes: [{ name: a, match: "/*", upstream: app }]\n')
+                    result = subprocess.run([RECAST, "check", config], capture_output=True, text=True)
+                    self.assertNotEqual(result.returncode, 0)
+                    self.assertIn(f"4:56: the folder of spooled bodies, {path}, {reason}", result.stderr + result.stdout)

@@ -8,14 +8,17 @@ internal import Serialization
 extension Exchange {
     /// Bytes of a body that passes although memory is short: it fits the loop's buffers.
     private static let smallBody = 16 * 1024
-    private static let fullPressure = 3
+    /// What any other body has from its beginning on: room for what waits on both sides of a pause.
+    private static let reserve = 2 * MemoryCharge.step
 
     // MARK: Before the body
 
-    /// Whether a body is to wait now that memory is short. A small one may take a little where there is a little left.
-    func mustWait(_ framing: BodyFraming) -> Bool {
-        if case .length(let count) = framing, count <= Self.smallBody { return worker.pressure == Self.fullPressure }
-        return true
+    /// Whether there is memory to take a body; a larger one has what it needs for a start then. A small one passes as long as
+    /// a little is left.
+    func hasMemory(for framing: BodyFraming) -> Bool {
+        let pressure = worker.pressure
+        if case .length(let count) = framing, count <= Self.smallBody { return pressure < 3 }
+        return pressure < 2 && requestCharge.set(Self.reserve, from: worker.memory)
     }
 
     /// Reads nothing of the body before there is memory, or its time is over.
@@ -27,14 +30,19 @@ extension Exchange {
         worker.memoryQueue.add(self)
     }
 
-    /// There is memory.
-    func memoryCame() {
-        guard let framing = framingInQueue else { return }
+    /// There may be memory. Returns whether the wait is over.
+    func memoryMayHaveCome() -> Bool {
+        guard let framing = framingInQueue else { return true }
+        guard requestPhase == .body else {
+            framingInQueue = nil
+            return true
+        }
+        guard hasMemory(for: framing) else { return false }
         framingInQueue = nil
-        guard requestPhase == .body else { return }
         holds.remove(.memory)
         startBody(framing)
         if requestPhase == .body, !isHeldBack { downstream?.stream.resumeReading() }
+        return true
     }
 
     /// The time is over.
@@ -56,12 +64,13 @@ extension Exchange {
     /// Counts what waits for an upstream that takes no more, with `leftover` bytes that stay with the client's stream.
     func chargeRequest(leftover: Int) {
         let output = (conversion?.outputCount ?? 0) + waiting.count + (upstream?.stream.queued ?? 0)
-        requestCharge.force(output + leftover + (conversion?.heldCount ?? 0), from: worker.memory)
+        requestCharge.force(max(Self.reserve, output + leftover + (conversion?.heldCount ?? 0)), from: worker.memory)
     }
 
     /// Pays for a tree that grows. Returns false when the request was refused: there is no memory for more of it.
     func chargeTree(of conversion: Conversion) -> Bool {
-        guard requestCharge.set(conversion.heldCount + conversion.outputCount, from: worker.memory) else {
+        let held = max(Self.reserve, conversion.heldCount + conversion.outputCount)
+        guard requestCharge.set(held, from: worker.memory) else {
             worker.memory.counters.refusedRequest += 1
             refuse(.memoryExhausted)
             return false
@@ -81,6 +90,12 @@ extension Exchange {
     /// Counts what waits for a client that doesn't read.
     func chargeResponse(queued: Int) {
         responseCharge.force(queued, from: worker.memory)
+    }
+
+    /// The request is sent and will not be sent again.
+    func endHolding() {
+        endSpool()
+        requestCharge.end(worker.memory)
     }
 
     /// Nothing is held any more.

@@ -49,7 +49,7 @@ extension Exchange {
         else { return }
         if let rules = route.responseRules, rules.hasSources, !checkResponseSources(rules) { return }
         if hasBody {
-            if worker.pressure > 1, mustWait(framing) { return waitForMemory(framing) }
+            guard hasMemory(for: framing) else { return waitForMemory(framing) }
             startBody(framing)
         } else if !readsQuery || convertQuery() {
             bodyEnded()

@@ -21,7 +21,7 @@ extension Exchange {
     func respond(_ head: borrowing MessageHead, framing: BodyFraming) {
         record.firstByteTime = worker.loop.now - record.startedAt
         // From here on nothing is sent again.
-        if spool != nil, requestPhase == .sent { endSpool() }
+        if spool != nil || requestCharge.bytes > 0, requestPhase == .sent { endHolding() }
         if continueState == .asked { refuseBody() }
         if let rules = route?.responseRules {
             chooseResponse(rules, head, framing: framing)

@@ -13,8 +13,6 @@ final class MemoryQueue {
     private var trimTimer: Timer?
 
     private static let lookAgain: UInt64 = 20_000_000
-    /// Bodies that are let go on at one look: what they take is seen before the next ones follow.
-    private static let batch = 8
     /// Nanoseconds after a burst before its memory goes back to the system: 1 s.
     private static let trimDelay: UInt64 = 1_000_000_000
 
@@ -49,12 +47,8 @@ final class MemoryQueue {
             acceptsNothing = false
             worker.setAccepting(true)
         }
-        var left = Self.batch
-        while left > 0, worker.pressure < 2, let first = waiting.first {
-            waiting.removeFirst()
-            left -= 1
-            first.exchange.memoryCame()
-        }
+        // What goes on may end at once, and that may end others: the list is looked at anew each time.
+        while let first = waiting.first, first.exchange.memoryMayHaveCome() { remove(first.exchange) }
         while let first = waiting.first, first.deadline <= worker.loop.now {
             waiting.removeFirst()
             first.exchange.memoryDidNotCome()

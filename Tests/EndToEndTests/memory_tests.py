@@ -1,0 +1,168 @@
+"""One budget of memory for all bodies: when it is spent new bodies wait or get 503, and those that have begun go on."""
+
+import json
+import threading
+import time
+
+from harness import DEADLINE, JSON, Client, Closed, ProxyTestCase, make_multipart, select_nothing
+
+MIB = 1 << 20
+
+
+class MemoryTests(ProxyTestCase):
+    settings = "memory: { bodies: 1MiB, wait: 100ms }\n"
+    upstream_receive_buffer = 64 * 1024
+    routes = """
+  - name: tree
+    match: /tree
+    upstream: app
+    limits: { body: 16MiB, tree: 8MiB }
+    request: { decode: { as: json }, encode: { as: json, order: sorted } }
+  - name: parts
+    match: /parts
+    upstream: app
+    request: { decode: { as: multipart }, map: { rename: { a: b } }, encode: { as: multipart } }
+  - { name: response, match: /response, upstream: app, response: json -> form }
+  - { name: plain, match: "/*", upstream: app }
+"""
+
+    def hold(self, count):
+        """Uploads of 4 MiB that fill what can be filled, because the upstream reads nothing until told."""
+        go_on = threading.Event()
+        self.addCleanup(go_on.set)
+
+        def script(exchange):
+            if exchange.received.target == "/held":
+                go_on.wait(DEADLINE)
+            exchange.read_body()
+            exchange.answer()
+
+        self.upstream.script = script
+        body = b"x" * (4 * MIB)
+        outcomes = []
+        lock = threading.Lock()
+
+        def upload():
+            client = Client(self.recast.port)
+            try:
+                try:
+                    client.request("POST", "/held", body, "x/y")
+                except OSError:
+                    pass  # refused: the answer is there to be read
+                outcome = client.response()
+            except Closed as error:
+                outcome = error
+            with lock:
+                outcomes.append(outcome)
+            client.socket.close()
+
+        threads = [threading.Thread(target=upload, daemon=True) for _ in range(count)]
+        for thread in threads:
+            thread.start()
+        return go_on, threads, outcomes
+
+    def assert_recovered(self):
+        """Everything was given back: a big tree finds memory again."""
+        self.upstream.reset()
+        document = json.dumps({f"k{number}": "v" * 50 for number in range(2000)}).encode()
+        for path, body, media_type in (("/tree", document, JSON), ("/after", b"x" * MIB, "x/y")):
+            # Connections that were broken off end in their own time.
+            deadline = time.monotonic() + DEADLINE
+            while (response := self.answer(path, body, media_type)).status == 503 and time.monotonic() < deadline:
+                select_nothing()
+            self.assertEqual(response.status, 200)
+
+    def answer(self, path, body, media_type):
+        """The answer to an upload, also when it comes before the end of it."""
+        client = self.client()
+        try:
+            client.request("POST", path, body, media_type)
+        except OSError:
+            pass
+        return client.response()
+
+    def test_row43_every_upload_gets_an_answer_when_memory_is_short(self):
+        known = self.client()
+        known.request("GET", "/known")
+        self.assertEqual(known.response().status, 200)
+        go_on, threads, outcomes = self.hold(30)
+        first = None
+        # Some are refused while the others wait for the upstream.
+        for _ in range(DEADLINE * 10):
+            if outcomes:
+                first = outcomes[0]
+                break
+            threads[0].join(0.1)
+        self.assertIsNotNone(first, "30 uploads of 4 MiB fitted into a budget of 1 MiB")
+        # Requests without a body always pass; the connection isn't kept then.
+        known.request("GET", "/known")
+        response = known.response()
+        self.assertEqual((response.status, response.fields.get("connection")), (200, "close"))
+        go_on.set()
+        for thread in threads:
+            thread.join(DEADLINE)
+        self.assertEqual(len(outcomes), 30)
+        statuses = {}
+        for outcome in outcomes:
+            self.assertNotIsInstance(outcome, Closed)
+            statuses[outcome.status] = statuses.get(outcome.status, 0) + 1
+            if outcome.status != 200:
+                problem = self.assert_problem(outcome, 503, "memory_exhausted")
+                self.assertEqual(problem["setting"], "memory.bodies")
+                self.assertEqual(outcome.fields.get("retry-after"), "1")
+        self.assertEqual(set(statuses), {200, 503})
+        # What was refused never reached the upstream, and what wasn't did so whole.
+        held = [received for received in self.upstream.requests if received.target == "/held"]
+        self.assertEqual(len(held), statuses[200])
+        self.assertTrue(all(received.is_complete for received in held))
+        self.assert_recovered()
+
+    def test_row43_a_body_that_waits_goes_on_when_there_is_memory(self):
+        go_on, threads, outcomes = self.hold(8)
+        client = self.client()
+        client.request("POST", "/waits", b"y" * 100000, "x/y")
+        go_on.set()
+        self.assertIn(client.response().status, (200, 503))
+        for thread in threads:
+            thread.join(DEADLINE)
+        self.assertEqual(len(outcomes), 8)
+        self.assertNotIn(Closed, map(type, outcomes))
+        self.assert_recovered()
+
+    def test_row43_a_tree_beyond_the_budget_is_refused_before_the_upstream_hears_of_it(self):
+        document = json.dumps({f"key{number}": "v" * 20 for number in range(40000)}).encode()
+        problem = self.assert_problem(self.send("POST", "/tree", document, JSON), 503, "memory_exhausted")
+        self.assertEqual(problem["setting"], "memory.bodies")
+        self.assert_untouched()
+        self.assert_recovered()
+
+    def test_row43_a_converted_response_beyond_the_budget_is_refused(self):
+        document = json.dumps({f"key{number}": "v" * 200 for number in range(8000)}).encode()
+
+        def script(exchange):
+            exchange.read_body()
+            exchange.answer(body=document, fields=("Content-Type: application/json",))
+
+        self.upstream.script = script
+        self.assert_problem(self.send("GET", "/response"), 503, "memory_exhausted")
+        self.assert_recovered()
+
+    def test_row43_clients_that_leave_while_they_wait_leave_nothing(self):
+        go_on, threads, _ = self.hold(30)
+        for _ in range(20):
+            client = self.client()
+            client.request("POST", "/leaves", b"y" * 20000, "x/y")
+            client.reset()
+        go_on.set()
+        for thread in threads:
+            thread.join(DEADLINE)
+        self.assert_recovered()
+
+    def test_F15_uploads_that_break_off_give_their_memory_back(self):
+        body, media_type = make_multipart([("a", None, b"1"), ("file", "f.bin", b"x" * MIB)])
+        for _ in range(30):
+            client = self.client()
+            client.send(f"POST /parts HTTP/1.1\r\nHost: a\r\nContent-Type: {media_type}\r\nContent-Length: {len(body)}\r\n\r\n")
+            client.send(body[:MIB // 2])
+            client.reset()
+        self.assert_recovered()

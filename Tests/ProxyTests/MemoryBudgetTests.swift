@@ -1,0 +1,101 @@
+import Testing
+
+@testable import Proxy
+
+private let step = MemoryCharge.step
+
+@Suite("The budget of memory")
+struct MemoryBudgetTests {
+    @Test(
+        "The pressure rises at 85, 90 and 95 %",
+        arguments: [(0, 0), (849, 0), (850, 1), (899, 1), (900, 2), (949, 2), (950, 3), (1000, 3), (2000, 3)])
+    func pressure(used: Int, level: Int) {
+        let budget = MemoryBudget(limit: 1000)
+        budget.force(used)
+        #expect(budget.pressure == level)
+    }
+
+    @Test("No more is leased than there is", arguments: [(999, true), (1000, true), (1001, false)])
+    func lease(bytes: Int, fits: Bool) {
+        let budget = MemoryBudget(limit: 1000)
+        #expect(budget.lease(bytes) == fits)
+        #expect(budget.used == (fits ? bytes : 0))
+    }
+
+    @Test("Less than a step is free", arguments: [(0, 0), (step - 1, 0), (step, step), (step + 1, 2 * step)])
+    func cost(held: Int, cost: Int) { #expect(MemoryCharge.cost(of: held) == cost) }
+
+    @Test("A charge follows what is held, up and down, and gives everything back")
+    func charge() {
+        let allowance = MemoryAllowance(MemoryBudget(limit: 4 * step))
+        var charge = MemoryCharge(.request)
+        #expect(charge.set(3 * step, from: allowance))
+        #expect(allowance.held == 3 * step && allowance.held(.request) == 3 * step)
+        #expect(!charge.set(5 * step, from: allowance), "more than there is")
+        #expect(allowance.held == 3 * step, "a refusal changes nothing")
+        #expect(charge.set(step, from: allowance))
+        charge.force(9 * step, from: allowance)
+        #expect(allowance.held == 9 * step && allowance.pressure == 3)
+        charge.end(allowance)
+        charge.end(allowance)
+        #expect(allowance.held == 0 && allowance.held(.request) == 0 && allowance.budget.used == 0)
+    }
+
+    @Test("Two workers get all of the budget, and one that is idle takes nothing away from the other")
+    func workers() {
+        let budget = MemoryBudget(limit: 8 * step)
+        let first = MemoryAllowance(budget)
+        let second = MemoryAllowance(budget)
+        #expect(first.take(5 * step, for: .request))
+        #expect(second.take(3 * step, for: .response), "exactly the rest")
+        #expect(!second.take(step, for: .response))
+        first.give(5 * step, of: .request)
+        #expect(second.take(5 * step, for: .response), "all of it")
+        second.give(8 * step, of: .response)
+        #expect(budget.used == 0)
+    }
+
+    @Test(
+        "Whatever is taken and given in whatever order: no more is leased than held and a step or two, and nothing is left"
+    )
+    func anyOrder() {
+        let budget = MemoryBudget(limit: 1 << 28)
+        let allowance = MemoryAllowance(budget)
+        var charges = (0..<20).map { _ in MemoryCharge(.request) }
+        var random = SystemRandomNumberGenerator()
+        for _ in 0..<5000 {
+            let index = Int.random(in: 0..<20, using: &random)
+            let held = Int.random(in: 0..<40 * step, using: &random)
+            #expect(charges[index].set(held, from: allowance))
+            #expect(budget.used >= allowance.held && budget.used <= allowance.held + 2 * budget.step)
+            #expect(allowance.held == charges.reduce(0) { $0 + $1.bytes })
+        }
+        for index in charges.indices { charges[index].end(allowance) }
+        #expect(budget.used == 0 && allowance.held == 0)
+    }
+
+    @Test("After a burst, and only then, the allocator may be told")
+    func burst() {
+        let allowance = MemoryAllowance(MemoryBudget(limit: 1 << 30))
+        var told = 0
+        allowance.onEmpty = { told += 1 }
+        #expect(allowance.take(8 * 1024 * 1024 - step, for: .request))
+        allowance.give(8 * 1024 * 1024 - step, of: .request)
+        #expect(told == 0)
+        #expect(allowance.take(8 * 1024 * 1024, for: .request))
+        allowance.give(step, of: .request)
+        #expect(told == 0)
+        allowance.give(8 * 1024 * 1024 - step, of: .request)
+        #expect(told == 1)
+    }
+
+    @Test(
+        "auto is half of what is allowed, or a quarter of what is there",
+        arguments: [
+            (128 << 20, 8 << 30, 64 << 20), (nil, 8 << 30, 2 << 30), (10 << 20, 8 << 30, 8 << 20),
+            (16 << 30, 8 << 30, 2 << 30), (nil, nil, 64 << 20),
+        ] as [(Int?, Int?, Int)])
+    func automatic(allowed: Int?, installed: Int?, budget: Int) {
+        #expect(MemoryBudget.automatic(allowed: allowed, installed: installed) == budget)
+    }
+}
