@@ -50,7 +50,7 @@ struct ResponseParserTests {
         ("HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n", "204 none keep"),
         ("HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n", "304 none keep"),
         ("HTTP/1.1 205 Reset Content\r\n\r\n", "205 length(0) keep"),
-        ("HTTP/1.1 205 Reset Content\r\nTransfer-Encoding: chunked\r\n\r\n", "205 chunked keep"),
+        ("HTTP/1.1 205 Reset Content\r\nTransfer-Encoding: chunked\r\n\r\n", "205 length(0) keep"),
         // The twin of the request rules: 502 and nothing else.
         (
             "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",

@@ -34,11 +34,14 @@ extension Exchange {
         chooseDiscard()
         framed.removeAll()
         responseFramed.removeAll()
+        // Written into a buffer of this function's own, because `write` looks at the exchange.
         var output = OutputBuffer()
+        swap(&output, &responseFramed)
         write(&output)
+        swap(&output, &responseFramed)
         responsePhase = .complete
-        record.bytesBack = output.count
-        downstream.stream.write(&output)
+        record.bytesBack = responseFramed.count
+        settleResponse()
         downstream.expectNothing()
         finishIfOver()
     }
