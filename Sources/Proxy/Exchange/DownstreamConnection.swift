@@ -28,7 +28,7 @@ final class DownstreamConnection: StreamHandler {
     let peer: SocketAddress
     private(set) var stream: Stream!
     private var timer: Timer!
-    private var exchange: Exchange?
+    private(set) var exchange: Exchange?
     private var phase = Phase.idle
     private var wait = Wait.nothing
     private var lingered = 0
@@ -49,6 +49,9 @@ final class DownstreamConnection: StreamHandler {
         // A connection that never sends a byte is held to the time for a head, not to the longer one between requests.
         arm(.head, worker.clientTimes.head)
     }
+
+    /// Whether it waits for a request, of which nothing has come.
+    var isIdle: Bool { phase == .idle }
 
     // MARK: Reading
 
@@ -92,6 +95,7 @@ final class DownstreamConnection: StreamHandler {
         self.exchange = exchange
         if phase == .idle {
             phase = .head
+            exchange.record.headStartedAt = worker.loop.now
             arm(.head, worker.clientTimes.head)
         }
         do throws(WireError) {

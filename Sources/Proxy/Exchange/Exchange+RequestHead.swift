@@ -63,8 +63,11 @@ extension MessageHead {
         isConverted: Bool, convertsResponses: Bool, to output: inout OutputBuffer
     ) {
         HeadWriter.clean("Host", authority, into: &output)
+        let keepsTrace = contains(.traceparent) && TraceContext.traceID(of: self) != nil
         for index in 0..<fieldCount where !isHopByHop(index) {
             switch known(index) {
+            case .traceparent, .tracestate:
+                if !keepsTrace { continue }
             case .host, .contentLength, .transferEncoding, .expect, .xForwardedFor, .xForwardedProto, .xForwardedHost,
                 .xForwardedPort, .xRealIP, .forwarded, .xRequestID:
                 continue

@@ -15,12 +15,17 @@ public final class Worker {
     /// What the proxy itself has to say, apart from the access log.
     let logger = OperationalLog.logger
     var counters = Counters()
+    /// What is counted of requests, for `/metrics`.
+    let requests = RequestCounters()
+    /// Whether somebody sees what is measured: the access log or the admin port.
+    let isMeasuring: Bool
+    private let isCounting: Bool
     let resolver: Resolver
     var clientTimes: ClientTimes { current.clientTimes }
     private var listeners: [Listener] = []
 
     /// The open client connections; each knows its place, so that leaving costs one swap.
-    private var connections: [DownstreamConnection] = []
+    private(set) var connections: [DownstreamConnection] = []
     private(set) var isDraining = false
     private var onDrained: (() -> Void)?
     private var graceTimer: Timer?
@@ -35,10 +40,17 @@ public final class Worker {
     private static let backlog = 1024
 
     /// Makes a worker on `loop`. No port is opened before `listen`.
-    public init(loop: EventLoop, settings: ProxySettings) throws(ServerError) {
+    public convenience init(loop: EventLoop, settings: ProxySettings) throws(ServerError) {
+        try self.init(loop: loop, settings: settings, logSink: try LogSink.of(settings.accessLog))
+    }
+
+    /// The same with a log that is shared with other workers; nil: nothing is logged.
+    init(loop: EventLoop, settings: ProxySettings, logSink: LogSink?) throws(ServerError) {
         self.loop = loop
         self.clock = Clock(loop: loop)
-        self.log = try AccessLog(loop: loop, target: settings.accessLog)
+        self.log = AccessLog(loop: loop, sink: logSink, form: settings.accessLogForm)
+        isCounting = settings.admin.address != nil
+        isMeasuring = isCounting || logSink != nil
         let resolver: Resolver
         do {
             resolver = try Resolver(loop: loop)
@@ -111,6 +123,12 @@ public final class Worker {
         if freeExchanges.count < Self.freeListLimit { freeExchanges.append(exchange) }
     }
 
+    /// An exchange has ended: counts and logs it.
+    func ended(_ exchange: Exchange) {
+        if isCounting { requests.count(exchange, now: loop.now) }
+        log.write(exchange)
+    }
+
     func nextRequestID(into output: inout [UInt8]) { requestIDs.next(into: &output) }
 
     // MARK: Drain
@@ -139,7 +157,7 @@ public final class Worker {
         guard let done = onDrained else { return }
         onDrained = nil
         graceTimer?.cancel()
-        log.flush()
+        log.end()
         // They hold the worker: without this none of them would ever be freed.
         for connection in connections { connection.close() }
         freeExchanges.removeAll()

@@ -17,6 +17,8 @@ final class UpstreamConnection: StreamHandler {
     }
 
     private unowned let pool: UpstreamPool
+    /// Whom it goes to.
+    let address: SocketAddress
     private(set) var stream: Stream!
     private var timer: Timer!
     private var exchange: Exchange?
@@ -37,6 +39,7 @@ final class UpstreamConnection: StreamHandler {
 
     init(_ connection: ReadyConnection, pool: UpstreamPool) {
         self.pool = pool
+        self.address = connection.address
         self.parser = ResponseParser(limits: pool.wireLimits)
         self.decoder = BodyDecoder(framing: .none, limits: pool.wireLimits, isResponse: true)
         self.stream = Stream(loop: pool.loop, descriptor: connection.descriptor, handler: self)

@@ -3,6 +3,8 @@ final class ReadingContext {
     private(set) var mistakes: [SettingsMistake] = []
     /// The values in effect, in the order they were read.
     private(set) var effective: [EffectiveValue] = []
+    /// What `${env:…}` and `${file:…}` have put in.
+    private(set) var substitutions: [EffectiveValue.Secret] = []
     let environment: SettingsEnvironment
     /// The text, to find places inside a value.
     private let lines: [[Unicode.Scalar]]
@@ -20,6 +22,11 @@ final class ReadingContext {
 
     func record(_ key: String, _ value: String, _ origin: EffectiveValue.Origin) {
         effective.append(EffectiveValue(key: key, value: value, origin: origin))
+    }
+
+    func noteSubstitution(_ text: String, _ reference: String, _ node: SettingsNode) {
+        let secret = EffectiveValue.Secret(text: text, reference: reference, line: node.position.line)
+        if !substitutions.contains(secret) { substitutions.append(secret) }
     }
 
     /// Takes the values recorded so far.
