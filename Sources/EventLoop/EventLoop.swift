@@ -36,7 +36,7 @@ public final class EventLoop {
     private var deferred: [Deferred] = []
     private var running: [Deferred] = []
     private var cachedNow: UInt64 = 0
-    private var cachedSeconds = 0
+    private var cachedMilliseconds = 0
     private var isRunning = false
     private var isStopRequested = false
     /// Turns that are still to come before timers that are late fire, see `wheelIsDue`.
@@ -105,7 +105,7 @@ public final class EventLoop {
         isRunning = true
         repeat {
             cachedNow = 0
-            cachedSeconds = 0
+            cachedMilliseconds = 0
             turnCount &+= 1
             let waits = deferred.isEmpty && !isStopRequested && catchUp == 0
             let flags = EVLOOP_ONCE | (waits ? 0 : EVLOOP_NONBLOCK)
@@ -132,12 +132,18 @@ public final class EventLoop {
         return cachedNow
     }
 
-    /// Seconds since 1970, read once a turn: for `Date` fields and logs.
-    public var wallClockSeconds: Int {
-        guard isRunning else { return SystemClock.wallSeconds() }
-        if cachedSeconds == 0 { cachedSeconds = SystemClock.wallSeconds() }
-        return cachedSeconds
+    /// Seconds since 1970, read once a turn: for `Date` fields.
+    public var wallClockSeconds: Int { wallClockMilliseconds / 1000 }
+
+    /// Milliseconds since 1970, read once a turn from a clock that is a few of them coarse: for logs.
+    public var wallClockMilliseconds: Int {
+        guard isRunning else { return SystemClock.wallMilliseconds() }
+        if cachedMilliseconds == 0 { cachedMilliseconds = SystemClock.wallMilliseconds() }
+        return cachedMilliseconds
     }
+
+    /// Nanoseconds of the monotonic clock as it stands now, for measuring inside a turn. Costs a read of the clock.
+    public static var preciseNow: UInt64 { SystemClock.monotonic() }
 
     // MARK: The end of the turn
 

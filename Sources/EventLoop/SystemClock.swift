@@ -10,11 +10,11 @@ enum SystemClock {
         return UInt64(time.tv_sec) &* 1_000_000_000 &+ UInt64(time.tv_nsec)
     }
 
-    /// Seconds since 1970, at most a few milliseconds old.
-    static func wallSeconds() -> Int {
+    /// Milliseconds since 1970, at most a few of them old.
+    static func wallMilliseconds() -> Int {
         var time = timespec()
         // SAFETY: as above.
         _ = unsafe clock_gettime(CLOCK_REALTIME_COARSE, &time)
-        return time.tv_sec
+        return time.tv_sec * 1000 + time.tv_nsec / 1_000_000
     }
 }

@@ -11,6 +11,14 @@ public struct SettingsFile: Sendable {
     /// The examples of each route, in the order of the routes.
     public let examplesOfRoutes: [[RouteExample]]
 
+    /// The values of `${env:…}` and `${file:…}` that were put in.
+    private let substitutions: [EffectiveValue.Secret]
+
+    /// `value` as others may see it: what was put in by `${env:…}` and `${file:…}` stands as that again.
+    public func redacted(_ value: EffectiveValue) -> EffectiveValue {
+        substitutions.reduce(value) { $0.without($1) }
+    }
+
     /// Reads the file at `path`. Throws all that is wrong with it, also that it can't be read.
     public static func load(_ path: String) throws(SettingsMistakes) -> SettingsFile {
         var files: [String] = []
@@ -81,7 +89,7 @@ public struct SettingsFile: Sendable {
         if let node = file.required("version", example: "1") { _ = context.word(node, "\"version\"", among: ["1"]) }
         let listen = file.required("listen", example: "127.0.0.1:8080").map { Self.listen($0, file) } ?? []
         let workers = Self.workers(file)
-        let log = Self.accessLog(file)
+        let log = AccessLogReader(context).read(file)
         let client = ClientTimeoutSettings(Self.part("timeouts", file), grace: .seconds(25))
         var limits = LimitSettings(response: Route.standardResponseLimit)
         var timeouts = TimeoutSettings(bodyGap: client.bodyGap)
@@ -114,11 +122,13 @@ public struct SettingsFile: Sendable {
             file.required("routes", example: "[{name: all, match: \"/*\", upstream: app}]").map(reader.read) ?? []
         file.notYet("tls", "include")
         file.finish()
+        substitutions = context.substitutions
         effectiveOfRoutes = routes.map(\.effective)
         examplesOfRoutes = routes.map(\.examples)
         var settings = ProxySettings(
             listen: listen, workers: workers, upstreams: upstreams?.upstreams ?? [], routes: routes.map(\.route))
-        settings.accessLog = log
+        settings.accessLog = log.target
+        settings.accessLogForm = log.form
         settings.client = client.timeouts
         settings.grace = client.grace
         settings.forwarding = forwarding
@@ -171,30 +181,6 @@ public struct SettingsFile: Sendable {
             if let count = Int(text), String(count) == text, (1...1024).contains(count) { return count }
             context.report(node.position, "\(what) is auto or a whole number from 1 to 1024, not \"\(text)\"")
             return nil
-        }.value
-    }
-
-    private static func accessLog(_ file: SectionReader) -> AccessLogTarget {
-        let context = file.context
-        let describe = { (target: AccessLogTarget) in
-            switch target {
-            case .stdout: "stdout"
-            case .off: "off"
-            case .file(let path): path
-            }
-        }
-        return file.value("access_log", standard: Sourced(AccessLogTarget.stdout), describe: describe) { node, what in
-            guard let text = context.text(node, what) else { return nil }
-            switch text {
-            case "stdout": return .stdout
-            case "off": return .off
-            default:
-                if text.contains("/") { return .file(path: text) }
-                context.report(
-                    node.position,
-                    "\(what) is stdout, off or a path with a slash, as in /var/log/recast.log, not \"\(text)\"")
-                return nil
-            }
         }.value
     }
 }

@@ -21,6 +21,7 @@ struct Check: ParsableCommand {
     func run() throws {
         let loaded = try SettingsPath.loadWithExamples(file)
         if !quiet {
+            if let note = loaded.settings.admin.note { print(note) }
             for line in loaded.settings.routes.flatMap(\.notes) { print(line) }
         }
         let routes = counted(loaded.settings.routes.count, "route")

@@ -47,23 +47,8 @@ struct Explain: ParsableCommand {
             throw usage("the route \"\(route)\" forwards bodies as they are: there is nothing to explain")
         }
         let sample = try sample(plan, loaded.examplesOfRoutes[index])
-        let values: SampleRequest.Values
-        do throws(SampleRequest.Fault) {
-            values = try sample.request.values(for: found)
-        } catch {
-            throw usage(error.reason)
-        }
-        let trace: ConversionTrace
-        do throws(ConversionError) {
-            trace = try ConversionTrace.make(
-                plan: plan, contentType: Array(sample.body.type.utf8).span, sources: values.sources,
-                body: sample.body.bytes.span)
-        } catch {
-            throw CommandFault(CommandFault.data, "recast explain: \(error)")
-        }
-        let explanation = Explanation(
-            route: found, upstream: loaded.settings.upstreams[found.upstream], plan: plan,
-            effective: loaded.effectiveOfRoutes[index], type: sample.body.type, values: values, trace: trace)
+        let explained = ExplainedSample(request: sample.request, type: sample.body.type, body: sample.body.bytes)
+        let explanation = try explained.explanation(of: index, in: loaded)
         try StandardStreams.write(text: json ? explanation.json : explanation.text)
     }
 
@@ -104,16 +89,7 @@ struct Explain: ParsableCommand {
 
     /// What the options say instead of the example.
     private func apply(to request: inout SampleRequest) throws(CommandFault) {
-        if let path { request.path = path }
-        if let query { request.query = query }
-        for line in header {
-            guard let colon = line.firstIndex(of: ":") else {
-                throw usage("--header is written as 'Name: value', not \"\(line)\"")
-            }
-            let value = line[line.index(after: colon)...].drop { $0 == " " }
-            request.headers.removeAll { $0.name.lowercased() == line[..<colon].lowercased() }
-            request.headers.append(.init(name: String(line[..<colon]), value: String(value)))
-        }
+        try ExplainedSample.apply(path: path, query: query, headers: header, to: &request)
     }
 
     private func inputType(_ plan: ConversionPlan) throws(CommandFault) -> String {

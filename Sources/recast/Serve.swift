@@ -18,18 +18,23 @@ struct Serve: ParsableCommand {
     func run() throws {
         openStandardDescriptors()
         holdSignals()
-        let settings = try SettingsPath.loadWithExamples(file).settings
-        guard try serve(settings) == .drained else {
+        let loaded = try SettingsPath.loadWithExamples(file)
+        guard try serve(loaded) == .drained else {
             throw CommandFault(CommandFault.ours, "recast serve: a second signal ended it with requests in flight")
         }
     }
 
-    private func serve(_ settings: ProxySettings) throws(CommandFault) -> Server.Outcome {
+    private func serve(_ loaded: SettingsFile) throws(CommandFault) -> Server.Outcome {
+        let settings = loaded.settings
+        let reread = RereadSettings()
+        let backend = AdminBackend(loaded, path: file, reread: reread)
         do throws(ServerError) {
             let file = file
-            return try Server.run(settings: settings, reload: { SettingsPath.reload(file) }) { addresses in
+            return try Server.run(
+                settings: settings, reload: { SettingsPath.reload(file, keeping: reread) }, services: backend.services
+            ) { addresses in
                 let places = addresses.map(\.description).joined(separator: ", ")
-                StandardStreams.report("recast: serving \(settings.routes.count) routes of \(file) on \(places)")
+                OperationalLog.note("serving \(settings.routes.count) routes of \(file) on \(places)")
             }
         } catch {
             throw CommandFault(CommandFault.unavailable, "recast serve: \(error)")

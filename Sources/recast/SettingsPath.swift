@@ -27,11 +27,13 @@ enum SettingsPath {
     }
 
     /// The settings of `file` once more, for a proxy that runs: checked, their examples run.
-    static func reload(_ file: String) -> Result<ProxySettings, ReloadFailure> {
+    /// `reread` gets what was read.
+    static func reload(_ file: String, keeping reread: RereadSettings) -> Result<ProxySettings, ReloadFailure> {
         var files: [String] = []
         do {
             let loaded = try SettingsFile.load(file, files: &files)
             try loaded.runExamples()
+            reread.keep(loaded)
             return .success(loaded.settings)
         } catch {
             return .failure(ReloadFailure(reasons: CommandFault(error, in: file).lines, files: files))

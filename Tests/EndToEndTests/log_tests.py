@@ -3,13 +3,16 @@
 import fcntl
 import json
 import os
+import re
 import signal
+import socket
 import subprocess
 import tempfile
 import threading
 import unittest
 
-from harness import DEADLINE, RECAST, Client, free_port, select_nothing
+from admin import Admin, admin_port
+from harness import DEADLINE, FORM, RECAST, Client, ProxyTestCase, Recast, Upstream, free_port, select_nothing
 
 
 class PipedLogTests(unittest.TestCase):
@@ -78,6 +81,204 @@ class PipedLogTests(unittest.TestCase):
     def test_what_a_full_pipe_cuts_off_ends_its_line(self):
         for line in self.lines(blocking=False):
             self.assertLessEqual(line.count(b'{"ts"'), 1, line)
+
+
+ROUTES = """
+  - { name: convert, match: { method: POST, path: /convert }, upstream: app, request: form -> json }
+  - { name: plain, match: "/*", upstream: app }
+"""
+TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+
+class LogFieldTests(ProxyTestCase):
+    routes = ROUTES
+
+    def line(self, method, target, *arguments, **options):
+        """The line of one request, found by its id."""
+        number = os.urandom(8).hex()
+        with Client(self.recast.port) as client:
+            fields = [*options.pop("fields", ()), f"X-Request-Id: {number}"]
+            client.request(method, target, *arguments, fields=fields, **options)
+            client.response()
+        count = 1
+        while True:
+            for line in self.recast.log_lines(count):
+                if line["request_id"] == number:
+                    return line
+            count += 1
+
+    def test_a_conversion_is_told_with_its_times_and_parts(self):
+        line = self.line("POST", "/convert", "a=1&b=2", FORM)
+        self.assertRegex(line["ts"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
+        self.assertEqual((line["parts"], line["fields"], line["files"], line["dropped"]), (2, 2, 0, 0))
+        self.assertEqual((line["upstream"], line["attempts"]), ("app", 1))
+        self.assertEqual(line["upstream_address"], f"127.0.0.1:{self.upstream.port}")
+        self.assertGreater(line["t_transcode"], 0)
+        self.assertGreaterEqual(line["t_total"], line["t_upstream_ttfb"])
+
+    def test_phases_that_take_time_are_told(self):
+        with Client(self.recast.port) as client:
+            client.send("POST /phases HTTP/1.1\r\nHost: a\r\n")
+            select_nothing()
+            client.send("Content-Length: 2\r\n\r\nx")
+            self.upstream.wait_for(1)
+            select_nothing()
+            client.send("y")
+            client.response()
+        lines = self.recast.log_lines(1)
+        while not (found := [line for line in lines if line["path"] == "/phases"]):
+            lines = self.recast.log_lines(len(lines) + 1)
+        line = found[0]
+        self.assertGreater(line["t_header"], 0.01)
+        self.assertGreater(line["t_body"], 0.01)
+
+    def test_a_query_shows_names_only(self):
+        self.assertEqual(self.line("GET", "/q?token=SECRET&a=b=c&SECRET&e=")["query"], "token=*&a=*&*&e=*")
+        self.assertNotIn("query", self.line("GET", "/q"))
+
+    def test_traceparent_is_passed_on_and_logged(self):
+        line = self.line("GET", "/t", fields=[f"traceparent: {TRACE}", "tracestate: a=b", "tracestate: c=d"])
+        self.assertEqual(line["trace_id"], TRACE[3:35])
+        fields = self.upstream.one().fields
+        self.assertEqual((fields.all("traceparent"), fields.all("tracestate")), ([TRACE], ["a=b", "c=d"]))
+
+    def test_an_invalid_traceparent_goes_no_further(self):
+        for bad in ["00-" + "0" * 32 + TRACE[35:], TRACE + "-more", TRACE.upper(), "ff" + TRACE[2:], "x", ""]:
+            self.upstream.reset()
+            line = self.line("GET", "/t", fields=[f"traceparent: {bad}", "tracestate: a=b"])
+            self.assertNotIn("trace_id", line)
+            fields = self.upstream.one().fields
+            self.assertNotIn("traceparent", fields, bad)
+            self.assertNotIn("tracestate", fields, bad)
+        self.upstream.reset()
+        self.line("GET", "/t", fields=[f"traceparent: {TRACE}", f"traceparent: {TRACE}"])
+        self.assertNotIn("traceparent", self.upstream.one().fields)
+
+
+class CombinedLogTests(ProxyTestCase):
+    routes = ROUTES
+    access_log = "{ to: stdout, format: combined, query: drop }"
+
+    def test_a_line_is_what_log_readers_expect_and_nothing_can_break_it(self):
+        with Client(self.recast.port) as client:
+            client.request("GET", "/a?token=SECRET", fields=[
+                'User-Agent: evil" 200 "\\x', "Referer: http://r.example/p?SECRET=SECRET"])
+            client.response()
+        while True:
+            with open(self.recast.output) as file:
+                text = file.read()
+            if text.endswith("\n"):
+                break
+            select_nothing()
+        self.assertRegex(text, r'^127\.0\.0\.1 - - \[\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d \+0000\] '
+                               r'"GET /a HTTP/1\.1" 200 2 "http://r\.example/p" "evil\\x22 200 \\x22\\x5Cx"\n$')
+        self.assertNotIn("SECRET", text)
+
+
+class StoppedReaderTests(unittest.TestCase):
+    """Row 45 of the fault table: whoever reads the log stops, or is gone; serving goes on, and lines are counted."""
+
+    def serve(self, output, log="stdout"):
+        self.upstream = Upstream()
+        self.addCleanup(self.upstream.stop)
+        self.port = free_port()
+        port, admin = admin_port()
+        self.admin = Admin(port)
+        folder = tempfile.TemporaryDirectory(prefix="recast-e2e-")
+        self.addCleanup(folder.cleanup)
+        config = os.path.join(folder.name, "recast.yaml")
+        with open(config, "w") as file:
+            file.write(f"version: 1\nlisten: 127.0.0.1:{self.port}\nworkers: 2\naccess_log: {log}\n{admin}"
+                       f"upstreams:\n  app: 127.0.0.1:{self.upstream.port}\nroutes:\n"
+                       "  - { name: all, match: \"/*\", upstream: app, limits: { body: 1KiB } }\n")
+        process = subprocess.Popen([RECAST, "serve", config], stdin=subprocess.DEVNULL, stdout=output,
+                                   stderr=subprocess.DEVNULL)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        while process.poll() is None:
+            try:
+                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+                return process
+            except ConnectionError:
+                select_nothing()
+        self.fail("recast ended")
+
+    def use(self, requests):
+        """Requests that are answered without an upstream and whose lines are long."""
+        with Client(self.port) as client:
+            for _ in range(requests // 20):
+                client.send(f"POST /{'x' * 7000} HTTP/1.1\r\nHost: a\r\nContent-Length: 2000\r\n\r\n{'b' * 2000}" * 20)
+                for _ in range(20):
+                    self.assertEqual(client.response().status, 413)
+
+    def dropped(self):
+        return self.admin.metrics().sum("recast_access_log_dropped_total")
+
+    def test_row_45_a_pipe_that_nobody_reads(self):
+        reading, writing = os.pipe()
+        self.addCleanup(os.close, reading)
+        process = self.serve(writing)
+        os.close(writing)
+        self.use(400)
+        while self.dropped() == 0:
+            self.use(20)
+        process.send_signal(signal.SIGTERM)
+        # It waits a second for the reader, and then goes.
+        self.assertEqual(process.wait(DEADLINE), 0)
+        os.set_blocking(reading, False)
+        lines = os.read(reading, 1 << 20).split(b"\n")
+        self.assertGreater(len(lines), 1)
+        for line in lines[:-1]:
+            json.loads(line)
+
+    def test_row_45_a_pipe_that_is_closed(self):
+        reading, writing = os.pipe()
+        process = self.serve(writing)
+        os.close(writing)
+        os.close(reading)
+        self.use(40)
+        while self.dropped() == 0:
+            select_nothing()
+        self.use(40)
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(DEADLINE), 0)
+
+    def test_row_44_a_disk_that_is_full(self):
+        if not os.path.exists("/dev/full"):
+            self.skipTest("this machine has no /dev/full")
+        process = self.serve(subprocess.DEVNULL, log="/dev/full")
+        self.use(40)
+        while self.dropped() == 0:
+            select_nothing()
+        self.use(20)
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(DEADLINE), 0)
+
+
+class OperationalLogTests(unittest.TestCase):
+    def serve(self, settings=""):
+        recast = Recast(ROUTES, {"app": "127.0.0.1:1"}, settings=settings)
+        self.addCleanup(recast.remove)
+        self.addCleanup(recast.process.kill)
+        with Client(recast.port) as client:
+            client.request("GET", "/x")
+            self.assertEqual(client.response().status, 502)
+        self.assertEqual(recast.stop(), 0)
+        return recast.error_text().splitlines()
+
+    def test_lines_of_text_with_time_and_level(self):
+        lines = self.serve()
+        for line in lines:
+            self.assertRegex(line, r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z (info|warning|error) ")
+        self.assertTrue(any("serving 2 routes" in line for line in lines), lines)
+        self.assertTrue(any("draining" in line for line in lines), lines)
+
+    def test_lines_of_json(self):
+        for line in map(json.loads, self.serve("log: { format: json }\n")):
+            self.assertEqual(list(line)[:3], ["ts", "level", "message"])
+
+    def test_below_the_level_nothing_is_said(self):
+        self.assertEqual(self.serve("log: { level: error }\n"), [])
 
 
 if __name__ == "__main__":

@@ -13,12 +13,16 @@ import Testing
             let lines = try rig.logLines()
             #expect(lines.count == 1)
             let line = try #require(lines.first)
+            // Times that were too short for the loop's clock are left out.
+            let keys = Set(line.keys).subtracting(["t_header", "t_body", "t_connect"])
             #expect(
-                Set(line.keys) == [
-                    "ts", "request_id", "route", "client", "method", "path", "proto", "status", "bytes_in",
-                    "bytes_out_upstream", "bytes_back", "t_upstream_ttfb", "t_total", "framing", "from", "to",
-                    "fields", "files", "dropped",
+                keys == [
+                    "ts", "request_id", "route", "client", "method", "path", "query", "proto", "status", "bytes_in",
+                    "bytes_out_upstream", "bytes_back", "t_transcode", "t_upstream_ttfb", "t_total", "framing", "from",
+                    "to", "parts", "fields", "files", "dropped", "upstream", "upstream_address", "attempts",
                 ])
+            #expect(line["query"] as? String == "token=*")
+            #expect(line["parts"] as? Int == 3)
             #expect(line["request_id"] as? String == response["X-Request-Id"])
             #expect(line["route"] as? String == "r0")
             #expect((line["client"] as? String)?.hasPrefix("127.0.0.1:") == true)
@@ -35,7 +39,7 @@ import Testing
             #expect(line["fields"] as? Int == 3)
             #expect(line["files"] as? Int == 0)
             #expect(line["dropped"] as? Int == 1)
-            #expect((line["ts"] as? String)?.wholeMatch(of: /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/) != nil)
+            #expect((line["ts"] as? String)?.wholeMatch(of: /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/) != nil)
             #expect(!lines.description.contains("SECRET"))
         }
     }

@@ -16,7 +16,28 @@ import Testing
                 "version: 1\naccess_log: yes",
                 "2:13: \"access_log\" is stdout, off or a path with a slash, as in /var/log/recast.log, not \"yes\""
             ),
-            ("version: 1\nadmin: 127.0.0.1:9901", "2:1: \"admin\" is not available yet: remove it"),
+            (
+                "version: 1\naccess_log: { to: yes }",
+                "2:19: \"to\" is stdout, off or a path with a slash, as in /var/log/recast.log, not \"yes\""
+            ),
+            (
+                "version: 1\naccess_log: { format: xml }",
+                "2:23: \"format\" is not \"xml\": known are json, combined"
+            ),
+            (
+                "version: 1\naccess_log: { querry: keep }",
+                "2:15: \"access_log\" has no key \"querry\": did you mean \"query\"?"
+            ),
+            (
+                "version: 1\nadmin: localhost",
+                "2:8: \"admin\": \"localhost\" has no port: write HOST:PORT, as in 127.0.0.1:8080, [::1]:8080 or "
+                    + "unix:/run/recast.sock; or off for no admin port"
+            ),
+            ("version: 1\nlog: text", "2:6: \"log\" is a mapping of keys to values, not a single value"),
+            (
+                "version: 1\nlog: { level: loud }",
+                "2:15: \"level\" is not \"loud\": known are debug, info, warning, error"
+            ),
             ("version: 1\ntls: {}", "2:1: \"tls\" is not available yet: remove it"),
             ("version: 1\ntimeouts: { header: 10 }", "2:21: \"header\": a time needs a unit (ms, s, m, h), as in 3s"),
             (

@@ -17,10 +17,16 @@ public enum Server {
     /// SIGTERM and SIGINT drain: no new connections, idle ones are closed, exchanges in flight finish, at most for the grace
     /// period. A second such signal ends at once. SIGHUP reads the settings again, SIGUSR1 opens the logs again; SIGPIPE and
     /// SIGUSR2 are ignored. Where a service manager listens (`NOTIFY_SOCKET`), it is told.
-    /// - Parameter reload: reads and checks the settings again; without it SIGHUP changes nothing.
+    /// - Parameters:
+    ///   - reload: reads and checks the settings again; without it SIGHUP changes nothing.
+    ///   - services: what the admin port shows of the settings; without it there is no admin port.
     public static func run(
-        settings: ProxySettings, reload: SettingsReload? = nil, ready: @escaping ([SocketAddress]) -> Void
+        settings: ProxySettings, reload: SettingsReload? = nil, services: AdminServices? = nil,
+        ready: @escaping ([SocketAddress]) -> Void
     ) throws(ServerError) -> Outcome {
+        OperationalLog.use(settings.admin.logFormat)
+        OperationalLog.level = settings.admin.logLevel
+        defer { OperationalLog.settle() }
         ignoreSIGPIPE()
         ignoreUnusedSignals()
         prepareStacks()
@@ -47,11 +53,20 @@ public enum Server {
                 "the service manager's socket \(socket.address) is in no \"listen\": write it, or systemd:\(name)")
         }
         let worker = try Worker(loop: loop, settings: settings)
+        // Before the other ports: whoever can connect to those must not find that the process ends at once.
+        var admin: AdminServer?
+        if let address = settings.admin.address, let services {
+            admin = try AdminServer(loop: loop, address: address, services: services)
+        }
+        defer { admin?.close() }
         worker.listen(on: endpoints[0])
         let control = ServerControl(
             worker: worker, settings: settings, addresses: endpoints[0].map(\.socket.address), inherited: inherited,
             ready: ready)
         loop.context = control
+        admin?.control = control
+        control.admin = admin
+        if let place = admin?.address { OperationalLog.note("admin port on \(place)") }
         control.prepareReloads(reload)
         let threads = try control.startOthers(Array(endpoints.dropFirst()))
         loop.run()

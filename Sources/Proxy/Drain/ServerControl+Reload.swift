@@ -42,8 +42,9 @@ extension ServerControl {
         let added = settings.listen.filter { !old.listen.contains($0) }
         let removed = old.listen.filter { !settings.listen.contains($0) }
         let opened: [[Endpoint]]
+        let logSink: LogSink?
         do throws(ServerError) {
-            if settings.accessLog != old.accessLog { try AccessLog.check(settings.accessLog) }
+            logSink = settings.accessLog == old.accessLog ? worker.log.sink : try LogSink.of(settings.accessLog)
             opened = try Endpoint.open(
                 added, workers: workers, lifecycle: settings.lifecycle, replaced: removed, inherited: inherited)
         } catch {
@@ -54,7 +55,11 @@ extension ServerControl {
         }
         self.settings = settings
         // Nothing can fail from here on.
-        distribute(opened.map { SettingsChange(settings: settings, opened: $0) }) { $0.adopt($1) }
+        distribute(opened.map { SettingsChange(settings: settings, opened: $0, logSink: logSink) }) { $0.adopt($1) }
+        admin?.services.adopted()
+        OperationalLog.use(settings.admin.logFormat)
+        // A level that was set at the admin port stays, unless the settings now say another one.
+        if settings.admin.logLevel != old.admin.logLevel { OperationalLog.level = settings.admin.logLevel }
         worker.counters.lifecycle.reloads += 1
         worker.counters.lifecycle.lastReload = worker.loop.wallClockSeconds
         worker.logger.info("reload: serving \(settings.routes.count) routes")
@@ -68,7 +73,7 @@ extension ServerControl {
         if new.workers != old.workers { names.append("workers") }
         if new.lifecycle.reusePort != old.lifecycle.reusePort { names.append("reuse_port") }
         if new.memory != old.memory { names.append("memory") }
-        if new.admin != old.admin { names.append("admin") }
+        if new.admin.address != old.admin.address { names.append("admin") }
         return names
     }
 

@@ -26,11 +26,16 @@ final class ServerControl {
     private struct Gathering {
         var missing: Int
         var answers: [any Sendable]
-        let done: ([any Sendable]) -> Void
+        let done: ([any Sendable], _ missing: Int) -> Void
+        /// Ends it where it may not wait for ever.
+        var timer: Timer?
     }
     /// The inboxes of the workers on other threads, by their numbers.
     private(set) var others: [LoopInbox] = []
     private var watchdog: Watchdog?
+    private let process = ProcessSamples()
+    /// The port for operators; the server holds it.
+    weak var admin: AdminServer?
     /// Workers on other threads that have not said yet whether they listen.
     private var starting = 0
     /// Workers that still serve.
@@ -42,6 +47,13 @@ final class ServerControl {
     private var delay: Timer?
     /// Connections that were cut when the grace time was over.
     private var cut = 0
+    /// Whether new requests are wanted: what `/ready` says.
+    enum Readiness {
+        case starting, ready, draining
+    }
+
+    var readiness: Readiness { isStopping ? .draining : starting > 0 ? .starting : .ready }
+
     private(set) var outcome = Server.Outcome.drained
     private(set) var failure: ServerError?
 
@@ -71,6 +83,7 @@ final class ServerControl {
     /// Starts the workers but the first, each with its sockets.
     func startOthers(_ endpoints: [[Endpoint]]) throws(ServerError) -> [JoinHandle] {
         starting = endpoints.count
+        let sink = worker.log.sink
         if starting == 0 { allStarted() }
         let main = worker.loop.inbox
         let settings = settings
@@ -82,7 +95,7 @@ final class ServerControl {
                 threads.append(
                     try startThread(name: "worker-\(index + 1)") {
                         ServerControl.serve(
-                            settings, budgets: budgets, shared: shared, endpoints: endpoints, main: main)
+                            settings, budgets: budgets, shared: shared, sink: sink, endpoints: endpoints, main: main)
                     })
             }
         } catch {
@@ -93,12 +106,13 @@ final class ServerControl {
 
     /// The life of a worker's thread.
     private static func serve(
-        _ settings: ProxySettings, budgets: ProcessBudgets, shared: SharedAdmission, endpoints: [Endpoint],
-        main: LoopInbox
+        _ settings: ProxySettings, budgets: ProcessBudgets, shared: SharedAdmission, sink: LogSink?,
+        endpoints: [Endpoint], main: LoopInbox
     ) {
         do throws(ServerError) {
             let loop = try Server.makeLoop()
-            let worker = try Worker(loop: loop, settings: settings, budgets: budgets, shared: shared)
+            let worker = try Worker(
+                loop: loop, settings: settings, budgets: budgets, shared: shared, logSink: sink)
             worker.listen(on: endpoints)
             loop.context = worker
             let inbox = loop.inbox
@@ -108,7 +122,7 @@ final class ServerControl {
             main.perform { loop in
                 let control = ServerControl.of(loop)
                 control.watchdog?.forget(inbox)
-                control.ended(cut: cut)
+                control.ended(inbox, cut: cut)
             }
         } catch {
             let failure = error
@@ -150,7 +164,7 @@ final class ServerControl {
         guard !isSignalled else {
             worker.logger.warning("a second signal: ending with requests in flight")
             outcome = .interrupted
-            worker.log.flush()
+            worker.log.end()
             worker.loop.stop()
             return
         }
@@ -189,7 +203,8 @@ final class ServerControl {
         inbox.perform { loop in Self.worker(of: loop).drain { loop.stop() } }
     }
 
-    private func ended(cut: Int) {
+    private func ended(_ inbox: LoopInbox? = nil, cut: Int) {
+        others.removeAll { $0 === inbox }
         serving -= 1
         self.cut += cut
         guard serving == 0 else { return }
@@ -214,11 +229,8 @@ final class ServerControl {
 
     /// Opens the logs' files again, which somebody has moved away.
     func reopenLogs() {
-        gather {
-            $0.log.reopen()
-        } _: { [unowned self] (answers: [Bool]) in
-            if answers.allSatisfy({ $0 }) { worker.logger.info("the access log was opened again") }
-        }
+        worker.log.sink?.reopen()
+        worker.logger.info("the access log is opened again")
     }
 
     /// Lets each worker do `work` between two turns; each gets one of `parts`.
@@ -234,11 +246,25 @@ final class ServerControl {
     func gather<Answer: Sendable>(
         _ ask: @escaping @Sendable (Worker) -> Answer, _ done: @escaping ([Answer]) -> Void
     ) {
+        gather(within: nil, ask) { answers, _ in done(answers) }
+    }
+
+    /// The same; after `nanoseconds` it is content with the answers that have come, and says how many are missing.
+    func gather<Answer: Sendable>(
+        within nanoseconds: UInt64?, _ ask: @escaping @Sendable (Worker) -> Answer,
+        _ done: @escaping ([Answer], _ missing: Int) -> Void
+    ) {
         let number = nextGathering
         nextGathering += 1
-        gatherings[number] = Gathering(missing: others.count + 1, answers: []) { answers in
-            done(answers.compactMap { $0 as? Answer })
+        var gathering = Gathering(missing: others.count + 1, answers: []) { answers, missing in
+            done(answers.compactMap { $0 as? Answer }, missing)
         }
+        if let nanoseconds {
+            let timer = Timer(loop: worker.loop) { [unowned self] in finish(number) }
+            timer.set(after: nanoseconds)
+            gathering.timer = timer
+        }
+        gatherings[number] = gathering
         let main = worker.loop.inbox
         for inbox in others {
             inbox.perform { loop in
@@ -253,7 +279,21 @@ final class ServerControl {
         guard var gathering = gatherings[number] else { return }
         gathering.answers.append(answer)
         gathering.missing -= 1
-        gatherings[number] = gathering.missing > 0 ? gathering : nil
-        if gathering.missing == 0 { gathering.done(gathering.answers) }
+        gatherings[number] = gathering
+        if gathering.missing == 0 { finish(number) }
+    }
+
+    private func finish(_ number: Int) {
+        guard let gathering = gatherings.removeValue(forKey: number) else { return }
+        gathering.done(gathering.answers, gathering.missing)
+    }
+
+    /// What is counted once for the whole process.
+    func visit(_ samples: inout MetricSamples) {
+        process.visit(&samples)
+        samples.gauge("recast_workers", "Event loops that serve.", Double(serving))
+        samples.counter(
+            "recast_access_log_dropped_total", "Lines of the access log that could not be written and were dropped.",
+            worker.log.sink?.dropped ?? 0)
     }
 }

@@ -34,7 +34,7 @@ final class DownstreamConnection: StreamHandler {
     var isSecure: Bool { false }
     private(set) var stream: Stream!
     private var timer: Timer!
-    private var exchange: Exchange?
+    private(set) var exchange: Exchange?
     private var phase = Phase.idle
     private var wait = Wait.nothing
     private var lingered = 0
@@ -82,6 +82,9 @@ final class DownstreamConnection: StreamHandler {
         // A connection that never sends a byte is held to the time for a head, not to the longer one between requests.
         arm(.head, worker.isClosingIdle ? worker.drainIdleTime : worker.clientTimes.head)
     }
+
+    /// Whether it waits for a request, of which nothing has come.
+    var isIdle: Bool { phase == .idle }
 
     // MARK: Reading
 
@@ -135,6 +138,7 @@ final class DownstreamConnection: StreamHandler {
         if phase == .idle {
             phase = .head
             since = worker.loop.now
+            exchange.record.headStartedAt = worker.loop.now
             arm(.head, worker.clientTimes.head)
             exchange.parser.rules = worker.current.requestRules
         }

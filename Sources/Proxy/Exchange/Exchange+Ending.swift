@@ -12,6 +12,7 @@ extension Exchange {
     /// one has started, is aborted so that it can't be taken for complete.
     func refuse(_ refusal: Refusal) {
         guard downstream != nil else { return }
+        if worker.isMeasuring { worker.requests.noteRefusal(refusal, of: route) }
         if responsePhase == .complete { return giveUpUpload(refusal.flag) }
         guard awaitsResponse else { return cut(refusal.flag) }
         if case .wire = refusal { keepsAlive = false }

@@ -19,7 +19,9 @@ extension Exchange {
     /// Serves the request whose head has been parsed: framing, route, limits, and then the body or the upstream.
     func begin(on downstream: DownstreamConnection) {
         self.downstream = downstream
-        record.startedAt = worker.loop.now
+        let now = worker.loop.now
+        record.startedAt = now
+        record.headTime = now &- record.headStartedAt
         keepsAlive = request.isKeepAlive && request.minorVersion == 1 && !downstream.isSpent
         takeRequestID()
         let framing: BodyFraming
@@ -167,6 +169,7 @@ extension Exchange {
     func receive(_ bytes: Span<UInt8>) -> Int {
         var at = 0
         if continueState == .asked { clientGoesOn() }
+        record.transcodeMark = 0
         do throws(WireError) {
             while requestPhase == .body || requestPhase == .discarding, !isHeldBack {
                 let step = try requestDecoder.next(bytes.extracting(at..<bytes.count))
@@ -229,7 +232,9 @@ extension Exchange {
         var at = 0
         do throws(ConversionError) {
             while at < slice.count {
+                let began = worker.isMeasuring ? EventLoop.preciseNow : 0
                 at += try conversion.feed(slice.extracting(at..<slice.count))
+                if began != 0 { noteTranscoding(since: began) }
                 if at < slice.count || conversion.isFull || upstreamPhase == .open, !pushConverted() {
                     // Refused: there is no rest to take, and this exchange may be over.
                     guard self.conversion === conversion, upstreamPhase != .gone else { return slice.count }
@@ -247,6 +252,12 @@ extension Exchange {
         }
         if upstreamIsFull { holdBack(.upstream) }
         return slice.count
+    }
+
+    private func noteTranscoding(since began: UInt64) {
+        let now = EventLoop.preciseNow
+        record.transcodeTime &+= now &- began
+        record.transcodeMark = now
     }
 
     /// Sends what the conversion has written on its way. Returns false when the upstream can't take it now.
@@ -316,6 +327,7 @@ extension Exchange {
     private func bodyEnded() {
         holds = []
         requestThrottle?.stop()
+        record.bodyTime = worker.loop.now &- record.startedAt
         downstream?.expectNothing()
         if requestPhase == .discarding || continueState == .refused {
             requestPhase = .discarded
@@ -330,6 +342,9 @@ extension Exchange {
     private func endRequest() {
         if decoding != nil, !endDecoding() { return }
         if let conversion {
+            // The end of the last piece was a moment ago: one look at the clock serves both.
+            let mark = record.transcodeMark
+            let began = mark != 0 ? mark : worker.isMeasuring ? EventLoop.preciseNow : 0
             do throws(ConversionError) {
                 while try !conversion.finish() {
                     guard pushConverted() else {
@@ -340,6 +355,7 @@ extension Exchange {
             } catch {
                 return refuse(.conversion(error, accepted: []))
             }
+            if began != 0 { noteTranscoding(since: began) }
             record.accounting = conversion.accounting
             if upstreamPhase == .unassigned {
                 guard !writesQuery else {
@@ -395,6 +411,8 @@ extension Exchange {
             return refuse(.conversion(error, accepted: []))
         }
         noteFraming(framing)
+        record.upstreamStartedAt = worker.loop.now
+        record.attempts += 1
         let pool = generation.pools[route.upstream]
         if let connection = pool.takeIdle() {
             open(connection)
@@ -407,12 +425,14 @@ extension Exchange {
     private func open(_ connection: UpstreamConnection) {
         upstreamPhase = .open
         upstream = connection
+        upstreamAddress = connection.address
         connection.begin(self)
     }
 
     /// The attempt succeeded: what has waited is sent, and the client may go on.
     func connected(_ connection: ReadyConnection, pool: UpstreamPool) {
         attempt = nil
+        record.connectTime = worker.loop.now &- record.upstreamStartedAt
         open(UpstreamConnection(connection, pool: pool))
         continueRequest()
     }

@@ -79,8 +79,11 @@ extension MessageHead {
         isConverted: Bool, convertsResponses: Bool, passesForwarded: Bool, passesUnderscores: Bool,
         to output: inout OutputBuffer
     ) {
+        let keepsTrace = contains(.traceparent) && TraceContext.traceID(of: self) != nil
         for index in 0..<fieldCount where !isHopByHop(index) {
             switch known(index) {
+            case .traceparent, .tracestate:
+                if !keepsTrace { continue }
             case .host, .contentLength, .transferEncoding, .expect, .xRequestID: continue
             case .xForwardedFor, .xForwardedProto, .xForwardedHost, .xForwardedPort, .xRealIP, .forwarded:
                 if !passesForwarded { continue }

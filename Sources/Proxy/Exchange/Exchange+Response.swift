@@ -74,6 +74,7 @@ extension Exchange {
 
     /// Takes bytes of the response's body: sends them, or converts them. Returns whether more can be taken now.
     func respond(_ body: Span<UInt8>) -> Bool {
+        record.bytesUpstream += body.count
         if responsePhase == .held {
             hold(body)
             return true
@@ -117,6 +118,7 @@ extension Exchange {
     /// The response is whole. `reusable`: the upstream connection ended its message cleanly and may serve another exchange;
     /// so it still reads, and gets what is left of an upload (docs/rules.md F13).
     func responseEnded(reusable: Bool) {
+        record.upstreamTime = worker.loop.now &- record.upstreamStartedAt
         if responsePhase == .held, !sendHeld(reusable: reusable) { return }
         if let responseCoding, !finishCompressed(responseCoding) { return }
         responsePhase = .complete
@@ -209,7 +211,7 @@ extension Exchange {
 
     func logEnd() {
         guard record.startedAt != 0 || record.status != 0 else { return }
-        worker.log.write(self)
+        if worker.isMeasuring { worker.ended(self) }
         record.startedAt = 0
         record.status = 0
     }

@@ -115,6 +115,8 @@ final class Exchange {
     var responseCoding: ResponseCoding?
 
     var record = ExchangeRecord()
+    /// Whom the request went to.
+    var upstreamAddress: SocketAddress?
 
     /// Whether nothing has been sent of an answer yet.
     var awaitsResponse: Bool { responsePhase == .awaited || responsePhase == .held }
@@ -162,6 +164,7 @@ final class Exchange {
         if requestCharge.bytes + responseCharge.bytes > 0 { endCharges() }
         if framingInQueue != nil { leaveQueue() }
         record = ExchangeRecord()
+        upstreamAddress = nil
         captures = PathCaptures()
         downstream = nil
     }
@@ -183,6 +186,24 @@ struct ExchangeRecord {
     var bytesBack = 0
     /// Nanoseconds from the request's head to the upstream's first byte; 0 when there was none.
     var firstByteTime: UInt64 = 0
+    /// Body bytes of the upstream's response.
+    var bytesUpstream = 0
+    /// When the head's first byte was seen, and the nanoseconds from there to its end.
+    var headStartedAt: UInt64 = 0
+    var headTime: UInt64 = 0
+    /// Nanoseconds from the head's end to that of the body.
+    var bodyTime: UInt64 = 0
+    /// Nanoseconds inside the conversion of the request; measured where somebody wants to know (`Worker.isMeasuring`).
+    var transcodeTime: UInt64 = 0
+    /// The clock as it was read last, while that is still the present.
+    var transcodeMark: UInt64 = 0
+    /// When an upstream was first asked for, and the nanoseconds until its response was whole.
+    var upstreamStartedAt: UInt64 = 0
+    var upstreamTime: UInt64 = 0
+    /// Nanoseconds that a new connection took.
+    var connectTime: UInt64 = 0
+    /// How often the request was handed to an upstream connection, or an attempt at one was made.
+    var attempts = 0
     var framing: StaticString = ""
     var input: BodyEncoding?
     var output: BodyEncoding?

@@ -39,6 +39,8 @@ final class Generation {
         freeResponseConversions = settings.routes.map { Array(repeating: [], count: $0.responses.count) }
     }
 
+    func upstreamName(of route: Route) -> String { settings.upstreams[route.upstream].name }
+
     func times(of route: Route) -> RouteTimes { routeTimes[route.index] }
 
     /// A conversion of `rule`, reused where one is free.

@@ -21,6 +21,11 @@ public final class Worker {
     let logger = OperationalLog.logger
     var counters = Counters()
     let coders = CoderPool()
+    /// What is counted of requests, for `/metrics`.
+    let requests = RequestCounters()
+    /// Whether somebody sees what is measured: the access log or the admin port.
+    private(set) var isMeasuring: Bool
+    private let isCounting: Bool
     let resolver: Resolver
     var clientTimes: ClientTimes { current.clientTimes }
     /// The listeners, and why they don't accept.
@@ -60,11 +65,16 @@ public final class Worker {
     /// Objects of one kind that a free list keeps at most; the rest is given back to the allocator.
     private static let freeListLimit = 256
 
-    /// Makes a worker on `loop`. No port is opened before `listen`. Workers of one process share `budgets` and `shared`; the
-    /// one that is given none makes them.
-    public init(
+    /// Makes a worker on `loop`. No port is opened before `listen`.
+    public convenience init(loop: EventLoop, settings: ProxySettings) throws(ServerError) {
+        try self.init(loop: loop, settings: settings, logSink: try LogSink.of(settings.accessLog))
+    }
+
+    /// The same with what workers of one process share: budgets and the counts of admission, which the one that is given none
+    /// makes, and the log; nil: nothing is logged.
+    init(
         loop: EventLoop, settings: ProxySettings, budgets: ProcessBudgets? = nil,
-        shared: SharedAdmission = SharedAdmission()
+        shared: SharedAdmission = SharedAdmission(), logSink: LogSink?
     ) throws(ServerError) {
         self.loop = loop
         self.shared = shared
@@ -76,7 +86,9 @@ public final class Worker {
         counters.memory = memory
         counters.spools = spools
         self.clock = Clock(loop: loop)
-        self.log = try AccessLog(loop: loop, target: settings.accessLog)
+        self.log = AccessLog(loop: loop, sink: logSink, form: settings.accessLogForm)
+        isCounting = settings.admin.address != nil
+        isMeasuring = isCounting || logSink != nil
         let resolver: Resolver
         do {
             resolver = try Resolver(loop: loop)
@@ -169,6 +181,12 @@ public final class Worker {
         if freeExchanges.count < Self.freeListLimit { freeExchanges.append(exchange) }
     }
 
+    /// An exchange has ended: counts and logs it.
+    func ended(_ exchange: Exchange) {
+        if isCounting { requests.count(exchange, now: loop.now) }
+        log.write(exchange)
+    }
+
     func nextRequestID(into output: inout [UInt8]) { requestIDs.next(into: &output) }
 
     // MARK: New settings
@@ -177,7 +195,9 @@ public final class Worker {
     public func adopt(_ settings: ProxySettings) throws(ServerError) {
         let added = settings.listen.filter { !current.settings.listen.contains($0) }
         let opened = try Endpoint.open(added, workers: 1, lifecycle: settings.lifecycle)[0]
-        adopt(SettingsChange(settings: settings, opened: opened))
+        let isSameLog = settings.accessLog == current.settings.accessLog
+        let sink = isSameLog ? log.sink : try LogSink.of(settings.accessLog)
+        adopt(SettingsChange(settings: settings, opened: opened, logSink: sink))
     }
 
     /// Serves what begins from here on by `change`. Exchanges that have begun end by the settings that they began with.
@@ -188,7 +208,9 @@ public final class Worker {
         let pools = settings.upstreams.map { upstream in
             old.settings.upstreams.firstIndex(of: upstream).map { old.pools[$0] } ?? makePool(upstream)
         }
-        if settings.accessLog != old.settings.accessLog { moveLog(to: settings.accessLog) }
+        if settings.accessLog != old.settings.accessLog || settings.accessLogForm != old.settings.accessLogForm {
+            moveLog(to: change.logSink, settings)
+        }
         current = Generation(settings: settings, pools: pools)
         for pool in old.pools where !pools.contains(where: { $0 === pool }) { pool.retire() }
         guard !isClosingIdle else { return change.opened.forEach { $0.socket.close() } }
@@ -200,14 +222,10 @@ public final class Worker {
         UpstreamPool(loop: loop, resolver: resolver, settings: settings, wireLimits: WireLimits())
     }
 
-    private func moveLog(to target: AccessLogTarget) {
-        do throws(ServerError) {
-            let moved = try AccessLog(loop: loop, target: target)
-            log.flush()
-            log = moved
-        } catch {
-            logger.error("\(error): the old one is written on")
-        }
+    private func moveLog(to sink: LogSink?, _ settings: ProxySettings) {
+        log.flush()
+        log = AccessLog(loop: loop, sink: sink, form: settings.accessLogForm)
+        isMeasuring = isCounting || sink != nil
     }
 
     // MARK: Drain
@@ -242,6 +260,7 @@ public final class Worker {
         graceTimer?.cancel()
         connectionsCut = connections.count
         memoryQueue.end()
+        log.end()
         // They hold the worker: without this none of them would ever be freed.
         for connection in connections { connection.close() }
         log.flush()

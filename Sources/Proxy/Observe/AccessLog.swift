@@ -5,174 +5,145 @@ internal import HTTPWire
 internal import Logging
 internal import Octets
 internal import Serialization
-internal import Synchronization
 
-/// The access log of one worker: one JSON object a line, one line an exchange, never a value of a body.
+/// The access log of one worker: one line an exchange, never a value of a body.
 ///
-/// Lines are gathered and written together, at the latest 100 ms after the first of them.
+/// Lines are gathered and handed to the sink together, at the latest 100 ms after the first of them. docs/access-log.md
+/// says what stands in them.
 final class AccessLog {
-    private var descriptor: Int32?
-    private let target: AccessLogTarget
+    /// Where all workers' lines go; nil: nothing is logged.
+    let sink: LogSink?
     private let loop: EventLoop
+    private let form: AccessLogForm
     private var lines = OutputBuffer()
+    private var count = 0
+    private var time = LogTime()
     private var timer: Timer!
 
     private static let flushSize = 32 * 1024
     private static let flushTime: UInt64 = 100_000_000
-    /// One worker writes at a time: a pipe that runs full takes long texts in pieces, and another worker's lines would
-    /// come to stand in the middle of one. Holds whether the last write broke off inside a line.
-    private static let isCut = Mutex(false)
 
-    /// Opens the log's file where it goes to one.
-    init(loop: EventLoop, target: AccessLogTarget) throws(ServerError) {
+    init(loop: EventLoop, sink: LogSink?, form: AccessLogForm) {
         self.loop = loop
-        self.target = target
-        descriptor = try Self.open(target)
+        self.sink = sink
+        self.form = form
         timer = Timer(loop: loop) { [unowned self] in flush() }
     }
 
-    deinit { closeFile() }
-
-    private func closeFile() {
-        if let descriptor, descriptor != STDOUT_FILENO { _ = close(descriptor) }
-    }
-
-    private static func open(_ target: AccessLogTarget) throws(ServerError) -> Int32? {
-        switch target {
-        case .off: return nil
-        case .stdout: return STDOUT_FILENO
-        case .file(let path):
-            // SAFETY: the path is a string of ours that lives during the call.
-            let opened = unsafe Glibc.open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o640)
-            guard opened >= 0 else { throw .accessLog(path: path, errno: errno) }
-            return opened
-        }
-    }
-
-    /// Whether `target` can be written to.
-    static func check(_ target: AccessLogTarget) throws(ServerError) {
-        if let descriptor = try open(target), descriptor != STDOUT_FILENO { _ = close(descriptor) }
-    }
-
-    /// Opens the log's file again, which somebody may have moved away. Returns whether it could be opened; if not, the old
-    /// one is written on.
-    func reopen() -> Bool {
-        flush()
-        do throws(ServerError) {
-            let opened = try Self.open(target)
-            closeFile()
-            descriptor = opened
-            return true
-        } catch {
-            OperationalLog.logger.error("\(error): the old one is written on")
-            return false
-        }
-    }
+    /// Whether lines are written at all: what only they need isn't measured otherwise.
+    var isOn: Bool { sink != nil }
 
     func write(_ exchange: Exchange) {
-        guard descriptor != nil else { return }
+        guard sink != nil else { return }
         if lines.isEmpty { timer.set(after: Self.flushTime) }
-        append(exchange)
+        switch form.format {
+        case .json: appendJSON(exchange)
+        case .combined: appendCombined(exchange)
+        }
+        count += 1
         if lines.count >= Self.flushSize { flush() }
     }
 
-    private func append(_ exchange: Exchange) {
+    /// Hands all lines that wait to the sink.
+    func flush() {
+        timer.cancel()
+        guard let sink, count > 0 else { return }
+        sink.take(&lines, count: count)
+        count = 0
+    }
+
+    /// The last lines of this worker: hands them over and lets them be written, at most for a second.
+    func end() {
+        flush()
+        sink?.settle()
+    }
+
+    private func appendJSON(_ exchange: Exchange) {
         let record = exchange.record
-        var line = JSONObjectWriter(into: lines)
+        var line = LogLine(into: lines)
         lines = OutputBuffer()
-        line.member("ts", Clock.timestamp(loop.wallClockSeconds))
+        line.member("ts") { time.append(loop.wallClockMilliseconds, to: &$0) }
         let requestID = exchange.requestID
-        line.member("request_id", bytes: requestID.span)
-        if let route = exchange.route { line.member("route", route.name) }
-        if let downstream = exchange.downstream {
-            let peer = downstream.peer.description
-            line.member("client", exchange.realClient.map(\.addressText) ?? peer)
-            // Whom a trusted peer speaks for is told apart from who it is.
-            if exchange.realClient != nil { line.member("peer", peer) }
+        line.member("request_id", text: requestID.span)
+        if exchange.request.contains(.traceparent), let trace = TraceContext.traceID(of: exchange.request) {
+            line.member("trace_id", ascii: exchange.request.value(trace.line).extracting(trace.range))
         }
-        line.request(exchange.request)
+        if let route = exchange.route { line.member("route", ascii: route.name.utf8Span.span) }
+        if let downstream = exchange.downstream {
+            if let client = exchange.realClient {
+                line.member("client") { client.appendIP(to: &$0) }
+                // Whom a trusted peer speaks for is told apart from who it is.
+                line.address("peer", downstream.peer)
+            } else {
+                line.address("client", downstream.peer)
+            }
+        }
+        line.request(exchange.request, form.query)
         line.member("status", number: record.status)
-        if record.flag.utf8CodeUnitCount > 0 { line.member("flags", record.flag.description) }
+        if record.flag.utf8CodeUnitCount > 0 { line.member("flags", record.flag) }
         line.member("bytes_in", number: record.bytesIn)
         line.member("bytes_out_upstream", number: record.bytesOut)
         line.member("bytes_back", number: record.bytesBack)
-        if record.firstByteTime > 0 { line.member("t_upstream_ttfb", seconds: record.firstByteTime) }
-        line.member("t_total", seconds: loop.now - record.startedAt)
-        if record.framing.utf8CodeUnitCount > 0 { line.member("framing", record.framing.description) }
+        line.times(record, total: loop.now - record.startedAt)
+        if record.framing.utf8CodeUnitCount > 0 { line.member("framing", record.framing) }
         if let input = record.input, let output = record.output {
-            line.member("from", input.rawValue)
-            line.member("to", output.rawValue)
+            line.member("from", input.logName)
+            line.member("to", output.logName)
         }
-        if let coding = record.coding { line.member("coding", coding.rawValue) }
-        if let coding = record.responseCoding { line.member("response_coding", coding.rawValue) }
+        if let coding = record.coding { line.member("coding", coding.logName) }
+        if let coding = record.responseCoding { line.member("response_coding", coding.logName) }
         if let accounting = record.accounting {
+            line.member("parts", number: accounting.parts)
             line.member("fields", number: accounting.fields)
             line.member("files", number: accounting.files)
             line.member("dropped", number: accounting.removed)
         }
         if let held = exchange.held, held.isActive { line.conversion(of: held) }
+        if record.attempts > 0, let route = exchange.route, let generation = exchange.generation {
+            line.member("upstream", ascii: generation.upstreamName(of: route).utf8Span.span)
+            if let address = exchange.upstreamAddress { line.address("upstream_address", address) }
+            line.member("attempts", number: record.attempts)
+        }
         lines = line.end()
-        lines.append(ASCII.lineFeed)
     }
 
-    /// Writes all lines that wait.
-    func flush() {
-        timer.cancel()
-        guard let descriptor else { return }
-        guard !lines.isEmpty else { return }
-        var text = OutputBuffer()
-        swap(&text, &lines)
-        Self.isCut.withLock { isCut in Self.write(&text, to: descriptor, &isCut) }
-        swap(&text, &lines)
-    }
-
-    private static func write(_ text: inout OutputBuffer, to descriptor: Int32, _ isCut: inout Bool) {
-        // What is left of a line must not become the beginning of the next one.
-        if isCut {
-            guard put([ASCII.lineFeed].span, to: descriptor) == 1 else { return text.removeAll() }
-            isCut = false
-        }
-        var last = ASCII.lineFeed
-        while !text.isEmpty {
-            let written = put(text.span, to: descriptor)
-            guard written > 0 else {
-                // The log is gone (a closed pipe, a full disk) or doesn't keep up (a pipe that somebody made non-blocking):
-                // serving goes on, and these lines are lost.
-                isCut = last != ASCII.lineFeed
-                return text.removeAll()
-            }
-            last = text.span[written - 1]
-            text.drop(written)
-        }
-    }
-
-    private static func put(_ text: Span<UInt8>, to descriptor: Int32) -> Int {
-        while true {
-            // SAFETY: the pointer is used only during the call.
-            let written = unsafe text.withUnsafeBufferPointer {
-                unsafe Glibc.write(descriptor, $0.baseAddress, $0.count)
-            }
-            if written >= 0 || errno != EINTR { return written }
-        }
+    private func appendCombined(_ exchange: Exchange) {
+        var line = CombinedLine(into: lines)
+        lines = OutputBuffer()
+        line.client(exchange.downstream?.peer)
+        line.time { time.appendCombined(loop.wallClockMilliseconds, to: &$0) }
+        line.request(exchange.request, form.query)
+        line.outcome(status: exchange.record.status, bytes: exchange.record.bytesBack)
+        line.agents(exchange.request, form.query)
+        lines = line.end()
     }
 }
 
-extension SocketAddress {
-    /// The address without a port.
-    fileprivate var addressText: String {
-        var text = OutputBuffer()
-        appendIP(to: &text)
-        return text.span.lossyString()
+extension LogLine {
+    /// Only those that were measured: what is left out took no time that the loop's clock could see.
+    fileprivate mutating func times(_ record: ExchangeRecord, total: UInt64) {
+        if record.headTime > 0 { member("t_header", seconds: record.headTime) }
+        if record.bodyTime > 0 { member("t_body", seconds: record.bodyTime) }
+        if record.transcodeTime > 0 { member("t_transcode", seconds: record.transcodeTime) }
+        if record.connectTime > 0 { member("t_connect", seconds: record.connectTime) }
+        if record.firstByteTime > 0 { member("t_upstream_ttfb", seconds: record.firstByteTime) }
+        member("t_total", seconds: total)
     }
-}
 
-extension JSONObjectWriter {
+    fileprivate mutating func address(_ name: StaticString, _ address: SocketAddress) {
+        if address.isUnix {
+            member(name, text: address.description.utf8Span.span)
+        } else {
+            member(name) { address.append(to: &$0) }
+        }
+    }
+
     /// What a response was, what it became, and what became of its fields where it came to its end.
     fileprivate mutating func conversion(of held: HeldResponse) {
         guard let conversion = held.conversion, let output = held.rule?.conversion?.plan.output else { return }
-        member("response_from", conversion.inputEncoding.rawValue)
-        member("response_to", output.rawValue)
-        if let coding = held.coding { member("coding_upstream", coding.rawValue) }
+        member("response_from", conversion.inputEncoding.logName)
+        member("response_to", output.logName)
+        if let coding = held.coding { member("coding_upstream", coding.logName) }
         member("bytes_in_upstream", number: held.coding == nil ? held.count : held.codedCount)
         guard let accounting = held.accounting else { return }
         member("response_fields", number: accounting.fields)
@@ -180,11 +151,44 @@ extension JSONObjectWriter {
         member("response_dropped", number: accounting.removed)
     }
 
-    /// What the request line said, as far as a head was parsed. The query stays out of logs: it may hold secrets.
-    fileprivate mutating func request(_ head: borrowing MessageHead) {
+    /// What the request line said, as far as a head was parsed.
+    fileprivate mutating func request(_ head: borrowing MessageHead, _ query: LoggedQuery) {
         guard !head.method.isEmpty else { return }
-        member("method", bytes: head.method)
-        member("path", bytes: head.path)
+        member("method", ascii: head.method)
+        member("path", text: head.path)
+        if query != .drop, let text = head.query {
+            var shown = OutputBuffer()
+            shown.append(query: text, query)
+            member("query", text: shown.span)
+        }
         member("proto", head.minorVersion == 1 ? "HTTP/1.1" : "HTTP/1.0")
+    }
+}
+
+extension BodyEncoding {
+    /// The name in logs and metrics, which is that of the settings.
+    var logName: StaticString {
+        switch self {
+        case .form: "form"
+        case .json: "json"
+        case .multipart: "multipart"
+        case .plist: "plist"
+        case .bplist: "bplist"
+        case .xml: "xml"
+        case .text: "text"
+        case .raw: "raw"
+        }
+    }
+}
+
+extension Coding {
+    /// The name in logs, which is that of the settings.
+    fileprivate var logName: StaticString {
+        switch self {
+        case .gzip: "gzip"
+        case .deflate: "deflate"
+        case .br: "br"
+        case .zstd: "zstd"
+        }
     }
 }

@@ -1,14 +1,26 @@
 /// Samples of metrics under the names and with the labels that Prometheus sees; those of several workers add up.
 struct MetricSamples: Sendable {
     enum Kind: String, Sendable {
-        case counter, gauge
+        case counter, gauge, histogram
     }
 
     struct Family: Sendable {
         let kind: Kind
         let help: String
+        /// Upper bounds of a histogram's buckets, as labels write them, without the last one's, which is `+Inf`.
+        let bounds: [String]
         /// By labels, in the order in which they first came.
-        var samples: [(labels: [Label], value: Double)] = []
+        fileprivate(set) var samples: [(labels: [Label], value: Double)] = []
+        /// The same of a histogram.
+        fileprivate(set) var distributions: [(labels: [Label], value: Distribution)] = []
+        /// Where the sample of some labels stands.
+        fileprivate var indices: [[Label]: Int] = [:]
+    }
+
+    /// How many values fell into each bucket (not into those below it), and their sum.
+    struct Distribution: Sendable {
+        var buckets: [UInt64]
+        var sum: Double
     }
 
     struct Label: Hashable, Sendable {
@@ -29,16 +41,41 @@ struct MetricSamples: Sendable {
         add(name, .counter, help, labels, Double(value))
     }
 
+    /// The same of seconds.
+    mutating func counter(_ name: String, _ help: String, labels: [Label] = [], seconds value: Double) {
+        add(name, .counter, help, labels, value)
+    }
+
     /// A number that goes up and down. Those of several workers add up.
     mutating func gauge(_ name: String, _ help: String, labels: [Label] = [], _ value: Double) {
         add(name, .gauge, help, labels, value)
     }
 
+    /// Values by how large they were. `value` has one bucket more than there are bounds.
+    mutating func histogram(
+        _ name: String, _ help: String, labels: [Label] = [], bounds: [String], _ value: Distribution
+    ) {
+        precondition(value.buckets.count == bounds.count + 1, "a histogram has one bucket more than bounds")
+        var family = families.removeValue(forKey: name) ?? Family(kind: .histogram, help: help, bounds: bounds)
+        if let index = family.indices[labels] {
+            for bucket in value.buckets.indices {
+                family.distributions[index].value.buckets[bucket] += value.buckets[bucket]
+            }
+            family.distributions[index].value.sum += value.sum
+        } else {
+            family.indices[labels] = family.distributions.count
+            family.distributions.append((labels, value))
+        }
+        families[name] = family
+    }
+
     private mutating func add(_ name: String, _ kind: Kind, _ help: String, _ labels: [Label], _ value: Double) {
-        var family = families[name] ?? Family(kind: kind, help: help)
-        if let index = family.samples.firstIndex(where: { $0.labels == labels }) {
+        // Taken out, so that its arrays are changed where they are.
+        var family = families.removeValue(forKey: name) ?? Family(kind: kind, help: help, bounds: [])
+        if let index = family.indices[labels] {
             family.samples[index].value += value
         } else {
+            family.indices[labels] = family.samples.count
             family.samples.append((labels, value))
         }
         families[name] = family
@@ -48,6 +85,9 @@ struct MetricSamples: Sendable {
     mutating func merge(_ other: MetricSamples) {
         for (name, family) in other.families {
             for sample in family.samples { add(name, family.kind, family.help, sample.labels, sample.value) }
+            for sample in family.distributions {
+                histogram(name, family.help, labels: sample.labels, bounds: family.bounds, sample.value)
+            }
         }
     }
 }

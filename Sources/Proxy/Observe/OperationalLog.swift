@@ -1,7 +1,180 @@
+internal import EventLoop
+internal import Glibc
 internal import Logging
+internal import Octets
+internal import Synchronization
 
-/// What the proxy itself has to say: reloads, upstreams that come and go, resources that run out. Lines to standard error,
-/// apart from the access log.
-enum OperationalLog {
-    static let logger = Logger(label: "recast") { _ in StreamLogHandler.standardError(label: "recast") }
+/// What the proxy itself has to say: its start and end, reloads, upstreams that come and go, resources that run out. One
+/// line each to standard error, apart from the access log.
+///
+/// Lines leave through a `LogSink`: no loop waits for whoever reads them. At most `linesPerSecond` are written a second;
+/// what is beyond is counted, and the count told when there is room again.
+public enum OperationalLog {
+    /// How severe a line is, in rising order; lines below the level that is set are not written.
+    public enum Level: String, Hashable, Sendable, CaseIterable {
+        case debug, info, warning, error
+    }
+
+    /// How a line is written.
+    public enum Format: String, Hashable, Sendable, CaseIterable {
+        /// `2026-01-02T03:04:05.678Z info text key=value`
+        case text
+        /// `{"ts":…,"level":…,"message":…,…}`
+        case json
+    }
+
+    static let logger = Logger(label: "recast") { _ in OperationalLogHandler() }
+
+    /// Lines a second at most, 100.
+    static let linesPerSecond = 100
+
+    private struct State {
+        var format = Format.text
+        var second = 0
+        var lines = 0
+        var suppressed = 0
+        /// When the loss of access log lines was told last, in seconds; told once a minute.
+        var toldLoss = 0
+    }
+
+    private static let state = Mutex(State())
+    private static let threshold = Atomic<UInt8>(1)
+    private static let sink = try? LogSink(descriptor: STDERR_FILENO)
+
+    /// The least severe level that is written; `info` at first. May be changed at any time, from any thread.
+    public static var level: Level {
+        get { Level.allCases[Int(threshold.load(ordering: .relaxed))] }
+        set { threshold.store(UInt8(Level.allCases.firstIndex(of: newValue) ?? 1), ordering: .relaxed) }
+    }
+
+    /// How lines are written from here on.
+    public static func use(_ format: Format) {
+        state.withLock { $0.format = format }
+    }
+
+    /// Says something of the life of the process.
+    public static func note(_ text: String, level: Level = .info) {
+        write(text, level, [])
+    }
+
+    /// Waits until what was said is written, at most for a second.
+    public static func settle() { sink?.settle() }
+
+    static func logIsLosing() {
+        let isDue = state.withLock { state in
+            let now = Int(EventLoop.preciseNow / 1_000_000_000)
+            guard state.toldLoss == 0 || now - state.toldLoss >= 60 else { return false }
+            state.toldLoss = now
+            return true
+        }
+        if isDue { note("lines of a log can't be written and are dropped", level: .warning) }
+    }
+
+    static func logCannotReopen(_ path: String, _ number: Int32) {
+        note("the log \(path) can't be reopened: \(systemErrorText(number)); it stays where it was", level: .error)
+    }
+
+    // MARK: Lines
+
+    static func write(_ text: String, _ level: Level, _ members: [(name: String, value: String)]) {
+        guard let sink, Level.allCases.firstIndex(of: level) ?? 0 >= threshold.load(ordering: .relaxed) else { return }
+        let milliseconds = LogTime.now()
+        let (format, suppressed) = state.withLock { state in
+            if state.second != milliseconds / 1000 {
+                state.second = milliseconds / 1000
+                state.lines = 0
+            }
+            state.lines += 1
+            guard state.lines <= linesPerSecond else {
+                state.suppressed += 1
+                return (Format?.none, 0)
+            }
+            defer { state.suppressed = 0 }
+            return (state.format, state.suppressed)
+        }
+        guard let format else { return }
+        var lines = OutputBuffer()
+        if suppressed > 0 {
+            line("\(suppressed) lines were left out", .warning, [], milliseconds, format, into: &lines)
+        }
+        line(text, level, members, milliseconds, format, into: &lines)
+        sink.take(&lines, count: suppressed > 0 ? 2 : 1)
+    }
+
+    private static func line(
+        _ text: String, _ level: Level, _ members: [(name: String, value: String)], _ milliseconds: Int,
+        _ format: Format, into lines: inout OutputBuffer
+    ) {
+        var time = LogTime()
+        switch format {
+        case .text:
+            lines.append(time.text(milliseconds))
+            lines.append(text: " \(level.rawValue) ")
+            appendClean(text, to: &lines)
+            for member in members {
+                lines.append(text: " \(member.name)=")
+                appendClean(member.value, to: &lines)
+            }
+            lines.append(ASCII.lineFeed)
+        case .json:
+            var line = LogLine(into: lines)
+            lines = OutputBuffer()
+            line.member("ts", ascii: time.text(milliseconds).span)
+            line.member("level", text: level.rawValue.utf8Span.span)
+            line.member("message", text: text.utf8Span.span)
+            for member in members { line.member(named: member.name, text: member.value.utf8Span.span) }
+            lines = line.end()
+        }
+    }
+
+    /// A line is one line whatever its text holds.
+    private static func appendClean(_ text: String, to lines: inout OutputBuffer) {
+        for byte in text.utf8 { lines.append(byte < 0x20 || byte == 0x7F ? ASCII.space : byte) }
+    }
+}
+
+/// The logger of apple/swift-log that writes operational lines.
+private struct OperationalLogHandler: LogHandler {
+    var metadata: Logger.Metadata = [:]
+
+    var logLevel: Logger.Level {
+        get { Logger.Level(OperationalLog.level) }
+        // One level for all, which /log-level sets.
+        set {}
+    }
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        let all = metadata.merging(event.metadata ?? [:]) { $1 }
+        let members = all.sorted { $0.key < $1.key }.map { (name: $0.key, value: "\($0.value)") }
+        OperationalLog.write("\(event.message)", OperationalLog.Level(event.level), members)
+    }
+}
+
+extension Logger.Level {
+    fileprivate init(_ level: OperationalLog.Level) {
+        self =
+            switch level {
+            case .debug: .debug
+            case .info: .info
+            case .warning: .warning
+            case .error: .error
+            }
+    }
+}
+
+extension OperationalLog.Level {
+    fileprivate init(_ level: Logger.Level) {
+        self =
+            switch level {
+            case .trace, .debug: .debug
+            case .info, .notice: .info
+            case .warning: .warning
+            case .error, .critical: .error
+            }
+    }
 }

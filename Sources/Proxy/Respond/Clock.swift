@@ -38,6 +38,14 @@ final class Clock {
         return "\(at.year)-\(pad(at.month))-\(pad(at.day))T\(pad(at.hour)):\(pad(at.minute)):\(pad(at.second))Z"
     }
 
+    /// `02/Jan/2026:03:04:05 +0000`, for the combined format of the log.
+    static func combined(_ seconds: Int) -> [UInt8] {
+        let at = CivilTime(seconds)
+        let text =
+            "\(pad(at.day))/\(months[at.month - 1])/\(at.year):\(pad(at.hour)):\(pad(at.minute)):\(pad(at.second)) +0000"
+        return Array(text.utf8)
+    }
+
     private static func pad(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
 }
 

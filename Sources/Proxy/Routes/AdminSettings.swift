@@ -1,4 +1,20 @@
-/// The port for operators.
+/// The port for operators, and what the proxy says of itself.
 public struct AdminSettings: Hashable, Sendable {
+    /// Where the admin port listens; nil: there is none, which is so unless the settings name an address. Two proxies on one
+    /// machine must not meet on a port that nobody has chosen.
+    public var address: ListenAddress?
+    /// How operational lines are written to standard error.
+    public var logFormat = OperationalLog.Format.text
+    /// Which of them are written at first; `/log-level` changes it.
+    public var logLevel = OperationalLog.Level.info
+
     public init() {}
+
+    /// What an operator should know of the address: who reaches it commands the proxy. Nil where it is reached from this
+    /// machine only.
+    public var note: String? {
+        guard case .tcp(let host, _)? = address, !host.hasPrefix("127."), host != "::1" else { return nil }
+        return "admin: \(address?.description ?? host) can be reached from other machines and asks for no password: "
+            + "let a firewall or a network policy decide who may"
+    }
 }

@@ -5,6 +5,7 @@ public struct ProxySettings: Sendable {
     /// Event loops, each a thread of its own; at least 1.
     public var workers: Int
     public var accessLog = AccessLogTarget.stdout
+    public var accessLogForm = AccessLogForm()
     public var upstreams: [UpstreamSettings]
     /// In the order of the settings, which is the order of matching.
     public var routes: [Route]

@@ -19,6 +19,8 @@ final class UpstreamConnection: StreamHandler {
     }
 
     private unowned let pool: UpstreamPool
+    /// Whom it goes to.
+    let address: SocketAddress
     private(set) var stream: Stream!
     private var timer: Timer!
     private var exchange: Exchange?
@@ -41,6 +43,7 @@ final class UpstreamConnection: StreamHandler {
 
     init(_ connection: ReadyConnection, pool: UpstreamPool) {
         self.pool = pool
+        self.address = connection.address
         self.parser = ResponseParser(limits: pool.wireLimits)
         self.decoder = BodyDecoder(framing: .none, limits: pool.wireLimits, isResponse: true)
         self.stream = Stream(loop: pool.loop, descriptor: connection.descriptor, handler: self)

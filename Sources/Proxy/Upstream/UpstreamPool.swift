@@ -12,12 +12,14 @@ final class UpstreamPool {
     let loop: EventLoop
     let resolver: Resolver
     let wireLimits: WireLimits
-    private let settings: UpstreamSettings
+    let settings: UpstreamSettings
     private let targets: [UpstreamTarget]
     private let idleTime: UInt64
     private let connectTime: UInt64
     private var idle: [UpstreamConnection] = []
     private var isRetired = false
+    /// Connections that wait for a request.
+    var idleCount: Int { idle.count }
     private var nextTarget = 0
     /// What names stood for when they were last resolved, and the nanosecond until which that holds.
     private var known: [String: (addresses: [SocketAddress], until: UInt64)] = [:]

@@ -40,6 +40,9 @@ extension ReadingContext {
                 continue
             }
             guard let literal else { return nil }
+            if case .reference(let kind, let name, let separator, _) = piece {
+                noteSubstitution(literal, "${\(kind)\(separator)\(name)}", node)
+            }
             if case .literal(let before)? = resolved.last {
                 resolved[resolved.count - 1] = .literal(before + literal)
             } else {

@@ -5,6 +5,8 @@ final class ReadingContext {
     private(set) var effective: [EffectiveValue] = []
     /// Where the values stand that "defaults" gives to all routes, by their keys; empty outside of routes.
     var inherited: [String: EffectiveValue.Origin] = [:]
+    /// What `${env:…}` and `${file:…}` have put in.
+    private(set) var substitutions: [EffectiveValue.Secret] = []
     let environment: SettingsEnvironment
     /// The text, to find places inside a value.
     private let lines: [[Unicode.Scalar]]
@@ -22,6 +24,11 @@ final class ReadingContext {
 
     func record(_ key: String, _ value: String, _ origin: EffectiveValue.Origin) {
         effective.append(EffectiveValue(key: key, value: value, origin: origin))
+    }
+
+    func noteSubstitution(_ text: String, _ reference: String, _ node: SettingsNode) {
+        let secret = EffectiveValue.Secret(text: text, reference: reference, line: node.position.line)
+        if !substitutions.contains(secret) { substitutions.append(secret) }
     }
 
     /// Takes the values recorded so far.

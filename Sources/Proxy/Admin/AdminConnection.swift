@@ -1,0 +1,150 @@
+internal import EventLoop
+internal import HTTPWire
+internal import Octets
+
+/// One connection of an operator: requests one after the other, each whole before it is answered, within the bounds below.
+final class AdminConnection: StreamHandler {
+    private var stream: Stream!
+    private var timer: Timer!
+    private var parser: RequestParser
+    private var head = MessageHead()
+    private var decoder: BodyDecoder?
+    private var body: [UInt8] = []
+    private var isAnswering = false
+    private var isClosing = false
+    private let handle: (AdminRequest, @escaping (AdminResponse) -> Void) -> Void
+    private let onEnd: (AdminConnection) -> Void
+
+    /// Bytes of a request's body at most, 1 MiB.
+    static let bodyLimit = 1024 * 1024
+    /// Nanoseconds for a whole request, and between two: 10 s and 75 s.
+    private static let requestTime: UInt64 = 10_000_000_000
+    private static let idleTime: UInt64 = 75_000_000_000
+
+    /// - Parameters:
+    ///   - handle: answers a request, at once or later.
+    ///   - onEnd: called once when the connection is closed.
+    init(
+        _ descriptor: Int32, loop: EventLoop,
+        handle: @escaping (AdminRequest, @escaping (AdminResponse) -> Void) -> Void,
+        onEnd: @escaping (AdminConnection) -> Void
+    ) {
+        self.handle = handle
+        self.onEnd = onEnd
+        var limits = WireLimits()
+        limits.head = 16 * 1024
+        parser = RequestParser(limits: limits)
+        stream = Stream(loop: loop, descriptor: descriptor, handler: self)
+        timer = Timer(loop: loop) { [unowned self] in close() }
+        timer.set(after: Self.requestTime)
+    }
+
+    func received(_ bytes: Span<UInt8>, on stream: Stream) -> Int {
+        var at = 0
+        do throws(WireError) {
+            while !stream.isClosed, !isClosing {
+                guard !isAnswering else {
+                    stream.pauseReading()
+                    return at
+                }
+                let rest = bytes.extracting(at..<bytes.count)
+                guard decoder != nil else {
+                    guard !rest.isEmpty else { break }
+                    timer.set(after: Self.requestTime)
+                    guard let used = try parser.parse(rest, into: &head) else { break }
+                    at += used
+                    try begin()
+                    continue
+                }
+                let step = try decoder!.next(rest)
+                at += step.skipped
+                if step.available > 0 {
+                    body.append(contentsOf: rest.extracting(step.skipped..<step.skipped + step.available))
+                    at += step.available
+                    decoder!.took(step.available)
+                } else if step.isEnd {
+                    answer()
+                } else {
+                    break
+                }
+            }
+        } catch {
+            isClosing = true
+            send(.fault(error.status, error.reason), keepsAlive: false)
+            return bytes.count
+        }
+        return isClosing ? bytes.count : at
+    }
+
+    private func begin() throws(WireError) {
+        var limits = WireLimits()
+        limits.body = Self.bodyLimit
+        decoder = BodyDecoder(framing: try Framing.request(head), limits: limits, isResponse: false)
+        if head.expectsContinue {
+            var interim = OutputBuffer()
+            interim.append("HTTP/1.1 100 Continue\r\n\r\n")
+            stream.write(interim.span)
+        }
+    }
+
+    private func answer() {
+        decoder = nil
+        isAnswering = true
+        let request = AdminRequest(head, body: body)
+        body = []
+        let keepsAlive = head.isKeepAlive && head.minorVersion == 1
+        handle(request) { [weak self] response in
+            guard let self, !stream.isClosed else { return }
+            isAnswering = false
+            send(response, keepsAlive: keepsAlive)
+            if keepsAlive {
+                timer.set(after: Self.idleTime)
+                stream.resumeReading()
+            } else {
+                isClosing = true
+            }
+        }
+    }
+
+    private func send(_ response: AdminResponse, keepsAlive: Bool) {
+        var output = OutputBuffer()
+        HeadWriter.statusLine(response.status, into: &output)
+        HeadWriter.field("Content-Type", response.contentType, into: &output)
+        HeadWriter.field("Content-Length", decimal: response.body.count, into: &output)
+        HeadWriter.field("Cache-Control", "no-store", into: &output)
+        if let allow = response.allow { HeadWriter.field("Allow", allow, into: &output) }
+        if !keepsAlive { HeadWriter.field("Connection", "close", into: &output) }
+        HeadWriter.end(into: &output)
+        if head.methodKind == .head { stream.write(output.span) } else { stream.write(output.span, response.body.span) }
+        if !keepsAlive, !stream.isClosed { finish() }
+    }
+
+    /// Closes once the answer is out and the peer has had time to read it.
+    private func finish() {
+        if stream.queued > 0 { stream.wantsEmpty = true }
+        stream.shutdownWrite()
+        timer.set(after: Self.requestTime)
+    }
+
+    /// Closes at once.
+    func close() {
+        guard !stream.isClosed else { return }
+        timer.cancel()
+        stream.close()
+        onEnd(self)
+    }
+
+    func ended(_ stream: Stream) {
+        // A client that half-closes after its request still gets the answer; without one under way it is over.
+        if isAnswering || stream.queued > 0 { isClosing = true } else { close() }
+    }
+
+    func drained(_ stream: Stream) {
+        if isClosing, stream.isEnded { close() }
+    }
+
+    func failed(_ stream: Stream, _ errno: Int32) {
+        timer.cancel()
+        onEnd(self)
+    }
+}

@@ -1,0 +1,65 @@
+internal import HTTPWire
+
+/// What can be asked of the admin port. HEAD is answered where GET is.
+enum AdminEndpoint: String, CaseIterable {
+    case index = "/"
+    case live = "/live"
+    case ready = "/ready"
+    case metrics = "/metrics"
+    case routes = "/routes"
+    case upstreams = "/upstreams"
+    case transfers = "/transfers"
+    case config = "/config"
+    case logLevel = "/log-level"
+    case drain = "/drain"
+    case explain = "/explain"
+
+    /// The methods that it takes, as Allow writes them.
+    var allow: StaticString {
+        switch self {
+        case .drain, .explain: "POST"
+        case .logLevel: "GET, HEAD, PUT, POST"
+        default: "GET, HEAD"
+        }
+    }
+
+    func takes(_ method: Method) -> Bool {
+        switch self {
+        case .drain, .explain: method == .post
+        case .logLevel: method == .get || method == .head || method == .put || method == .post
+        default: method == .get || method == .head
+        }
+    }
+
+    private var purpose: String {
+        switch self {
+        case .index: "this list"
+        case .live: "200 while the process serves its main loop"
+        case .ready: "200 while new requests are wanted, else 503"
+        case .metrics: "metrics in the text format of Prometheus"
+        case .routes: "the routes in their order"
+        case .upstreams: "the upstreams and their connections"
+        case .transfers: "the uploads in flight"
+        case .config: "every setting in effect and where it comes from"
+        case .logLevel: "the level of the operational log; ?level= sets it"
+        case .drain: "stops accepting and ends when all exchanges have ended"
+        case .explain: "?route=NAME: where each field of the body sent goes"
+        }
+    }
+
+    /// What `GET /` answers.
+    static var list: AdminValue {
+        .object([
+            (
+                "endpoints",
+                .list(
+                    allCases.map {
+                        .object([
+                            ("path", .text($0.rawValue)), ("methods", .text("\($0.allow)")),
+                            ("what", .text($0.purpose)),
+                        ])
+                    })
+            )
+        ])
+    }
+}

@@ -1,0 +1,261 @@
+internal import EventLoop
+internal import HTTPWire
+internal import Octets
+
+/// The port for operators: a small HTTP/1.1 server on the main thread's loop, beside its worker.
+///
+/// It holds 64 connections at most, and no answer waits for a worker that is stuck: after a second it tells what the others
+/// said. docs/admin.md says what can be asked.
+final class AdminServer {
+    /// Set before the loop runs.
+    weak var control: ServerControl?
+    let services: AdminServices
+    private let loop: EventLoop
+    private var listener: Listener?
+    private var connections: [ObjectIdentifier: AdminConnection] = [:]
+    /// What each worker counted when it answered last: a worker that is silent must not make sums go down.
+    private var lastSamples: [ObjectIdentifier: MetricSamples] = [:]
+
+    private static let connectionLimit = 64
+    /// Nanoseconds that an answer waits for the workers, 1 s.
+    static let gatherTime: UInt64 = 1_000_000_000
+    /// Uploads that an answer shows at most.
+    static let transferLimit = 1000
+
+    /// Listens on `address`.
+    init(
+        loop: EventLoop, address: ListenAddress, services: AdminServices
+    ) throws(ServerError) {
+        self.loop = loop
+        self.services = services
+        guard let place = SocketAddress.parse(address.description) else {
+            throw .listen(address.description, reason: "it is not an address")
+        }
+        do throws(LoopError) {
+            listener = try Listener(loop: loop, address: place, backlog: 64) { [unowned self] descriptor, _ in
+                accept(descriptor)
+            }
+        } catch {
+            throw .listen(address.description, reason: error.description)
+        }
+    }
+
+    /// Where it listens, with the real port.
+    var address: SocketAddress? { listener?.address }
+
+    func close() {
+        listener?.close()
+        listener = nil
+        for connection in connections.values { connection.close() }
+    }
+
+    private func accept(_ descriptor: Int32) {
+        let connection = AdminConnection(descriptor, loop: loop) { [unowned self] request, respond in
+            answer(request, respond)
+        } onEnd: { [unowned self] ended in
+            connections[ObjectIdentifier(ended)] = nil
+        }
+        // One too many is let go at once: whoever holds the others is no operator.
+        guard connections.count < Self.connectionLimit else { return connection.close() }
+        connections[ObjectIdentifier(connection)] = connection
+    }
+
+    private func answer(_ request: AdminRequest, _ respond: @escaping (AdminResponse) -> Void) {
+        guard let endpoint = AdminEndpoint(rawValue: request.path) else {
+            return respond(.fault(404, "there is no such page: GET / lists those that there are"))
+        }
+        guard endpoint.takes(request.method) else {
+            var refusal = AdminResponse.fault(405, "\(endpoint.rawValue) takes \(endpoint.allow)")
+            refusal.allow = endpoint.allow
+            return respond(refusal)
+        }
+        guard request.method == .get || request.method == .head || !request.isFromPage else {
+            return respond(.fault(403, "a page in a browser may not command the proxy"))
+        }
+        guard let control else { return respond(.fault(503, "starting")) }
+        switch endpoint {
+        case .index: respond(.json(AdminEndpoint.list))
+        case .live: respond(.text("live\n"))
+        case .ready: respond(Self.answer(control.readiness))
+        case .metrics: answerMetrics(control, respond)
+        case .routes: respond(.json(routes))
+        case .upstreams: answerUpstreams(control, respond)
+        case .config: respond(.json(config))
+        case .logLevel: respond(logLevel(request))
+        case .drain:
+            control.beginDrain()
+            respond(.json(.object([("draining", .bool(true))]), status: 202))
+        case .explain: respond(explain(request))
+        case .transfers: answerTransfers(control, respond)
+        }
+    }
+
+    // MARK: What needs the workers
+
+    private func answerMetrics(_ control: ServerControl, _ respond: @escaping (AdminResponse) -> Void) {
+        control.gather(within: Self.gatherTime) { worker in
+            WorkerSamples(worker: ObjectIdentifier(worker), samples: worker.metricSamples())
+        } _: { [weak self, weak control] (answers: [WorkerSamples], missing) in
+            guard let self, let control else { return }
+            for answer in answers { lastSamples[answer.worker] = answer.samples }
+            var samples = MetricSamples()
+            for worker in lastSamples.values { samples.merge(worker) }
+            control.visit(&samples)
+            samples.gauge(
+                "recast_workers_silent", "Workers that did not answer this scrape in time; their last numbers stand.",
+                Double(missing))
+            respond(AdminResponse(contentType: MetricSamples.contentType, body: samples.text()))
+        }
+    }
+
+    private struct WorkerSamples: Sendable {
+        let worker: ObjectIdentifier
+        let samples: MetricSamples
+    }
+
+    private func answerUpstreams(_ control: ServerControl, _ respond: @escaping (AdminResponse) -> Void) {
+        control.gather(within: Self.gatherTime) { worker in
+            worker.upstreamStates()
+        } _: { (answers: [[UpstreamState]], missing) in
+            var states: [UpstreamState] = []
+            for state in answers.joined() {
+                if let index = states.firstIndex(where: { $0.name == state.name }) {
+                    states[index].merge(state)
+                } else {
+                    states.append(state)
+                }
+            }
+            respond(
+                .json(
+                    .object([
+                        ("upstreams", .list(states.map(\.value))), ("workers_missing", .number(missing)),
+                    ])))
+        }
+    }
+
+    private func answerTransfers(_ control: ServerControl, _ respond: @escaping (AdminResponse) -> Void) {
+        control.gather(within: Self.gatherTime) { worker in
+            worker.transfers(limit: AdminServer.transferLimit)
+        } _: { (answers: [TransferList], missing) in
+            var list = TransferList()
+            for answer in answers { list.merge(answer, limit: Self.transferLimit) }
+            respond(
+                .json(
+                    .object([
+                        ("transfers", .list(list.transfers.map(\.value))), ("truncated", .bool(list.isTruncated)),
+                        ("workers_missing", .number(missing)),
+                    ])))
+        }
+    }
+
+    // MARK: What is known here
+
+    private static func answer(_ readiness: ServerControl.Readiness) -> AdminResponse {
+        switch readiness {
+        case .starting: .text("starting\n", status: 503)
+        case .ready: .text("ready\n")
+        case .draining: .text("draining\n", status: 503)
+        }
+    }
+
+    private func logLevel(_ request: AdminRequest) -> AdminResponse {
+        if let text = request.value("level") {
+            guard request.method != .get, request.method != .head else {
+                return .fault(405, "a level is set by PUT or POST")
+            }
+            guard let level = OperationalLog.Level(rawValue: text) else {
+                let known = OperationalLog.Level.allCases.map(\.rawValue).joined(separator: ", ")
+                return .fault(400, "a level is one of \(known)")
+            }
+            OperationalLog.level = level
+            OperationalLog.note("the log level is \(level.rawValue)")
+        } else if request.method != .get, request.method != .head {
+            return .fault(400, "which level? As in /log-level?level=debug")
+        }
+        return .json(.object([("level", .text(OperationalLog.level.rawValue))]))
+    }
+
+    private func explain(_ request: AdminRequest) -> AdminResponse {
+        guard let route = request.value("route") else { return .fault(400, "which route? As in /explain?route=orders") }
+        // What tools send of themselves with every body says nothing of this one.
+        let sent = request.contentType == "application/x-www-form-urlencoded" ? nil : request.contentType
+        let explanation = services.explain(
+            .init(
+                route: route, body: request.body, type: request.value("type") ?? sent, path: request.value("path"),
+                query: request.value("query"), headers: request.query.filter { $0.name == "header" }.map(\.value),
+                wantsJSON: request.wantsJSON))
+        guard explanation.status == 200 else { return .fault(explanation.status, explanation.text) }
+        var answer = AdminResponse.text(explanation.text)
+        if request.wantsJSON { answer.contentType = "application/json" }
+        return answer
+    }
+
+    private var config: AdminValue {
+        let settings = services.settings()
+        return .object([
+            ("settings", Self.value(settings.general)),
+            (
+                "routes",
+                .list(
+                    settings.routes.map { .object([("name", .text($0.name)), ("settings", Self.value($0.settings))]) })
+            ),
+        ])
+    }
+
+    private static func value(_ settings: [AdminServices.Setting]) -> AdminValue {
+        .list(
+            settings.map {
+                .object([("key", .text($0.key)), ("value", .text($0.value)), ("origin", .text($0.origin))])
+            })
+    }
+
+    /// The routes in the order of matching, each with what decides where a request goes.
+    private var routes: AdminValue {
+        let shown = services.settings().routes.map { route in
+            func value(_ key: String) -> String? { route.settings.first { $0.key == key }?.value }
+            func rule(_ key: String) -> AdminValue {
+                if let whole = value(key) { return .text(whole) }
+                guard let input = value("\(key).decode.as"), let output = value("\(key).encode.as") else {
+                    return .none
+                }
+                return .text("\(input) -> \(output)")
+            }
+            let match = route.settings.filter { $0.key.hasPrefix("match.") }
+            return AdminValue.object([
+                ("name", .text(route.name)),
+                ("match", .object(match.map { (String($0.key.dropFirst(6)), .text($0.value)) })),
+                ("upstream", value("upstream").map(AdminValue.text) ?? .none), ("request", rule("request")),
+                ("response", rule("response")),
+            ])
+        }
+        return .object([("routes", .list(shown))])
+    }
+}
+
+extension UpstreamState {
+    fileprivate var value: AdminValue {
+        .object([
+            ("name", .text(name)),
+            (
+                "connections",
+                .object([("idle", .number(idle)), ("active", .number(active)), ("connecting", .number(connecting))])
+            ),
+            (
+                "addresses",
+                .list(addresses.map { .object([("address", .text($0.address))] + $0.details) })
+            ),
+        ])
+    }
+}
+
+extension Transfer {
+    fileprivate var value: AdminValue {
+        let seconds = max(Double(age) / 1e9, 0.001)
+        return .object([
+            ("id", .text(id)), ("route", .text(route)), ("upstream", .text(upstream)), ("bytes_in", .number(bytesIn)),
+            ("bytes_out", .number(bytesOut)), ("total", total.map(AdminValue.number) ?? .none),
+            ("bytes_per_second", .number(Int(Double(bytesIn) / seconds))), ("age", .seconds(age)),
+            ("held_back", .bool(isHeldBack)),
+        ])
+    }
+}

@@ -1,0 +1,68 @@
+/// What the admin port shows that the proxy itself doesn't know: settings as they were written, and what becomes of a
+/// sample. Called on the main loop; none of it may wait for anything.
+public struct AdminServices {
+    /// A setting in effect.
+    public struct Setting: Sendable {
+        public var key: String
+        /// As settings write it; a secret stands as the place it came from.
+        public var value: String
+        /// `default`, or where it was written.
+        public var origin: String
+
+        public init(key: String, value: String, origin: String) {
+            self.key = key
+            self.value = value
+            self.origin = origin
+        }
+    }
+
+    /// All settings in effect.
+    public struct Settings: Sendable {
+        public var general: [Setting]
+        /// In the order of matching.
+        public var routes: [(name: String, settings: [Setting])]
+
+        public init(general: [Setting], routes: [(name: String, settings: [Setting])]) {
+            self.general = general
+            self.routes = routes
+        }
+    }
+
+    /// A body that somebody wants explained.
+    public struct Sample: Sendable {
+        public var route: String
+        public var body: [UInt8]
+        /// Nil: the type that the route takes.
+        public var type: String?
+        public var path: String?
+        public var query: String?
+        /// `Name: value` each.
+        public var headers: [String]
+        public var wantsJSON: Bool
+    }
+
+    /// What came of it.
+    public struct Explanation: Sendable {
+        public var status: Int
+        public var text: String
+
+        public init(status: Int, text: String) {
+            self.status = status
+            self.text = text
+        }
+    }
+
+    public var settings: () -> Settings
+    public var explain: (Sample) -> Explanation
+    /// The settings that were read last are in effect now.
+    public var adopted: () -> Void
+
+    public init(
+        settings: @escaping () -> Settings, explain: @escaping (Sample) -> Explanation,
+        adopted: @escaping () -> Void = {}
+    ) {
+        self.settings = settings
+        self.explain = explain
+        self.adopted = adopted
+    }
+}

@@ -1,0 +1,45 @@
+internal import Octets
+internal import Serialization
+
+/// A value of an answer in JSON; members keep their order.
+indirect enum AdminValue: Sendable {
+    case text(String)
+    case number(Int)
+    /// Seconds, of nanoseconds.
+    case seconds(UInt64)
+    case bool(Bool)
+    case none
+    case list([AdminValue])
+    case object([(name: String, value: AdminValue)])
+
+    /// The value as a document of its own.
+    var document: OutputBuffer {
+        var encoder = JSON.Encoder(options: JSON.EncodingOptions())
+        write(into: &encoder)
+        encoder.finish()
+        encoder.output.append(ASCII.lineFeed)
+        return encoder.output
+    }
+
+    private func write(into encoder: inout JSON.Encoder) {
+        switch self {
+        case .text(let text): encoder.string(text.utf8Span.span, isLast: true)
+        case .number(let number): encoder.number(String(number).utf8Span.span)
+        case .seconds(let nanoseconds):
+            encoder.number(String(Double(nanoseconds / 1000) / 1_000_000).utf8Span.span)
+        case .bool(let value): encoder.bool(value)
+        case .none: encoder.null()
+        case .list(let values):
+            encoder.beginArray()
+            for value in values { value.write(into: &encoder) }
+            encoder.endArray()
+        case .object(let members):
+            encoder.beginObject()
+            for member in members {
+                encoder.key(member.name.utf8Span.span)
+                member.value.write(into: &encoder)
+            }
+            encoder.endObject()
+        }
+    }
+}

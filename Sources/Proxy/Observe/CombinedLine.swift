@@ -1,0 +1,95 @@
+internal import EventLoop
+internal import HTTPWire
+internal import Octets
+
+/// Writes one line in the combined format of Apache and nginx:
+/// `client - - [time] "request" status bytes "referer" "user agent"`.
+///
+/// Quotes, backslashes, controls and bytes beyond ASCII in values are written as `\xHH`, as nginx has it: a value can
+/// neither end its quotes nor its line.
+struct CombinedLine: ~Copyable {
+    private var output: OutputBuffer
+
+    /// Starts behind what `output` holds; its allocation is kept.
+    init(into output: consuming OutputBuffer) {
+        self.output = output
+    }
+
+    mutating func client(_ peer: SocketAddress?) {
+        if let peer { peer.appendIP(to: &output) } else { output.append(UInt8(ascii: "-")) }
+        output.append(" - - [")
+    }
+
+    mutating func time(_ write: (inout OutputBuffer) -> Void) {
+        write(&output)
+        output.append("] \"")
+    }
+
+    /// The request line; `-` where none was read.
+    mutating func request(_ head: borrowing MessageHead, _ query: LoggedQuery) {
+        if head.method.isEmpty {
+            output.append(UInt8(ascii: "-"))
+        } else {
+            escape(head.method)
+            output.append(ASCII.space)
+            escape(head.path)
+            if let text = head.query, query != .drop { append(query: text, query) }
+            output.append(head.minorVersion == 1 ? " HTTP/1.1" : " HTTP/1.0")
+        }
+        output.append("\" ")
+    }
+
+    mutating func outcome(status: Int, bytes: Int) {
+        output.append(decimal: status)
+        output.append(ASCII.space)
+        output.append(decimal: bytes)
+    }
+
+    /// Referer, whose query is as the target's, and User-Agent.
+    mutating func agents(_ head: borrowing MessageHead, _ query: LoggedQuery) {
+        output.append(" \"")
+        if let line = head.first(.referer) {
+            let referer = head.value(line)
+            let mark = Scan.firstIndex(of: UInt8(ascii: "?"), in: referer, from: 0) ?? referer.count
+            escape(referer.extracting(0..<mark))
+            if mark < referer.count, query != .drop {
+                append(query: referer.extracting(mark + 1..<referer.count), query)
+            }
+        } else {
+            output.append(UInt8(ascii: "-"))
+        }
+        output.append("\" \"")
+        if let line = head.first(.userAgent) { escape(head.value(line)) } else { output.append(UInt8(ascii: "-")) }
+        output.append(UInt8(ascii: "\""))
+    }
+
+    /// Ends the line and gives the buffer back.
+    consuming func end() -> OutputBuffer {
+        output.append(ASCII.lineFeed)
+        return output
+    }
+
+    private mutating func append(query text: Span<UInt8>, _ query: LoggedQuery) {
+        var shown = OutputBuffer()
+        shown.append(query: text, query)
+        output.append(UInt8(ascii: "?"))
+        escape(shown.span)
+    }
+
+    private mutating func escape(_ value: Span<UInt8>) {
+        for index in value.indices {
+            let byte = value[index]
+            if byte < 0x20 || byte >= 0x7F || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") {
+                output.append("\\x")
+                output.append(Self.upperHexDigit(byte >> 4))
+                output.append(Self.upperHexDigit(byte & 15))
+            } else {
+                output.append(byte)
+            }
+        }
+    }
+
+    private static func upperHexDigit(_ digit: UInt8) -> UInt8 {
+        digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "A") + digit - 10
+    }
+}

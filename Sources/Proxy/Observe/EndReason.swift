@@ -1,0 +1,38 @@
+/// Every reason for which an exchange did not simply bring the upstream's answer: what `flags` in the access log can say. A
+/// closed set; docs/access-log.md tells operators of each.
+enum EndReason: String, CaseIterable {
+    /// The request can't be read as HTTP, or breaks a rule of it.
+    case badRequest = "BR"
+    /// No route takes the request.
+    case noRoute = "NR"
+    /// The body can't be read as its type.
+    case badBody = "BD"
+    /// The body passes a limit.
+    case bodyLimit = "BL"
+    /// The route doesn't take the body's type or coding.
+    case bodyType = "BT"
+    /// The target encoding can't carry what the body holds.
+    case bodyCarry = "BC"
+    /// The client left before its request was whole, or before it had the answer.
+    case clientGone = "CD"
+    /// The client stopped reading its answer.
+    case clientStalled = "CS"
+    /// The client didn't send its head or body in time.
+    case clientTime = "CT"
+    /// No connection to the upstream could be made.
+    case upstreamUnreachable = "UF"
+    /// The upstream didn't connect, answer or go on in time.
+    case upstreamTime = "UT"
+    /// The upstream closed or reset its connection too early.
+    case upstreamGone = "UR"
+    /// The upstream's response can't be read as HTTP.
+    case upstreamBad = "UB"
+    /// The route doesn't take this response: its status, type, coding, or no-transform.
+    case responseType = "RT"
+    /// The body of the response can't be read as its type.
+    case responseBad = "RD"
+    /// The body of the response passes a limit.
+    case responseLimit = "RL"
+    /// The target encoding can't carry what the response holds.
+    case responseCarry = "RC"
+}

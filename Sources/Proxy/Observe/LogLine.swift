@@ -1,0 +1,124 @@
+internal import Octets
+
+/// Writes one line that is a flat JSON object, straight into a buffer: a log line costs no allocation.
+///
+/// Whatever bytes a value has, the line stays one line of valid JSON.
+struct LogLine: ~Copyable {
+    private var output: OutputBuffer
+    private var isFirst = true
+
+    /// Starts behind what `output` holds; its allocation is kept.
+    init(into output: consuming OutputBuffer) {
+        self.output = output
+        self.output.append(UInt8(ascii: "{"))
+    }
+
+    /// A member whose value is text that is known to hold neither controls nor `"` nor `\`.
+    mutating func member(_ name: StaticString, ascii value: Span<UInt8>) {
+        begin(name)
+        output.append(UInt8(ascii: "\""))
+        output.append(value)
+        output.append(UInt8(ascii: "\""))
+    }
+
+    /// The same of a constant.
+    mutating func member(_ name: StaticString, _ value: StaticString) {
+        begin(name)
+        output.append(UInt8(ascii: "\""))
+        output.append(value)
+        output.append(UInt8(ascii: "\""))
+    }
+
+    /// A member whose value is text from elsewhere. Bytes that are not UTF-8 are shown as U+FFFD.
+    mutating func member(_ name: StaticString, text value: Span<UInt8>) {
+        begin(name)
+        append(text: value)
+    }
+
+    /// The same with a name that is no constant.
+    mutating func member(named name: String, text value: Span<UInt8>) {
+        separate()
+        append(text: name.utf8Span.span)
+        output.append(UInt8(ascii: ":"))
+        append(text: value)
+    }
+
+    /// A member whose value `write` appends as text that needs no escapes.
+    mutating func member(_ name: StaticString, writing write: (inout OutputBuffer) -> Void) {
+        begin(name)
+        output.append(UInt8(ascii: "\""))
+        write(&output)
+        output.append(UInt8(ascii: "\""))
+    }
+
+    mutating func member(_ name: StaticString, number value: Int) {
+        begin(name)
+        output.append(decimal: value)
+    }
+
+    /// A time in seconds with six decimals, as nginx's log has it with three.
+    mutating func member(_ name: StaticString, seconds nanoseconds: UInt64) {
+        begin(name)
+        let microseconds = Int(nanoseconds / 1000)
+        output.append(decimal: microseconds / 1_000_000)
+        output.append(UInt8(ascii: "."))
+        var rest = microseconds % 1_000_000
+        var unit = 100_000
+        while unit > 0 {
+            output.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest / unit))
+            rest %= unit
+            unit /= 10
+        }
+    }
+
+    /// Ends the line and gives the buffer back.
+    consuming func end() -> OutputBuffer {
+        output.append("}\n")
+        return output
+    }
+
+    private mutating func separate() {
+        if isFirst { isFirst = false } else { output.append(UInt8(ascii: ",")) }
+    }
+
+    private mutating func begin(_ name: StaticString) {
+        output.append(isFirst ? "\"" : ",\"")
+        isFirst = false
+        output.append(name)
+        output.append("\":")
+    }
+
+    private mutating func append(text value: Span<UInt8>) {
+        output.append(UInt8(ascii: "\""))
+        var isPlain = true
+        for index in value.indices {
+            let byte = value[index]
+            if byte < 0x20 || byte >= 0x7F || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") {
+                isPlain = false
+                break
+            }
+        }
+        if isPlain { output.append(value) } else { appendEscaped(value) }
+        output.append(UInt8(ascii: "\""))
+    }
+
+    private mutating func appendEscaped(_ value: Span<UInt8>) {
+        guard UTF8Validator.isValid(value) else {
+            let repaired = value.lossyString()
+            return appendEscaped(repaired.utf8Span.span)
+        }
+        for index in value.indices {
+            let byte = value[index]
+            switch byte {
+            case UInt8(ascii: "\""), UInt8(ascii: "\\"):
+                output.append(UInt8(ascii: "\\"))
+                output.append(byte)
+            case 0..<0x20, 0x7F:
+                output.append("\\u00")
+                output.append(ASCII.lowerHexDigit(byte >> 4))
+                output.append(ASCII.lowerHexDigit(byte & 15))
+            default: output.append(byte)
+            }
+        }
+    }
+}

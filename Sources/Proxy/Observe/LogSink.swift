@@ -1,0 +1,224 @@
+internal import EventLoop
+internal import Glibc
+internal import Octets
+internal import Synchronization
+
+/// Where lines go that no loop may wait for: a bounded buffer, and a thread that writes it out.
+///
+/// Lines are taken or dropped whole batches at a time, and a batch is written whole: lines of several workers never mix. A
+/// reader that stops, a pipe that is closed and a disk that is full cost lines, which are counted, and nothing else.
+final class LogSink: Sendable {
+    private let writer: LogWriter
+
+    /// Bytes that wait at most, 1 MiB; some more are on their way to the system.
+    static let capacity = 1024 * 1024
+    /// Nanoseconds that the end of a run waits for lines to be written: 1 s.
+    static let endTime: UInt64 = 1_000_000_000
+
+    /// Writes to a descriptor that stays open: standard output or error.
+    init(descriptor: Int32) throws(ServerError) {
+        writer = try LogWriter.start(descriptor: descriptor, path: nil)
+    }
+
+    /// Appends to the file at `path`, which is made where there is none.
+    init(path: String) throws(ServerError) {
+        let descriptor = LogWriter.open(path)
+        guard descriptor >= 0 else { throw .accessLog(path: path, errno: errno) }
+        writer = try LogWriter.start(descriptor: descriptor, path: path)
+    }
+
+    /// The sink of `target`; nil where nothing is logged.
+    static func of(_ target: AccessLogTarget) throws(ServerError) -> LogSink? {
+        switch target {
+        case .off: nil
+        case .stdout: try LogSink(descriptor: STDOUT_FILENO)
+        case .file(let path): try LogSink(path: path)
+        }
+    }
+
+    deinit {
+        writer.end()
+    }
+
+    /// Takes `count` whole lines, and empties the buffer. Lines that don't fit are dropped and counted.
+    func take(_ lines: inout OutputBuffer, count: Int) {
+        writer.take(lines.span, count: count)
+        lines.removeAll()
+    }
+
+    /// Lines that were dropped so far: because too many waited, or because they could not be written.
+    var dropped: UInt64 { writer.dropped }
+
+    /// Waits until all that was taken is written, at most for a second. Once that was not enough, later calls don't wait.
+    func settle() { writer.settle() }
+
+    /// Opens the file anew, after it was moved away (SIGUSR1). Lines taken before may still go to the old one or go to the
+    /// new one; none is lost. When it can't be opened, the old one stays.
+    func reopen() { writer.reopen() }
+}
+
+/// What the sink and its thread share. The thread holds it until the sink is gone and the rest is written.
+private final class LogWriter: Sendable {
+    private struct State {
+        var waiting = OutputBuffer()
+        var lines = 0
+        var dropped: UInt64 = 0
+        var isWriting = false
+        var isEnding = false
+        var mustReopen = false
+        /// Waiting for the end was given up once.
+        var isStuck = false
+    }
+
+    private let state = Mutex(State())
+    private let bell: Doorbell
+    private let path: String?
+
+    private init(path: String?) throws(LoopError) {
+        self.path = path
+        bell = try Doorbell()
+    }
+
+    static func start(descriptor: Int32, path: String?) throws(ServerError) -> LogWriter {
+        do throws(LoopError) {
+            let writer = try LogWriter(path: path)
+            _ = try startThread(name: "log") { writer.run(descriptor) }
+            return writer
+        } catch {
+            if path != nil { _ = Glibc.close(descriptor) }
+            throw .loop(reason: error.description)
+        }
+    }
+
+    static func open(_ path: String) -> Int32 {
+        // SAFETY: the path is a string of ours that lives during the call.
+        unsafe Glibc.open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o640)
+    }
+
+    // MARK: From any thread
+
+    func take(_ lines: Span<UInt8>, count: Int) {
+        let wasEmpty = state.withLock { state in
+            guard state.waiting.count + lines.count <= LogSink.capacity else {
+                state.dropped += UInt64(count)
+                return false
+            }
+            state.waiting.append(lines)
+            state.lines += count
+            return state.lines == count
+        }
+        if wasEmpty { bell.ring() }
+    }
+
+    var dropped: UInt64 { state.withLock { $0.dropped } }
+
+    func reopen() {
+        state.withLock { $0.mustReopen = true }
+        bell.ring()
+    }
+
+    func end() {
+        state.withLock { $0.isEnding = true }
+        bell.ring()
+    }
+
+    func settle() {
+        let deadline = EventLoop.preciseNow + LogSink.endTime
+        while true {
+            let isOver = state.withLock { state in
+                if state.lines == 0, !state.isWriting { return true }
+                if EventLoop.preciseNow >= deadline { state.isStuck = true }
+                return state.isStuck
+            }
+            if isOver { return }
+            // No descriptor is watched: a wait of one millisecond.
+            _ = poll(nil, 0, 1)
+        }
+    }
+
+    // MARK: The thread
+
+    private func run(_ first: Int32) {
+        var descriptor = first
+        var isCut = false
+        var text = OutputBuffer()
+        while true {
+            let (isEnding, mustReopen) = state.withLock { state in
+                swap(&state.waiting, &text)
+                state.lines = 0
+                state.isWriting = !text.isEmpty
+                defer { state.mustReopen = false }
+                return (state.isEnding, state.mustReopen)
+            }
+            if mustReopen, let path { reopen(path, &descriptor, &isCut) }
+            if text.isEmpty {
+                if isEnding { break }
+                if !mustReopen { bell.wait(milliseconds: -1) }
+                continue
+            }
+            let lost = write(&text, to: descriptor, &isCut)
+            text.removeAll()
+            text.shrink(to: LogSink.capacity / 4)
+            state.withLock { state in
+                state.isWriting = false
+                state.dropped += UInt64(lost)
+            }
+            if lost > 0 { OperationalLog.logIsLosing() }
+        }
+        if path != nil { _ = Glibc.close(descriptor) }
+    }
+
+    private func reopen(_ path: String, _ descriptor: inout Int32, _ isCut: inout Bool) {
+        let opened = Self.open(path)
+        guard opened >= 0 else { return OperationalLog.logCannotReopen(path, errno) }
+        _ = Glibc.close(descriptor)
+        descriptor = opened
+        isCut = false
+    }
+
+    /// Writes all of it. Returns how many lines were lost.
+    private func write(_ text: inout OutputBuffer, to descriptor: Int32, _ isCut: inout Bool) -> Int {
+        // What is left of a line must not become the beginning of the next one.
+        if isCut {
+            guard put([ASCII.lineFeed].span, to: descriptor) == 1 else { return Self.lines(in: text.span) }
+            isCut = false
+        }
+        var last = ASCII.lineFeed
+        while !text.isEmpty {
+            let written = put(text.span, to: descriptor)
+            guard written > 0 else {
+                // The log is gone (a closed pipe, a full disk): serving goes on, and these lines are lost.
+                isCut = last != ASCII.lineFeed
+                return Self.lines(in: text.span)
+            }
+            last = text.span[written - 1]
+            text.drop(written)
+        }
+        return 0
+    }
+
+    private static func lines(in text: Span<UInt8>) -> Int {
+        var count = 0
+        for index in text.indices where text[index] == ASCII.lineFeed { count += 1 }
+        return count
+    }
+
+    /// One write; waits where somebody made a pipe non-blocking and it is full.
+    private func put(_ text: Span<UInt8>, to descriptor: Int32) -> Int {
+        while true {
+            // SAFETY: the pointer is used only during the call.
+            let written = unsafe text.withUnsafeBufferPointer {
+                unsafe Glibc.write(descriptor, $0.baseAddress, $0.count)
+            }
+            if written >= 0 { return written }
+            switch errno {
+            case EINTR: continue
+            case EAGAIN:
+                var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                // SAFETY: one element, read and written during the call.
+                _ = unsafe poll(&request, 1, -1)
+            default: return written
+            }
+        }
+    }
+}

@@ -1,0 +1,178 @@
+internal import HTTPWire
+internal import Serialization
+
+/// What one worker counts of the requests of one route: plain integers, no label is made before somebody asks.
+final class RouteCounters {
+    private let route: String
+    /// By method and status.
+    private var requests = SlotCounts()
+    private var durations = Histogram()
+    private var upstreamDurations = Histogram()
+    /// By encodings and outcome.
+    private var conversions = SlotCounts()
+    private var conversionTimes = Histogram()
+    private var framings = SlotCounts()
+    private var dropped: UInt64 = 0
+    /// By the code that the client saw; codes are those of the program, a closed set.
+    private var errors: [String: UInt64] = [:]
+
+    /// How a conversion ended.
+    private enum Outcome: UInt32, CaseIterable {
+        /// It ran to its end.
+        case ok
+        /// The body, or a limit, was the reason to refuse it.
+        case refused
+        /// The exchange ended for another reason before it did.
+        case aborted
+
+        var name: String {
+            switch self {
+            case .ok: "ok"
+            case .refused: "refused"
+            case .aborted: "aborted"
+            }
+        }
+    }
+
+    init(route: String) {
+        self.route = route
+    }
+
+    // MARK: Counting
+
+    /// An exchange has ended.
+    func count(_ record: ExchangeRecord, method: Method, duration: UInt64) {
+        requests.add(UInt32(method.rawValue) << 16 | UInt32(truncatingIfNeeded: record.status))
+        durations.count(duration)
+        if record.upstreamTime > 0 { upstreamDurations.count(record.upstreamTime) }
+        guard let input = record.input, let output = record.output else { return }
+        let outcome: Outcome =
+            record.accounting != nil ? .ok : (400..<500).contains(record.status) ? .refused : .aborted
+        conversions.add(input.slot << 8 | output.slot << 4 | outcome.rawValue)
+        conversionTimes.count(record.transcodeTime, scale: Histogram.fine)
+        if let accounting = record.accounting {
+            dropped &+= UInt64(accounting.removed)
+            if record.framing.utf8CodeUnitCount > 0 { framings.add(Self.slot(ofFraming: record.framing)) }
+        }
+    }
+
+    /// A response was converted, or should have been.
+    func count(response input: BodyEncoding, to output: BodyEncoding, isWhole: Bool, wasRefused: Bool) {
+        let outcome: Outcome = isWhole ? .ok : wasRefused ? .refused : .aborted
+        conversions.add(input.slot << 8 | output.slot << 4 | outcome.rawValue)
+    }
+
+    func countError(_ code: String) {
+        errors[code, default: 0] &+= 1
+    }
+
+    /// The words of `ExchangeRecord.framing`, a closed set, differ in these two bytes.
+    private static func slot(ofFraming word: StaticString) -> UInt32 {
+        // SAFETY: the caller has seen that the word isn't empty, and words end with a zero byte.
+        unsafe UInt32(word.utf8Start[0]) << 8 | UInt32(word.utf8Start[1])
+    }
+
+    // MARK: Samples
+
+    func visit(_ samples: inout MetricSamples) {
+        let route = MetricSamples.Label("route", self.route)
+        requests.forEach { key, count in
+            samples.requests(route, method: Int(key >> 16), code: String(key & 0xFFFF), count)
+        }
+        if requests.others > 0 { samples.requests(route, method: nil, code: "other", requests.others) }
+        samples.histogram(
+            "recast_request_duration_seconds", "Time from the end of a request's head to the end of its exchange.",
+            labels: [route], bounds: Histogram.bounds, durations.sample)
+        samples.histogram(
+            "recast_upstream_duration_seconds",
+            "Time from asking for an upstream connection to the end of the upstream's response.",
+            labels: [route], bounds: Histogram.bounds, upstreamDurations.sample)
+        visitConversions(&samples, route)
+    }
+
+    private func visitConversions(_ samples: inout MetricSamples, _ route: MetricSamples.Label) {
+        conversions.forEach { key, count in
+            let outcome = Outcome(rawValue: key & 15) ?? .ok
+            samples.counter(
+                "recast_transcode_total", "Bodies that were converted, or should have been, by outcome.",
+                labels: [
+                    route, .init("from", BodyEncoding.name(ofSlot: key >> 8 & 15)),
+                    .init("to", BodyEncoding.name(ofSlot: key >> 4 & 15)), .init("result", outcome.name),
+                ], count)
+        }
+        if !conversions.keys.isEmpty {
+            samples.histogram(
+                "recast_transcode_duration_seconds", "Time inside the conversion of a request's body.",
+                labels: [route], bounds: Histogram.fineBounds, conversionTimes.sample)
+        }
+        for (code, count) in errors {
+            samples.counter(
+                "recast_transcode_errors_total", "Bodies that could not be converted, by the answer's code.",
+                labels: [route, .init("code", code)], count)
+        }
+        if dropped > 0 {
+            samples.counter(
+                "recast_transcode_fields_dropped_total", "Fields and files that a rule left out or replaced.",
+                labels: [route, .init("reason", "rule")], dropped)
+        }
+        framings.forEach { key, count in
+            let mode =
+                switch (UInt8(key >> 8), UInt8(key & 0xFF)) {
+                case (UInt8(ascii: "l"), _): "length"
+                case (UInt8(ascii: "c"), UInt8(ascii: "h")): "chunked"
+                case (UInt8(ascii: "s"), _): "spooled"
+                default: "none"
+                }
+            samples.counter(
+                "recast_transcode_framing_total", "Converted requests by the framing that they went upstream with.",
+                labels: [.init("mode", mode)], count)
+        }
+    }
+}
+
+extension MetricSamples {
+    fileprivate mutating func requests(_ route: Label, method: Int?, code: String, _ count: UInt64) {
+        let known = method.flatMap { Method(rawValue: UInt8(truncatingIfNeeded: $0)) } ?? .other
+        counter(
+            "recast_requests_total", "Exchanges that have ended, by the status that the client got.",
+            labels: [route, Label("method", known.metricName), Label("code", code)], count)
+    }
+}
+
+extension Method {
+    /// A closed set: what a client makes up is `other`.
+    fileprivate var metricName: String {
+        switch self {
+        case .get: "GET"
+        case .head: "HEAD"
+        case .post: "POST"
+        case .put: "PUT"
+        case .patch: "PATCH"
+        case .delete: "DELETE"
+        case .options: "OPTIONS"
+        case .connect: "CONNECT"
+        case .trace: "TRACE"
+        case .other: "other"
+        }
+    }
+}
+
+extension BodyEncoding {
+    /// A number below 16.
+    fileprivate var slot: UInt32 {
+        switch self {
+        case .form: 0
+        case .json: 1
+        case .multipart: 2
+        case .plist: 3
+        case .bplist: 4
+        case .xml: 5
+        case .text: 6
+        case .raw: 7
+        }
+    }
+
+    fileprivate static func name(ofSlot slot: UInt32) -> String {
+        allCases.first { $0.slot == slot }?.rawValue ?? "other"
+    }
+}

@@ -1,0 +1,72 @@
+internal import Proxy
+internal import Settings
+internal import Synchronization
+
+/// What the admin port shows of the settings that are in effect. It belongs to the main thread.
+final class AdminBackend {
+    private var file: SettingsFile
+    private let path: String
+    /// What was read anew, until it is in effect.
+    private let reread: RereadSettings
+
+    /// - Parameter path: the file's, for the origins of values.
+    init(_ file: SettingsFile, path: String, reread: RereadSettings) {
+        self.file = file
+        self.path = path
+        self.reread = reread
+    }
+
+    var services: AdminServices {
+        AdminServices(
+            settings: { self.settings }, explain: { self.explain($0) },
+            adopted: { if let file = self.reread.take() { self.file = file } })
+    }
+
+    private var settings: AdminServices.Settings {
+        .init(
+            general: file.effective.map(shown),
+            routes: zip(file.settings.routes, file.effectiveOfRoutes).map { ($0.name, $1.map(shown)) })
+    }
+
+    private func shown(_ value: EffectiveValue) -> AdminServices.Setting {
+        let value = file.redacted(value)
+        let origin =
+            switch value.origin {
+            case .standard: "default"
+            case .line(let line): "\(path):\(line)"
+            }
+        return .init(key: value.key, value: value.value, origin: origin)
+    }
+
+    private func explain(_ sample: AdminServices.Sample) -> AdminServices.Explanation {
+        guard let index = file.settings.routes.firstIndex(where: { $0.name == sample.route }) else {
+            return .init(
+                status: 404, text: "there is no route \"\(sample.route)\": \(file.hint(forRoute: sample.route))")
+        }
+        do throws(CommandFault) {
+            var request = SampleRequest()
+            try ExplainedSample.apply(
+                path: sample.path, query: sample.query, headers: sample.headers, to: &request)
+            let explained = ExplainedSample(request: request, type: sample.type, body: sample.body)
+            let explanation = try explained.explanation(of: index, in: file)
+            return .init(status: 200, text: sample.wantsJSON ? explanation.json : explanation.text)
+        } catch {
+            let status = error.code == CommandFault.data ? 422 : 400
+            return .init(status: status, text: error.lines.joined(separator: " "))
+        }
+    }
+}
+
+/// The settings that were read last, on their way from the thread that read them to the admin port.
+final class RereadSettings: Sendable {
+    private let file = Mutex<SettingsFile?>(nil)
+
+    func keep(_ read: SettingsFile) { file.withLock { $0 = read } }
+
+    func take() -> SettingsFile? {
+        file.withLock { file in
+            defer { file = nil }
+            return file
+        }
+    }
+}

@@ -1,0 +1,68 @@
+internal import Proxy
+internal import Serialization
+internal import Settings
+
+/// One body through one route, as `recast explain` and the admin port's `/explain` show it.
+struct ExplainedSample {
+    var request = SampleRequest()
+    /// The body's Content-Type; nil: the one that the route takes.
+    var type: String?
+    var body: [UInt8]
+
+    /// - Throws: a fault with the code for wrong usage where it can't be a request of the route, and with that for bad data
+    ///   where the body can't be converted.
+    func explanation(of index: Int, in file: SettingsFile) throws(CommandFault) -> Explanation {
+        let route = file.settings.routes[index]
+        guard case .convert(let plan, _, _) = route.request else {
+            throw usage("the route \"\(route.name)\" forwards bodies as they are: there is nothing to explain")
+        }
+        let type = if let type { type } else { try inputType(plan) }
+        let values: SampleRequest.Values
+        do throws(SampleRequest.Fault) {
+            values = try request.values(for: route)
+        } catch {
+            throw usage(error.reason)
+        }
+        let trace: ConversionTrace
+        do throws(ConversionError) {
+            trace = try ConversionTrace.make(
+                plan: plan, contentType: Array(type.utf8).span, sources: values.sources, body: body.span)
+        } catch {
+            throw CommandFault(CommandFault.data, "recast explain: \(error)")
+        }
+        return Explanation(
+            route: route, upstream: file.settings.upstreams[route.upstream], plan: plan,
+            effective: file.effectiveOfRoutes[index].map(file.redacted), type: type, values: values, trace: trace)
+    }
+
+    /// Puts what somebody wrote instead of what the request says: `Name: value` each.
+    static func apply(
+        path: String?, query: String?, headers: [String], to request: inout SampleRequest
+    ) throws(CommandFault) {
+        if let path { request.path = path }
+        if let query { request.query = query }
+        for line in headers {
+            guard let colon = line.firstIndex(of: ":") else {
+                throw CommandFault(
+                    CommandFault.usage, "recast explain: a header is written as 'Name: value', not \"\(line)\"")
+            }
+            let value = line[line.index(after: colon)...].drop { $0 == " " }
+            request.headers.removeAll { $0.name.lowercased() == line[..<colon].lowercased() }
+            request.headers.append(.init(name: String(line[..<colon]), value: String(value)))
+        }
+    }
+
+    private func inputType(_ plan: ConversionPlan) throws(CommandFault) -> String {
+        guard plan.inputs.count == 1, let input = plan.inputs.first else {
+            throw usage("the route takes several types: say which it is, as in --type application/json")
+        }
+        if input == .multipart {
+            throw usage("multipart is read by its boundary: --type 'multipart/form-data; boundary=…'")
+        }
+        return input.mediaType
+    }
+
+    private func usage(_ reason: String) -> CommandFault {
+        CommandFault(CommandFault.usage, "recast explain: \(reason)")
+    }
+}

@@ -1,0 +1,216 @@
+"""The admin port as an operator's tools see it."""
+
+import json
+import os
+import signal
+import socket
+import unittest
+
+from admin import Admin, admin_port
+from harness import DEADLINE, FORM, JSON, Client, ProxyTestCase, Recast, Upstream, select_nothing
+
+ROUTES = """
+  - name: orders
+    match: { method: POST, path: "/orders/{id}" }
+    upstream: app
+    request:
+      decode: { as: json }
+      map:
+        set: { n: "${path.id}" }
+        remove: [token]
+      encode: { as: form }
+  - { name: keyed, match: { path: /keyed, header: { x-key: "${env:ADMIN_TEST_SECRET}" } }, upstream: app }
+  - { name: rest, match: "/*", upstream: app, limits: { body: 1GiB } }
+"""
+SECRET = 'correct "horse" battery'
+
+
+class AdminTests(ProxyTestCase):
+    routes = ROUTES
+    workers = 2
+
+    @classmethod
+    def setUpClass(cls):
+        os.environ["ADMIN_TEST_SECRET"] = SECRET
+        port, cls.settings = admin_port()
+        cls.admin = Admin(port)
+        super().setUpClass()
+        cls.admin.until_ready()
+
+    def test_index_lists_what_there_is(self):
+        paths = [entry["path"] for entry in self.admin.json("/")["endpoints"]]
+        self.assertEqual(set(paths), {"/", "/live", "/ready", "/metrics", "/routes", "/upstreams", "/transfers", "/config",
+                                      "/log-level", "/drain", "/explain"})
+
+    def test_live_and_ready(self):
+        self.assertEqual(self.admin.get("/live"), b"live\n")
+        self.assertEqual(self.admin.get("/ready"), b"ready\n")
+        self.assertEqual(self.admin.ask("HEAD", "/ready")[::2], (200, b""))
+
+    def test_unknown_pages_and_wrong_methods(self):
+        self.assertEqual(self.admin.ask("GET", "/nothing")[0], 404)
+        for method, target, allow in [("POST", "/metrics", "GET, HEAD"), ("GET", "/drain", "POST"),
+                                      ("GET", "/explain", "POST"), ("DELETE", "/log-level", "GET, HEAD, PUT, POST")]:
+            status, fields, _ = self.admin.ask(method, target)
+            self.assertEqual((status, fields["Allow"]), (405, allow), target)
+
+    def test_a_page_in_a_browser_commands_nothing(self):
+        self.assertEqual(self.admin.ask("POST", "/drain", headers={"Origin": "http://evil.example"})[0], 403)
+        self.assertEqual(self.admin.get("/ready"), b"ready\n")
+
+    def test_routes_in_their_order(self):
+        routes = self.admin.json("/routes")["routes"]
+        self.assertEqual([route["name"] for route in routes], ["orders", "keyed", "rest"])
+        self.assertEqual(routes[0]["match"]["path"], "/orders/{id}")
+        self.assertEqual(routes[0]["upstream"], "app")
+        self.assertEqual([route["request"] for route in routes], ["json -> form", "forward", "forward"])
+
+    def test_config_shows_every_value_and_no_secret(self):
+        text = self.admin.get("/config").decode()
+        config = json.loads(text)
+        values = {entry["key"]: entry for entry in config["settings"]}
+        self.assertEqual(values["workers"]["value"], "2")
+        self.assertIn(":3", values["workers"]["origin"])
+        self.assertEqual(values["access_log.format"]["origin"], "default")
+        self.assertNotIn("horse", text)
+        self.assertIn("${env:ADMIN_TEST_SECRET}", text)
+
+    def test_upstreams_with_their_connections(self):
+        with Client(self.recast.port) as client:
+            client.request("GET", "/x")
+            self.assertEqual(client.response().status, 200)
+            # The upstream's connection waits in its pool now, for three seconds.
+            upstream, = self.admin.json("/upstreams")["upstreams"]
+            self.assertEqual(upstream["name"], "app")
+            self.assertEqual(upstream["addresses"][0]["address"], f"127.0.0.1:{self.upstream.port}")
+            self.assertGreaterEqual(upstream["connections"]["idle"], 1)
+
+    def test_the_level_of_the_log(self):
+        self.assertEqual(self.admin.json("/log-level"), {"level": "info"})
+        try:
+            for method, level in [("PUT", "debug"), ("POST", "error")]:
+                self.assertEqual(self.admin.ask(method, f"/log-level?level={level}")[0], 200)
+                self.assertEqual(self.admin.json("/log-level"), {"level": level})
+            self.assertEqual(self.admin.ask("PUT", "/log-level?level=loud")[0], 400)
+            self.assertEqual(self.admin.ask("PUT", "/log-level")[0], 400)
+            self.assertEqual(self.admin.ask("GET", "/log-level?level=debug")[0], 405)
+        finally:
+            self.admin.ask("PUT", "/log-level?level=info")
+
+    def test_explain_says_where_each_field_goes(self):
+        body = '{"a": 1, "token": "x"}'
+        status, _, text = self.admin.ask("POST", "/explain?route=orders", body)
+        self.assertEqual(status, 200, text)
+        self.assertIn(b"left out", text)
+        status, fields, text = self.admin.ask(
+            "POST", "/explain?route=orders&path=%2Forders%2F7", body, {"Accept": JSON, "Content-Type": JSON})
+        self.assertEqual((status, fields["Content-Type"]), (200, JSON))
+        answer = json.loads(text)
+        self.assertEqual(answer["route"], "orders")
+        self.assertEqual([entry["from"] for entry in answer["removed"]], ["token"])
+        for target, body, wanted in [("/explain", body, 400), ("/explain?route=order", body, 404),
+                                     ("/explain?route=rest", body, 400), ("/explain?route=orders", "{]", 422)]:
+            self.assertEqual(self.admin.ask("POST", target, body)[0], wanted, target)
+
+    def test_transfers_shows_uploads_in_flight(self):
+        with Client(self.recast.port) as client:
+            client.send("POST /upload HTTP/1.1\r\nHost: a\r\nX-Request-Id: the-upload\r\nContent-Length: 1000\r\n\r\n"
+                        + "x" * 400)
+            self.upstream.wait_for(1)
+            while True:
+                answer = self.admin.json("/transfers")
+                if answer["transfers"] and answer["transfers"][0]["bytes_out"] == 400:
+                    break
+                select_nothing()
+            transfer, = answer["transfers"]
+            self.assertEqual((transfer["id"], transfer["route"], transfer["upstream"]), ("the-upload", "rest", "app"))
+            self.assertEqual((transfer["bytes_in"], transfer["total"]), (400, 1000))
+            self.assertGreater(transfer["age"], 0)
+            self.assertGreater(transfer["bytes_per_second"], 0)
+            self.assertEqual((answer["truncated"], answer["workers_missing"]), (False, 0))
+            client.send("x" * 600)
+            self.assertEqual(client.response().status, 200)
+        self.assertEqual(self.admin.json("/transfers")["transfers"], [])
+
+    def test_requests_on_one_connection_and_in_pieces(self):
+        with Client(self.admin.port) as client:
+            client.send("GET /live HTTP/1.1\r\nHost: a\r\n\r\nGET /ready HT")
+            self.assertEqual(client.response().body, b"live\n")
+            client.send("TP/1.1\r\nHost: a\r\n\r\n")
+            self.assertEqual(client.response().body, b"ready\n")
+            client.send("POST /explain?route=orders HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+                        "7\r\n{\"a\":1}\r\n0\r\n\r\n")
+            self.assertEqual(client.response().status, 200)
+            client.send("GET /live HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+            self.assertEqual(client.response().body, b"live\n")
+            self.assertTrue(client.is_closed())
+
+    def test_bad_and_large_requests_are_refused(self):
+        for head, status in [("GET /live HTTP/1.1\r\n\r\n", 400), ("GET /live\r\n\r\n", 400),
+                             ("POST /explain?route=orders HTTP/1.1\r\nHost: a\r\nContent-Length: 1048577\r\n\r\n", 413),
+                             (f"GET /live HTTP/1.1\r\nHost: a\r\nX: {'x' * 20000}\r\n\r\n", 431)]:
+            with Client(self.admin.port) as client:
+                client.send(head)
+                self.assertEqual(client.response().status, status, head[:60])
+
+    def test_more_connections_than_it_holds(self):
+        held = [Client(self.admin.port) for _ in range(64)]
+        try:
+            for client in (held[0], held[-1]):
+                client.send("GET /live HTTP/1.1\r\nHost: a\r\n\r\n")
+                self.assertEqual(client.response().status, 200)
+            with Client(self.admin.port) as further:
+                self.assertTrue(further.is_closed())
+        finally:
+            for client in held:
+                client.socket.close()
+        while True:
+            try:
+                self.assertEqual(self.admin.get("/live"), b"live\n")
+                break
+            except OSError:
+                select_nothing()
+
+
+class AdminEndTests(unittest.TestCase):
+    def setUp(self):
+        self.upstream = Upstream()
+        self.addCleanup(self.upstream.stop)
+        port, settings = admin_port()
+        self.admin = Admin(port)
+        self.recast = Recast("  - { name: all, match: \"/*\", upstream: app }\n",
+                             {"app": f"127.0.0.1:{self.upstream.port}"}, workers=2, settings=settings)
+        self.addCleanup(self.recast.remove)
+        self.addCleanup(self.recast.process.kill)
+
+    def test_drain_is_not_ready_and_ends_when_the_exchange_has(self):
+        with Client(self.recast.port) as client:
+            client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nx")
+            self.upstream.wait_for(1)
+            self.assertEqual(self.admin.ask("POST", "/drain")[0], 202)
+            # A second time is no second signal: nothing is cut.
+            self.assertEqual(self.admin.ask("POST", "/drain")[0], 202)
+            self.assertEqual(self.admin.ask("GET", "/ready")[::2], (503, b"draining\n"))
+            self.assertEqual(self.admin.get("/live"), b"live\n")
+            client.send("y")
+            self.assertEqual(client.response().status, 200)
+        self.assertEqual(self.recast.process.wait(DEADLINE), 0)
+
+    def test_a_unix_socket_serves_it_too(self):
+        path = os.path.join(self.recast.folder, "admin.sock")
+        other = Recast("  - { name: all, match: \"/*\", upstream: app }\n", {"app": "127.0.0.1:1"},
+                       settings=f"admin: unix:{path}\n")
+        self.addCleanup(other.remove)
+        with Client(path) as client:
+            client.send("GET /live HTTP/1.1\r\nHost: a\r\n\r\n")
+            self.assertEqual(client.response().body, b"live\n")
+        self.assertEqual(other.stop(), 0)
+
+    def test_an_address_in_use_is_said(self):
+        with self.assertRaisesRegex(AssertionError, f"ended with 69.*127.0.0.1:{self.admin.port}"):
+            Recast("  - { name: all, match: \"/*\", upstream: app }\n", {"app": "127.0.0.1:1"},
+                   settings=f"admin: 127.0.0.1:{self.admin.port}\n")
+
+
+if __name__ == "__main__":
+    unittest.main()

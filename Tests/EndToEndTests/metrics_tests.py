@@ -1,0 +1,202 @@
+"""The metrics as Prometheus reads them: every sum against what was sent."""
+
+import ctypes
+import os
+import re
+import threading
+import time
+import unittest
+
+from admin import Admin, admin_port
+from harness import DEADLINE, FORM, JSON, ROOT, Client, ProxyTestCase, select_nothing
+
+ROUTES = """
+  - { name: convert, match: { method: POST, path: /convert }, upstream: app, request: form -> json, limits: { body: 1MiB } }
+  - { name: small, match: { method: POST, path: /small }, upstream: app, request: json -> form, limits: { body: 20B } }
+  - { name: odd, match: /odd, upstream: app }
+  - { name: plain, match: "/*", upstream: app }
+"""
+
+
+class MetricsTests(ProxyTestCase):
+    routes = ROUTES
+    workers = 2
+    CONNECTIONS, REQUESTS = 8, 5
+
+    @classmethod
+    def setUpClass(cls):
+        port, cls.settings = admin_port()
+        cls.admin = Admin(port)
+        super().setUpClass()
+        cls.admin.until_ready()
+
+    def when(self, condition):
+        """The metrics once `condition` holds of them: an exchange is counted a moment after its answer."""
+        deadline = time.monotonic() + DEADLINE
+        while True:
+            metrics = self.admin.metrics()
+            if condition(metrics):
+                return metrics
+            if time.monotonic() > deadline:
+                self.fail(f"never came true; at last:\n{metrics.text}")
+            select_nothing()
+
+    def test_sums_are_those_of_what_was_sent(self):
+        before = self.admin.metrics()
+
+        def use():
+            with Client(self.recast.port) as client:
+                for _ in range(self.REQUESTS):
+                    client.request("POST", "/convert", "a=1&b=2", FORM)
+                    self.assertEqual(client.response().status, 200)
+                client.request("POST", "/convert", "a=1&a[b]=2", FORM)
+                self.assertEqual(client.response().status, 400)
+                client.request("POST", "/convert", "x", "text/plain")
+                self.assertEqual(client.response().status, 415)
+                client.request("PUT", "/other", "12345")
+                self.assertEqual(client.response().status, 200)
+                client.request("BREW", "/pot")
+                self.assertEqual(client.response().status, 200)
+
+        threads = [threading.Thread(target=use) for _ in range(self.CONNECTIONS)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(DEADLINE)
+        n, good = self.CONNECTIONS, self.CONNECTIONS * self.REQUESTS
+
+        def grown(metrics, name, **labels):
+            return metrics.sum(name, **labels) - before.sum(name, **labels)
+
+        metrics = self.when(lambda m: grown(m, "recast_requests_total") == good + 4 * n)
+        for labels, count in [
+            ({"route": "convert", "method": "POST", "code": "200"}, good), ({"route": "convert", "code": "400"}, n),
+            ({"route": "convert", "code": "415"}, n), ({"route": "plain", "method": "PUT", "code": "200"}, n),
+            ({"route": "plain", "method": "other", "code": "200"}, n), ({"method": "BREW"}, 0),
+        ]:
+            self.assertEqual(grown(metrics, "recast_requests_total", **labels), count, labels)
+        self.assertEqual(grown(metrics, "recast_request_duration_seconds_count", route="convert"), good + 2 * n)
+        self.assertEqual(grown(metrics, "recast_request_duration_seconds_bucket", route="convert", le="+Inf"), good + 2 * n)
+        self.assertGreaterEqual(grown(metrics, "recast_request_duration_seconds_sum", route="convert"), 0)
+        converted = {"route": "convert", "from": "form", "to": "json"}
+        self.assertEqual(grown(metrics, "recast_transcode_total", result="ok", **converted), good)
+        self.assertEqual(grown(metrics, "recast_transcode_total", result="refused", **converted), n)
+        self.assertGreater(grown(metrics, "recast_transcode_duration_seconds_sum", route="convert"), 0)
+        self.assertEqual(grown(metrics, "recast_transcode_errors_total", route="convert"), 2 * n)
+        self.assertEqual(grown(metrics, "recast_transcode_errors_total", code="unsupported_media_type"), n)
+        self.assertEqual(grown(metrics, "recast_transcode_parts_total", kind="field"), 2 * good)
+        self.assertEqual(grown(metrics, "recast_transcode_framing_total", mode="length"), good)
+        sent = good * 7 + n * (10 + 5)
+        self.assertEqual(grown(metrics, "recast_request_bytes_total", direction="in", side="client"), sent)
+        # {"a":"1","b":"2"} is 17 bytes.
+        self.assertEqual(grown(metrics, "recast_request_bytes_total", direction="out", side="upstream"), good * 17 + n * 5)
+        self.assertEqual(grown(metrics, "recast_request_bytes_total", direction="in", side="upstream"), (good + 2 * n) * 2)
+        self.assertEqual(metrics.sum("recast_inflight_requests"), 0)
+        self.assertEqual(metrics.sum("recast_workers"), 2)
+
+    def test_counters_only_grow_and_buckets_add_up(self):
+        last = self.admin.metrics().counters()
+        for _ in range(5):
+            with Client(self.recast.port) as client:
+                client.request("GET", "/grow")
+                client.response()
+            metrics = self.admin.metrics()
+            for key, value in last.items():
+                self.assertGreaterEqual(metrics.counters()[key], value, key)
+            last = metrics.counters()
+        for family in metrics.families:
+            if family.type != "histogram":
+                continue
+            series = {}
+            for sample in family.samples:
+                if sample.name.endswith("_bucket"):
+                    labels = tuple(sorted((k, v) for k, v in sample.labels.items() if k != "le"))
+                    series.setdefault(labels, []).append((float(sample.labels["le"]), sample.value))
+            for labels, buckets in series.items():
+                self.assertEqual(buckets, sorted(buckets), (family.name, labels))
+                self.assertEqual([count for _, count in buckets], sorted(count for _, count in buckets), family.name)
+
+    def test_what_is_in_flight(self):
+        with Client(self.recast.port) as client:
+            client.send("POST /slow HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n" + "x" * 300)
+            before = self.when(lambda m: m.sum("recast_inflight_requests") == 1
+                               and m.sum("recast_connections", side="upstream", state="active") == 1)
+            self.assertGreaterEqual(before.sum("recast_connections", side="client", state="active"), 1)
+            client.send("x" * 100)
+            # Bytes of an upload count as they come, not when it ends.
+            bytes_in = {"direction": "in", "side": "client"}
+            self.when(lambda m: m.sum("recast_request_bytes_total", **bytes_in)
+                      == before.sum("recast_request_bytes_total", **bytes_in) + 100)
+            client.send("x" * 600)
+            self.assertEqual(client.response().status, 200)
+            self.when(lambda m: m.sum("recast_inflight_requests") == 0
+                      and m.sum("recast_connections", side="client", state="idle") >= 1)
+
+    def test_codes_that_an_upstream_makes_up_stay_few(self):
+        codes = iter(range(400, 500))
+        self.upstream.script = lambda exchange: (exchange.read_body(), exchange.answer(status=next(codes)))
+        before = self.admin.metrics()
+        with Client(self.recast.port) as client:
+            for _ in range(100):
+                client.request("DELETE", "/odd")
+                client.response()
+        metrics = self.when(lambda m: m.sum("recast_requests_total") == before.sum("recast_requests_total") + 100)
+        rows = [s for f in metrics.families for s in f.samples
+                if s.name == "recast_requests_total" and s.labels["route"] == "odd"]
+        self.assertLessEqual(len(rows), 2 * 65)
+        self.assertGreater(metrics.sum("recast_requests_total", code="other"), 0)
+
+    def test_the_process_is_described(self):
+        metrics = self.admin.metrics()
+        pid = self.recast.process.pid
+        self.assertEqual(metrics.sum("recast_build_info"), 1)
+        self.assertAlmostEqual(metrics.sum("process_open_fds"), len(os.listdir(f"/proc/{pid}/fd")), delta=3)
+        self.assertGreater(metrics.sum("process_resident_memory_bytes"), 1 << 20)
+        self.assertGreater(metrics.sum("process_cpu_seconds_total"), 0)
+        self.assertLess(abs(metrics.sum("process_start_time_seconds") - time.time()), 3600)
+
+    def test_every_family_is_documented_and_every_documented_one_known(self):
+        with open(os.path.join(ROOT, "docs", "metrics.md")) as file:
+            documented = set(re.findall(r"^\| `((?:recast|process)_[a-z_]+)", file.read(), re.M))
+        # What only shows when something happened has happened.
+        with Client(self.recast.port) as client:
+            client.request("POST", "/convert", "a=1", FORM)
+            client.response()
+            client.request("POST", "/convert", "a=1&a[b]=2", FORM)
+            client.response()
+        metrics = self.when(lambda m: m.sum("recast_transcode_errors_total") > 0)
+        # The parser takes _total from a counter's name; the text has it.
+        exposed = set(re.findall(r"^# TYPE (\S+)", metrics.text, re.M))
+        self.assertEqual(exposed - documented, set())
+
+    def test_a_worker_that_is_stuck_keeps_nobody_waiting(self):
+        libc = ctypes.CDLL(None, use_errno=True)
+        libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+        tasks = f"/proc/{self.recast.process.pid}/task"
+        names = {}
+        for task in os.listdir(tasks):
+            with open(f"{tasks}/{task}/comm") as file:
+                names[file.read().strip()] = int(task)
+        thread = names["worker-1"]
+        before = self.admin.metrics()
+        seize, interrupt, detach = 0x4206, 0x4207, 17
+        if libc.ptrace(seize, thread, None, None) != 0:
+            self.skipTest("this machine lets no thread be stopped")
+        try:
+            libc.ptrace(interrupt, thread, None, None)
+            os.waitpid(thread, 0x40000000)
+            metrics = self.admin.metrics()
+            self.assertEqual(metrics.sum("recast_workers_silent"), 1)
+            # Its last numbers stand: sums don't go down.
+            for key, value in before.counters().items():
+                self.assertGreaterEqual(metrics.counters()[key], value, key)
+            self.assertEqual(self.admin.json("/transfers")["workers_missing"], 1)
+            self.assertEqual(self.admin.json("/upstreams")["workers_missing"], 1)
+            self.assertEqual(self.admin.get("/live"), b"live\n")
+        finally:
+            libc.ptrace(detach, thread, None, None)
+        self.when(lambda m: m.sum("recast_workers_silent") == 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

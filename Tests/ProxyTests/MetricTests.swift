@@ -1,0 +1,124 @@
+import Foundation
+import Octets
+import Serialization
+import Testing
+
+@testable import Proxy
+
+/// The parts of `/metrics`: what is counted where, and how it is written.
+@Suite struct MetricTests {
+    @Test("each bound of a histogram belongs to the bucket below it")
+    func bounds() {
+        for (index, bound) in Histogram.bounds.enumerated() {
+            let nanoseconds = UInt64((Double(bound)! * 1e9).rounded())
+            #expect(Histogram.bucket(nanoseconds - 1) == index)
+            #expect(Histogram.bucket(nanoseconds) == index)
+            #expect(Histogram.bucket(nanoseconds + 1) == index + 1)
+        }
+        for (index, bound) in Histogram.fineBounds.enumerated() {
+            var histogram = Histogram()
+            histogram.count(UInt64((Double(bound)! * 1e9).rounded()), scale: Histogram.fine)
+            #expect(histogram.sample.buckets.firstIndex(of: 1) == index, "\(bound)")
+        }
+    }
+
+    @Test("keys that come have places of their own, up to a limit; then they share one")
+    func slots() {
+        var counts = SlotCounts()
+        for round in 1...2 {
+            for key in 0..<UInt32(SlotCounts.limit + 3) { counts.add(key) }
+            #expect(counts.keys.count == SlotCounts.limit)
+            #expect(counts.counts.allSatisfy { $0 == round })
+            #expect(counts.others == UInt64(3 * round))
+        }
+    }
+
+    @Test("the text of samples: help and type once, labels escaped, buckets that add up")
+    func text() {
+        var samples = MetricSamples()
+        samples.counter("b_total", "Two\nlines \\ and \"quotes\".", labels: [.init("l", "a\"b\\c\nd")], 3)
+        samples.gauge("a", "First.", 1.5)
+        var other = MetricSamples()
+        other.counter("b_total", "", labels: [.init("l", "a\"b\\c\nd")], 4)
+        other.counter("b_total", "", labels: [.init("l", "x")], 1)
+        for _ in 0..<2 {
+            other.histogram(
+                "c_seconds", "Times.", labels: [.init("r", "x")], bounds: ["0.1", "1"],
+                .init(buckets: [1, 2, 3], sum: 2.25))
+        }
+        samples.merge(other)
+        #expect(
+            String(decoding: samples.text().span.copied(), as: UTF8.self) == #"""
+                # HELP a First.
+                # TYPE a gauge
+                a 1.5
+                # HELP b_total Two\nlines \\ and "quotes".
+                # TYPE b_total counter
+                b_total{l="a\"b\\c\nd"} 7
+                b_total{l="x"} 1
+                # HELP c_seconds Times.
+                # TYPE c_seconds histogram
+                c_seconds_bucket{r="x",le="0.1"} 2
+                c_seconds_bucket{r="x",le="1"} 6
+                c_seconds_bucket{r="x",le="+Inf"} 12
+                c_seconds_sum{r="x"} 4.5
+                c_seconds_count{r="x"} 12
+
+                """#)
+    }
+
+    @Test("a route that another generation has under the same name goes on counting where it was")
+    func reload() {
+        let counters = RequestCounters()
+        func route(_ name: String, _ index: Int) -> Route {
+            Route(index: index, name: name, match: forward().match, upstream: 0)
+        }
+        let old = route("a", 0)
+        let new = [route("b", 0), route("a", 1)]
+        for route in [old, new[1], new[0], old] { counters.noteRefusal(.contentCoding, of: route) }
+        var samples = MetricSamples()
+        counters.visit(&samples, inFlight: .init())
+        let rows = samples.families["recast_transcode_errors_total"]?.samples ?? []
+        let byRoute = Dictionary(uniqueKeysWithValues: rows.map { ($0.labels[0].value, $0.value) })
+        #expect(byRoute == ["a": 3, "b": 1])
+    }
+
+    @Test("an exchange is counted once, by its route, method and status")
+    func counted() throws {
+        try withRig([convert(.form, .json)]) { settings in
+            settings.accessLog = .off
+            settings.admin.address = .tcp(host: "127.0.0.1", port: 0)
+        } _: { rig in
+            _ = try rig.exchange(post("/x", formType, "a=1&b=2"))
+            let refused = try rig.response(to: try rig.connect(sending: post("/x", jsonType, "{}")))
+            #expect(refused.status == 415)
+            rig.settle()
+            let text = String(decoding: rig.worker.metricSamples().text().span.copied(), as: UTF8.self)
+            for row in [
+                #"recast_requests_total{route="r0",method="POST",code="200"} 1"#,
+                #"recast_requests_total{route="r0",method="POST",code="415"} 1"#,
+                #"recast_transcode_total{route="r0",from="form",to="json",result="ok"} 1"#,
+                #"recast_transcode_errors_total{route="r0",code="unsupported_media_type"} 1"#,
+                #"recast_request_duration_seconds_count{route="r0"} 2"#,
+                #"recast_transcode_duration_seconds_count{route="r0"} 1"#,
+                #"recast_request_bytes_total{direction="in",side="client"} 7"#,
+                #"recast_request_bytes_total{direction="out",side="upstream"} 17"#,
+                #"recast_transcode_framing_total{mode="length"} 1"#,
+                "recast_inflight_requests 0",
+            ] {
+                #expect(text.contains(row + "\n"), "\(row)")
+            }
+        }
+    }
+
+    @Test("without a log and an admin port nothing is counted")
+    func off() throws {
+        try withRig { settings in
+            settings.accessLog = .off
+        } _: { rig in
+            _ = try rig.exchange("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(!rig.worker.isMeasuring)
+            #expect(rig.worker.metricSamples().families["recast_requests_total"] == nil)
+        }
+    }
+}
