@@ -32,8 +32,10 @@ let package = Package(
         .systemLibrary(name: "CEvent", pkgConfig: "libevent_core", providers: [.apt(["libevent-dev"])]),
         .systemLibrary(name: "CCares", pkgConfig: "libcares", providers: [.apt(["libc-ares-dev"])]),
         .systemLibrary(name: "CLibXML2", pkgConfig: "libxml-2.0", providers: [.apt(["libxml2-dev"])]),
+        .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .target(name: "CXMLShims", dependencies: ["CLibXML2"], exclude: ["README.md"]),
         .target(name: "CEventShims", dependencies: ["CEvent"], exclude: ["README.md"]),
+        .target(name: "CTLSShims", dependencies: ["COpenSSL"], exclude: ["README.md"]),
 
         .target(name: "Octets", exclude: ["README.md"], swiftSettings: settings),
         .target(
@@ -42,7 +44,8 @@ let package = Package(
             exclude: ["README.md"], swiftSettings: settings),
         .target(name: "HTTPWire", dependencies: ["Octets"], exclude: ["README.md"], swiftSettings: settings),
         .target(
-            name: "EventLoop", dependencies: ["CEvent", "CEventShims", "CCares", "Octets"], exclude: ["README.md"],
+            name: "EventLoop", dependencies: ["CEvent", "CEventShims", "CTLSShims", "CCares", "Octets"],
+            exclude: ["README.md"],
             swiftSettings: settings),
         .target(
             name: "Proxy",

@@ -7,6 +7,9 @@ public struct SettingsEnvironment: Sendable {
     /// The text of a file; throws a reason.
     public var file: @Sendable (_ path: String) throws(FileFault) -> String
 
+    /// Where a path that the settings name leads to: files of certificates, which are opened when they are needed.
+    public var path: @Sendable (_ path: String) -> String
+
     /// Why a file could not be read.
     public struct FileFault: Error, Hashable, Sendable {
         public var reason: String
@@ -18,19 +21,22 @@ public struct SettingsEnvironment: Sendable {
 
     public init(
         variable: @escaping @Sendable (_ name: String) -> String?,
-        file: @escaping @Sendable (_ path: String) throws(FileFault) -> String
+        file: @escaping @Sendable (_ path: String) throws(FileFault) -> String,
+        path: @escaping @Sendable (_ path: String) -> String = { $0 }
     ) {
         self.variable = variable
         self.file = file
+        self.path = path
     }
 
     /// The process' own variables, and the file system. Relative paths begin at `folder`.
     public static func process(folder: String) -> SettingsEnvironment {
-        SettingsEnvironment(
+        let resolve = { @Sendable (path: String) in
+            path.hasPrefix("/") || folder.isEmpty ? path : "\(folder)/\(path)"
+        }
+        return SettingsEnvironment(
             variable: { ProcessInfo.processInfo.environment[$0] },
-            file: { path throws(FileFault) in
-                try readText(path.hasPrefix("/") || folder.isEmpty ? path : "\(folder)/\(path)")
-            })
+            file: { path throws(FileFault) in try readText(resolve(path)) }, path: resolve)
     }
 
     /// A file's text; refuses what is larger than 1 MiB or not UTF-8.

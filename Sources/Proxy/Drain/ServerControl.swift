@@ -5,6 +5,7 @@ final class ServerControl {
     private let worker: Worker
     private let addresses: [SocketAddress]
     private let ready: ([SocketAddress]) -> Void
+    private let certificates: CertificateWatch
     /// What was asked of all workers and has not been answered by all.
     private var gatherings: [Int: Gathering] = [:]
     private var nextGathering = 0
@@ -28,6 +29,7 @@ final class ServerControl {
         self.worker = worker
         self.addresses = addresses
         self.ready = ready
+        certificates = CertificateWatch(worker: worker)
     }
 
     /// Starts the workers but the first. They listen on the addresses that the first one got: a port 0 is the same for all.

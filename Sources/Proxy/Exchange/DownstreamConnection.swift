@@ -20,7 +20,7 @@ final class DownstreamConnection: StreamHandler {
 
     /// What the timer means when it fires.
     private enum Wait {
-        case nothing, request, head, body, write, linger
+        case nothing, handshake, request, head, body, write, linger
     }
 
     /// Held strongly, because counting an unowned reference costs more; the worker lets go of them all when it ends.
@@ -32,6 +32,8 @@ final class DownstreamConnection: StreamHandler {
     private var phase = Phase.idle
     private var wait = Wait.nothing
     private var lingered = 0
+    /// What the TLS handshake agreed on; nil before its end, and without TLS.
+    private(set) var tlsFacts: TLSFacts?
     /// The place in the worker's list.
     var listIndex = 0
 
@@ -41,13 +43,34 @@ final class DownstreamConnection: StreamHandler {
     /// Time for that: long enough for the client to read the answer, short enough not to be held.
     private static let lingerTime: UInt64 = 2_000_000_000
 
-    init(_ descriptor: Int32, peer: SocketAddress, worker: Worker) {
+    /// - Parameter tls: what the connection begins TLS with; nil: it speaks without.
+    init(_ descriptor: Int32, peer: SocketAddress, tls: TLSServerContext?, worker: Worker) {
         self.worker = worker
         self.peer = peer
-        self.stream = Stream(loop: worker.loop, descriptor: descriptor, handler: self)
+        self.stream = Stream(
+            loop: worker.loop, descriptor: descriptor, tls: tls.map(TLSRole.server), handler: self)
         self.timer = Timer(loop: worker.loop) { [unowned self] in timedOut() }
         // A connection that never sends a byte is held to the time for a head, not to the longer one between requests.
+        if tls == nil {
+            arm(.head, worker.clientTimes.head)
+        } else {
+            arm(.handshake, worker.clientTimes.handshake)
+        }
+    }
+
+    // MARK: TLS
+
+    func secured(_ stream: Stream) {
+        let facts = stream.tlsFacts
+        tlsFacts = facts
+        worker.counters.tls.succeeded(.client, isResumed: facts?.isResumed == true)
         arm(.head, worker.clientTimes.head)
+    }
+
+    /// Counts and tells of a handshake that came to nothing.
+    private func noteHandshake(_ error: TLSError) {
+        worker.counters.tls.failed(.client, error)
+        worker.handshakeFailures.tell(error, peer: peer, worker)
     }
 
     // MARK: Reading
@@ -213,6 +236,7 @@ final class DownstreamConnection: StreamHandler {
 
     func failed(_ stream: Stream, _ errno: Int32) {
         if phase == .exchange { exchange?.clientGone() }
+        if tlsFacts == nil, let error = stream.tlsError { noteHandshake(error) }
         close()
     }
 
@@ -267,6 +291,9 @@ final class DownstreamConnection: StreamHandler {
         switch wait {
         case .nothing: break
         case .request, .linger: close()
+        case .handshake:
+            noteHandshake(TLSError(.handshakeTimeout))
+            close()
         case .head:
             guard phase == .head, let exchange else { return close() }
             phase = .exchange

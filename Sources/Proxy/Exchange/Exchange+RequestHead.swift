@@ -34,7 +34,8 @@ extension Exchange {
             downstream.peer.appendIP(to: &output)
             output.append("\r\n")
         }
-        output.append("X-Forwarded-Proto: http\r\n")
+        let isSecured = downstream?.stream.isSecured == true
+        output.append(isSecured ? "X-Forwarded-Proto: https\r\n" : "X-Forwarded-Proto: http\r\n")
         let requestID = requestID
         HeadWriter.clean("X-Request-Id", requestID.span, into: &output)
         switch framing {

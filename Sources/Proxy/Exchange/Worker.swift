@@ -15,6 +15,7 @@ public final class Worker {
     /// What the proxy itself has to say, apart from the access log.
     let logger = OperationalLog.logger
     var counters = Counters()
+    var handshakeFailures = HandshakeFailures()
     let resolver: Resolver
     var clientTimes: ClientTimes { current.clientTimes }
     private var listeners: [Listener] = []
@@ -60,23 +61,27 @@ public final class Worker {
             guard let socketAddress = SocketAddress.parse(address.description) else {
                 throw .listen(address.description, reason: "it is not an address")
             }
-            try open(socketAddress, sharedPort: sharedPort)
+            try open(socketAddress, for: address, sharedPort: sharedPort)
         }
         return listeners.map(\.address)
     }
 
     /// Opens listeners on addresses that another worker listens on already. Unix sockets can't be shared: they stay with
     /// the worker that has them.
+    /// - Parameter addresses: those that `listen(sharedPort:)` returned, in the order of the settings.
     func listen(on addresses: [SocketAddress]) throws(ServerError) {
-        for address in addresses where !address.isUnix { try open(address, sharedPort: true) }
+        for (bound, address) in zip(addresses, current.settings.listen) where !bound.isUnix {
+            try open(bound, for: address, sharedPort: true)
+        }
     }
 
-    private func open(_ address: SocketAddress, sharedPort: Bool) throws(ServerError) {
+    /// - Parameter place: the address as the settings have it, by which its TLS is found.
+    private func open(_ address: SocketAddress, for place: ListenAddress, sharedPort: Bool) throws(ServerError) {
         do throws(LoopError) {
             let listener = try Listener(
                 loop: loop, address: address, reusePort: sharedPort && !address.isUnix, backlog: Worker.backlog
             ) { [unowned self] descriptor, peer in
-                accept(descriptor, from: peer)
+                accept(descriptor, from: peer, tls: current.settings.tls[place])
             }
             listeners.append(listener)
         } catch {
@@ -84,8 +89,8 @@ public final class Worker {
         }
     }
 
-    private func accept(_ descriptor: Int32, from peer: SocketAddress) {
-        let connection = DownstreamConnection(descriptor, peer: peer, worker: self)
+    private func accept(_ descriptor: Int32, from peer: SocketAddress, tls: ServerTLS?) {
+        let connection = DownstreamConnection(descriptor, peer: peer, tls: tls?.context, worker: self)
         connection.listIndex = connections.count
         connections.append(connection)
     }

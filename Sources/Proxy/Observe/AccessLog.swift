@@ -51,6 +51,10 @@ final class AccessLog {
         line.member("request_id", bytes: requestID.span)
         if let route = exchange.route { line.member("route", route.name) }
         if let downstream = exchange.downstream { line.member("client", downstream.peer.description) }
+        if let facts = exchange.downstream?.tlsFacts {
+            line.member("tls", "\(facts.version) \(facts.cipher)")
+            if let subject = facts.clientSubject { line.member("tls_client", subject) }
+        }
         line.request(exchange.request)
         line.member("status", number: record.status)
         if record.flag.utf8CodeUnitCount > 0 { line.member("flags", record.flag.description) }

@@ -1,3 +1,4 @@
+internal import EventLoop
 internal import HTTPWire
 internal import Serialization
 
@@ -55,7 +56,9 @@ extension Refusal {
         case .typeNotAccepted, .contentCoding: 415
         case .bodyTooLarge: 413
         case .headTimeout, .bodyTimeout: 408
-        case .upstream(.unreachable), .upstreamClosed, .badResponse, .unacceptable, .upstreamBody, .upstreamBodyCut: 502
+        case .upstream(.unreachable), .upstream(.insecure), .upstreamClosed, .badResponse, .unacceptable, .upstreamBody,
+            .upstreamBodyCut:
+            502
         case .upstream(.timedOut), .upstreamTimeout: 504
         }
     }
@@ -75,6 +78,7 @@ extension Refusal {
         case .bodyTimeout: "body_timeout"
         case .upstream(.unreachable): "upstream_unreachable"
         case .upstream(.timedOut): "upstream_connect_timeout"
+        case .upstream(.insecure): "upstream_tls"
         case .upstreamClosed: "upstream_closed"
         case .upstreamTimeout: "upstream_timeout"
         case .badResponse: "upstream_bad_response"
@@ -107,6 +111,7 @@ extension Refusal {
         case .bodyTimeout: "the request's body stopped arriving"
         case .upstream(.unreachable(let reason)): "the upstream can't be reached: \(reason)"
         case .upstream(.timedOut): "the upstream didn't accept a connection in time"
+        case .upstream(.insecure(let error)): "no TLS connection to the upstream can be made: \(error.word)"
         case .upstreamClosed: "the upstream closed the connection before it answered"
         case .upstreamTimeout: "the upstream didn't answer in time"
         case .badResponse(.wire(let error)): "the upstream's response can't be read: \(error.reason)"
@@ -136,7 +141,7 @@ extension Refusal {
         case .typeNotAccepted, .contentCoding: "BT"
         case .bodyTooLarge: "BL"
         case .headTimeout, .bodyTimeout: "CT"
-        case .upstream(.unreachable): "UF"
+        case .upstream(.unreachable), .upstream(.insecure): "UF"
         case .upstream(.timedOut), .upstreamTimeout: "UT"
         case .upstreamClosed: "UR"
         case .badResponse: "UB"

@@ -28,6 +28,8 @@ final class UpstreamConnection: StreamHandler {
     private var interimCount = 0
     private var isBlocked = false
     private var mayReuse = true
+    /// Whether only the end of the connection ends the body.
+    private var isUntilClose = false
     private var gap: UInt64 = 0
     /// The loop's turn in which the connection was given back.
     private var idleSinceTurn: UInt64 = 0
@@ -39,7 +41,12 @@ final class UpstreamConnection: StreamHandler {
         self.pool = pool
         self.parser = ResponseParser(limits: pool.wireLimits)
         self.decoder = BodyDecoder(framing: .none, limits: pool.wireLimits, isResponse: true)
-        self.stream = Stream(loop: pool.loop, descriptor: connection.descriptor, handler: self)
+        if let stream = connection.stream {
+            stream.handler = self
+            self.stream = stream
+        } else {
+            self.stream = Stream(loop: pool.loop, descriptor: connection.descriptor, handler: self)
+        }
         self.timer = Timer(loop: pool.loop) { [unowned self] in timedOut() }
     }
 
@@ -194,7 +201,8 @@ final class UpstreamConnection: StreamHandler {
             throw .wire(error)
         }
         decoder = BodyDecoder(framing: framing, limits: pool.wireLimits, isResponse: true)
-        mayReuse = head.isKeepAlive && framing != .untilClose
+        isUntilClose = framing == .untilClose
+        mayReuse = head.isKeepAlive && !isUntilClose
         phase = .body
         exchange?.respond(head, framing: framing)
     }
@@ -215,6 +223,8 @@ final class UpstreamConnection: StreamHandler {
         case .closed: break
         case .head, .done: fail()
         case .body:
+            // Without close_notify anybody on the way may have cut it (RFC 8446 §6.1).
+            if isUntilClose, stream.isTruncated { return fail() }
             do throws(WireError) {
                 try decoder.endOfInput()
             } catch {

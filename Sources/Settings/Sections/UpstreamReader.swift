@@ -43,6 +43,8 @@ struct UpstreamReader {
                 "address", addresses.map(\.description).joined(separator: ", "), .line(node.position.line))
         }
         var upstream = UpstreamSettings(name: member.key, addresses: addresses)
+        let hasName = addresses.allSatisfy { if case .unix = $0 { false } else { true } }
+        upstream.tls = UpstreamTLSReader(context).read(section, hasName: hasName)
         upstream.idle = section.time("idle", standard: Sourced(upstream.idle)).value
         upstream.connect = section.time("connect", standard: Sourced(upstream.connect)).value
         let maxIdle = Sourced(upstream.maxIdlePerLoop)
@@ -52,7 +54,7 @@ struct UpstreamReader {
         {
             context.report(node.position, "\"framing: \(word)\" is not available yet: write auto or leave it out")
         }
-        section.notYet("tls", "max_connections", "spool", "health", "balance")
+        section.notYet("max_connections", "spool", "health", "balance")
         section.finish()
         return upstream
     }
