@@ -1,3 +1,4 @@
+#define _GNU_SOURCE
 #include "shims.h"
 #include <openssl/err.h>
 #include <openssl/pem.h>
@@ -156,7 +157,8 @@ int recast_tls_use_key(recast_tls_context *context, const char *text, size_t cou
     EVP_PKEY *key = PEM_read_bio_PrivateKey(bio, NULL, no_password, &was_asked);
     BIO_free(bio);
     if (key == NULL) {
-        bool is_empty = is_at_end();
+        ERR_clear_error();
+        bool is_empty = memmem(text, count, "PRIVATE KEY-----", 16) == NULL;
         return was_asked ? RECAST_TLS_ENCRYPTED : is_empty ? RECAST_TLS_EMPTY : RECAST_TLS_MALFORMED;
     }
     X509 *certificate = SSL_CTX_get0_certificate(context->ssl);
