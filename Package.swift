@@ -35,8 +35,10 @@ let package = Package(
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "CBrotli", pkgConfig: "libbrotlienc", providers: [.apt(["libbrotli-dev"])]),
         .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
+        .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .target(name: "CXMLShims", dependencies: ["CLibXML2"], exclude: ["README.md"]),
         .target(name: "CEventShims", dependencies: ["CEvent"], exclude: ["README.md"]),
+        .target(name: "CTLSShims", dependencies: ["COpenSSL"], exclude: ["README.md"]),
 
         .target(name: "Octets", exclude: ["README.md"], swiftSettings: settings),
         .target(
@@ -48,7 +50,8 @@ let package = Package(
             name: "ContentCoding", dependencies: ["CZlib", "CBrotli", "CZstd", "Octets"], exclude: ["README.md"],
             swiftSettings: settings),
         .target(
-            name: "EventLoop", dependencies: ["CEvent", "CEventShims", "CCares", "Octets"], exclude: ["README.md"],
+            name: "EventLoop", dependencies: ["CEvent", "CEventShims", "CTLSShims", "CCares", "Octets"],
+            exclude: ["README.md"],
             swiftSettings: settings),
         .target(
             name: "Proxy",

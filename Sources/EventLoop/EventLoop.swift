@@ -32,6 +32,7 @@ public final class EventLoop {
     private let timerEvent: OpaquePointer
     private var signals: [SignalWatch] = []
     private var peerWatchStorage: PeerWatch?
+    private var tlsWireStorage: TLSWire?
     private var spares: [OutputBuffer] = []
     private var deferred: [Deferred] = []
     private var running: [Deferred] = []
@@ -225,6 +226,14 @@ public final class EventLoop {
     internal var peerWatch: PeerWatch? {
         if peerWatchStorage == nil { peerWatchStorage = PeerWatch(on: self) }
         return peerWatchStorage
+    }
+
+    /// What all TLS sessions share, made with the first of them.
+    internal var tlsWire: TLSWire {
+        if let wire = tlsWireStorage { return wire }
+        let wire = TLSWire()
+        tlsWireStorage = wire
+        return wire
     }
 
     /// An empty buffer, with memory from an earlier use where there is some.

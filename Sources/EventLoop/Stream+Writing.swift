@@ -7,6 +7,7 @@ extension Stream {
     /// Errors are told from the loop; a stream that can't write (`isWritable`) drops the bytes.
     public func write(_ bytes: Span<UInt8>) {
         guard isWritable, !bytes.isEmpty else { return }
+        if let tls { return writeSecured(tls, bytes) }
         let sent = queue.isEmpty ? send(bytes) : 0
         if sent < bytes.count { enqueue(bytes, from: sent) }
     }
@@ -16,6 +17,7 @@ extension Stream {
         guard !first.isEmpty else { return write(second) }
         guard !second.isEmpty else { return write(first) }
         guard isWritable else { return }
+        if let tls { return writeSecured(tls, first, second) }
         let sent = queue.isEmpty ? send(first, second) : 0
         if sent < first.count {
             enqueue(first, from: sent)
@@ -29,6 +31,10 @@ extension Stream {
     /// buffer's memory and leaves other memory of the loop's, or none, in its place.
     public func write(_ buffer: inout OutputBuffer) {
         guard isWritable, !buffer.isEmpty else { return buffer.removeAll() }
+        if let tls {
+            writeSecured(tls, buffer.span)
+            return buffer.removeAll()
+        }
         guard queue.isEmpty else {
             enqueue(buffer.span, from: 0)
             return buffer.removeAll()
@@ -42,6 +48,12 @@ extension Stream {
         buffer.highWatermark = highWatermark
         armWriting()
         noteQueued()
+    }
+
+    /// Sends what TLS made of other bytes, or queues it.
+    internal func sendRecords(_ bytes: Span<UInt8>) {
+        let sent = queue.isEmpty ? send(bytes) : 0
+        if sent < bytes.count { enqueue(bytes, from: sent) }
     }
 
     private func enqueue(_ bytes: Span<UInt8>, from start: Int) {

@@ -35,10 +35,12 @@ public final class Stream {
     private var readSize = Stream.firstReadSize
     private static let firstReadSize = 64 * 1024
     private static let leastReadSize = 16 * 1024
+    /// The TLS session, where the stream has one.
+    internal private(set) var tls: TLSSession?
 
-    /// Bytes that were handed over by the system so far.
+    /// Bytes that were handed over by the system so far; with TLS its records, all told.
     public private(set) var bytesRead: UInt64 = 0
-    /// Bytes that the system took so far.
+    /// Bytes that the system took so far; with TLS its records, all told.
     public internal(set) var bytesWritten: UInt64 = 0
 
     /// Bytes that the peer's system has taken so far. What the system here still holds for it, which may be megabytes, is not
@@ -72,11 +74,17 @@ public final class Stream {
         static let closed = State(rawValue: 512)
         /// The handler is looking at bytes; leftovers will be known when it returns.
         static let delivering = State(rawValue: 1024)
+        /// TLS: the peer's end was read, and will be told when the owner reads.
+        static let sealed = State(rawValue: 2048)
+        /// TLS: the end came without close_notify.
+        static let truncated = State(rawValue: 4096)
     }
 
     /// Takes over `descriptor`, a connected socket with `O_NONBLOCK`, sets `TCP_NODELAY` and starts to read.
     /// Bytes come from the loop, never from inside this call.
-    public init(loop: EventLoop, descriptor: Int32, handler: any StreamHandler) {
+    /// - Parameter role: lets the stream speak TLS. The handshake begins at once; `StreamHandler.secured` tells its end,
+    ///   and what is written before that waits.
+    public init(loop: EventLoop, descriptor: Int32, tls role: TLSRole? = nil, handler: any StreamHandler) {
         self.loop = loop
         self.descriptor = descriptor
         self.currentHandler = handler
@@ -94,6 +102,11 @@ public final class Stream {
                 unsafe Unmanaged<Stream>.fromOpaque(context!).takeUnretainedValue().becameReadable()
             }, Unmanaged.passRetained(self).toOpaque())
         armReading()
+        if let role {
+            let tls = TLSSession(role, wire: loop.tlsWire)
+            self.tls = tls
+            beginTLS(tls)
+        }
     }
 
     deinit {
@@ -120,11 +133,15 @@ public final class Stream {
     public var isReading: Bool { state.contains(.reading) }
     /// Whether the peer's FIN was read.
     public var isEnded: Bool { state.contains(.ended) }
+    /// TLS: whether the peer's FIN came without close_notify, so that somebody on the way may have cut what it sent. What
+    /// ends with the connection is not complete then; what says its own length may be.
+    public var isTruncated: Bool { state.contains(.truncated) }
 
     /// Whether the peer is silent right now: no byte, no FIN and no error has arrived that was not handed over. One system
     /// call: the loop's own knowledge is as old as its last wait.
     public var isQuiet: Bool {
         guard !isClosed, !isEnded, brokenBy == 0, pending.isEmpty else { return false }
+        if let tls { return !state.contains(.sealed) && isQuietSecured(tls) }
         var byte: UInt8 = 0
         // SAFETY: one byte is written during the call.
         let count = unsafe recv(descriptor, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT))
@@ -141,15 +158,15 @@ public final class Stream {
     public func resumeReading() {
         guard !isClosed else { return }
         state.insert(.reading)
-        if !pending.isEmpty || brokenBy != 0 || state.contains(.delivering) { schedule() }
+        if !pending.isEmpty || brokenBy != 0 || !state.isDisjoint(with: [.delivering, .sealed]) { schedule() }
         armReading()
     }
 
     /// Whether another read has room behind the leftovers.
-    private var hasRoom: Bool { pending.count < EventLoop.readBufferSize }
+    private var hasRoom: Bool { pending.count < (tls == nil ? EventLoop.readBufferSize : Self.securedRoom) }
 
     private func armReading() {
-        guard !state.contains(.readArmed), !state.contains(.ended), hasRoom else { return }
+        guard state.isDisjoint(with: [.readArmed, .ended, .sealed]), hasRoom else { return }
         unwatch()
         // SAFETY: assigned in init, and the stream is open.
         guard unsafe event_add(readEvent, nil) == 0 else {
@@ -174,6 +191,7 @@ public final class Stream {
             disarmReading()
             return watchPeer(onlyErrors: false)
         }
+        if let tls { return readSecured(tls) }
         let kept = pending.count
         let buffer = unsafe loop.readBuffer
         let room = min(buffer.count - kept, readSize)
@@ -191,7 +209,7 @@ public final class Stream {
     }
 
     /// Hands over the read buffer, whose front is left free for the leftovers.
-    private func deliver(_ buffer: UnsafeBufferPointer<UInt8>) {
+    internal func deliver(_ buffer: UnsafeBufferPointer<UInt8>) {
         if !pending.isEmpty {
             // SAFETY: the front of the read buffer has room for exactly the leftovers.
             let front = unsafe loop.readBuffer.baseAddress!
@@ -239,13 +257,43 @@ public final class Stream {
         return used
     }
 
-    private func readEnd() {
+    internal func readEnd() {
         guard brokenBy == 0 else { return fail(brokenBy) }
         state.insert(.ended)
         disarmReading()
         currentHandler.ended(self)
         if !isClosed { watchPeer(onlyErrors: true) }
     }
+
+    // MARK: What TLS adds; the rest is in Stream+TLS.swift
+
+    internal func noteRead(_ count: Int) { bytesRead &+= UInt64(count) }
+    internal func noteTruncated() { state.insert(.truncated) }
+
+    /// Keeps bytes that came out of turn for the handler.
+    internal func keep(_ bytes: UnsafeBufferPointer<UInt8>) {
+        // SAFETY: the bytes live during the call.
+        pending.append(unsafe bytes.span)
+        schedule()
+    }
+
+    /// No byte will follow: tells it, or does so as soon as the owner reads.
+    internal func seal() {
+        state.insert(.sealed)
+        disarmReading()
+        // Not from inside a call of the owner's, such as `isQuiet`.
+        schedule()
+    }
+
+    /// The session has failed: `failed` tells, when the owner reads, and not from inside a call of the owner's.
+    internal func failLater() {
+        state.insert(.ended)
+        disarmReading()
+        if brokenBy == 0 { breakWriting(EPROTO) } else { schedule() }
+    }
+
+    /// Whether a FIN was asked for, which then has to be asked for again.
+    internal func takeShut() -> Bool { state.remove(.writeShut) != nil }
 
     // MARK: The peer of a paused stream
 
@@ -267,6 +315,10 @@ public final class Stream {
         // SAFETY: the option is an Int32, written during the call.
         _ = unsafe getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &size)
         if error != 0 { breakWriting(error) }
+        tellGone()
+    }
+
+    private func tellGone() {
         guard !isEnded, !state.contains(.toldGone) else { return }
         state.insert(.toldGone)
         currentHandler.peerGone(self)
@@ -275,7 +327,7 @@ public final class Stream {
     // MARK: Writing; the rest is in Stream+Writing.swift
 
     /// Bytes that wait because the socket was full.
-    public var queued: Int { queue.count }
+    public var queued: Int { queue.count + (tls?.early.count ?? 0) }
     /// Whether the queue has passed the high watermark. Holds until the low one is reached: as long as it does, `drained`
     /// is still to come.
     public var isAboveHighWatermark: Bool { state.contains(.aboveHigh) }
@@ -290,7 +342,7 @@ public final class Stream {
     public var isWritable: Bool { brokenBy == 0 && state.isDisjoint(with: [.closed, .writeShut]) }
 
     internal func noteQueued() {
-        if queue.count > Self.highWatermark { state.insert(.aboveHigh) }
+        if queued > Self.highWatermark { state.insert(.aboveHigh) }
     }
 
     /// The queue got shorter: sends the FIN that waited, and tells.
@@ -310,10 +362,15 @@ public final class Stream {
         if tells { currentHandler.drained(self) }
     }
 
-    /// Sends a FIN behind what is queued. Later writes are dropped.
+    /// Sends a FIN, and with TLS a close_notify before it, behind what is queued. Later writes are dropped.
     public func shutdownWrite() {
         guard state.isDisjoint(with: [.closed, .writeShut]) else { return }
+        if let tls {
+            tls.shut()
+            flushWire(tls)
+        }
         state.insert(.writeShut)
+        if let tls, !tls.isEstablished { return }
         if queue.isEmpty { _ = Glibc.shutdown(descriptor, Int32(SHUT_WR)) }
     }
 
@@ -346,15 +403,20 @@ public final class Stream {
             guard !isClosed else { return }
         }
         if brokenBy != 0, isEnded, isReading || pending.isEmpty { return fail(brokenBy) }
+        if state.contains(.sealed), !isEnded {
+            if isReading { return readEnd() }
+            return tellGone()
+        }
         if isReading { armReading() }
     }
 
     // MARK: Closing
 
     /// Closes the socket. What is queued and what was not consumed is dropped. No callback comes any more.
-    /// Closing twice does nothing.
+    /// Closing twice does nothing. With TLS a close_notify goes out first, if the system takes it at once.
     public func close() {
         guard !isClosed else { return }
+        if let tls { sayFarewell(tls) }
         tearDown()
     }
 
@@ -368,7 +430,7 @@ public final class Stream {
         tearDown()
     }
 
-    private func fail(_ error: Int32) {
+    internal func fail(_ error: Int32) {
         let handler = currentHandler
         tearDown()
         handler.failed(self, error)
@@ -382,6 +444,7 @@ public final class Stream {
         _ = Glibc.close(descriptor)
         descriptor = -1
         state = .closed
+        tls?.end()
         loop.recycle(&pending)
         loop.recycle(&queue)
         currentHandler = NoHandler.shared

@@ -24,11 +24,18 @@ public protocol StreamHandler: AnyObject {
     /// gone for good; after a reset `stream.peerError` is not 0. Bytes sent before it can still be read after
     /// `resumeReading()`, which then leads to `ended` or `failed`.
     func peerGone(_ stream: Stream)
+
+    /// The TLS handshake is over: `stream.tlsFacts` says what was agreed on. Called once, before the first `received`. A
+    /// handshake that failed is told by `failed`; `stream.tlsError` says why.
+    func secured(_ stream: Stream)
 }
 
 extension StreamHandler {
     /// Does nothing: the end is told when reading resumes.
     public func peerGone(_ stream: Stream) {}
+
+    /// Does nothing.
+    public func secured(_ stream: Stream) {}
 }
 
 /// The handler of a stream that is closed.

@@ -9,6 +9,8 @@ public struct SettingsEnvironment: Sendable {
 
     /// Why files can't be made in a folder, or nil when they can.
     public var folderFault: @Sendable (_ path: String) -> String? = { _ in nil }
+    /// Where a path that the settings name leads to: files of certificates, which are opened when they are needed.
+    public var path: @Sendable (_ path: String) -> String
 
     /// Why a file could not be read.
     public struct FileFault: Error, Hashable, Sendable {
@@ -21,10 +23,12 @@ public struct SettingsEnvironment: Sendable {
 
     public init(
         variable: @escaping @Sendable (_ name: String) -> String?,
-        file: @escaping @Sendable (_ path: String) throws(FileFault) -> String
+        file: @escaping @Sendable (_ path: String) throws(FileFault) -> String,
+        path: @escaping @Sendable (_ path: String) -> String = { $0 }
     ) {
         self.variable = variable
         self.file = file
+        self.path = path
     }
 
     /// The process' own variables, and the file system. Relative paths begin at `folder`.
@@ -33,7 +37,7 @@ public struct SettingsEnvironment: Sendable {
             variable: { ProcessInfo.processInfo.environment[$0] },
             file: { path throws(FileFault) in
                 try readText(Self.path(path, in: folder))
-            })
+            }, path: { Self.path($0, in: folder) })
         environment.folderFault = folderFault
         return environment
     }

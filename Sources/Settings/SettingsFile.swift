@@ -51,7 +51,8 @@ public struct SettingsFile: Sendable {
         path.lastIndex(of: "/").map { String(path[...$0].dropLast()) } ?? ""
     }
 
-    /// Reads settings from text; nothing is opened but what `${file:…}` names. Throws all that is wrong with it.
+    /// Reads settings from text; nothing is opened but what `${file:…}` names and the
+    /// files of certificates, which are loaded. Throws all that is wrong with it.
     public static func parse(
         _ text: String, environment: SettingsEnvironment
     ) throws(SettingsMistakes) -> SettingsFile {
@@ -87,7 +88,7 @@ public struct SettingsFile: Sendable {
     /// Reads the top of the file. What can't be read is reported and stands as its standard.
     private init(_ file: SectionReader, _ context: ReadingContext) {
         if let node = file.required("version", example: "1") { _ = context.word(node, "\"version\"", among: ["1"]) }
-        let listen = file.required("listen", example: "127.0.0.1:8080").map { Self.listen($0, file) } ?? []
+        let listen = ListenReader(context).read(file)
         let workers = Self.workers(file)
         let log = AccessLogReader(context).read(file)
         let client = ClientTimeoutSettings(Self.part("timeouts", file), grace: .seconds(25))
@@ -126,7 +127,8 @@ public struct SettingsFile: Sendable {
         effectiveOfRoutes = routes.map(\.effective)
         examplesOfRoutes = routes.map(\.examples)
         var settings = ProxySettings(
-            listen: listen, workers: workers, upstreams: upstreams?.upstreams ?? [], routes: routes.map(\.route))
+            listen: listen.addresses, workers: workers, upstreams: upstreams?.upstreams ?? [], routes: routes.map(\.route))
+        settings.tls = listen.tls
         settings.accessLog = log.target
         settings.accessLogForm = log.form
         settings.client = client.timeouts
@@ -144,31 +146,6 @@ public struct SettingsFile: Sendable {
         let absent = SectionReader.absent("\"\(key)\"", path: key, file.context)
         guard let node = file.take(key) else { return absent }
         return SectionReader(node, "\"\(key)\"", path: key, file.context) ?? absent
-    }
-
-    private static func listen(_ node: SettingsNode, _ file: SectionReader) -> [ListenAddress] {
-        let context = file.context
-        if case .mapping = node.content {
-            context.report(node.position, "\"listen\" is an address or a list of them: TLS is not available yet")
-            return []
-        }
-        var addresses: [ListenAddress] = []
-        for element in context.elements(node, "\"listen\"") ?? [] {
-            if case .mapping = element.content {
-                context.report(element.position, "\"listen\" is an address or a list of them: TLS is not available yet")
-                continue
-            }
-            guard let text = context.text(element, "\"listen\"") else { continue }
-            do {
-                let address = try AddressText.listen(text)
-                if addresses.contains(address) { context.report(element.position, "\(address) is listened on already") }
-                addresses.append(address)
-            } catch {
-                context.report(element.position, error.reason)
-            }
-        }
-        file.record("listen", addresses.map(\.description).joined(separator: ", "), .line(node.position.line))
-        return addresses
     }
 
     /// `auto` is one for each core that this process may run on.

@@ -389,14 +389,15 @@ def make_multipart(parts, boundary="BOUNDARY-of-the-client"):
 class Recast:
     """`recast serve` on a configuration of its own and a free port."""
 
-    def __init__(self, routes, upstreams, access_log="stdout", workers=1, settings=""):
+    def __init__(self, routes, upstreams, access_log="stdout", workers=1, settings="", listeners=()):
         self.port = free_port()
         self.folder = tempfile.mkdtemp(prefix="recast-e2e-")
         self.path = os.path.join(self.folder, "recast.sock")
         lines = "".join(f"  {name}: {address}\n" for name, address in upstreams.items())
         self.config = os.path.join(self.folder, "recast.yaml")
         with open(self.config, "w") as file:
-            file.write(f"version: 1\nlisten: [127.0.0.1:{self.port}, unix:{self.path}]\nworkers: {workers}\n"
+            listen = ", ".join([f"127.0.0.1:{self.port}", f"unix:{self.path}", *listeners])
+            file.write(f"version: 1\nlisten: [{listen}]\nworkers: {workers}\n"
                        f"access_log: {access_log}\n{settings}"
                        f"upstreams:\n{lines}routes:\n{routes}")
         self.output, self.errors = os.path.join(self.folder, "stdout"), os.path.join(self.folder, "stderr")
@@ -466,6 +467,7 @@ class ProxyTestCase(unittest.TestCase):
     access_log = "stdout"
     workers = 1
     settings = ""  # further lines of the configuration's top level
+    listeners = ()  # further listeners, in YAML's flow style
     upstream_receive_buffer = None
 
     @classmethod
@@ -476,7 +478,7 @@ class ProxyTestCase(unittest.TestCase):
         cls.addClassCleanup(cls.upstream.stop)
         app = f"127.0.0.1:{cls.upstream.port}"
         upstreams = {"app": app, **{name: text.replace("$APP", app) for name, text in cls.further_upstreams.items()}}
-        cls.recast = Recast(cls.routes, upstreams, cls.access_log, cls.workers, cls.settings)
+        cls.recast = Recast(cls.routes, upstreams, cls.access_log, cls.workers, cls.settings, cls.listeners)
         cls.addClassCleanup(cls.recast.remove)
         cls.addClassCleanup(cls._stop)
 

@@ -53,9 +53,11 @@ extension ServerControl {
         for name in Self.needingRestart(from: old, to: settings) {
             worker.logger.warning("reload: a new value of \"\(name)\" takes effect after a restart")
         }
+        let settings = Self.keepingUpstreams(of: old, in: settings)
         self.settings = settings
         // Nothing can fail from here on.
         distribute(opened.map { SettingsChange(settings: settings, opened: $0, logSink: logSink) }) { $0.adopt($1) }
+        certificates.follow(settings)
         admin?.services.adopted()
         OperationalLog.use(settings.admin.logFormat)
         // A level that was set at the admin port stays, unless the settings now say another one.
@@ -65,6 +67,18 @@ extension ServerControl {
         worker.logger.info("reload: serving \(settings.routes.count) routes")
         notifier?.ready(status: "serving \(settings.routes.count) routes")
         watch(settings.lifecycle.files)
+    }
+
+    /// Upstreams that are the same stay the same objects: their pools go on, and what was read of their certificates now is
+    /// what these pools use.
+    private static func keepingUpstreams(of old: ProxySettings, in new: ProxySettings) -> ProxySettings {
+        var settings = new
+        for (index, upstream) in new.upstreams.enumerated() {
+            guard let same = old.upstreams.first(where: { $0 == upstream }) else { continue }
+            if let tls = same.tls, let read = upstream.tls { tls.use(read) }
+            settings.upstreams[index] = same
+        }
+        return settings
     }
 
     /// The keys whose values are used only when the process starts.

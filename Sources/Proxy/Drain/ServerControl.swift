@@ -18,6 +18,7 @@ final class ServerControl {
 
     private let addresses: [SocketAddress]
     private let ready: ([SocketAddress]) -> Void
+    let certificates: CertificateWatch
     /// What was asked of all workers and has not been answered by all.
     private var gatherings: [Int: Gathering] = [:]
     private var nextGathering = 0
@@ -66,6 +67,7 @@ final class ServerControl {
         self.addresses = addresses
         self.inherited = inherited
         self.ready = ready
+        certificates = CertificateWatch(worker: worker)
     }
 
     /// The control of the main loop.

@@ -22,7 +22,7 @@ final class DownstreamConnection: StreamHandler {
 
     /// What the timer means when it fires.
     private enum Wait {
-        case nothing, request, head, body, write, linger, halfClosed
+        case nothing, handshake, request, head, body, write, linger, halfClosed
     }
 
     /// Held strongly, because counting an unowned reference costs more; the worker lets go of them all when it ends.
@@ -31,7 +31,7 @@ final class DownstreamConnection: StreamHandler {
     /// Where the connection was accepted.
     let place: ListenPlace
     /// Whether the client's connection is secured.
-    var isSecure: Bool { false }
+    var isSecure: Bool { stream.isSecured }
     private(set) var stream: Stream!
     private var timer: Timer!
     private(set) var exchange: Exchange?
@@ -40,6 +40,8 @@ final class DownstreamConnection: StreamHandler {
     private var lingered = 0
     /// What the last answer, not read yet, holds of the worker's memory.
     private var charge = MemoryCharge(.response)
+    /// What the TLS handshake agreed on; nil before its end, and without TLS.
+    private(set) var tlsFacts: TLSFacts?
     /// The place in the worker's list.
     var listIndex = 0
     /// Whom the connection counts for, where connections of one client are counted.
@@ -71,16 +73,37 @@ final class DownstreamConnection: StreamHandler {
     /// Time for the first byte of the answer to a client that has ended its side.
     private static let halfClosedTime: UInt64 = 30_000_000_000
 
-    init(_ descriptor: Int32, peer: SocketAddress, place: ListenPlace, worker: Worker) {
+    /// - Parameter tls: what the connection begins TLS with; nil: it speaks without.
+    init(_ descriptor: Int32, peer: SocketAddress, place: ListenPlace, tls: TLSServerContext?, worker: Worker) {
         self.worker = worker
         self.peer = peer
         openedAt = worker.loop.now
         since = openedAt
         self.place = place
-        self.stream = Stream(loop: worker.loop, descriptor: descriptor, handler: self)
+        self.stream = Stream(
+            loop: worker.loop, descriptor: descriptor, tls: tls.map(TLSRole.server), handler: self)
         self.timer = Timer(loop: worker.loop) { [unowned self] in timedOut() }
-        // A connection that never sends a byte is held to the time for a head, not to the longer one between requests.
+        if tls == nil { expectFirstHead() } else { arm(.handshake, worker.clientTimes.handshake) }
+    }
+
+    /// A connection that never sends a byte is held to the time for a head, not to the longer one between requests.
+    private func expectFirstHead() {
         arm(.head, worker.isClosingIdle ? worker.drainIdleTime : worker.clientTimes.head)
+    }
+
+    // MARK: TLS
+
+    func secured(_ stream: Stream) {
+        let facts = stream.tlsFacts
+        tlsFacts = facts
+        worker.counters.tls.succeeded(.client, isResumed: facts?.isResumed == true)
+        expectFirstHead()
+    }
+
+    /// Counts and tells of a handshake that came to nothing.
+    private func noteHandshake(_ error: TLSError) {
+        worker.counters.tls.failed(.client, error)
+        worker.handshakeFailures.tell(error, peer: peer, worker)
     }
 
     /// Whether it waits for a request, of which nothing has come.
@@ -312,6 +335,7 @@ final class DownstreamConnection: StreamHandler {
 
     func failed(_ stream: Stream, _ errno: Int32) {
         if phase == .exchange { exchange?.clientGone() }
+        if tlsFacts == nil, let error = stream.tlsError { noteHandshake(error) }
         close()
     }
 
@@ -388,6 +412,9 @@ final class DownstreamConnection: StreamHandler {
         self.wait = .nothing
         switch wait {
         case .nothing: break
+        case .handshake:
+            noteHandshake(TLSError(.handshakeTimeout))
+            close()
         case .linger:
             worker.counters.admission.count(.linger)
             close()

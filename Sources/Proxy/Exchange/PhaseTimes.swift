@@ -1,10 +1,12 @@
 /// A client's times in nanoseconds, converted once: the data path only adds them to the clock.
 struct ClientTimes {
+    let handshake: UInt64
     let head: UInt64
     let keepAlive: UInt64
     let write: UInt64
 
     init(_ timeouts: ClientTimeouts) {
+        handshake = timeouts.handshake.nanoseconds
         head = timeouts.header.nanoseconds
         keepAlive = timeouts.keepAlive.nanoseconds
         write = timeouts.write.nanoseconds

@@ -26,6 +26,7 @@ public final class Worker {
     /// Whether somebody sees what is measured: the access log or the admin port.
     private(set) var isMeasuring: Bool
     private let isCounting: Bool
+    var handshakeFailures = HandshakeFailures()
     let resolver: Resolver
     var clientTimes: ClientTimes { current.clientTimes }
     /// The listeners, and why they don't accept.
@@ -119,7 +120,7 @@ public final class Worker {
             let place = ListenPlace()
             place.port = Int(endpoint.socket.address.port)
             let listener = Listener(loop: loop, socket: endpoint.socket) { [unowned self] descriptor, peer in
-                accept(descriptor, from: peer, at: place)
+                accept(descriptor, from: peer, at: place, tls: current.settings.tls[endpoint.name])
             }
             listener.onShortage = { [unowned self] in ranShort() }
             gate.add(listener, endpoint.name)
@@ -138,13 +139,13 @@ public final class Worker {
         }
     }
 
-    private func accept(_ descriptor: Int32, from peer: SocketAddress, at place: ListenPlace) {
+    private func accept(_ descriptor: Int32, from peer: SocketAddress, at place: ListenPlace, tls: ServerTLS?) {
         let client: ClientKey?
         switch admit(descriptor, from: peer) {
         case .refused: return
         case .admitted(let key): client = key
         }
-        let connection = DownstreamConnection(descriptor, peer: peer, place: place, worker: self)
+        let connection = DownstreamConnection(descriptor, peer: peer, place: place, tls: tls?.context, worker: self)
         connection.client = client
         connection.listIndex = connections.count
         connections.append(connection)

@@ -78,6 +78,10 @@ final class AccessLog {
                 line.address("client", downstream.peer)
             }
         }
+        if let facts = exchange.downstream?.tlsFacts {
+            line.member("tls", text: "\(facts.version) \(facts.cipher)".utf8Span.span)
+            if let subject = facts.clientSubject { line.member("tls_client", text: subject.utf8Span.span) }
+        }
         line.request(exchange.request, form.query)
         line.member("status", number: record.status)
         if record.flag.utf8CodeUnitCount > 0 { line.member("flags", record.flag) }

@@ -6,6 +6,7 @@ struct Counters {
     var coding = CodingCounters()
     var forwarding = ForwardingCounters()
     var framing = FramingCounters()
+    var tls = TLSCounters()
     /// The gauges of these two stand with what they count.
     var memory: MemoryAllowance?
     var spools: SpoolStore?
@@ -17,6 +18,7 @@ struct Counters {
         coding.visit(&samples)
         forwarding.visit(&samples)
         framing.visit(&samples)
+        tls.visit(&samples)
         memory?.visit(&samples)
         spools?.visit(&samples)
     }

@@ -1,4 +1,5 @@
 internal import ContentCoding
+internal import EventLoop
 internal import HTTPWire
 internal import Serialization
 
@@ -94,7 +95,9 @@ extension Refusal {
         case .headTimeout, .bodyTimeout, .bodyTooSlow: 408
         case .requestTimeout(let isRead): isRead ? 504 : 408
         case .tooManyConnections: 429
-        case .upstream(.unreachable), .upstreamClosed, .badResponse, .unacceptable, .upstreamBody, .upstreamBodyCut: 502
+        case .upstream(.unreachable), .upstream(.insecure), .upstreamClosed, .badResponse, .unacceptable, .upstreamBody,
+            .upstreamBodyCut:
+            502
         case .upstream(.timedOut), .upstreamTimeout: 504
         }
     }
@@ -131,6 +134,7 @@ extension Refusal {
         case .tooManyConnections: "too_many_connections"
         case .upstream(.unreachable): "upstream_unreachable"
         case .upstream(.timedOut): "upstream_connect_timeout"
+        case .upstream(.insecure): "upstream_tls"
         case .upstreamClosed: "upstream_closed"
         case .upstreamTimeout: "upstream_timeout"
         case .badResponse: "upstream_bad_response"
@@ -182,6 +186,7 @@ extension Refusal {
         case .tooManyConnections: "this client has as many connections as it may (connections.per_client)"
         case .upstream(.unreachable(let reason)): "the upstream can't be reached: \(reason)"
         case .upstream(.timedOut): "the upstream didn't accept a connection in time"
+        case .upstream(.insecure(let error)): "no TLS connection to the upstream can be made: \(error.word)"
         case .upstreamClosed: "the upstream closed the connection before it answered"
         case .upstreamTimeout: "the upstream didn't answer in time"
         case .badResponse(.wire(let error)): "the upstream's response can't be read: \(error.reason)"
@@ -216,7 +221,7 @@ extension Refusal {
         case .headTimeout, .bodyTimeout, .bodyTooSlow: "CT"
         case .requestTimeout(let isRead): isRead ? "UT" : "CT"
         case .overloaded, .tooManyConnections: "OL"
-        case .upstream(.unreachable): "UF"
+        case .upstream(.unreachable), .upstream(.insecure): "UF"
         case .upstream(.timedOut), .upstreamTimeout: "UT"
         case .upstreamClosed: "UR"
         case .badResponse: "UB"

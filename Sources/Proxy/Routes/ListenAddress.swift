@@ -24,6 +24,16 @@ public enum UpstreamAddress: Hashable, Sendable {
     case unix(path: String)
 }
 
+extension UpstreamAddress {
+    /// What stands for the server's name in TLS where the settings give none.
+    var host: String {
+        switch self {
+        case .tcp(let host, _): host
+        case .unix: "localhost"
+        }
+    }
+}
+
 extension UpstreamAddress: CustomStringConvertible {
     /// The address as the settings write it.
     public var description: String {

@@ -2,6 +2,8 @@
 public struct ProxySettings: Sendable {
     /// Where connections are accepted; at least one.
     public var listen: [ListenAddress]
+    /// The TLS of those that speak it.
+    public var tls: [ListenAddress: ServerTLS] = [:]
     /// Event loops, each a thread of its own; at least 1.
     public var workers: Int
     public var accessLog = AccessLogTarget.stdout
@@ -39,6 +41,8 @@ public enum AccessLogTarget: Hashable, Sendable {
 public struct ClientTimeouts: Hashable, Sendable {
     /// From the first byte of a request's head to its last, and from accepting to the first byte; 10 s, then 408.
     public var header = Duration.seconds(10)
+    /// For a TLS handshake; 5 s, then the connection is closed.
+    public var handshake = Duration.seconds(5)
     /// Between two requests; 75 s (nginx's number), then the connection is closed.
     public var keepAlive = Duration.seconds(75)
     /// Between two reads of a request's body, for routes that don't say their own; 30 s, then 408.

@@ -4,9 +4,11 @@ public struct UpstreamSettings: Hashable, Sendable {
     public var name: String
     /// At least one.
     public var addresses: [UpstreamAddress]
+    /// How it is spoken to by TLS; nil: without.
+    public var tls: UpstreamTLS?
     /// How long a pooled connection is kept unused; 3 s, below what servers wait (Node: 5 s) so that we close first.
     public var idle = Duration.seconds(3)
-    /// Bound on resolving and connecting; 3 s, then 504.
+    /// Bound on resolving, connecting and the TLS handshake; 3 s, then 504.
     public var connect = Duration.seconds(3)
     /// Unused connections kept by each event loop; 64.
     public var maxIdlePerLoop = 64

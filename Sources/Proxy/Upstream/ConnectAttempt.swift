@@ -6,24 +6,31 @@ enum UpstreamFailure {
     case unreachable(String)
     /// Neither yes nor no within the connect time: 504.
     case timedOut
+    /// The TLS handshake failed; no byte of a request was written: 502.
+    case insecure(TLSError)
 }
 
-/// One attempt at a new upstream connection for an exchange: resolve the name, then connect, all within one deadline.
+/// One attempt at a new upstream connection for an exchange: resolve the name, then connect, then
+/// the TLS handshake where the upstream has one, all within one deadline.
 final class ConnectAttempt {
     private var exchange: Exchange?
     private let pool: UpstreamPool
     private let deadline: UInt64
     private var lookUp: Resolution?
     private var connecting: Connecting?
+    private var handshake: TLSHandshake?
+    /// The name that stands for the upstream's in TLS.
+    private let endpoint: String
     /// Further addresses of the name, tried when one can't be reached: `localhost` is often `::1` first.
     private var others: ArraySlice<SocketAddress> = []
 
     /// Addresses of one name that are tried at most (docs/rules.md F20).
     private static let addressLimit = 3
 
-    init(exchange: Exchange, pool: UpstreamPool, timeout: UInt64) {
+    init(exchange: Exchange, pool: UpstreamPool, endpoint: String, timeout: UInt64) {
         self.exchange = exchange
         self.pool = pool
+        self.endpoint = endpoint
         self.deadline = pool.loop.now + timeout
     }
 
@@ -56,15 +63,38 @@ final class ConnectAttempt {
             connecting = nil
             switch result {
             case .success(let descriptor):
-                let exchange = exchange
-                self.exchange = nil
-                exchange?.connected(ReadyConnection(descriptor: descriptor, address: address), pool: pool)
+                let ready = ReadyConnection(descriptor: descriptor, address: address)
+                if let context = pool.tlsContext { secure(ready, context) } else { succeed(ready) }
             case .failure(.timedOut): fail(.timedOut)
             case .failure(let error):
                 // Nothing was written, so another address may be tried whatever the method is.
                 if let next = others.popFirst() { connect(to: next) } else { fail(.unreachable("\(error)")) }
             }
         }
+    }
+
+    /// The handshake is a part of connecting: nothing of the request was written, so another address may be tried.
+    private func secure(_ connection: ReadyConnection, _ context: TLSClientContext) {
+        handshake = TLSHandshake(
+            loop: pool.loop, descriptor: connection.descriptor, context: context, endpoint: endpoint, timeout: timeLeft
+        ) { [self] result in
+            handshake = nil
+            switch result {
+            case .success(let stream):
+                exchange?.worker.counters.tls.succeeded(.upstream, isResumed: stream.tlsFacts?.isResumed == true)
+                succeed(ReadyConnection(descriptor: -1, address: connection.address, stream: stream))
+            case .failure(let error):
+                exchange?.worker.counters.tls.failed(.upstream, error)
+                if error.reason == .handshakeTimeout { return fail(.timedOut) }
+                if let next = others.popFirst() { connect(to: next) } else { fail(.insecure(error)) }
+            }
+        }
+    }
+
+    private func succeed(_ connection: ReadyConnection) {
+        let exchange = exchange
+        self.exchange = nil
+        exchange?.connected(connection, pool: pool)
     }
 
     private var timeLeft: UInt64 {
@@ -85,5 +115,7 @@ final class ConnectAttempt {
         lookUp = nil
         connecting?.cancel()
         connecting = nil
+        handshake?.cancel()
+        handshake = nil
     }
 }

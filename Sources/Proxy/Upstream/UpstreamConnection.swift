@@ -32,6 +32,8 @@ final class UpstreamConnection: StreamHandler {
     private var interimCount = 0
     private var isBlocked = false
     private var mayReuse = true
+    /// Whether only the end of the connection ends the body.
+    private var isUntilClose = false
     private var gap: UInt64 = 0
     /// What the upstream had taken of the request when it was last looked at; `.max` while it isn't waited for.
     private var takenBefore = UInt64.max
@@ -46,7 +48,12 @@ final class UpstreamConnection: StreamHandler {
         self.address = connection.address
         self.parser = ResponseParser(limits: pool.wireLimits)
         self.decoder = BodyDecoder(framing: .none, limits: pool.wireLimits, isResponse: true)
-        self.stream = Stream(loop: pool.loop, descriptor: connection.descriptor, handler: self)
+        if let stream = connection.stream {
+            stream.handler = self
+            self.stream = stream
+        } else {
+            self.stream = Stream(loop: pool.loop, descriptor: connection.descriptor, handler: self)
+        }
         self.timer = Timer(loop: pool.loop) { [unowned self] in timedOut() }
     }
 
@@ -238,12 +245,13 @@ final class UpstreamConnection: StreamHandler {
             throw .wire(error)
         }
         decoder = BodyDecoder(framing: framing, limits: pool.wireLimits, isResponse: true)
+        isUntilClose = framing == .untilClose
         if let exchange {
             if exchange.passesResponseTrailers { decoder.keepsTrailers = true }
             // An upstream that was offered another protocol may have begun to speak it.
             if !exchange.offeredUpgrades.isEmpty { mayReuse = false }
         }
-        mayReuse = mayReuse && head.isKeepAlive && framing != .untilClose
+        mayReuse = mayReuse && head.isKeepAlive && !isUntilClose
         phase = .body
         exchange?.respond(head, framing: framing)
     }
@@ -265,6 +273,8 @@ final class UpstreamConnection: StreamHandler {
         case .head, .done: fail()
         case .body where isBlocked && stream.pendingCount > 0: break
         case .body:
+            // Without close_notify anybody on the way may have cut it (RFC 8446 §6.1).
+            if isUntilClose, stream.isTruncated { return fail() }
             do throws(WireError) {
                 try decoder.endOfInput()
             } catch {

@@ -46,6 +46,9 @@ final class UpstreamPool {
         }
     }
 
+    /// What new connections speak TLS by; nil: they don't.
+    var tlsContext: TLSClientContext? { settings.tls?.context }
+
     /// An idle connection, or nil.
     ///
     /// What has come in since the loop last looked makes a connection useless (docs/rules.md F19): the answer to nobody's
@@ -81,8 +84,10 @@ final class UpstreamPool {
 
     /// Opens a connection for `exchange`, to the upstream's addresses in turn. It hears of the outcome from the loop.
     func connect(for exchange: Exchange) -> ConnectAttempt {
-        let attempt = ConnectAttempt(exchange: exchange, pool: self, timeout: connectTime)
-        var target = targets[nextTarget % targets.count]
+        let index = nextTarget % targets.count
+        let attempt = ConnectAttempt(
+            exchange: exchange, pool: self, endpoint: settings.addresses[index].host, timeout: connectTime)
+        var target = targets[index]
         nextTarget &+= 1
         if case .name(let host, _) = target, let entry = known[host], entry.until > loop.now {
             let first = nextTarget % entry.addresses.count

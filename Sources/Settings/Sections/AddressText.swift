@@ -28,7 +28,8 @@ enum AddressText {
             throw AddressFault(
                 reason: scheme == "http://"
                     ? "an address has no scheme: write \"\(text.dropFirst(scheme.count))\" with its port"
-                    : "TLS to an upstream is not available yet: write HOST:PORT of a plain one")
+                    : "an address has no scheme: write \"address: \(text.dropFirst(scheme.count))\" with its port and \"tls: true\""
+            )
         }
         let example = "as in 127.0.0.1:3000, app.internal:3000 or unix:/run/app.sock"
         let (host, port) = try split(text, ports: 1...65535, example: example)

@@ -43,6 +43,7 @@ struct ClientTimeoutSettings {
     private(set) var bodyGap: Sourced<Duration>
 
     init(_ section: SectionReader, grace: Duration) {
+        timeouts.handshake = section.time("handshake", standard: Sourced(timeouts.handshake)).value
         timeouts.header = section.time("header", standard: Sourced(timeouts.header)).value
         timeouts.keepAlive = section.time("keep_alive", standard: Sourced(timeouts.keepAlive)).value
         bodyGap = section.time("body_gap", standard: Sourced(timeouts.bodyGap))

@@ -43,12 +43,14 @@ struct UpstreamReader {
                 "address", addresses.map(\.description).joined(separator: ", "), .line(node.position.line))
         }
         var upstream = UpstreamSettings(name: member.key, addresses: addresses)
+        let hasName = addresses.allSatisfy { if case .unix = $0 { false } else { true } }
+        upstream.tls = UpstreamTLSReader(context).read(section, hasName: hasName)
         upstream.idle = section.time("idle", standard: Sourced(upstream.idle)).value
         upstream.connect = section.time("connect", standard: Sourced(upstream.connect)).value
         let maxIdle = Sourced(upstream.maxIdlePerLoop)
         upstream.maxIdlePerLoop = section.count("max_idle", standard: maxIdle, in: 0...65535).value
         UpstreamFramingReader(context).read(section, into: &upstream)
-        section.notYet("tls", "max_connections", "health", "balance")
+        section.notYet("max_connections", "health", "balance")
         section.finish()
         return upstream
     }

@@ -1,0 +1,260 @@
+#define _GNU_SOURCE
+#include "shims.h"
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* TLS 1.2: forward secrecy and authenticated encryption only. Those of 1.3 all have both. */
+static const char ciphers[] =
+    "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:"
+    "ECDHE-RSA-AES256-GCM-SHA384:ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305";
+
+static const uint8_t protocols[] = {8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
+
+/* Counts what a peer may send to make us work after the handshake: KeyUpdate, tickets, wishes to renegotiate. */
+static void see_message(
+    int is_written, int version, int kind, const void *bytes, size_t count, SSL *ssl, void *argument) {
+    (void)version, (void)argument;
+    if (is_written || count == 0 || (kind != SSL3_RT_HEADER && kind != SSL3_RT_INNER_CONTENT_TYPE)) return;
+    if (*(const uint8_t *)bytes != SSL3_RT_HANDSHAKE || !SSL_is_init_finished(ssl)) return;
+    recast_tls *session = SSL_get_app_data(ssl);
+    if (session != NULL) session->late_messages++;
+}
+
+static int choose_protocol(
+    SSL *ssl, const unsigned char **chosen, unsigned char *count, const unsigned char *offered, unsigned offered_count,
+    void *argument) {
+    (void)ssl, (void)argument;
+    for (unsigned at = 0; at < offered_count && offered_count - at > offered[at]; at += 1 + offered[at]) {
+        if (offered[at] == 8 && memcmp(offered + at, protocols, 9) == 0) {
+            *chosen = offered + at + 1;
+            *count = 8;
+            return SSL_TLSEXT_ERR_OK;
+        }
+    }
+    return SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+
+/* A certificate for the very name wins over one for a pattern; in a tie the first one does. */
+static int choose_certificate(SSL *ssl, int *alert, void *argument) {
+    (void)alert;
+    const recast_tls_context *context = argument;
+    const char *name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
+    if (name == NULL) return SSL_TLSEXT_ERR_OK;
+    for (int pass = 0; pass < 2; pass++) {
+        unsigned flags = pass == 0 ? X509_CHECK_FLAG_NO_WILDCARDS : X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS;
+        X509 *own = SSL_CTX_get0_certificate(context->ssl);
+        if (own != NULL && X509_check_host(own, name, 0, flags, NULL) == 1) return SSL_TLSEXT_ERR_OK;
+        for (size_t at = 0; at < context->alternative_count; at++) {
+            SSL_CTX *other = context->alternatives[at]->ssl;
+            X509 *certificate = SSL_CTX_get0_certificate(other);
+            if (certificate == NULL || X509_check_host(certificate, name, 0, flags, NULL) != 1) continue;
+            return SSL_set_SSL_CTX(ssl, other) == NULL ? SSL_TLSEXT_ERR_ALERT_FATAL : SSL_TLSEXT_ERR_OK;
+        }
+    }
+    return SSL_TLSEXT_ERR_OK;
+}
+
+recast_tls_context *recast_tls_context_create(bool is_client, int minimum, int maximum) {
+    recast_tls_context *context = calloc(1, sizeof *context);
+    if (context == NULL) return NULL;
+    SSL_CTX *ssl = SSL_CTX_new(is_client ? TLS_client_method() : TLS_server_method());
+    if (ssl == NULL) {
+        free(context);
+        ERR_clear_error();
+        return NULL;
+    }
+    context->ssl = ssl;
+    SSL_CTX_set_min_proto_version(ssl, minimum == 13 ? TLS1_3_VERSION : TLS1_2_VERSION);
+    SSL_CTX_set_max_proto_version(ssl, maximum == 12 ? TLS1_2_VERSION : TLS1_3_VERSION);
+    SSL_CTX_set_cipher_list(ssl, ciphers);
+    SSL_CTX_set_options(ssl, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+    SSL_CTX_set_mode(ssl, SSL_MODE_RELEASE_BUFFERS);
+    SSL_CTX_set_msg_callback(ssl, see_message);
+    if (is_client) {
+        SSL_CTX_set_alpn_protos(ssl, protocols, sizeof protocols);
+        SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+        SSL_CTX_sess_set_new_cb(ssl, recast_tls_keep_ticket);
+    } else {
+        SSL_CTX_set_alpn_select_cb(ssl, choose_protocol, NULL);
+        SSL_CTX_set_tlsext_servername_callback(ssl, choose_certificate);
+        SSL_CTX_set_tlsext_servername_arg(ssl, context);
+        /* Without it a client that showed a certificate couldn't resume. */
+        SSL_CTX_set_session_id_context(ssl, (const unsigned char *)"recast", 6);
+        SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_SERVER);
+        /* For clients of 1.2 without tickets; all others keep their sessions themselves. */
+        SSL_CTX_sess_set_cache_size(ssl, 4096);
+        SSL_CTX_set_num_tickets(ssl, 2);
+    }
+    ERR_clear_error();
+    return context;
+}
+
+void recast_tls_context_free(recast_tls_context *context) {
+    if (context == NULL) return;
+    SSL_CTX_free(context->ssl);
+    free(context->alternatives);
+    free(context);
+}
+
+/* No password is ever asked for at the terminal: its absence is noted instead. */
+static int no_password(char *buffer, int room, int is_written, void *was_asked) {
+    (void)buffer, (void)room, (void)is_written;
+    if (was_asked != NULL) *(bool *)was_asked = true;
+    return -1;
+}
+
+/* Whether reading stopped because nothing more was there. Empties the queue of errors. */
+static bool is_at_end(void) {
+    unsigned long error = ERR_peek_last_error();
+    ERR_clear_error();
+    return error == 0 || (ERR_GET_LIB(error) == ERR_LIB_PEM && ERR_GET_REASON(error) == PEM_R_NO_START_LINE);
+}
+
+static int why_refused(void) {
+    int reason = ERR_GET_REASON(ERR_peek_error());
+    ERR_clear_error();
+    switch (reason) {
+    case SSL_R_EE_KEY_TOO_SMALL:
+    case SSL_R_CA_KEY_TOO_SMALL:
+    case SSL_R_CA_MD_TOO_WEAK: return RECAST_TLS_WEAK;
+    default: return RECAST_TLS_MALFORMED;
+    }
+}
+
+int recast_tls_use_certificates(recast_tls_context *context, const char *text, size_t count) {
+    BIO *bio = BIO_new_mem_buf(text, (int)count);
+    if (bio == NULL) return RECAST_TLS_MALFORMED;
+    int outcome = RECAST_TLS_FINE;
+    X509 *certificate = PEM_read_bio_X509_AUX(bio, NULL, no_password, NULL);
+    if (certificate == NULL) {
+        outcome = is_at_end() ? RECAST_TLS_EMPTY : RECAST_TLS_MALFORMED;
+    } else {
+        if (SSL_CTX_use_certificate(context->ssl, certificate) != 1) outcome = why_refused();
+        X509_free(certificate);
+    }
+    SSL_CTX_clear_chain_certs(context->ssl);
+    while (outcome == RECAST_TLS_FINE) {
+        certificate = PEM_read_bio_X509(bio, NULL, no_password, NULL);
+        if (certificate == NULL) {
+            if (!is_at_end()) outcome = RECAST_TLS_MALFORMED;
+            break;
+        }
+        if (SSL_CTX_add1_chain_cert(context->ssl, certificate) != 1) outcome = why_refused();
+        X509_free(certificate);
+    }
+    BIO_free(bio);
+    ERR_clear_error();
+    return outcome;
+}
+
+int recast_tls_use_key(recast_tls_context *context, const char *text, size_t count) {
+    BIO *bio = BIO_new_mem_buf(text, (int)count);
+    if (bio == NULL) return RECAST_TLS_MALFORMED;
+    bool was_asked = false;
+    EVP_PKEY *key = PEM_read_bio_PrivateKey(bio, NULL, no_password, &was_asked);
+    BIO_free(bio);
+    if (key == NULL) {
+        ERR_clear_error();
+        bool is_empty = memmem(text, count, "PRIVATE KEY-----", 16) == NULL;
+        return was_asked ? RECAST_TLS_ENCRYPTED : is_empty ? RECAST_TLS_EMPTY : RECAST_TLS_MALFORMED;
+    }
+    X509 *certificate = SSL_CTX_get0_certificate(context->ssl);
+    int outcome = RECAST_TLS_FINE;
+    if (certificate == NULL || X509_check_private_key(certificate, key) != 1) {
+        outcome = RECAST_TLS_MISMATCH;
+    } else if (SSL_CTX_use_PrivateKey(context->ssl, key) != 1) {
+        outcome = why_refused();
+    }
+    EVP_PKEY_free(key);
+    ERR_clear_error();
+    return outcome;
+}
+
+int recast_tls_add_anchors(
+    recast_tls_context *context, const char *text, size_t count, bool tells, bool any_level) {
+    X509_STORE *store = SSL_CTX_get_cert_store(context->ssl);
+    BIO *bio = BIO_new_mem_buf(text, (int)count);
+    if (bio == NULL) return RECAST_TLS_MALFORMED;
+    int outcome = RECAST_TLS_EMPTY;
+    for (;;) {
+        X509 *certificate = PEM_read_bio_X509_AUX(bio, NULL, no_password, NULL);
+        if (certificate == NULL) {
+            if (!is_at_end()) outcome = RECAST_TLS_MALFORMED;
+            break;
+        }
+        bool was_added = X509_STORE_add_cert(store, certificate) == 1;
+        if (was_added && tells) was_added = SSL_CTX_add_client_CA(context->ssl, certificate) == 1;
+        X509_free(certificate);
+        outcome = was_added ? RECAST_TLS_FINE : RECAST_TLS_MALFORMED;
+        if (!was_added) break;
+    }
+    if (any_level) X509_STORE_set_flags(store, X509_V_FLAG_PARTIAL_CHAIN);
+    BIO_free(bio);
+    ERR_clear_error();
+    return outcome;
+}
+
+bool recast_tls_use_system_anchors(recast_tls_context *context) {
+    bool is_done = SSL_CTX_set_default_verify_paths(context->ssl) == 1;
+    ERR_clear_error();
+    return is_done;
+}
+
+int recast_tls_add_revocations(recast_tls_context *context, const char *text, size_t count) {
+    X509_STORE *store = SSL_CTX_get_cert_store(context->ssl);
+    BIO *bio = BIO_new_mem_buf(text, (int)count);
+    if (bio == NULL) return RECAST_TLS_MALFORMED;
+    int outcome = RECAST_TLS_EMPTY;
+    for (;;) {
+        X509_CRL *list = PEM_read_bio_X509_CRL(bio, NULL, no_password, NULL);
+        if (list == NULL) {
+            if (!is_at_end()) outcome = RECAST_TLS_MALFORMED;
+            break;
+        }
+        bool was_added = X509_STORE_add_crl(store, list) == 1;
+        X509_CRL_free(list);
+        outcome = was_added ? RECAST_TLS_FINE : RECAST_TLS_MALFORMED;
+        if (!was_added) break;
+    }
+    X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK);
+    BIO_free(bio);
+    ERR_clear_error();
+    return outcome;
+}
+
+void recast_tls_verify_peer(recast_tls_context *context, bool is_checked, bool is_required) {
+    int mode = SSL_VERIFY_NONE;
+    if (is_checked) mode = SSL_VERIFY_PEER | (is_required ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0);
+    SSL_CTX_set_verify(context->ssl, mode, NULL);
+}
+
+bool recast_tls_set_alternatives(
+    recast_tls_context *context, recast_tls_context *const *alternatives, size_t count) {
+    recast_tls_context **copy = calloc(count, sizeof *copy);
+    if (copy == NULL) return count == 0;
+    memcpy(copy, alternatives, count * sizeof *copy);
+    free(context->alternatives);
+    context->alternatives = copy;
+    context->alternative_count = count;
+    return true;
+}
+
+static bool seconds_of(const ASN1_TIME *time, int64_t *seconds) {
+    ASN1_TIME *epoch = ASN1_TIME_set(NULL, 0);
+    int days = 0, rest = 0;
+    bool is_known = epoch != NULL && ASN1_TIME_diff(&days, &rest, epoch, time) == 1;
+    ASN1_TIME_free(epoch);
+    if (is_known) *seconds = (int64_t)days * 86400 + rest;
+    return is_known;
+}
+
+bool recast_tls_validity(const recast_tls_context *context, int64_t *not_before, int64_t *not_after) {
+    X509 *certificate = SSL_CTX_get0_certificate(context->ssl);
+    bool is_known = certificate != NULL && seconds_of(X509_get0_notBefore(certificate), not_before)
+        && seconds_of(X509_get0_notAfter(certificate), not_after);
+    ERR_clear_error();
+    return is_known;
+}

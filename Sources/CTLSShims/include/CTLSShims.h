@@ -1,0 +1,136 @@
+/* OpenSSL 3 between memory and memory: no sockets, no files, no macros. */
+#ifndef RECAST_CTLS_SHIMS_H
+#define RECAST_CTLS_SHIMS_H
+#ifdef __swift__
+/* See CEvent.h. */
+#pragma clang module import SwiftGlibc
+#endif
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- What all sessions of a thread share: the bytes between OpenSSL and the socket. */
+
+typedef struct {
+    /* What the peer sent and no session has taken yet. Lent: valid during one call of a session. */
+    const uint8_t *input;
+    size_t input_count;
+    /* Records to send. Whoever calls a session takes them at once and sets the count to 0. */
+    uint8_t *output;
+    size_t output_count;
+    size_t output_capacity;
+    void *bio;
+} recast_tls_wire;
+
+/* NULL when memory is out. */
+recast_tls_wire *recast_tls_wire_create(void);
+/* After the last session that used it. */
+void recast_tls_wire_free(recast_tls_wire *wire);
+/* Gives back the memory of records beyond `limit` bytes. */
+void recast_tls_wire_shrink(recast_tls_wire *wire, size_t limit);
+
+/* ---- Contexts. They don't change once a session was made, and may then be used from several threads. */
+
+typedef struct recast_tls_context recast_tls_context;
+
+/* Why PEM text was refused. */
+enum {
+    RECAST_TLS_FINE = 0,
+    RECAST_TLS_EMPTY = 1,     /* It holds none of what is wanted. */
+    RECAST_TLS_MALFORMED = 2, /* It holds one that can't be read. */
+    RECAST_TLS_ENCRYPTED = 3, /* The key needs a password. */
+    RECAST_TLS_MISMATCH = 4,  /* The key isn't the certificate's. */
+    RECAST_TLS_WEAK = 5,      /* Too short a key or too weak a digest for this system's security level. */
+};
+
+/* Versions are 12 and 13. NULL when memory is out. */
+recast_tls_context *recast_tls_context_create(bool is_client, int minimum, int maximum);
+void recast_tls_context_free(recast_tls_context *context);
+/* The leaf and then the rest of its chain. */
+int recast_tls_use_certificates(recast_tls_context *context, const char *text, size_t count);
+/* After the certificates. */
+int recast_tls_use_key(recast_tls_context *context, const char *text, size_t count);
+/* Certificates that chains may end at. `tells`: a server names them to clients. `any_level`: one that isn't self-signed
+   ends a chain too. */
+int recast_tls_add_anchors(
+    recast_tls_context *context, const char *text, size_t count, bool tells, bool any_level);
+/* Those of the system. */
+bool recast_tls_use_system_anchors(recast_tls_context *context);
+/* Revocation lists; leaves are looked up in them from then on. */
+int recast_tls_add_revocations(recast_tls_context *context, const char *text, size_t count);
+/* Whether the peer's certificate is checked, and whether one is needed. */
+void recast_tls_verify_peer(recast_tls_context *context, bool is_checked, bool is_required);
+/* Certificates for other names: contexts that live as long as this one. */
+bool recast_tls_set_alternatives(
+    recast_tls_context *context, recast_tls_context *const *alternatives, size_t count);
+/* The context's own certificate: the ends of its life, in seconds since 1970. */
+bool recast_tls_validity(const recast_tls_context *context, int64_t *not_before, int64_t *not_after);
+/* SHA-256 of each certificate of the text, or of its public key (SubjectPublicKeyInfo), 32 bytes each. `digests` has
+   room for `room` of them. Returns the number, or -1 when one can't be read. */
+int recast_tls_digests(const char *text, size_t count, bool of_keys, uint8_t *digests, size_t room);
+
+/* ---- Sessions: one connection each. */
+
+typedef struct recast_tls recast_tls;
+/* What a client remembers of a server. */
+typedef struct ssl_session_st recast_tls_ticket;
+
+/* What a call came to. */
+enum {
+    RECAST_TLS_DONE = 0,
+    RECAST_TLS_WAITS = 1, /* For more input. */
+    RECAST_TLS_ENDED = 2, /* close_notify came. */
+    RECAST_TLS_FAILED = 3,
+};
+
+typedef struct {
+    /* X509_V_ERR_..., 0 when the certificates are not the matter. */
+    int verification;
+    /* SSL_R_...; 1000 and more: what the peer's alert said. */
+    int reason;
+    /* A constant text of OpenSSL's, or NULL. */
+    const char *text;
+} recast_tls_fault;
+
+/* A server's session; NULL when memory is out. */
+recast_tls *recast_tls_accept(recast_tls_context *context, recast_tls_wire *wire);
+/* A client's. `indication` is the name to ask for, `name` the name or address that the certificate must be for, both may
+   be NULL; `ticket` too. */
+recast_tls *recast_tls_connect(
+    recast_tls_context *context, recast_tls_wire *wire, const char *indication, const char *name,
+    recast_tls_ticket *ticket);
+/* `is_sound`: nothing was wrong, so its ticket stays good. */
+void recast_tls_free(recast_tls *session, bool is_sound);
+
+int recast_tls_handshake(recast_tls *session);
+/* Decrypts all of the wire's input into `bytes`, which must have room for it and 17 KiB more; `count` becomes the number
+   of bytes that came out, whatever is returned. */
+int recast_tls_read(recast_tls *session, uint8_t *bytes, size_t room, size_t *count);
+bool recast_tls_write(recast_tls *session, const uint8_t *bytes, size_t count);
+/* Writes close_notify. */
+void recast_tls_shut(recast_tls *session);
+/* Why the last call failed. */
+recast_tls_fault recast_tls_take_fault(recast_tls *session);
+/* Messages of the handshake protocol that came after the handshake. */
+unsigned recast_tls_late_messages(const recast_tls *session);
+
+const char *recast_tls_version(const recast_tls *session);
+const char *recast_tls_cipher(const recast_tls *session);
+bool recast_tls_is_resumed(const recast_tls *session);
+/* The subject of the peer's certificate after RFC 2253, end-marked and cut at `room`; false when it sent none. */
+bool recast_tls_peer_subject(const recast_tls *session, char *text, size_t room);
+/* As `recast_tls_digests`, of the peer's chain: the one that was verified, or only its leaf. */
+int recast_tls_peer_digests(
+    const recast_tls *session, bool verified, bool of_keys, uint8_t *digests, size_t room);
+
+/* The next ticket that came and can be used, or NULL. The caller's. */
+recast_tls_ticket *recast_tls_take_ticket(recast_tls *session);
+void recast_tls_ticket_free(recast_tls_ticket *ticket);
+/* Whether it is for one use only. */
+bool recast_tls_ticket_is_single(const recast_tls_ticket *ticket);
+
+/* OpenSSL's word for a verification error, for details. */
+const char *recast_tls_verification_text(int error);
+/* OpenSSL's word for an alert. */
+const char *recast_tls_alert_text(int alert);
+#endif

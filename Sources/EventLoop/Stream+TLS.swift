@@ -1,0 +1,180 @@
+internal import Glibc
+internal import Octets
+
+// The ways of a stream that speaks TLS. What goes in and out is the same; what waits in the queue is records.
+extension Stream {
+    /// What the handshake agreed on; nil before its end, after the stream was closed, and without TLS.
+    public var tlsFacts: TLSFacts? { tls?.facts }
+    /// Why the TLS session failed, also after the stream was closed; nil while it hasn't, and without TLS.
+    public var tlsError: TLSError? { tls?.error }
+    /// Whether the stream speaks TLS.
+    public var isSecured: Bool { tls != nil }
+
+    // MARK: Reading
+
+    /// The loop's wire has as much room as the read buffer has for what comes out of it.
+    internal static let securedRoom = EventLoop.readBufferSize - 2 * TLSWire.recordRoom
+
+    internal func beginTLS(_ tls: TLSSession) {
+        let outcome = tls.begin()
+        flushWire(tls)
+        if outcome == .failed { failLater() }
+    }
+
+    /// The socket of a reading stream has something.
+    internal func readSecured(_ tls: TLSSession) {
+        let kept = pendingCount
+        let buffer = unsafe loop.readBuffer
+        let room = unsafe UnsafeMutableBufferPointer(rebasing: buffer[kept...])
+        // SAFETY: recv writes at most as much as the wire's input holds.
+        let count = unsafe recv(
+            descriptor, tls.wire.input.baseAddress, min(TLSWire.inputSize, room.count - TLSWire.recordRoom), 0)
+        guard count > 0 else {
+            if count == 0 {
+                guard brokenBy == 0 else { return fail(brokenBy) }
+                guard tls.isEstablished else {
+                    tls.cut(.closed)
+                    return fail(EPROTO)
+                }
+                noteTruncated()
+                return readEnd()
+            }
+            guard errno != EAGAIN && errno != EINTR else { return }
+            let error = brokenBy == 0 ? errno : brokenBy
+            if !tls.isEstablished { tls.cut(.reset) }
+            return fail(error)
+        }
+        noteRead(count)
+        let wasEstablished = tls.isEstablished
+        let (made, outcome) = unsafe tls.take(count, into: room)
+        flushWire(tls)
+        if !wasEstablished, tls.isEstablished, !tellSecured(tls) { return }
+        if made > 0 {
+            unsafe deliver(UnsafeBufferPointer(start: buffer.baseAddress, count: kept + made))
+            guard !isClosed else { return }
+        }
+        switch outcome {
+        case .goesOn: break
+        case .ended: seal()
+        case .failed:
+            if tls.error?.reason == .plainText { sendPlainText(tls.plainTextAnswer) }
+            // What the handler didn't take is lost with the connection, as it is after a reset.
+            if isReading { fail(brokenBy == 0 ? EPROTO : brokenBy) } else { failLater() }
+        }
+    }
+
+    /// Tells that the handshake is over, and sends what was written meanwhile. Returns whether the stream is still open.
+    private func tellSecured(_ tls: TLSSession) -> Bool {
+        handler.secured(self)
+        guard !isClosed else { return false }
+        sendEarly(tls)
+        return !isClosed
+    }
+
+    /// Whether nothing arrived that anybody has to hear of: tickets and other matters of TLS itself are taken on the way.
+    internal func isQuietSecured(_ tls: TLSSession) -> Bool {
+        // Each round takes what one call of the system gives.
+        for _ in 0..<8 {
+            // SAFETY: recv writes at most this much of the wire's input; no session uses it between two calls.
+            let count = unsafe recv(descriptor, tls.wire.input.baseAddress, TLSWire.recordSize, Int32(MSG_DONTWAIT))
+            if count < 0 { return errno == EAGAIN }
+            if count == 0 {
+                if brokenBy == 0 { noteTruncated() }
+                seal()
+                return false
+            }
+            noteRead(count)
+            let room = TLSWire.recordSize + TLSWire.recordRoom
+            // SAFETY: what comes out is copied before the room goes. The loop's read buffer may be in use just now.
+            let outcome = unsafe withUnsafeTemporaryAllocation(of: UInt8.self, capacity: room) { room in
+                let (made, outcome) = unsafe tls.take(count, into: room)
+                if made > 0 { unsafe keep(UnsafeBufferPointer(rebasing: UnsafeBufferPointer(room)[..<made])) }
+                return outcome
+            }
+            flushWire(tls)
+            switch outcome {
+            case .goesOn: break
+            case .ended: seal()
+            case .failed: failLater()
+            }
+            guard outcome == .goesOn, pendingCount == 0, brokenBy == 0 else { return false }
+        }
+        return false
+    }
+
+    // MARK: Writing
+
+    internal func writeSecured(_ tls: TLSSession, _ bytes: Span<UInt8>) {
+        guard tls.isEstablished else {
+            tls.early.append(bytes)
+            return noteQueued()
+        }
+        guard tls.write(bytes) else { return breakWriting(EPROTO) }
+        flushWire(tls)
+    }
+
+    /// Two pieces, as one record where they fit one.
+    internal func writeSecured(_ tls: TLSSession, _ first: Span<UInt8>, _ second: Span<UInt8>) {
+        guard tls.isEstablished else {
+            tls.early.append(first)
+            tls.early.append(second)
+            return noteQueued()
+        }
+        let wire = tls.wire
+        var isWritten = true
+        if first.count < TLSWire.recordSize {
+            // The first piece and as much of the second as one record takes.
+            let part = min(second.count, TLSWire.recordSize - first.count)
+            wire.joined.append(first)
+            wire.joined.append(second.extracting(0..<part))
+            isWritten = tls.write(wire.joined.span)
+            wire.joined.removeAll()
+            if isWritten, part < second.count { isWritten = tls.write(second.extracting(part..<second.count)) }
+        } else {
+            isWritten = tls.write(first) && tls.write(second)
+        }
+        guard isWritten else { return breakWriting(EPROTO) }
+        flushWire(tls)
+    }
+
+    /// Sends the records on the wire, behind what is queued.
+    internal func flushWire(_ tls: TLSSession) {
+        let output = unsafe tls.wire.output
+        guard output.count > 0 else { return }
+        // SAFETY: nothing is written to the wire before it is cleared.
+        let records = unsafe output.span
+        sendRecords(records)
+        tls.wire.clearOutput()
+    }
+
+    private func sendEarly(_ tls: TLSSession) {
+        let isShut = takeShut()
+        if !tls.early.isEmpty {
+            var early = OutputBuffer()
+            swap(&early, &tls.early)
+            writeSecured(tls, early.span)
+            loop.recycle(&early)
+            if queue.isEmpty { noteDrained() }
+        }
+        if isShut, !isClosed { shutdownWrite() }
+    }
+
+    /// close_notify, as far as the system takes it at once.
+    internal func sayFarewell(_ tls: TLSSession) {
+        guard isWritable, queue.isEmpty else { return }
+        tls.shut()
+        unsafe sendOnce(tls.wire.output)
+        tls.wire.clearOutput()
+    }
+
+    private func sendPlainText(_ answer: [UInt8]) {
+        // SAFETY: the pointer is used only during the call.
+        unsafe answer.withUnsafeBufferPointer { unsafe sendOnce($0) }
+    }
+
+    private func sendOnce(_ bytes: UnsafeBufferPointer<UInt8>) {
+        guard bytes.count > 0 else { return }
+        // SAFETY: the pointer is used only during the call.
+        _ = unsafe Glibc.send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
+    }
+}

@@ -1,0 +1,150 @@
+internal import CTLSShims
+internal import Synchronization
+
+/// How a server is believed.
+public struct TLSClientOptions: Hashable, Sendable {
+    /// AFSecurityPolicy's SSL pinning modes.
+    public enum Pinning: Hashable, Sendable {
+        case none
+        /// Some public key of the chain must be one of these: SHA-256 of its SubjectPublicKeyInfo.
+        case keys([TLSPin])
+        /// The certificates of these PEM files are the only anchors, and the chain must hold one of them.
+        case certificates([String])
+    }
+
+    /// A PEM file of authorities; nil: those of the system.
+    public var authorities: String?
+    /// Whether the server's chain is checked. With pinned keys or certificates and no check, the server's own certificate
+    /// must be the pinned one: a chain that nobody checked can be made up.
+    public var verifies = true
+    /// Whether the certificate must be for `name`.
+    public var verifiesName = true
+    /// The name or address that the certificate must be for; nil: the one that was connected to.
+    public var name: String?
+    /// The name that the server is asked for (SNI); nil: `name`, or the one that was connected to, unless it is an address.
+    public var indication: String?
+    /// What the server is shown when it asks.
+    public var identity: TLSIdentity?
+    public var pinning = Pinning.none
+    /// A PEM file of revocation lists, in which the server's certificate is looked up.
+    public var revocations: String?
+    public var minimum = TLSVersion.tls12
+    public var maximum = TLSVersion.tls13
+    /// Whether later connections take up the session of an earlier one.
+    public var resumes = true
+
+    public init() {}
+
+    /// All files that are read.
+    public var files: [String] {
+        var files = [authorities, identity?.certificate, identity?.key, revocations].compactMap(\.self)
+        if case .certificates(let pinned) = pinning { files += pinned }
+        return files
+    }
+}
+
+/// The client's side of TLS, loaded. Immutable but for the sessions it remembers; shared by all threads.
+public final class TLSClientContext: Sendable {
+    public let options: TLSClientOptions
+    internal let handle: TLSContextHandle
+    /// SHA-256 of what is pinned, whichever it is.
+    private let pins: Set<TLSPin>
+    private let pinsKeys: Bool
+    private let tickets = Mutex<[String: [TLSTicket]]>([:])
+
+    /// Sessions kept for each name.
+    private static let ticketLimit = 8
+    /// Certificates of one chain, or of one pinned file, that are looked at.
+    internal static let chainLimit = 32
+
+    /// Reads the files.
+    /// - Throws: `TLSFileError` for the first that can't be used.
+    public init(_ options: TLSClientOptions) throws(TLSFileError) {
+        self.options = options
+        handle = try TLSContextHandle(isClient: true, minimum: options.minimum, maximum: options.maximum)
+        if let identity = options.identity { try handle.use(identity) }
+        switch options.pinning {
+        case .none:
+            pins = []
+            pinsKeys = false
+            try Self.trust(options, handle)
+        case .keys(let keys):
+            pins = Set(keys)
+            pinsKeys = true
+            try Self.trust(options, handle)
+        case .certificates(let paths):
+            var found: Set<TLSPin> = []
+            for path in paths {
+                try handle.trust(path, .pinned, tells: false, anyLevel: true)
+                try found.formUnion(TLSPin.certificates(of: path))
+            }
+            pins = found
+            pinsKeys = false
+        }
+        if let path = options.revocations { try handle.revoke(path) }
+        // SAFETY: nobody else has the context yet.
+        unsafe recast_tls_verify_peer(handle.pointer, options.verifies, false)
+    }
+
+    private static func trust(_ options: TLSClientOptions, _ handle: TLSContextHandle) throws(TLSFileError) {
+        if let path = options.authorities {
+            try handle.trust(path, .authorities, tells: false, anyLevel: false)
+        } else if options.verifies {
+            // SAFETY: nobody else has the context yet.
+            _ = unsafe recast_tls_use_system_anchors(handle.pointer)
+        }
+    }
+
+    /// The life of the client certificate.
+    public var validity: TLSValidity? { handle.validity }
+
+    /// Whether a chain, of which these are the digests, holds what is pinned.
+    internal func accepts(_ digests: [TLSPin]) -> Bool {
+        digests.contains { pins.contains($0) }
+    }
+
+    /// Which digests `accepts` wants; nil when nothing is pinned.
+    internal var pinnedDigests: (ofKeys: Bool, verified: Bool)? {
+        options.pinning == .none ? nil : (pinsKeys, options.verifies)
+    }
+
+    // MARK: Sessions to take up
+
+    internal func takeTicket(_ name: String) -> TLSTicket? {
+        guard options.resumes else { return nil }
+        return tickets.withLock { tickets in
+            guard let ticket = tickets[name]?.last else { return nil }
+            // One of TLS 1.3 is used once, so that nobody on the way can tell two connections to be of one client.
+            if ticket.isSingle { tickets[name]?.removeLast() }
+            return ticket
+        }
+    }
+
+    internal func keep(_ ticket: TLSTicket, _ name: String) {
+        guard options.resumes else { return }
+        tickets.withLock { tickets in
+            var kept = tickets[name, default: []]
+            if kept.count >= Self.ticketLimit { kept.removeFirst() }
+            kept.append(ticket)
+            tickets[name] = kept
+        }
+    }
+}
+
+/// A session that can be taken up. OpenSSL counts its references atomically and doesn't change it.
+@safe
+final class TLSTicket: @unchecked Sendable {
+    let pointer: OpaquePointer
+
+    init(_ pointer: OpaquePointer) {
+        unsafe self.pointer = pointer
+    }
+
+    deinit {
+        // SAFETY: the reference that the session gave away.
+        unsafe recast_tls_ticket_free(pointer)
+    }
+
+    // SAFETY: alive as long as self.
+    var isSingle: Bool { unsafe recast_tls_ticket_is_single(pointer) }
+}

@@ -1,0 +1,75 @@
+internal import CTLSShims
+
+/// A certificate with the rest of its chain, and its key: two PEM files, which may be the same one.
+public struct TLSIdentity: Hashable, Sendable {
+    public var certificate: String
+    public var key: String
+
+    public init(certificate: String, key: String) {
+        self.certificate = certificate
+        self.key = key
+    }
+}
+
+/// The life of a certificate, in seconds since 1970.
+public struct TLSValidity: Hashable, Sendable {
+    public let notBefore: Int64
+    public let notAfter: Int64
+}
+
+/// An OpenSSL context. Not changed any more once it is in use, which is what makes it `Sendable`.
+@safe
+final class TLSContextHandle: @unchecked Sendable {
+    let pointer: OpaquePointer
+
+    /// - Throws: `TLSFileError` without a path when memory is out.
+    init(isClient: Bool, minimum: TLSVersion, maximum: TLSVersion) throws(TLSFileError) {
+        guard let made = unsafe recast_tls_context_create(isClient, minimum.number, maximum.number) else {
+            throw TLSFileError(role: .certificate, index: 0, path: "", reason: "OpenSSL has no memory for a context")
+        }
+        unsafe pointer = made
+    }
+
+    deinit {
+        // SAFETY: sessions hold OpenSSL's own count of references; the shim's struct is not used by them any more,
+        // because each session's owner holds this object.
+        unsafe recast_tls_context_free(pointer)
+    }
+
+    func use(_ identity: TLSIdentity, index: Int = 0) throws(TLSFileError) {
+        // SAFETY: the text lives during the call, which copies what it needs; the same below.
+        let certificates = try unsafe TLSFile.read(identity.certificate, .certificate, index) { text in
+            unsafe recast_tls_use_certificates(pointer, text.baseAddress, text.count)
+        }
+        try TLSFile.check(certificates, identity.certificate, .certificate, index)
+        let key = try unsafe TLSFile.read(identity.key, .key, index) { text in
+            unsafe recast_tls_use_key(pointer, text.baseAddress, text.count)
+        }
+        try TLSFile.check(key, identity.key, .key, index)
+    }
+
+    func trust(_ path: String, _ role: TLSFileError.Role, tells: Bool, anyLevel: Bool) throws(TLSFileError) {
+        let outcome = try unsafe TLSFile.read(path, role) { text in
+            // SAFETY: as above.
+            unsafe recast_tls_add_anchors(pointer, text.baseAddress, text.count, tells, anyLevel)
+        }
+        try TLSFile.check(outcome, path, role)
+    }
+
+    func revoke(_ path: String) throws(TLSFileError) {
+        let outcome = try unsafe TLSFile.read(path, .revocations) { text in
+            // SAFETY: as above.
+            unsafe recast_tls_add_revocations(pointer, text.baseAddress, text.count)
+        }
+        try TLSFile.check(outcome, path, .revocations)
+    }
+
+    /// The life of the context's own certificate, nil when it has none.
+    var validity: TLSValidity? {
+        var notBefore: Int64 = 0
+        var notAfter: Int64 = 0
+        // SAFETY: both are written during the call.
+        guard unsafe recast_tls_validity(pointer, &notBefore, &notAfter) else { return nil }
+        return TLSValidity(notBefore: notBefore, notAfter: notAfter)
+    }
+}

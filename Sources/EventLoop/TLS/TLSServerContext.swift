@@ -1,0 +1,75 @@
+internal import CTLSShims
+
+/// What a listener says of itself, and asks of its clients.
+public struct TLSServerOptions: Hashable, Sendable {
+    /// Whether clients show a certificate (mutual TLS).
+    public enum ClientCertificate: String, Hashable, Sendable, CaseIterable {
+        /// A client without one, or with one that leads to none of the authorities, is refused.
+        case required
+        /// A client without one is served; one that shows one must show a good one.
+        case optional
+    }
+
+    /// The first one is for clients that name nobody, or somebody unknown (SNI, RFC 6066 §3). At least one.
+    public var identities: [TLSIdentity]
+    /// A PEM file of the authorities of client certificates; nil: none is asked for.
+    public var clientAuthorities: String?
+    public var clientCertificate = ClientCertificate.required
+    /// A PEM file of revocation lists for client certificates.
+    public var revocations: String?
+    public var minimum = TLSVersion.tls12
+    public var maximum = TLSVersion.tls13
+    /// Sent, before the connection is closed, to a client whose first byte is a capital letter: it speaks without TLS.
+    public var plainTextAnswer: [UInt8] = []
+
+    public init(identities: [TLSIdentity]) {
+        self.identities = identities
+    }
+
+    /// All files that are read.
+    public var files: [String] {
+        identities.flatMap { [$0.certificate, $0.key] } + [clientAuthorities, revocations].compactMap(\.self)
+    }
+}
+
+/// The server's side of TLS, loaded: immutable, and shared by all threads.
+///
+/// ALPN takes `http/1.1` only; a client that offers others alone gets `no_application_protocol` (RFC 7301 §3.2). TLS 1.2
+/// with forward secrecy and authenticated encryption only; no renegotiation; tickets for resumption, whose keys live and
+/// die with the context.
+public final class TLSServerContext: Sendable {
+    public let options: TLSServerOptions
+    internal let handle: TLSContextHandle
+    private let alternatives: [TLSContextHandle]
+
+    /// Reads the files.
+    /// - Throws: `TLSFileError` for the first that can't be used.
+    public init(_ options: TLSServerOptions) throws(TLSFileError) {
+        self.options = options
+        guard let first = options.identities.first else {
+            throw TLSFileError(role: .certificate, index: 0, path: "", reason: "a server needs a certificate")
+        }
+        handle = try TLSContextHandle(isClient: false, minimum: options.minimum, maximum: options.maximum)
+        try handle.use(first)
+        if let path = options.clientAuthorities {
+            try handle.trust(path, .authorities, tells: true, anyLevel: false)
+            // SAFETY: nobody else has the context yet.
+            unsafe recast_tls_verify_peer(handle.pointer, true, options.clientCertificate == .required)
+        }
+        if let path = options.revocations { try handle.revoke(path) }
+        var alternatives: [TLSContextHandle] = []
+        for (index, identity) in options.identities.enumerated().dropFirst() {
+            let other = try TLSContextHandle(isClient: false, minimum: options.minimum, maximum: options.maximum)
+            try other.use(identity, index: index)
+            alternatives.append(other)
+        }
+        self.alternatives = alternatives
+        guard !alternatives.isEmpty else { return }
+        let pointers = unsafe alternatives.map { unsafe Optional($0.pointer) }
+        // SAFETY: the list is copied, and self keeps what it points to; whoever has a session holds self.
+        _ = unsafe recast_tls_set_alternatives(handle.pointer, pointers, pointers.count)
+    }
+
+    /// The lives of the certificates, in the order of the identities.
+    public var validities: [TLSValidity?] { [handle.validity] + alternatives.map(\.validity) }
+}

@@ -1,0 +1,231 @@
+internal import CTLSShims
+internal import Octets
+
+/// Which side of TLS a stream is, with what it knows.
+public enum TLSRole {
+    case server(TLSServerContext)
+    /// `endpoint` is the name, or the address, that was connected to; it stands for the server's name where the options
+    /// give none, and earlier sessions with it are taken up.
+    case client(TLSClientContext, endpoint: String)
+}
+
+/// What a handshake came to.
+public struct TLSFacts: Sendable {
+    /// `TLSv1.3`.
+    public let version: String
+    /// OpenSSL's name: `TLS_AES_256_GCM_SHA384`.
+    public let cipher: String
+    /// Whether an earlier session was taken up.
+    public let isResumed: Bool
+    /// The subject of the client's certificate after RFC 2253, cut at 512 bytes, where it showed one.
+    public let clientSubject: String?
+}
+
+/// The TLS side of one stream: takes records and gives bytes, takes bytes and gives records. All of it happens in the
+/// loop's wire, so between two calls it holds nothing but a record that has come in part.
+@safe
+final class TLSSession {
+    enum Outcome {
+        case goesOn
+        /// close_notify came.
+        case ended
+        /// `error` tells why.
+        case failed
+    }
+
+    let wire: TLSWire
+    private let role: TLSRole
+    private var pointer: OpaquePointer?
+    /// Whether the handshake is over and what came of it was approved.
+    private(set) var isEstablished = false
+    private(set) var error: TLSError?
+    /// What was written before the handshake was over.
+    var early = OutputBuffer()
+    private var hasInput = false
+    private var received: UInt64 = 0
+
+    /// Messages of the handshake protocol that a peer may send after the handshake, and one more for each MiB: tickets, and
+    /// a KeyUpdate every now and then (RFC 8446 §4.6).
+    private static let lateMessages = 64
+
+    init(_ role: TLSRole, wire: TLSWire) {
+        self.role = role
+        self.wire = wire
+        switch role {
+        case .server(let context):
+            // SAFETY: self keeps the context and the wire.
+            unsafe pointer = recast_tls_accept(context.handle.pointer, wire.pointer)
+        case .client(let context, let endpoint):
+            let options = context.options
+            let name = options.name ?? endpoint
+            let indication = options.indication ?? name
+            let shown = indication.isEmpty || SocketAddress.parseHost(indication, port: 0) != nil ? nil : indication
+            let checked = options.verifies && options.verifiesName ? name : nil
+            let ticket = context.takeTicket(endpoint)
+            // SAFETY: as above; the texts are copied, the ticket's references are counted.
+            unsafe pointer = Self.withText(shown) { shown in
+                unsafe Self.withText(checked) { checked in
+                    unsafe recast_tls_connect(context.handle.pointer, wire.pointer, shown, checked, ticket?.pointer)
+                }
+            }
+        }
+        if unsafe pointer == nil { error = TLSError(.noMemory) }
+    }
+
+    deinit {
+        end()
+    }
+
+    private static func withText<Value>(_ text: String?, _ body: (UnsafePointer<CChar>?) -> Value) -> Value {
+        // SAFETY: the pointer is used only during the call.
+        if let text { unsafe text.withCString { unsafe body($0) } } else { body(nil) }
+    }
+
+    /// What is sent to a client that speaks without TLS.
+    var plainTextAnswer: [UInt8] {
+        if case .server(let context) = role { context.options.plainTextAnswer } else { [] }
+    }
+
+    // MARK: Reading
+
+    /// Writes the first records of a client to the wire.
+    func begin() -> Outcome {
+        if case .client = role { shakeHands() } else { error == nil ? .goesOn : .failed }
+    }
+
+    /// Takes `count` bytes of the wire's input; what comes out is written to `room`, which has `TLSWire.recordRoom` bytes
+    /// more than that. Records to be sent may be on the wire afterwards, whatever the outcome is.
+    func take(_ count: Int, into room: UnsafeMutableBufferPointer<UInt8>) -> (count: Int, outcome: Outcome) {
+        guard let pointer = unsafe pointer else { return (0, .failed) }
+        received &+= UInt64(count)
+        if !isEstablished {
+            if !hasInput, case .server = role, (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(unsafe wire.input[0]) {
+                error = TLSError(.plainText)
+                return (0, .failed)
+            }
+            hasInput = true
+            wire.lend(count)
+            let outcome = shakeHands()
+            guard isEstablished else {
+                wire.endLoan()
+                return (0, outcome)
+            }
+        } else {
+            wire.lend(count)
+        }
+        var made = 0
+        // SAFETY: the room is writable, and large enough for what the input holds.
+        let outcome = unsafe recast_tls_read(pointer, room.baseAddress, room.count, &made)
+        wire.endLoan()
+        if case .client = role { keepTickets() }
+        if unsafe recast_tls_late_messages(pointer) > UInt32(clamping: Self.lateMessages + Int(received >> 20)) {
+            error = TLSError(.flood)
+            return (made, .failed)
+        }
+        switch Int(outcome) {
+        case RECAST_TLS_WAITS, RECAST_TLS_DONE: return (made, .goesOn)
+        case RECAST_TLS_ENDED: return (made, .ended)
+        default:
+            noteFault()
+            return (made, .failed)
+        }
+    }
+
+    private func shakeHands() -> Outcome {
+        guard let pointer = unsafe pointer else { return .failed }
+        // SAFETY: the session is open.
+        switch Int(unsafe recast_tls_handshake(pointer)) {
+        case RECAST_TLS_DONE:
+            guard approves() else {
+                error = TLSError(.pinMismatch)
+                return .failed
+            }
+            isEstablished = true
+            return .goesOn
+        case RECAST_TLS_WAITS: return .goesOn
+        case RECAST_TLS_ENDED:
+            error = TLSError(.closed)
+            return .failed
+        default:
+            noteFault()
+            return .failed
+        }
+    }
+
+    /// Whether the server is one of those that are pinned. A session that is taken up was approved when it began.
+    private func approves() -> Bool {
+        guard let pointer = unsafe pointer, case .client(let context, _) = role, let wanted = context.pinnedDigests,
+            unsafe !recast_tls_is_resumed(pointer)
+        else { return true }
+        var bytes = [UInt8](repeating: 0, count: TLSPin.size * TLSClientContext.chainLimit)
+        // SAFETY: there is room for as many digests as are asked for.
+        let count = unsafe recast_tls_peer_digests(
+            pointer, wanted.verified, wanted.ofKeys, &bytes, TLSClientContext.chainLimit)
+        return context.accepts(TLSPin.split(bytes, count: Int(count)))
+    }
+
+    private func keepTickets() {
+        guard case .client(let context, let endpoint) = role, let pointer = unsafe pointer else { return }
+        // SAFETY: the reference that is taken becomes the ticket's.
+        while let ticket = unsafe recast_tls_take_ticket(pointer) {
+            unsafe context.keep(TLSTicket(ticket), endpoint)
+        }
+    }
+
+    private func noteFault() {
+        // SAFETY: the session is open.
+        if error == nil, let pointer = unsafe pointer { error = unsafe TLSError(recast_tls_take_fault(pointer)) }
+    }
+
+    /// The connection ended in the handshake.
+    func cut(_ reason: TLSError.Reason) {
+        if error == nil { error = TLSError(reason) }
+    }
+
+    // MARK: Writing
+
+    /// Writes the records of `bytes` to the wire. False when that failed.
+    func write(_ bytes: Span<UInt8>) -> Bool {
+        guard let pointer = unsafe pointer else { return false }
+        // SAFETY: the pointer is used only during the call.
+        let isWritten = unsafe bytes.withUnsafeBufferPointer { buffer in
+            unsafe recast_tls_write(pointer, buffer.baseAddress, buffer.count)
+        }
+        if !isWritten { noteFault() }
+        return isWritten
+    }
+
+    /// Writes close_notify to the wire.
+    func shut() {
+        guard let pointer = unsafe pointer, isEstablished, error == nil else { return }
+        // SAFETY: the session is open.
+        unsafe recast_tls_shut(pointer)
+    }
+
+    /// Gives everything back but the error.
+    func end() {
+        guard let open = unsafe pointer else { return }
+        // SAFETY: freed once: the pointer is nil from now on.
+        unsafe recast_tls_free(open, error == nil)
+        unsafe pointer = nil
+        early = OutputBuffer()
+    }
+
+    // MARK: What was agreed on
+
+    var facts: TLSFacts? {
+        guard let pointer = unsafe pointer, isEstablished else { return nil }
+        var subject: String?
+        if case .server = role {
+            var text = [CChar](repeating: 0, count: 513)
+            // SAFETY: the text has this size, and is end-marked afterwards.
+            if unsafe recast_tls_peer_subject(pointer, &text, text.count) {
+                subject = unsafe text.withUnsafeBufferPointer { unsafe String(cString: $0.baseAddress!) }
+            }
+        }
+        // SAFETY: constant texts.
+        return unsafe TLSFacts(
+            version: String(cString: recast_tls_version(pointer)), cipher: String(cString: recast_tls_cipher(pointer)),
+            isResumed: recast_tls_is_resumed(pointer), clientSubject: subject)
+    }
+}

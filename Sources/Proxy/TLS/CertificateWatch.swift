@@ -1,0 +1,99 @@
+internal import EventLoop
+internal import Glibc
+internal import Logging
+
+/// Looks every second whether files of certificates have changed, and loads what has. The main thread's.
+///
+/// Asking beats being told here: whatever way a file is replaced (rename, Kubernetes' `..data` link, a mount, a network file
+/// system), its identity is another one. A file must be the same twice in a row, so that one that is being written, or a
+/// certificate whose key is still to come, is not looked at.
+final class CertificateWatch {
+    private let worker: Worker
+    private var entries: [Entry] = []
+    private var timer: Timer?
+
+    private static let interval: UInt64 = 1_000_000_000
+
+    private struct Entry {
+        let files: [String]
+        let reload: () throws(TLSFileError) -> Void
+        /// What was there when the files were loaded, and when they were looked at last.
+        var loaded: [FileStamp?]
+        var seen: [FileStamp?]
+    }
+
+    private struct FileStamp: Equatable {
+        let device: dev_t
+        let inode: ino_t
+        let size: off_t
+        let seconds: Int
+        let nanoseconds: Int
+        let changedSeconds: Int
+        let changedNanoseconds: Int
+
+        init?(_ path: String) {
+            var status = stat()
+            // SAFETY: the path is end-marked, the status is written during the call.
+            guard unsafe stat(path, &status) == 0 else { return nil }
+            device = status.st_dev
+            inode = status.st_ino
+            size = status.st_size
+            seconds = status.st_mtim.tv_sec
+            nanoseconds = status.st_mtim.tv_nsec
+            changedSeconds = status.st_ctim.tv_sec
+            changedNanoseconds = status.st_ctim.tv_nsec
+        }
+    }
+
+    /// - Parameter worker: the main one, whose counters and log are used.
+    init(worker: Worker) {
+        self.worker = worker
+        follow(worker.current.settings)
+    }
+
+    /// Watches the files of `settings` from now on. They are taken to be loaded as they stand.
+    func follow(_ settings: ProxySettings) {
+        entries = []
+        for tls in settings.tls.values {
+            add(tls.options.files) { () throws(TLSFileError) in try tls.reload() }
+        }
+        for tls in settings.upstreams.compactMap(\.tls) {
+            add(tls.options.files) { () throws(TLSFileError) in try tls.reload() }
+        }
+        timer = nil
+        guard !entries.isEmpty else { return }
+        timer = Timer(loop: worker.loop) { [unowned self] in look() }
+        timer?.set(after: Self.interval)
+    }
+
+    private func add(_ files: [String], _ reload: @escaping () throws(TLSFileError) -> Void) {
+        guard !files.isEmpty else { return }
+        let stamps = files.map(FileStamp.init)
+        entries.append(Entry(files: files, reload: reload, loaded: stamps, seen: stamps))
+    }
+
+    private func look() {
+        for index in entries.indices {
+            let stamps = entries[index].files.map(FileStamp.init)
+            let isSettled = stamps == entries[index].seen
+            entries[index].seen = stamps
+            guard isSettled, stamps != entries[index].loaded else { continue }
+            // Whatever comes of it: what is wrong is told once, and looked at again when it has changed.
+            entries[index].loaded = stamps
+            load(entries[index])
+        }
+        timer?.set(after: Self.interval)
+    }
+
+    private func load(_ entry: Entry) {
+        let names = entry.files.joined(separator: ", ")
+        do throws(TLSFileError) {
+            try entry.reload()
+            worker.counters.tls.reloads += 1
+            worker.logger.notice("certificates were loaded anew: \(names)")
+        } catch {
+            worker.counters.tls.failedReloads += 1
+            worker.logger.error("changed certificates are not used, the old ones stay: \(error)")
+        }
+    }
+}

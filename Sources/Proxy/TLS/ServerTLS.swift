@@ -1,0 +1,42 @@
+public import EventLoop
+internal import Synchronization
+
+/// The TLS of a listener: what the settings say, and the context that was loaded last. All workers share it; connections
+/// keep the context that they began with.
+public final class ServerTLS: Sendable {
+    public let options: TLSServerOptions
+    private let slot: Mutex<TLSServerContext>
+
+    /// Loads the files.
+    public init(_ options: TLSServerOptions) throws(TLSFileError) {
+        var options = options
+        options.plainTextAnswer = Array(Self.plainTextAnswer.utf8)
+        self.options = options
+        slot = Mutex(try TLSServerContext(options))
+    }
+
+    /// What new connections begin with.
+    public var context: TLSServerContext { slot.withLock { $0 } }
+
+    /// Loads the files anew. What was loaded stays when one of them can't be used.
+    func reload() throws(TLSFileError) {
+        let made = try TLSServerContext(options)
+        slot.withLock { $0 = made }
+    }
+
+    /// The certificates' files with their lives.
+    var lives: [(file: String, validity: TLSValidity?)] {
+        zip(options.identities, context.validities).map { ($0.certificate, $1) }
+    }
+
+    /// For a client that speaks without TLS, before the connection is closed.
+    private static let plainTextAnswer = """
+        HTTP/1.1 400 Bad Request\r
+        Content-Type: text/plain\r
+        Content-Length: 48\r
+        Cache-Control: no-store\r
+        Connection: close\r
+        \r
+        This port speaks HTTPS: use https:// to ask it.\n
+        """
+}

@@ -1,0 +1,101 @@
+internal import EventLoop
+internal import Proxy
+
+/// Reads `listen`: an address, a mapping with an address and TLS, or a list of them.
+struct ListenReader {
+    private let context: ReadingContext
+
+    init(_ context: ReadingContext) {
+        self.context = context
+    }
+
+    /// The addresses in their order, and the TLS of those that have it.
+    func read(_ file: SectionReader) -> (addresses: [ListenAddress], tls: [ListenAddress: ServerTLS]) {
+        var addresses: [ListenAddress] = []
+        var tls: [ListenAddress: ServerTLS] = [:]
+        guard let node = file.required("listen", example: "127.0.0.1:8080") else { return (addresses, tls) }
+        for element in elements(node) {
+            let section: SectionReader?
+            let place: SettingsNode
+            if case .mapping = element.content {
+                guard let mapping = SectionReader(element, "\"listen\"", context),
+                    let found = mapping.required("address", example: "0.0.0.0:8443")
+                else { continue }
+                section = mapping
+                place = found
+            } else {
+                section = nil
+                place = element
+            }
+            let address = self.address(place)
+            if let address {
+                if addresses.contains(address) { context.report(place.position, "\(address) is listened on already") }
+                addresses.append(address)
+            }
+            guard let section else { continue }
+            let name = address?.description ?? ""
+            if let node = section.take("tls"), let read = serverTLS(node, name), let address { tls[address] = read }
+            section.finish()
+        }
+        file.record("listen", addresses.map(\.description).joined(separator: ", "), .line(node.position.line))
+        return (addresses, tls)
+    }
+
+    private func elements(_ node: SettingsNode) -> [SettingsNode] {
+        if case .mapping = node.content { return [node] }
+        return context.elements(node, "\"listen\"") ?? []
+    }
+
+    private func address(_ node: SettingsNode) -> ListenAddress? {
+        guard let text = context.text(node, "\"listen\"") else { return nil }
+        do throws(AddressFault) {
+            return try AddressText.listen(text)
+        } catch {
+            context.report(node.position, error.reason)
+            return nil
+        }
+    }
+
+    // MARK: TLS
+
+    private func serverTLS(_ node: SettingsNode, _ address: String) -> ServerTLS? {
+        guard let section = SectionReader(node, "\"tls\"", path: "listen.\(address).tls", context) else { return nil }
+        let files = TLSFileReader(context)
+        let mistakes = context.mistakes.count
+        var identities: [TLSIdentity] = []
+        if let identity = files.identity(section, index: 0, isNeeded: true) { identities.append(identity) }
+        if let list = section.take("certificates") {
+            for element in context.elements(list, "\"certificates\"") ?? [] {
+                guard let pair = SectionReader(element, "a certificate of \"certificates\"", context) else { continue }
+                if let identity = files.identity(pair, index: identities.count, isNeeded: true) {
+                    identities.append(identity)
+                }
+                pair.finish()
+            }
+            section.record(
+                "certificates", identities.dropFirst().map(\.certificate).joined(separator: ", "),
+                .line(list.position.line))
+        }
+        var options = TLSServerOptions(identities: identities)
+        options.clientAuthorities = files.path(section, "client_ca", .authorities)
+        let mode =
+            options.clientAuthorities == nil ? nil : section.word("client_auth", standard: options.clientCertificate)
+        if options.clientAuthorities == nil {
+            section.refuse("client_auth", "needs \"client_ca\": the authorities that client certificates come from")
+            section.refuse("client_crl", "needs \"client_ca\": the authorities that client certificates come from")
+        }
+        options.clientCertificate = mode ?? options.clientCertificate
+        options.revocations = files.path(section, "client_crl", .revocations)
+        files.versions(section, &options.minimum, &options.maximum)
+        section.finish()
+        guard context.mistakes.count == mistakes else { return nil }
+        do throws(TLSFileError) {
+            let tls = try ServerTLS(options)
+            files.checkLives(tls.context.validities)
+            return tls
+        } catch {
+            files.report(error, node)
+            return nil
+        }
+    }
+}

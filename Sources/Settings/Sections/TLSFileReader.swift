@@ -1,0 +1,88 @@
+internal import EventLoop
+internal import Foundation
+internal import Proxy
+
+/// Reads names of certificate files, and remembers where they stand, so that what is wrong with a file is told there.
+final class TLSFileReader {
+    private struct Place: Hashable {
+        let role: TLSFileError.Role
+        let index: Int
+    }
+
+    private let context: ReadingContext
+    private var places: [Place: SettingsNode.Position] = [:]
+
+    init(_ context: ReadingContext) {
+        self.context = context
+    }
+
+    /// The path that `key` names, as it is opened.
+    func path(_ section: SectionReader, _ key: String, _ role: TLSFileError.Role, _ index: Int = 0) -> String? {
+        guard let node = section.take(key) else { return nil }
+        guard let path = path(node, key, role, index) else { return nil }
+        section.record(key, path, .line(node.position.line))
+        return path
+    }
+
+    func path(_ node: SettingsNode, _ key: String, _ role: TLSFileError.Role, _ index: Int = 0) -> String? {
+        guard let text = context.text(node, "\"\(key)\"") else { return nil }
+        if text.isEmpty || text.hasPrefix("-----") {
+            context.report(
+                node.position, "\"\(key)\" is the path of a PEM file, not \(text.isEmpty ? "empty" : "its content")")
+            return nil
+        }
+        if places[Place(role: role, index: index)] == nil { places[Place(role: role, index: index)] = node.position }
+        return context.environment.path(text)
+    }
+
+    /// `certificate` and `key`; the key may stand in the certificate's file.
+    func identity(_ section: SectionReader, index: Int, isNeeded: Bool) -> TLSIdentity? {
+        if isNeeded, !section.remaining.contains(where: { $0.key == "certificate" }) {
+            _ = section.required("certificate", example: "server.pem")
+            _ = section.take("key")
+            return nil
+        }
+        guard let certificate = path(section, "certificate", .certificate, index) else {
+            section.refuse("key", "needs \"certificate\"")
+            return nil
+        }
+        guard section.remaining.contains(where: { $0.key == "key" }) else {
+            places[Place(role: .key, index: index)] = places[Place(role: .certificate, index: index)]
+            return TLSIdentity(certificate: certificate, key: certificate)
+        }
+        guard let key = path(section, "key", .key, index) else { return nil }
+        return TLSIdentity(certificate: certificate, key: key)
+    }
+
+    func versions(_ section: SectionReader, _ minimum: inout TLSVersion, _ maximum: inout TLSVersion) {
+        minimum = section.word("min_version", standard: minimum) ?? minimum
+        maximum = section.word("max_version", standard: maximum) ?? maximum
+        if minimum == .tls13, maximum == .tls12 {
+            context.report(section.position, "\"min_version\" is above \"max_version\"")
+        }
+    }
+
+    /// Tells what is wrong with a file where the file is named.
+    func report(_ error: TLSFileError, _ node: SettingsNode) {
+        let position = places[Place(role: error.role, index: error.index)] ?? node.position
+        context.report(position, error.path.isEmpty ? error.reason : "the file \(error.description)")
+    }
+
+    /// Tells of certificates that can't be used now, in the order of the identities.
+    func checkLives(_ lives: [TLSValidity?]) {
+        let now = Int64(Date().timeIntervalSince1970)
+        for (index, life) in lives.enumerated() {
+            guard let life, let position = places[Place(role: .certificate, index: index)] else { continue }
+            if life.notAfter < now {
+                context.report(position, "this certificate ran out on \(Self.day(life.notAfter))")
+            }
+            if life.notBefore > now {
+                context.report(position, "this certificate holds from \(Self.day(life.notBefore)) on")
+            }
+        }
+    }
+
+    private static func day(_ seconds: Int64) -> String {
+        String(Date(timeIntervalSince1970: TimeInterval(seconds)).ISO8601Format())
+    }
+}

@@ -1,0 +1,101 @@
+internal import EventLoop
+internal import Foundation
+internal import Proxy
+
+/// Reads `tls` of an upstream: `true`, `false` or a mapping.
+struct UpstreamTLSReader {
+    private let context: ReadingContext
+
+    init(_ context: ReadingContext) {
+        self.context = context
+    }
+
+    /// - Parameter hasName: whether every address of the upstream has a name or an address to check a certificate for.
+    func read(_ section: SectionReader, hasName: Bool) -> UpstreamTLS? {
+        guard let node = section.take("tls") else { return nil }
+        let files = TLSFileReader(context)
+        let mistakes = context.mistakes.count
+        var options = TLSClientOptions()
+        if case .mapping = node.content {
+            guard let tls = SectionReader(node, "\"tls\"", path: section.path + ".tls", context) else { return nil }
+            read(tls, files, &options)
+            tls.finish()
+        } else {
+            guard let isOn = context.bool(node, "\"tls\"") else { return nil }
+            section.record("tls", isOn ? "true" : "false", .line(node.position.line))
+            if !isOn { return nil }
+        }
+        if !hasName, options.name == nil, options.verifies, options.verifiesName {
+            context.report(
+                node.position,
+                "a unix socket has no name that a certificate could be for: write tls: {name: app.internal}")
+        }
+        guard context.mistakes.count == mistakes else { return nil }
+        do throws(TLSFileError) {
+            let tls = try UpstreamTLS(options)
+            files.checkLives([tls.context.validity])
+            return tls
+        } catch {
+            files.report(error, node)
+            return nil
+        }
+    }
+
+    private func read(_ tls: SectionReader, _ files: TLSFileReader, _ options: inout TLSClientOptions) {
+        options.authorities = files.path(tls, "ca", .authorities)
+        options.verifies = flag(tls, "verify", options.verifies)
+        options.verifiesName = flag(tls, "verify_name", options.verifiesName)
+        options.name = text(tls, "name")
+        options.indication = text(tls, "sni")
+        options.identity = files.identity(tls, index: 0, isNeeded: false)
+        options.revocations = files.path(tls, "crl", .revocations)
+        options.resumes = flag(tls, "session_resumption", options.resumes)
+        files.versions(tls, &options.minimum, &options.maximum)
+        if let node = tls.take("pins") {
+            options.pinning = .keys((context.elements(node, "\"pins\"") ?? []).compactMap(pin))
+            tls.record("pins", "\(context.elements(node, "\"pins\"")?.count ?? 0) keys", .line(node.position.line))
+            tls.refuse("pinned_certificates", "can't stand beside \"pins\": pin keys or certificates")
+        } else if let node = tls.take("pinned_certificates") {
+            let paths = (context.elements(node, "\"pinned_certificates\"") ?? []).compactMap {
+                files.path($0, "pinned_certificates", .pinned)
+            }
+            options.pinning = .certificates(paths)
+            tls.record("pinned_certificates", paths.joined(separator: ", "), .line(node.position.line))
+            if options.authorities != nil {
+                context.report(
+                    node.position,
+                    "\"pinned_certificates\" are the only authorities: remove \"ca\", or pin keys instead")
+            }
+        }
+        if !options.verifies, options.authorities != nil {
+            context.report(tls.position, "\"ca\" is not looked at with \"verify: false\": remove one of them")
+        }
+    }
+
+    private func flag(_ section: SectionReader, _ key: String, _ standard: Bool) -> Bool {
+        section.value(key, standard: Sourced(standard), describe: { $0 ? "true" : "false" }) { context.bool($0, $1) }
+            .value
+    }
+
+    private func text(_ section: SectionReader, _ key: String) -> String? {
+        guard let node = section.take(key), let text = context.text(node, "\"\(key)\"") else { return nil }
+        guard !text.isEmpty, text.utf8.count <= 253, text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+            context.report(node.position, "\"\(key)\" is a name as in app.internal")
+            return nil
+        }
+        section.record(key, text, .line(node.position.line))
+        return text
+    }
+
+    private func pin(_ node: SettingsNode) -> TLSPin? {
+        guard let text = context.text(node, "a pin") else { return nil }
+        if text.hasPrefix("sha256/"), let bytes = Data(base64Encoded: String(text.dropFirst(7))),
+            let pin = TLSPin(digest: Array(bytes))
+        {
+            return pin
+        }
+        context.report(
+            node.position, "a pin is sha256/ and the 44 characters of the key's digest in base64, not \"\(text)\"")
+        return nil
+    }
+}

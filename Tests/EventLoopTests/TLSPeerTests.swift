@@ -1,0 +1,228 @@
+import EventLoop
+import Octets
+import Testing
+
+/// Who is who: pins, client certificates, names, sessions, files.
+@Suite struct TLSPeers {
+    struct Pins: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let server: String
+        let word: String?
+        let change: @Sendable (inout TLSClientOptions) throws -> Void
+
+        init(
+            _ what: String, server: String = "server", _ word: String?,
+            _ change: @escaping @Sendable (inout TLSClientOptions) throws -> Void
+        ) {
+            testDescription = what
+            self.server = server
+            self.word = word
+            self.change = change
+        }
+    }
+
+    static let pins: [Pins] = [
+        Pins("the key of the leaf", nil) { $0.pinning = .keys([try Certificates.pin("server")]) },
+        Pins("one of several", nil) {
+            $0.pinning = .keys([try Certificates.pin("rsa"), try Certificates.pin("server")])
+        },
+        Pins("another key", "pin_mismatch") { $0.pinning = .keys([try Certificates.pin("rsa")]) },
+        Pins("no key at all", "pin_mismatch") { $0.pinning = .keys([]) },
+        Pins("the key of a self-signed one, not checked", server: "self", nil) {
+            $0.pinning = .keys([try Certificates.pin("self")])
+            $0.verifies = false
+        },
+        Pins("the key of a self-signed one, checked", server: "self", "self_signed") {
+            $0.pinning = .keys([try Certificates.pin("self")])
+        },
+        Pins("another key, not checked", server: "self", "pin_mismatch") {
+            $0.pinning = .keys([try Certificates.pin("server")])
+            $0.verifies = false
+        },
+        Pins("the leaf", nil) { $0.pinning = .certificates([Certificates.path("server.pem")]) },
+        Pins("the authority", nil) { $0.pinning = .certificates([Certificates.path("ca.pem")]) },
+        Pins("another certificate", "unknown_ca") { $0.pinning = .certificates([Certificates.path("rsa.pem")]) },
+        Pins("the self-signed leaf", server: "self", nil) {
+            $0.pinning = .certificates([Certificates.path("self.pem")])
+            $0.verifiesName = false
+        },
+        Pins("the self-signed leaf, for another name", server: "self", "wrong_name") {
+            $0.pinning = .certificates([Certificates.path("self.pem")])
+        },
+        Pins("the expired leaf", server: "expired", "expired") {
+            $0.pinning = .certificates([Certificates.path("expired.pem")])
+        },
+        Pins("the expired leaf, not checked", server: "expired", nil) {
+            $0.pinning = .certificates([Certificates.path("expired.pem")])
+            $0.verifies = false
+        },
+        Pins("the authority, not checked: only the leaf counts", "pin_mismatch") {
+            $0.pinning = .certificates([Certificates.path("ca.pem")])
+            $0.verifies = false
+        },
+    ]
+
+    @Test(arguments: pins) func `what is pinned is believed, and nothing else`(_ row: Pins) throws {
+        var options = clientOptions()
+        try row.change(&options)
+        if case .certificates = options.pinning { options.authorities = nil }
+        try withSecurePair(server: serverOptions(row.server), client: options, waits: false) { pair in
+            pair.until { pair.isSecured || pair.client.isClosed }
+            #expect(pair.client.tlsError?.word == row.word)
+            #expect(pair.atClient.probe.failures.isEmpty == (row.word == nil))
+        }
+    }
+
+    @Test func `a pin is of 32 bytes`() {
+        for count in [0, 31, 33] { #expect(TLSPin(digest: Array(repeating: 0, count: count)) == nil) }
+        #expect(TLSPin(digest: Array(repeating: 0, count: 32)) != nil)
+    }
+
+    struct Client: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let mode: TLSServerOptions.ClientCertificate
+        let certificate: String?
+        /// What the server finds.
+        let word: String?
+        let subject: String?
+    }
+
+    static let clients: [Client] = [
+        Client(
+            testDescription: "shows one", mode: .required, certificate: "client", word: nil,
+            subject: "O=Recast,CN=client"),
+        Client(testDescription: "shows none", mode: .required, certificate: nil, word: "no_certificate", subject: nil),
+        Client(
+            testDescription: "shows a strange one", mode: .required, certificate: "strange-client", word: "unknown_ca",
+            subject: nil),
+        Client(
+            testDescription: "shows an expired one", mode: .required, certificate: "expired", word: "expired",
+            subject: nil),
+        Client(
+            testDescription: "shows a revoked one", mode: .required, certificate: "revoked", word: "revoked",
+            subject: nil),
+        Client(
+            testDescription: "may show one", mode: .optional, certificate: "client", word: nil,
+            subject: "O=Recast,CN=client"),
+        Client(testDescription: "may show none", mode: .optional, certificate: nil, word: nil, subject: nil),
+        Client(
+            testDescription: "may not show a strange one", mode: .optional, certificate: "strange-client",
+            word: "unknown_ca", subject: nil),
+    ]
+
+    @Test(arguments: clients, [TLSVersion.tls12, .tls13])
+    func `clients show who they are`(_ row: Client, _ version: TLSVersion) throws {
+        var server = serverOptions("server")
+        server.clientAuthorities = Certificates.path("ca.pem")
+        server.clientCertificate = row.mode
+        server.revocations = Certificates.path("ca.crl")
+        server.maximum = version
+        let client = clientOptions { $0.identity = row.certificate.map(Certificates.identity) }
+        try withSecurePair(server: server, client: client, waits: false) { pair in
+            // In 1.3 a client is done before the server has looked.
+            pair.until { pair.atServer.facts != nil || pair.server.isClosed }
+            #expect(pair.server.tlsError?.word == row.word)
+            #expect(pair.atServer.facts?.clientSubject == row.subject)
+            if row.word != nil {
+                pair.until { pair.client.isClosed }
+                #expect(pair.client.tlsError?.word.hasPrefix("alert_") == true)
+            }
+        }
+    }
+
+    @Test(arguments: [
+        ("a.example", "server"), ("b.example", "rsa"), ("x.w.example", "wild"), ("y.w.example", "exact"),
+        ("unknown.example", "server"), ("127.0.0.1", "server"),
+    ]) func `a name chooses the certificate`(_ name: String, _ expected: String) throws {
+        let options = serverOptions("server", "rsa", "wild", "exact")
+        let client = clientOptions {
+            $0.verifiesName = false
+            $0.pinning = .keys((try? [Certificates.pin(expected)]) ?? [])
+        }
+        try withSecurePair(server: options, client: client, endpoint: name, waits: false) { pair in
+            pair.until { pair.isSecured || pair.client.isClosed }
+            #expect(pair.client.tlsError == nil)
+        }
+    }
+
+    @Test(arguments: [TLSVersion.tls12, .tls13], [true, false])
+    func `a session is taken up again`(_ version: TLSVersion, _ resumes: Bool) throws {
+        try withLoop { loop in
+            var options = serverOptions("server")
+            options.maximum = version
+            options.clientAuthorities = Certificates.path("ca.pem")
+            let server = try TLSServerContext(options)
+            let client = try TLSClientContext(
+                clientOptions {
+                    $0.resumes = resumes
+                    $0.identity = Certificates.identity("client")
+                    $0.pinning = .keys((try? [Certificates.pin("server")]) ?? [])
+                })
+            for round in 0..<4 {
+                let pair = SecurePair(loop, server: server, client: client)
+                pair.until { pair.isSecured }
+                pair.server.write("x")
+                pair.until { pair.atClient.probe.bytes.count == 1 }
+                #expect(pair.atClient.facts?.isResumed == (round > 0 && resumes), "\(round)")
+                #expect(pair.atServer.facts?.isResumed == (round > 0 && resumes), "\(round)")
+                // Who the client is, is a part of the session.
+                #expect(pair.atServer.facts?.clientSubject == "O=Recast,CN=client")
+                // A cut is no reason to forget it.
+                if round == 1 { pair.client.abort() }
+                pair.close()
+            }
+            // Another name has sessions of its own.
+            let other = SecurePair(loop, server: server, client: client, endpoint: "localhost")
+            other.until { other.isSecured }
+            #expect(other.atClient.facts?.isResumed == false)
+            other.close()
+        }
+    }
+
+    struct File: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let certificate: String
+        let key: String
+        let role: TLSFileError.Role
+        let reason: String
+    }
+
+    static let files: [File] = [
+        File(
+            testDescription: "no certificate", certificate: "none.pem", key: "server.key", role: .certificate,
+            reason: "doesn't exist"),
+        File(
+            testDescription: "no key", certificate: "server.pem", key: "none.key", role: .key, reason: "doesn't exist"),
+        File(
+            testDescription: "another key", certificate: "server.pem", key: "client.key", role: .key,
+            reason: "holds the key of another certificate"),
+        File(
+            testDescription: "a key for a certificate", certificate: "server.key", key: "server.key",
+            role: .certificate,
+            reason: "holds no certificate in PEM form"),
+        File(
+            testDescription: "a certificate for a key", certificate: "server.pem", key: "server.pem", role: .key,
+            reason: "holds no private key in PEM form"),
+        File(
+            testDescription: "a locked key", certificate: "client.pem", key: "locked.key", role: .key,
+            reason: "holds a key with a password: store it without one"),
+        File(testDescription: "a folder", certificate: "", key: "server.key", role: .certificate, reason: "is no file"),
+    ]
+
+    @Test(arguments: files) func `files that can't be used are told`(_ row: File) {
+        let identity = TLSIdentity(certificate: Certificates.path(row.certificate), key: Certificates.path(row.key))
+        #expect {
+            _ = try TLSServerContext(TLSServerOptions(identities: [identity]))
+        } throws: { error in
+            guard let error = error as? TLSFileError else { return false }
+            return error.role == row.role && error.reason == row.reason
+        }
+    }
+
+    @Test func `the life of a certificate`() throws {
+        let context = try TLSServerContext(serverOptions("expired", "server"))
+        // 2020-01-01, 2021-01-01, 2049-01-01.
+        #expect(context.validities.map { $0?.notBefore } == [1_577_836_800, 1_577_836_800])
+        #expect(context.validities.map { $0?.notAfter } == [1_609_459_200, 2_493_072_000])
+    }
+}

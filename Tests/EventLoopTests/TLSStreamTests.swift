@@ -1,0 +1,186 @@
+import EventLoop
+import Glibc
+import Octets
+import Testing
+
+/// What holds of plain streams holds of those that speak TLS.
+@Suite struct TLSStreams {
+    private static func pattern(_ count: Int) -> [UInt8] {
+        var state: UInt32 = 12345
+        return (0..<count).map { _ in
+            state = state &* 1_664_525 &+ 1_013_904_223
+            return UInt8(truncatingIfNeeded: state >> 24)
+        }
+    }
+
+    @Test(arguments: [TLSVersion.tls12, .tls13], [4096, nil] as [Int32?])
+    func `much goes both ways at once, within the watermarks`(_ version: TLSVersion, _ buffer: Int32?) throws {
+        let content = Self.pattern(600_000)
+        var options = serverOptions("server")
+        options.maximum = version
+        try withSecurePair(server: options, buffer: buffer) { pair in
+            var highest = 0
+            func pump(_ stream: Stream, _ at: inout Int) {
+                while at < content.count, !stream.isAboveHighWatermark {
+                    let end = min(at + 40_000, content.count)
+                    stream.write(content.span.extracting(at..<end))
+                    highest = max(highest, stream.queued)
+                    at = end
+                }
+            }
+            var up = 0
+            var down = 0
+            pair.atClient.probe.onDrained = { pump($0, &up) }
+            pair.atServer.probe.onDrained = { pump($0, &down) }
+            pump(pair.client, &up)
+            pump(pair.server, &down)
+            pair.until {
+                pair.atServer.probe.bytes.count == content.count && pair.atClient.probe.bytes.count == content.count
+            }
+            #expect(pair.atServer.probe.bytes == content)
+            #expect(pair.atClient.probe.bytes == content)
+            // One write more than the mark, and what TLS adds to it.
+            #expect(highest < Stream.highWatermark + 42_000)
+            if buffer != nil { #expect(pair.atClient.probe.drains > 0) }
+        }
+    }
+
+    @Test(arguments: [1, 7, 1000]) func `records that come in slices`(_ slice: Int) throws {
+        let content = Self.pattern(slice == 1 ? 3000 : 100_000)
+        try withRelayedPair(prepare: { $0.slice = slice }) { pair, _ in
+            pair.server.write(content.span)
+            pair.until { pair.atClient.probe.bytes.count == content.count }
+            #expect(pair.atClient.probe.bytes == content)
+        }
+    }
+
+    @Test func `a paused stream hands over nothing, and everything afterwards`() throws {
+        let content = Self.pattern(700_000)
+        try withSecurePair { pair in
+            pair.client.pauseReading()
+            var at = 0
+            func pump(_ stream: Stream) {
+                while at < content.count, !stream.isAboveHighWatermark {
+                    let end = min(at + 10_000, content.count)
+                    stream.write(content.span.extracting(at..<end))
+                    at = end
+                }
+            }
+            pair.atServer.probe.onDrained = { pump($0) }
+            pump(pair.server)
+            pair.until { pair.server.isAboveHighWatermark }
+            #expect(pair.atClient.probe.bytes.isEmpty)
+            pair.client.resumeReading()
+            pair.until { pair.atClient.probe.bytes.count == content.count }
+            #expect(pair.atClient.probe.bytes == content)
+        }
+    }
+
+    @Test(arguments: [1, 100, 16_384, 60_000]) func `what the handler leaves comes again, also when nothing follows`(
+        _ appetite: Int
+    ) throws {
+        let content = Self.pattern(appetite == 1 ? 5000 : 300_000)
+        try withSecurePair { pair in
+            pair.atClient.probe.onReceived = { bytes, stream in
+                let used = min(appetite, bytes.count)
+                // Paused with bytes of the same record left: nobody but the stream knows of them.
+                stream.pauseReading()
+                stream.loop.afterTurn(AtTurnEnd { stream.resumeReading() })
+                return used
+            }
+            pair.server.write(content.span)
+            pair.server.shutdownWrite()
+            pair.until { pair.atClient.probe.ends == 1 }
+            pair.until { pair.atClient.probe.bytes.count == content.count }
+            #expect(pair.atClient.probe.bytes == content)
+            #expect(!pair.client.isTruncated)
+        }
+    }
+
+    @Test func `two small pieces are one record, and larger ones fill their records`() throws {
+        try withSecurePair { pair in
+            let head = Self.pattern(300)
+            for size in [1, 16_083, 16_084, 16_085, 40_000] {
+                let before = pair.atClient.probe.bytes.count
+                let body = Self.pattern(size)
+                let sent = pair.server.bytesWritten
+                pair.server.write(head.span, body.span)
+                pair.until { pair.atClient.probe.bytes.count == before + head.count + size }
+                #expect(Array(pair.atClient.probe.bytes[before...]) == head + body)
+                // 22 bytes for each record of TLS 1.3 with AES-GCM.
+                let records = (head.count + size + 16_383) / 16_384
+                #expect(Int(pair.server.bytesWritten - sent) == head.count + size + 22 * records, "\(size)")
+            }
+        }
+    }
+
+    @Test func `a queue that runs empty tells so`() throws {
+        try withSecurePair(buffer: 4096) { pair in
+            pair.client.pauseReading()
+            var buffer = OutputBuffer()
+            buffer.append(Self.pattern(50_000).span)
+            pair.server.write(&buffer)
+            #expect(buffer.isEmpty)
+            #expect(pair.server.queued > 0)
+            pair.server.wantsEmpty = true
+            pair.client.resumeReading()
+            pair.until { pair.atServer.probe.drains == 1 }
+            #expect(pair.server.queued == 0)
+        }
+    }
+
+    @Test func `tickets don't disturb the quiet, bytes do`() throws {
+        try withSecurePair(waits: false) { pair in
+            // The client isn't told by its loop what came: it has to look itself.
+            pair.until { pair.atClient.facts != nil }
+            pair.client.pauseReading()
+            pair.until { pair.atServer.facts != nil }
+            #expect(pair.client.isQuiet)
+            #expect(pair.client.bytesRead > 1000)
+            pair.server.write("uninvited")
+            #expect(!pair.client.isQuiet)
+            #expect(pair.client.pendingCount == 9)
+            pair.client.resumeReading()
+            pair.until { pair.atClient.probe.bytes.text == "uninvited" }
+            pair.server.close()
+            #expect(!pair.client.isQuiet)
+            pair.until { pair.atClient.probe.ends == 1 }
+            #expect(!pair.client.isTruncated)
+        }
+    }
+
+    @Test func `the peer of a paused stream is seen to leave`() throws {
+        try withSecurePair(tcp: true) { pair in
+            pair.client.pauseReading()
+            pair.server.close()
+            pair.until { pair.atClient.probe.peerGones == 1 }
+            #expect(pair.atClient.probe.ends == 0)
+            pair.client.resumeReading()
+            pair.until { pair.atClient.probe.ends == 1 }
+        }
+    }
+
+    @Test func `plain text on the port of TLS is answered`() throws {
+        try withLoop { loop in
+            var options = serverOptions("server")
+            options.plainTextAnswer = Array("speak up".utf8)
+            let context = try TLSServerContext(options)
+            let (near, far) = try tcpPair()
+            let server = SecureProbe()
+            let client = Probe()
+            server.probe.onFailed = { stream in
+                #expect(stream.tlsError?.word == "plain_text")
+            }
+            client.onEnded = { _ in loop.stop() }
+            _ = Stream(loop: loop, descriptor: near, tls: .server(context), handler: server)
+            let stream = Stream(loop: loop, descriptor: far, handler: client)
+            stream.write("GET / HTTP/1.1\r\n\r\n")
+            loop.run()
+            #expect(client.bytes.text == "speak up")
+            #expect(server.probe.failures == [EPROTO])
+            stream.close()
+            server.probe.forget()
+            client.forget()
+        }
+    }
+}
