@@ -8,6 +8,7 @@ extension Exchange {
     /// Passes an interim response on: 103 and what may come, never 100 (we answered that ourselves) and never to HTTP/1.0.
     func interim(_ head: borrowing MessageHead) {
         guard head.status != 100, request.minorVersion == 1, responsePhase == .awaited, let downstream else { return }
+        interimWasSent = true
         HeadWriter.statusLine(head.status, into: &responseFramed)
         ResponseHeadWriter.copyFields(of: head, into: &responseFramed)
         HeadWriter.end(into: &responseFramed)
@@ -17,6 +18,10 @@ extension Exchange {
 
     /// The final response's head has come.
     func respond(_ head: borrowing MessageHead, framing: BodyFraming) {
+        if holdsReplay {
+            if repeatsStatus(head.status), sendAgain(.status(head.status), avoiding: upstream?.endpoint) { return }
+            dropReplay()
+        }
         record.firstByteTime = worker.loop.now - record.startedAt
         if let rules = route?.responseRules {
             chooseResponse(rules, head, framing: framing)

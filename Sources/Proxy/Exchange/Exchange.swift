@@ -49,7 +49,8 @@ final class Exchange {
     /// The client's connection; set from `begin` until the exchange is recycled, which ends the cycle of references.
     var downstream: DownstreamConnection?
     var upstream: UpstreamConnection?
-    var attempt: ConnectAttempt?
+    /// The way to a connection, as long as there is none.
+    var attempt: UpstreamWait?
 
     // The request.
     var parser: RequestParser
@@ -72,6 +73,17 @@ final class Exchange {
     var requestID: [UInt8] = []
     /// What a conversion wrote for the query of the target.
     var writtenQuery: [UInt8] = []
+
+    /// What was sent of the request, as it went over the wire, while `holdsReplay`.
+    var replay = OutputBuffer()
+    /// Whether what is sent is also held, so that it can be sent again on another connection.
+    var holdsReplay = false
+    /// Whether more was sent than may be held.
+    var replayIsCut = false
+    /// Whether anything was sent on the present connection.
+    var hasWritten = false
+    /// Whether the client got an interim response of the upstream's: what follows must be that one's, too.
+    var interimWasSent = false
 
     // The response.
     var upstreamPhase = UpstreamPhase.unassigned
@@ -109,6 +121,9 @@ final class Exchange {
         responseFramed.removeAll()
         responseFramed.shrink(to: Exchange.keptCapacity)
         isHeldBack = false
+        if holdsReplay || replayIsCut { dropReplay() }
+        hasWritten = false
+        interimWasSent = false
         upstream = nil
         attempt = nil
         upstreamPhase = .unassigned
@@ -138,6 +153,10 @@ struct ExchangeRecord {
     var bytesBack = 0
     /// Nanoseconds from the request's head to the upstream's first byte; 0 when there was none.
     var firstByteTime: UInt64 = 0
+    /// How often the request was sent again after a connection that it had been given to failed.
+    var retries = 0
+    /// Why it was not sent once more, when that would have been asked for (docs/rules.md F20, F21).
+    var retrySkip: RetrySkip?
     var framing: StaticString = ""
     var input: BodyEncoding?
     var output: BodyEncoding?

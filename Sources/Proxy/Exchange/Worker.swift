@@ -39,6 +39,7 @@ public final class Worker {
         self.loop = loop
         self.clock = Clock(loop: loop)
         self.log = try AccessLog(loop: loop, target: settings.accessLog)
+        let upstreams = counters.upstreams
         let resolver: Resolver
         do {
             resolver = try Resolver(loop: loop)
@@ -49,7 +50,9 @@ public final class Worker {
         self.current = Generation(
             settings: settings,
             pools: settings.upstreams.map {
-                UpstreamPool(loop: loop, resolver: resolver, settings: $0, wireLimits: WireLimits())
+                UpstreamPool(
+                    loop: loop, resolver: resolver, settings: $0, wireLimits: WireLimits(),
+                    tally: upstreams.tally(of: $0.name), workers: settings.workers)
             })
     }
 
@@ -100,6 +103,9 @@ public final class Worker {
         finishDrainIfIdle()
     }
 
+    /// How the upstreams are, as this worker sees them. To be asked on its loop.
+    public var upstreams: [UpstreamSnapshot] { current.pools.map { $0.snapshot() } }
+
     // MARK: Free lists
 
     func takeExchange() -> Exchange {
@@ -142,6 +148,7 @@ public final class Worker {
         log.flush()
         // They hold the worker: without this none of them would ever be freed.
         for connection in connections { connection.close() }
+        for pool in current.pools { pool.retire() }
         freeExchanges.removeAll()
         done()
     }

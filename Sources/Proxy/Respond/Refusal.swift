@@ -57,6 +57,7 @@ extension Refusal {
         case .headTimeout, .bodyTimeout: 408
         case .upstream(.unreachable), .upstreamClosed, .badResponse, .unacceptable, .upstreamBody, .upstreamBodyCut: 502
         case .upstream(.timedOut), .upstreamTimeout: 504
+        case .upstream: 503
         }
     }
 
@@ -75,6 +76,11 @@ extension Refusal {
         case .bodyTimeout: "body_timeout"
         case .upstream(.unreachable): "upstream_unreachable"
         case .upstream(.timedOut): "upstream_connect_timeout"
+        case .upstream(.unresolved): "upstream_unresolved"
+        case .upstream(.unavailable): "upstream_unavailable"
+        case .upstream(.overloaded): "upstream_overloaded"
+        case .upstream(.noResources): "upstream_no_resources"
+        case .upstream(.noLocalPort): "upstream_no_local_port"
         case .upstreamClosed: "upstream_closed"
         case .upstreamTimeout: "upstream_timeout"
         case .badResponse: "upstream_bad_response"
@@ -107,6 +113,11 @@ extension Refusal {
         case .bodyTimeout: "the request's body stopped arriving"
         case .upstream(.unreachable(let reason)): "the upstream can't be reached: \(reason)"
         case .upstream(.timedOut): "the upstream didn't accept a connection in time"
+        case .upstream(.unresolved(let reason)): "the upstream's name can't be resolved: \(reason)"
+        case .upstream(.unavailable): "no address of the upstream is fit for use"
+        case .upstream(.overloaded): "the upstream has as many requests as it may have, and none came to its turn in time"
+        case .upstream(.noResources(let reason)): "the proxy can open no connection to the upstream: \(reason)"
+        case .upstream(.noLocalPort): "the proxy has no free local port for a connection to the upstream (EADDRNOTAVAIL)"
         case .upstreamClosed: "the upstream closed the connection before it answered"
         case .upstreamTimeout: "the upstream didn't answer in time"
         case .badResponse(.wire(let error)): "the upstream's response can't be read: \(error.reason)"
@@ -137,6 +148,10 @@ extension Refusal {
         case .bodyTooLarge: "BL"
         case .headTimeout, .bodyTimeout: "CT"
         case .upstream(.unreachable): "UF"
+        case .upstream(.unresolved): "DF"
+        case .upstream(.unavailable): "UH"
+        case .upstream(.overloaded): "UO"
+        case .upstream(.noResources), .upstream(.noLocalPort): "RE"
         case .upstream(.timedOut), .upstreamTimeout: "UT"
         case .upstreamClosed: "UR"
         case .badResponse: "UB"
@@ -158,6 +173,10 @@ extension Refusal {
         case .typeNotAccepted(let types): ("Accept-Post", types.joined(separator: ", "))
         case .conversion(let error, let accepted) where error.kind == .unsupported && !accepted.isEmpty:
             ("Accept-Post", accepted.map(\.mediaType).joined(separator: ", "))
+        // Each of them may be over in a moment: the addresses are tried every second, the queue moves on.
+        case .upstream(.unavailable), .upstream(.overloaded), .upstream(.unresolved), .upstream(.noResources),
+            .upstream(.noLocalPort):
+            ("Retry-After", "1")
         default: nil
         }
     }

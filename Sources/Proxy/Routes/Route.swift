@@ -25,6 +25,10 @@ public final class Route: Sendable {
     let responseRules: ResponseRules?
     /// Whether one of them converts: then the upstream is asked for whole bodies without a content coding.
     let convertsResponses: Bool
+    /// `options.retry`, apart: whether what is sent on a reused connection is held to be sent again, and whether that is so
+    /// on a new one, too.
+    let repeatsRequests: Bool
+    let repeatsOnConditions: Bool
 
     /// Bytes of a converted response that are held where no setting says otherwise: 8 MiB.
     public static let standardResponseLimit = 8 * 1024 * 1024
@@ -48,6 +52,8 @@ public final class Route: Sendable {
         self.options = options
         responseRules = ResponseRules(responses)
         convertsResponses = responseRules?.converts == true
+        repeatsRequests = options.retry.isEnabled && options.retry.buffer > 0
+        repeatsOnConditions = repeatsRequests && options.retry.hasConditions
         if case .convert(let plan, let otherTypes, let sources) = request {
             conversion = ConversionRule(plan: plan, otherTypes: otherTypes, sources: sources)
         } else {

@@ -16,7 +16,8 @@ final class UpstreamConnection: StreamHandler {
         case closed
     }
 
-    private unowned let pool: UpstreamPool
+    private let pool: UpstreamPool
+    let endpoint: Endpoint
     private(set) var stream: Stream!
     private var timer: Timer!
     private var exchange: Exchange?
@@ -28,6 +29,11 @@ final class UpstreamConnection: StreamHandler {
     private var interimCount = 0
     private var isBlocked = false
     private var mayReuse = true
+    /// Whether bytes came since the request began.
+    private var isAnswered = false
+    /// Requests that it has carried, the present one included.
+    private var requests = 0
+    private let life: (until: UInt64, requests: Int)
     private var gap: UInt64 = 0
     /// The loop's turn in which the connection was given back.
     private var idleSinceTurn: UInt64 = 0
@@ -37,9 +43,11 @@ final class UpstreamConnection: StreamHandler {
 
     init(_ connection: ReadyConnection, pool: UpstreamPool) {
         self.pool = pool
+        self.endpoint = connection.endpoint
+        self.life = pool.lifeOfConnection()
         self.parser = ResponseParser(limits: pool.wireLimits)
         self.decoder = BodyDecoder(framing: .none, limits: pool.wireLimits, isResponse: true)
-        self.stream = Stream(loop: pool.loop, descriptor: connection.descriptor, handler: self)
+        self.stream = connection.makeStream(loop: pool.loop, handler: self)
         self.timer = Timer(loop: pool.loop) { [unowned self] in timedOut() }
     }
 
@@ -49,6 +57,9 @@ final class UpstreamConnection: StreamHandler {
     func begin(_ exchange: Exchange) {
         self.exchange = exchange
         phase = .head
+        isAnswered = false
+        requests += 1
+        pool.began(on: endpoint)
         interimCount = 0
         isBlocked = false
         gap = exchange.times.gap
@@ -69,8 +80,11 @@ final class UpstreamConnection: StreamHandler {
     func release(reusable: Bool) {
         exchange = nil
         guard phase != .closed else { return }
-        if reusable, phase == .done, mayReuse, stream.queued == 0 {
+        if reusable, phase == .done, mayReuse, stream.queued == 0, requests < life.requests,
+            pool.loop.now < life.until
+        {
             phase = .idle
+            pool.ended(on: endpoint)
             parser.reset()
             head.removeAll()
             head.shrink(to: Exchange.keptCapacity)
@@ -79,6 +93,9 @@ final class UpstreamConnection: StreamHandler {
             close()
         }
     }
+
+    /// Whether it has served another exchange before the present one.
+    var isReused: Bool { requests > 1 }
 
     /// Whether an idle connection can serve a request: nothing may have arrived on it, neither bytes that would pass for
     /// the answer nor the end.
@@ -93,9 +110,11 @@ final class UpstreamConnection: StreamHandler {
 
     func close() {
         guard phase != .closed else { return }
+        if phase != .idle { pool.ended(on: endpoint) }
         phase = .closed
         timer.cancel()
         stream.close()
+        pool.closed(endpoint)
     }
 
     /// The client has room again.
@@ -120,6 +139,7 @@ final class UpstreamConnection: StreamHandler {
             mayReuse = false
             return bytes.count
         }
+        isAnswered = true
         var at = 0
         do throws(ResponseFault) {
             while phase == .head || phase == .body, !isBlocked {
@@ -196,6 +216,7 @@ final class UpstreamConnection: StreamHandler {
         decoder = BodyDecoder(framing: framing, limits: pool.wireLimits, isResponse: true)
         mayReuse = head.isKeepAlive && framing != .untilClose
         phase = .body
+        pool.noteResponse(head.status, from: endpoint)
         exchange?.respond(head, framing: framing)
     }
 
@@ -238,15 +259,23 @@ final class UpstreamConnection: StreamHandler {
     }
 
     private func fail() {
-        let wasInBody = phase == .body
-        let exchange = exchange
+        let (phase, exchange) = (phase, exchange)
         self.exchange = nil
         close()
-        exchange?.upstreamFailed(headReceived: wasInBody)
+        guard let exchange else { return }
+        if phase == .head {
+            // The end of a connection that has served others says nothing of the server: it may have been idle too long.
+            if !isReused || isAnswered { pool.noteFailure(of: endpoint) }
+            pool.tally.closed &+= 1
+            if !isAnswered, exchange.sendAgain(isReused ? .staleConnection : .reset, avoiding: endpoint) { return }
+        }
+        exchange.upstreamFailed(headReceived: phase == .body)
     }
 
     private func misread(_ fault: ResponseFault) {
         let exchange = exchange
+        pool.tally.malformed &+= 1
+        if phase == .head { pool.noteFailure(of: endpoint) }
         exchange?.upstreamMisread(fault)
         self.exchange = nil
         close()
@@ -257,6 +286,11 @@ final class UpstreamConnection: StreamHandler {
             pool.remove(self)
             close()
         } else {
+            if phase == .head {
+                pool.noteFailure(of: endpoint)
+                pool.tally.timeouts &+= 1
+                if !isAnswered, exchange?.sendAgain(.timeout, avoiding: endpoint) == true { return }
+            }
             exchange?.upstreamTimedOut()
         }
     }
