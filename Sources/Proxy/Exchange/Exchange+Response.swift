@@ -18,7 +18,7 @@ extension Exchange {
 
     /// The final response's head has come.
     func respond(_ head: borrowing MessageHead, framing: BodyFraming) {
-        if holdsReplay {
+        if holdsReplay || heedsStatus {
             if repeatsStatus(head.status), sendAgain(.status(head.status), avoiding: upstream?.endpoint) { return }
             dropReplay()
         }

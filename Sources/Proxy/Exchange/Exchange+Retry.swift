@@ -11,6 +11,7 @@ extension Exchange {
 
     /// Holds what is sent from here on, where the method allows that it is sent again.
     func holdReplay(_ route: Route) {
+        heedsStatus = route.repeatsOnConditions
         guard request.methodKind.isIdempotent, !replayIsCut else { return }
         // Sent again already, and not to be sent a third time.
         guard record.retries == 0 || route.repeatsOnConditions else { return }
@@ -57,7 +58,7 @@ extension Exchange {
 
     /// Whether the route sends a request again that was answered with `status`.
     func repeatsStatus(_ status: Int) -> Bool {
-        guard let route, route.repeatsOnConditions else { return false }
+        guard heedsStatus, let route else { return false }
         return route.options.retry.statuses.contains(status)
     }
 

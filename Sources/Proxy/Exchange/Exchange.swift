@@ -80,6 +80,8 @@ final class Exchange {
     var holdsReplay = false
     /// Whether more was sent than may be held.
     var replayIsCut = false
+    /// Whether the status of the response may be a reason to send the request again.
+    var heedsStatus = false
     /// Whether anything was sent on the present connection.
     var hasWritten = false
     /// Whether the client got an interim response of the upstream's: what follows must be that one's, too.
@@ -122,6 +124,7 @@ final class Exchange {
         responseFramed.shrink(to: Exchange.keptCapacity)
         isHeldBack = false
         if holdsReplay || replayIsCut { dropReplay() }
+        heedsStatus = false
         hasWritten = false
         interimWasSent = false
         upstream = nil

@@ -70,7 +70,8 @@ final class UpstreamTally {
 
     func visit(_ name: String, _ samples: inout MetricSamples) {
         let upstream = MetricSamples.Label("upstream", name)
-        for (index, reason) in ConnectReason.allCases.enumerated() where reason != .unavailable && reason != .overloaded {
+        for (index, reason) in ConnectReason.allCases.enumerated() where reason != .unavailable && reason != .overloaded
+        {
             samples.counter(
                 "recast_upstream_connect_failures_total", "Connections to upstreams that were not made, by reason.",
                 labels: [upstream, .init("reason", reason.rawValue)],

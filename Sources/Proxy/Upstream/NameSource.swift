@@ -21,7 +21,7 @@ final class NameSource {
 
     /// Addresses of one name that are used at most: more are more sockets than use.
     static let limit = 32
-    /// How long an answer is kept that can't be had again (docs/rules.md F20a).
+    /// How long an answer is kept that can't be had again (docs/upstreams.md).
     static let keepTime: UInt64 = 600 * 1_000_000_000
     /// The time of one look-up, longer than c-ares takes to ask twice.
     private static let lookUpTime: UInt64 = 5_000_000_000

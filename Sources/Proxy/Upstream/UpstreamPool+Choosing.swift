@@ -14,7 +14,7 @@ extension UpstreamPool {
         let endpoints = endpoints
         let count = endpoints.count
         if count == 1, tried.isEmpty, endpoints[0].isHealthy { return endpoints[0] }
-        let leastLoaded = settings.balance == .leastRequests
+        let leastLoaded = takesLeastLoaded
         var best: Endpoint?
         var bestAt = 0
         var at = turn

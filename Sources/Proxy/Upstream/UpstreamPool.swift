@@ -15,6 +15,7 @@ final class UpstreamPool {
     let settings: UpstreamSettings
     /// What is counted, for this pool and those of the same name before and after a reload.
     let tally: UpstreamTally
+    let takesLeastLoaded: Bool
     let idleTime: UInt64
     let connectTime: UInt64
     private let maxAge: UInt64
@@ -65,6 +66,7 @@ final class UpstreamPool {
         self.settings = settings
         self.wireLimits = wireLimits
         self.tally = tally
+        self.takesLeastLoaded = settings.balance == .leastRequests
         self.idleTime = settings.idle.nanoseconds
         self.connectTime = settings.connect.nanoseconds
         self.maxAge = settings.maxAge.nanoseconds

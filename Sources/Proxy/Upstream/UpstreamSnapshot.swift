@@ -74,8 +74,8 @@ extension UpstreamPool {
             },
             queued: queue.count, unresolved: unresolved.count, connections: connections,
             maxConnections: maxConnections, inFlight: inFlight, isDown: !endpoints.isEmpty && isDown,
-            retries: Dictionary(uniqueKeysWithValues: RetryResult.allCases.map { ($0.rawValue, tally.retried($0)) }),
-            skippedRetries: Dictionary(uniqueKeysWithValues: RetrySkip.allCases.map { ($0.rawValue, tally.skipped($0)) }))
+            retries: RetryResult.allCases.reduce(into: [:]) { $0[$1.rawValue] = tally.retried($1) },
+            skippedRetries: RetrySkip.allCases.reduce(into: [:]) { $0[$1.rawValue] = tally.skipped($1) })
     }
 }
 

@@ -58,7 +58,9 @@ final class UpstreamWait: TurnWork {
             return timer.set(after: pool.connectTime)
         }
         if pool.queue.isEmpty, pool.inFlight < pool.maxRequests {
-            guard let endpoint = pool.choose(excluding: tried, fitOnly: true) ?? pool.choose() else { return fail(.unavailable) }
+            guard let endpoint = pool.choose(excluding: tried, fitOnly: true) ?? pool.choose() else {
+                return fail(.unavailable)
+            }
             if pool.makeRoom() { return connect(to: endpoint) }
         }
         guard pool.enqueue(self) else { return fail(.overloaded) }

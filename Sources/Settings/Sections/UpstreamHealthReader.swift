@@ -43,7 +43,7 @@ struct UpstreamHealthReader {
                 active.host = host
                 section.record("host", host, .line(node.position.line))
             } else {
-                context.report(node.position, "\"host\" is a name as in a Host field: 1 to 255 visible ASCII characters")
+                context.report(node.position, "\"host\" is what a Host field says: 1 to 255 visible characters")
             }
         }
         active.interval = section.time("interval", standard: Sourced(active.interval)).value
