@@ -18,6 +18,9 @@ public final class Resolution {
         self.resolver = resolver
     }
 
+    /// Set while c-ares takes the question: what it answers at once, without asking anybody, is from a file.
+    internal var isBeingAsked = false
+
     /// Whether neither the completion nor `cancel()` has come.
     public var isUnderWay: Bool { completion != nil }
 
@@ -53,7 +56,7 @@ public final class Resolution {
         if addresses.isEmpty {
             finishLater(.failure(.notFound), ttl: 0)
         } else {
-            finishLater(.success(addresses), ttl: Int(max(0, ttl)))
+            finishLater(.success(addresses), ttl: isBeingAsked ? Resolver.fileTTL : Int(max(0, ttl)))
         }
     }
 

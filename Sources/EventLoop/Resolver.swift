@@ -11,11 +11,13 @@ public final class Resolver {
     private static let tries: Int32 = 3
     /// The TTL of numeric addresses, in seconds.
     public static let numericTTL = Int(Int32.max)
+    /// The TTL of addresses from `/etc/hosts`, in seconds: as often it is worth looking whether the file has changed.
+    public static let fileTTL = 30
     /// c-ares wants this once a process, before anything else.
     private static let libraryStatus = ares_library_init(ARES_LIB_INIT_ALL)
 
     /// What a look-up gives: the addresses in the order in which they should be tried (RFC 6724), and for how many seconds
-    /// they hold: 0 if unknown, as from `/etc/hosts`, and with errors.
+    /// they hold: `fileTTL` when they are from `/etc/hosts`, 0 with errors.
     public typealias Completion = (Result<[SocketAddress], ResolveError>, _ ttl: Int) -> Void
 
     public let loop: EventLoop

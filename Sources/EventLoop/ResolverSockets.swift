@@ -38,6 +38,8 @@ final class ResolverSockets {
         var hints = ares_addrinfo_hints()
         hints.ai_family = AF_UNSPEC
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        resolution.isBeingAsked = true
+        defer { resolution.isBeingAsked = false }
         // SAFETY: c-ares calls back exactly once, whatever happens; that call takes over the reference. The name is copied.
         unsafe ares_getaddrinfo(
             channel, host, nil, &hints,

@@ -314,7 +314,7 @@ class Stack(harness.Recast):
                    lambda: f"memory is back: {self.memory >> 10} KiB, now {self.resident() >> 10} KiB", 5)
         for name in ("recast_inflight_requests", "recast_spool_bytes", "recast_spool_files"):
             wait_until(lambda name=name: self.total(name) == 0, lambda name=name: f"{name} is 0: {self.total(name)}")
-        wait_until(lambda: self.total("recast_connections", 'side="downstream"') == 0, "no client connection is left")
+        wait_until(lambda: self.total("recast_connections", 'side="client"') == 0, "no client connection is left")
 
     def new_lines(self, count):
         """(status, flags) of the `count` lines that followed those of `remember`."""

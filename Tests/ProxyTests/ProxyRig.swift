@@ -20,6 +20,10 @@ final class ProxyRig {
     /// Lets the upstream read nothing from new connections.
     var upstreamIsPaused = false
 
+    /// Listeners of further addresses of the upstream; their connections stand in `upstreams` too. nil: closed.
+    private var others: [Listener?] = []
+    private var otherAddresses: [SocketAddress] = []
+
     private let directory: URL
     private let address: SocketAddress
     private var listener: Listener!
@@ -29,17 +33,17 @@ final class ProxyRig {
 
     /// - Parameter unix: connects both sides by unix sockets, whose buffers are small and don't grow.
     fileprivate init(
-        _ routes: [Route], unix: Bool, _ configure: (inout ProxySettings) -> Void
+        _ routes: [Route], unix: Bool, addresses count: Int, _ configure: (inout ProxySettings) -> Void
     ) throws {
         directory = URL(fileURLWithPath: NSTemporaryDirectory())
             .appendingPathComponent("recast-\(UInt64.random(in: 0 ... .max))")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         loop = try EventLoop()
-        var accepted: (Int32) -> Void = { _ in }
+        var accepted: (Int32, UInt16) -> Void = { _, _ in }
         let inside = directory
         func path(_ name: String) -> String { inside.appendingPathComponent(name).path }
         let upstreamAddress = unix ? SocketAddress(unixPath: path("up")) : SocketAddress(ipv4: 0x7F00_0001, port: 0)
-        listener = try Listener(loop: loop, address: upstreamAddress) { descriptor, _ in accepted(descriptor) }
+        listener = try Listener(loop: loop, address: upstreamAddress) { descriptor, _ in accepted(descriptor, 0) }
         var settings = ProxySettings(
             listen: [unix ? .unix(path: path("in")) : .tcp(host: "127.0.0.1", port: 0)], workers: 1,
             upstreams: [
@@ -54,21 +58,49 @@ final class ProxyRig {
         settings.accessLog = .file(path: path("log"))
         settings.lifecycle.handshake = .zero
         settings.lifecycle.drainIdle = .milliseconds(20)
+        for _ in 1..<count {
+            var port: UInt16 = 0
+            let other = try Listener(loop: loop, address: SocketAddress(ipv4: 0x7F00_0001, port: 0)) {
+                descriptor, _ in accepted(descriptor, port)
+            }
+            port = other.address.port
+            others.append(other)
+            otherAddresses.append(other.address)
+            settings.upstreams[0].addresses.append(.tcp(host: "127.0.0.1", port: Int(other.address.port)))
+        }
         configure(&settings)
         self.settings = settings
         worker = try Worker(loop: loop, settings: settings)
         address = try worker.listen()[0]
-        accepted = { [unowned self] descriptor in accept(descriptor) }
+        accepted = { [unowned self] descriptor, port in accept(descriptor, port) }
     }
 
-    private func accept(_ descriptor: Int32) {
+    private func accept(_ descriptor: Int32, _ port: UInt16) {
         let peer = RigPeer(loop: loop, descriptor: descriptor, paused: upstreamIsPaused)
+        peer.localPort = port
         if isEnding { return peer.close() }
         peer.onReceived = { [unowned self] peer in
             while !answers.isEmpty, peer.take() != nil { peer.send(answers.removeFirst()) }
         }
         upstreams.append(peer)
     }
+
+    /// Closes a listener of a further address, from 1: connections to it are refused.
+    func stopListening(_ index: Int) {
+        others[index - 1]?.close()
+        others[index - 1] = nil
+    }
+
+    /// Listens again where `stopListening` has ended it.
+    func listenAgain(_ index: Int) throws {
+        let address = otherAddresses[index - 1]
+        others[index - 1] = try Listener(loop: loop, address: address) { [unowned self] descriptor, _ in
+            accept(descriptor, address.port)
+        }
+    }
+
+    /// The port of an address of the upstream, from 0.
+    func port(_ index: Int) -> UInt16 { index == 0 ? listener.address.port : otherAddresses[index - 1].port }
 
     // MARK: Parties
 
@@ -140,6 +172,14 @@ final class ProxyRig {
             loop.stop()
             loop.run()
         }
+    }
+
+    /// Runs the loop for so many milliseconds at least.
+    func pass(_ milliseconds: UInt64) throws {
+        var isOver = false
+        let timer = Timer(loop: loop) { isOver = true }
+        timer.set(after: milliseconds * 1_000_000)
+        try until("time passes") { isOver }
     }
 
     /// Runs the loop without waiting until nothing moves any more: for what must not happen.
@@ -214,6 +254,7 @@ final class ProxyRig {
         try drain()
         settle()
         listener.close()
+        for other in others { other?.close() }
         settle()
     }
 }
@@ -229,12 +270,12 @@ let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 /// Runs `body` with a worker that serves `routes`, and then sees that nothing is left of it: every connection, timer
 /// and buffer belongs to the loop, which goes away only when none of them is there.
 func withRig(
-    _ routes: [Route] = [forward()], unix: Bool = false,
+    _ routes: [Route] = [forward()], unix: Bool = false, addresses: Int = 1,
     configure: (inout ProxySettings) -> Void = { _ in }, _ body: (ProxyRig) throws -> Void
 ) throws {
     weak var loop: EventLoop?
     do {
-        let rig = try ProxyRig(routes, unix: unix, configure)
+        let rig = try ProxyRig(routes, unix: unix, addresses: addresses, configure)
         loop = rig.loop
         try body(rig)
         try rig.end()
@@ -247,9 +288,9 @@ func withRig(
 /// A route that forwards everything as it is.
 func forward(
     _ path: String = "/*", index: Int = 0, rewrite: Rewrite? = nil, limits: Limits = Limits(),
-    timeouts: (inout RouteTimeouts) -> Void = { _ in }
+    timeouts: (inout RouteTimeouts) -> Void = { _ in }, options: RouteOptions = RouteOptions()
 ) -> Route {
-    route(path, index: index, rewrite: rewrite, limits: limits, timeouts: timeouts, .forward)
+    route(path, index: index, rewrite: rewrite, limits: limits, timeouts: timeouts, options: options, .forward)
 }
 
 /// A route that converts what is POSTed to `path`.
@@ -268,14 +309,14 @@ func convert(
 
 private func route(
     _ path: String, index: Int, rewrite: Rewrite?, limits: Limits, timeouts: (inout RouteTimeouts) -> Void,
-    _ rule: RequestRule
+    options: RouteOptions = RouteOptions(), _ rule: RequestRule
 ) -> Route {
     var times = RouteTimeouts()
     timeouts(&times)
     guard let pattern = try? PathPattern(parsing: path) else { preconditionFailure("a bad path in a test: \(path)") }
     return Route(
         index: index, name: "r\(index)", match: RouteMatch(path: pattern), upstream: 0, rewrite: rewrite,
-        limits: limits, timeouts: times, request: rule)
+        limits: limits, timeouts: times, request: rule, options: options)
 }
 
 /// A POST with a length.

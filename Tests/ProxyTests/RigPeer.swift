@@ -15,6 +15,8 @@ final class RigPeer: StreamHandler {
     private(set) var hasEnded = false
     /// The error that broke the connection: `ECONNRESET` after a reset.
     private(set) var failure: Int32?
+    /// The port that was connected to, for the upstream's side.
+    var localPort: UInt16 = 0
     /// Called after each read.
     var onReceived: ((RigPeer) -> Void)?
 

@@ -131,7 +131,7 @@ import Testing
                 "4:6: \"1.2.3\" is neither a name nor an address: write one, "
                     + "as in 127.0.0.1:3000, app.internal:3000 or unix:/run/app.sock"
             ),
-            ("[a:1, b:2]", "4:12: the upstream \"x\" has several addresses, which is not available yet: name one"),
+            ("[a:1, a:1]", "4:12: the upstream \"x\" has the address a:1 twice"),
             ("{ idle: 1s }", "4:6: the upstream \"x\" needs \"address\", as in address: 127.0.0.1:3000"),
             (
                 "{ address: \"a:1\", idel: 1s }",

@@ -232,22 +232,6 @@ final class AdminServer {
     }
 }
 
-extension UpstreamState {
-    fileprivate var value: AdminValue {
-        .object([
-            ("name", .text(name)),
-            (
-                "connections",
-                .object([("idle", .number(idle)), ("active", .number(active)), ("connecting", .number(connecting))])
-            ),
-            (
-                "addresses",
-                .list(addresses.map { .object([("address", .text($0.address))] + $0.details) })
-            ),
-        ])
-    }
-}
-
 extension Transfer {
     fileprivate var value: AdminValue {
         let seconds = max(Double(age) / 1e9, 0.001)

@@ -137,15 +137,4 @@ extension Worker {
             )
         }
     }
-
-    /// The gauges of the connections there are.
-    func visitConnections(_ samples: inout MetricSamples) {
-        var idle = 0
-        for connection in connections { if case .idle = connection.rest { idle += 1 } }
-        for (state, count) in [("active", connections.count - idle), ("idle", idle)] {
-            samples.gauge(
-                "recast_connections", "Open connections.",
-                labels: [.init("side", "downstream"), .init("state", state)], Double(count))
-        }
-    }
 }

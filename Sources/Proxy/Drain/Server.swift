@@ -43,7 +43,7 @@ public enum Server {
             reapChildren()
         }
         let inherited = InheritedSockets.take()
-        let endpoints = try Endpoint.open(
+        let endpoints = try BoundListener.open(
             settings.listen, workers: settings.workers, lifecycle: settings.lifecycle, inherited: inherited)
         for (name, socket) in inherited.sockets
         where !settings.listen.contains(.systemd(name: name))

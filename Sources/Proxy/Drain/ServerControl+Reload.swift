@@ -41,11 +41,11 @@ extension ServerControl {
         let workers = old.workers
         let added = settings.listen.filter { !old.listen.contains($0) }
         let removed = old.listen.filter { !settings.listen.contains($0) }
-        let opened: [[Endpoint]]
+        let opened: [[BoundListener]]
         let logSink: LogSink?
         do throws(ServerError) {
             logSink = settings.accessLog == old.accessLog ? worker.log.sink : try LogSink.of(settings.accessLog)
-            opened = try Endpoint.open(
+            opened = try BoundListener.open(
                 added, workers: workers, lifecycle: settings.lifecycle, replaced: removed, inherited: inherited)
         } catch {
             return refuse(["\(error)"])

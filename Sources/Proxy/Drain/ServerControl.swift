@@ -83,7 +83,7 @@ final class ServerControl {
     var isStarted: Bool { starting == 0 }
 
     /// Starts the workers but the first, each with its sockets.
-    func startOthers(_ endpoints: [[Endpoint]]) throws(ServerError) -> [JoinHandle] {
+    func startOthers(_ endpoints: [[BoundListener]]) throws(ServerError) -> [JoinHandle] {
         starting = endpoints.count
         let sink = worker.log.sink
         if starting == 0 { allStarted() }
@@ -109,7 +109,7 @@ final class ServerControl {
     /// The life of a worker's thread.
     private static func serve(
         _ settings: ProxySettings, budgets: ProcessBudgets, shared: SharedAdmission, sink: LogSink?,
-        endpoints: [Endpoint], main: LoopInbox
+        endpoints: [BoundListener], main: LoopInbox
     ) {
         do throws(ServerError) {
             let loop = try Server.makeLoop()

@@ -2,7 +2,7 @@
 struct SettingsChange: Sendable {
     let settings: ProxySettings
     /// Its sockets for addresses that the old settings don't have.
-    let opened: [Endpoint]
+    let opened: [BoundListener]
     /// Where the access log goes from here on; nil: nowhere.
     let logSink: LogSink?
 }

@@ -418,23 +418,31 @@ extension Exchange {
             open(connection)
         } else {
             upstreamPhase = .connecting
-            attempt = pool.connect(for: self)
+            attempt = pool.wait(for: self)
         }
     }
 
     private func open(_ connection: UpstreamConnection) {
         upstreamPhase = .open
         upstream = connection
-        upstreamAddress = connection.address
+        upstreamAddress = connection.endpoint.address
+        hasWritten = false
+        holdsReplay = false
         connection.begin(self)
+        if let route, connection.isReused ? route.repeatsRequests : route.repeatsOnConditions { holdReplay(route) }
     }
 
     /// The attempt succeeded: what has waited is sent, and the client may go on.
-    func connected(_ connection: ReadyConnection, pool: UpstreamPool) {
+    func connected(_ connection: UpstreamConnection) {
         attempt = nil
         record.connectTime = worker.loop.now &- record.upstreamStartedAt
-        open(UpstreamConnection(connection, pool: pool))
-        continueRequest()
+        open(connection)
+        if !replay.isEmpty { sendReplay() }
+        if requestPhase == .sent {
+            upstream?.expectResponse(within: times.firstByte)
+        } else {
+            continueRequest()
+        }
     }
 
     /// The attempt failed.
@@ -499,6 +507,8 @@ extension Exchange {
             return refuse(.wire(error))
         }
         record.bytesOut += body.count
+        hasWritten = true
+        if holdsReplay { holdForReplay(body) }
         upstream.stream.write(framed.span, body)
         framed.removeAll()
         requestEncoder.end(into: &framed)
@@ -506,8 +516,9 @@ extension Exchange {
 
     private func flushFramed() {
         guard let upstream, !framed.isEmpty else { return }
+        hasWritten = true
         upstream.stream.write(framed.span)
-        framed.removeAll()
+        if holdsReplay { holdFramedForReplay() } else { framed.removeAll() }
     }
 }
 

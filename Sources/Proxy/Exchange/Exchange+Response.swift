@@ -10,6 +10,7 @@ extension Exchange {
     func interim(_ head: borrowing MessageHead) {
         if head.status == 100 { return continueRelayed() }
         guard request.minorVersion == 1, responsePhase == .awaited, let downstream else { return }
+        interimWasSent = true
         HeadWriter.statusLine(head.status, into: &responseFramed)
         ResponseHeadWriter.copyFields(of: head, into: &responseFramed)
         HeadWriter.end(into: &responseFramed)
@@ -19,6 +20,10 @@ extension Exchange {
 
     /// The final response's head has come.
     func respond(_ head: borrowing MessageHead, framing: BodyFraming) {
+        if holdsReplay || heedsStatus {
+            if repeatsStatus(head.status), sendAgain(.status(head.status), avoiding: upstream?.endpoint) { return }
+            dropReplay()
+        }
         record.firstByteTime = worker.loop.now - record.startedAt
         // From here on nothing is sent again.
         if spool != nil || requestCharge.bytes > 0, requestPhase == .sent { endHolding() }

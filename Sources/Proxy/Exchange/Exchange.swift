@@ -51,7 +51,8 @@ final class Exchange {
     /// The client's connection; set from `begin` until the exchange is recycled, which ends the cycle of references.
     var downstream: DownstreamConnection?
     var upstream: UpstreamConnection?
-    var attempt: ConnectAttempt?
+    /// The way to a connection, as long as there is none.
+    var attempt: UpstreamWait?
 
     // The request.
     var parser: RequestParser
@@ -100,6 +101,19 @@ final class Exchange {
     var responseCharge = MemoryCharge(.response)
     /// The body's framing, while nothing of it is read because memory is short.
     var framingInQueue: BodyFraming?
+
+    /// What was sent of the request, as it went over the wire, while `holdsReplay`.
+    var replay = OutputBuffer()
+    /// Whether what is sent is also held, so that it can be sent again on another connection.
+    var holdsReplay = false
+    /// Whether more was sent than may be held.
+    var replayIsCut = false
+    /// Whether the status of the response may be a reason to send the request again.
+    var heedsStatus = false
+    /// Whether anything was sent on the present connection.
+    var hasWritten = false
+    /// Whether the client got an interim response of the upstream's: what follows must be that one's, too.
+    var interimWasSent = false
 
     // The response.
     var upstreamPhase = UpstreamPhase.unassigned
@@ -152,6 +166,10 @@ final class Exchange {
         realClient = nil
         if !offeredUpgrades.isEmpty { offeredUpgrades.removeAll() }
         continueState = .settled
+        if holdsReplay || replayIsCut { dropReplay() }
+        heedsStatus = false
+        hasWritten = false
+        interimWasSent = false
         upstream = nil
         attempt = nil
         upstreamPhase = .unassigned
@@ -204,6 +222,10 @@ struct ExchangeRecord {
     var connectTime: UInt64 = 0
     /// How often the request was handed to an upstream connection, or an attempt at one was made.
     var attempts = 0
+    /// How often the request was sent again after a connection that it had been given to failed.
+    var retries = 0
+    /// Why it was not sent once more, when that would have been asked for (docs/rules.md F20, F21).
+    var retrySkip: RetrySkip?
     var framing: StaticString = ""
     var input: BodyEncoding?
     var output: BodyEncoding?

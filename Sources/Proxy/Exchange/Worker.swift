@@ -90,6 +90,7 @@ public final class Worker {
         self.log = AccessLog(loop: loop, sink: logSink, form: settings.accessLogForm)
         isCounting = settings.admin.address != nil
         isMeasuring = isCounting || logSink != nil
+        let upstreams = counters.upstreams
         let resolver: Resolver
         do {
             resolver = try Resolver(loop: loop)
@@ -100,22 +101,25 @@ public final class Worker {
         self.current = Generation(
             settings: settings,
             pools: settings.upstreams.map {
-                UpstreamPool(loop: loop, resolver: resolver, settings: $0, wireLimits: WireLimits())
+                UpstreamPool(
+                    loop: loop, resolver: resolver, settings: $0, wireLimits: WireLimits(),
+                    tally: upstreams.tally(of: $0.name), workers: settings.workers)
             })
+        for pool in current.pools { follow(pool) }
         memoryQueue = MemoryQueue(worker: self, wait: settings.memory.wait.nanoseconds)
     }
 
     /// Opens the listeners of the settings for this worker alone, and returns the addresses that were bound, with real port
     /// numbers.
     public func listen() throws(ServerError) -> [SocketAddress] {
-        let endpoints = try Endpoint.open(
+        let endpoints = try BoundListener.open(
             current.settings.listen, workers: 1, lifecycle: current.settings.lifecycle)[0]
         listen(on: endpoints)
         return endpoints.map(\.socket.address)
     }
 
     /// Accepts on sockets that were opened for this worker.
-    func listen(on endpoints: [Endpoint]) {
+    func listen(on endpoints: [BoundListener]) {
         for endpoint in endpoints {
             let place = ListenPlace()
             place.port = Int(endpoint.socket.address.port)
@@ -170,6 +174,9 @@ public final class Worker {
         finishDrainIfIdle()
     }
 
+    /// How the upstreams are, as this worker sees them. To be asked on its loop.
+    public var upstreams: [UpstreamSnapshot] { current.pools.map { $0.snapshot() } }
+
     // MARK: Free lists
 
     func takeExchange() -> Exchange {
@@ -195,7 +202,7 @@ public final class Worker {
     /// Serves what begins from here on by `settings`, as a worker that is alone: it opens the new listeners itself.
     public func adopt(_ settings: ProxySettings) throws(ServerError) {
         let added = settings.listen.filter { !current.settings.listen.contains($0) }
-        let opened = try Endpoint.open(added, workers: 1, lifecycle: settings.lifecycle)[0]
+        let opened = try BoundListener.open(added, workers: 1, lifecycle: settings.lifecycle)[0]
         let isSameLog = settings.accessLog == current.settings.accessLog
         let sink = isSameLog ? log.sink : try LogSink.of(settings.accessLog)
         adopt(SettingsChange(settings: settings, opened: opened, logSink: sink))
@@ -220,7 +227,21 @@ public final class Worker {
     }
 
     private func makePool(_ settings: UpstreamSettings) -> UpstreamPool {
-        UpstreamPool(loop: loop, resolver: resolver, settings: settings, wireLimits: WireLimits())
+        let pool = UpstreamPool(
+            loop: loop, resolver: resolver, settings: settings, wireLimits: WireLimits(),
+            tally: counters.upstreams.tally(of: settings.name), workers: current.settings.workers)
+        follow(pool)
+        return pool
+    }
+
+    /// Counts the TLS handshakes with an upstream.
+    private func follow(_ pool: UpstreamPool) {
+        pool.onHandshake = { [unowned self] result in
+            switch result {
+            case .success(let isResumed): counters.tls.succeeded(.upstream, isResumed: isResumed)
+            case .failure(let error): counters.tls.failed(.upstream, error)
+            }
+        }
     }
 
     private func moveLog(to sink: LogSink?, _ settings: ProxySettings) {
@@ -264,7 +285,7 @@ public final class Worker {
         log.end()
         // They hold the worker: without this none of them would ever be freed.
         for connection in connections { connection.close() }
-        log.flush()
+        for pool in current.pools { pool.retire() }
         freeExchanges.removeAll()
         done()
     }

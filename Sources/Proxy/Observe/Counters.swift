@@ -7,6 +7,7 @@ struct Counters {
     var forwarding = ForwardingCounters()
     var framing = FramingCounters()
     var tls = TLSCounters()
+    let upstreams = UpstreamCounters()
     /// The gauges of these two stand with what they count.
     var memory: MemoryAllowance?
     var spools: SpoolStore?
@@ -19,6 +20,7 @@ struct Counters {
         forwarding.visit(&samples)
         framing.visit(&samples)
         tls.visit(&samples)
+        upstreams.visit(&samples)
         memory?.visit(&samples)
         spools?.visit(&samples)
     }

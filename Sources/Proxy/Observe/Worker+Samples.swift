@@ -11,15 +11,11 @@ extension Worker {
         var inFlight = RequestCounters.BodyBytes()
         var idle = 0
         var exchanges = 0
-        var upstreamActive = 0
-        var upstreamConnecting = 0
         for connection in connections {
             if connection.isIdle { idle += 1 }
             guard let exchange = connection.exchange, exchange.record.startedAt != 0 else { continue }
             exchanges += 1
             inFlight.add(exchange.record)
-            if exchange.upstream != nil { upstreamActive += 1 }
-            if exchange.upstreamPhase == .connecting { upstreamConnecting += 1 }
         }
         requests.visit(&samples, inFlight: inFlight)
         samples.gauge("recast_inflight_requests", "Requests that are being served.", Double(exchanges))
@@ -30,9 +26,9 @@ extension Worker {
         }
         count("client", "idle", idle)
         count("client", "active", connections.count - idle)
-        count("upstream", "idle", current.pools.reduce(0) { $0 + $1.idleCount })
-        count("upstream", "active", upstreamActive)
-        count("upstream", "connecting", upstreamConnecting)
+        let upstreamIdle = current.pools.reduce(0) { $0 + $1.idleCount }
+        count("upstream", "idle", upstreamIdle)
+        count("upstream", "active", current.pools.reduce(0) { $0 + $1.connections } - upstreamIdle)
         return samples
     }
 
@@ -52,21 +48,7 @@ extension Worker {
     }
 
     /// How the upstreams stand on this worker.
-    func upstreamStates() -> [UpstreamState] {
-        var states = current.pools.map { pool in
-            UpstreamState(
-                name: pool.settings.name, addresses: pool.settings.addresses.map { .init(address: $0.description) },
-                idle: pool.idleCount)
-        }
-        for connection in connections {
-            guard let exchange = connection.exchange, exchange.generation === current, let route = exchange.route else {
-                continue
-            }
-            if exchange.upstream != nil { states[route.upstream].active += 1 }
-            if exchange.upstreamPhase == .connecting { states[route.upstream].connecting += 1 }
-        }
-        return states
-    }
+    func upstreamStates() -> [UpstreamState] { current.pools.map { UpstreamState($0.snapshot()) } }
 }
 
 extension Exchange {

@@ -99,6 +99,7 @@ extension Refusal {
             .upstreamBodyCut:
             502
         case .upstream(.timedOut), .upstreamTimeout: 504
+        case .upstream: 503
         }
     }
 
@@ -135,6 +136,11 @@ extension Refusal {
         case .upstream(.unreachable): "upstream_unreachable"
         case .upstream(.timedOut): "upstream_connect_timeout"
         case .upstream(.insecure): "upstream_tls"
+        case .upstream(.unresolved): "upstream_unresolved"
+        case .upstream(.unavailable): "upstream_unavailable"
+        case .upstream(.overloaded): "upstream_overloaded"
+        case .upstream(.noResources): "upstream_no_resources"
+        case .upstream(.noLocalPort): "upstream_no_local_port"
         case .upstreamClosed: "upstream_closed"
         case .upstreamTimeout: "upstream_timeout"
         case .badResponse: "upstream_bad_response"
@@ -187,6 +193,11 @@ extension Refusal {
         case .upstream(.unreachable(let reason)): "the upstream can't be reached: \(reason)"
         case .upstream(.timedOut): "the upstream didn't accept a connection in time"
         case .upstream(.insecure(let error)): "no TLS connection to the upstream can be made: \(error.word)"
+        case .upstream(.unresolved(let reason)): "the upstream's name can't be resolved: \(reason)"
+        case .upstream(.unavailable): "no address of the upstream is fit for use"
+        case .upstream(.overloaded): "the upstream has as many requests as it may have"
+        case .upstream(.noResources(let reason)): "the proxy can open no connection to the upstream: \(reason)"
+        case .upstream(.noLocalPort): "there is no free local port for the upstream (EADDRNOTAVAIL)"
         case .upstreamClosed: "the upstream closed the connection before it answered"
         case .upstreamTimeout: "the upstream didn't answer in time"
         case .badResponse(.wire(let error)): "the upstream's response can't be read: \(error.reason)"
@@ -222,6 +233,10 @@ extension Refusal {
         case .requestTimeout(let isRead): isRead ? "UT" : "CT"
         case .overloaded, .tooManyConnections: "OL"
         case .upstream(.unreachable), .upstream(.insecure): "UF"
+        case .upstream(.unresolved): "DF"
+        case .upstream(.unavailable): "UH"
+        case .upstream(.overloaded): "UO"
+        case .upstream(.noResources), .upstream(.noLocalPort): "RE"
         case .upstream(.timedOut), .upstreamTimeout: "UT"
         case .upstreamClosed: "UR"
         case .badResponse: "UB"
@@ -246,7 +261,10 @@ extension Refusal {
         case .noTransform(let output): ("Accept-Post", output.mediaType)
         case .conversion(let error, let accepted) where error.kind == .unsupported && !accepted.isEmpty:
             ("Accept-Post", accepted.map(\.mediaType).joined(separator: ", "))
-        case .memoryExhausted, .spool(.total, _), .overloaded, .tooManyConnections: ("Retry-After", "1")
+        // Each of them may be over in a moment: bodies end, addresses are tried every second, the queue moves on.
+        case .memoryExhausted, .spool(.total, _), .overloaded, .tooManyConnections, .upstream(.unavailable),
+            .upstream(.overloaded), .upstream(.unresolved), .upstream(.noResources), .upstream(.noLocalPort):
+            ("Retry-After", "1")
         default: nil
         }
     }

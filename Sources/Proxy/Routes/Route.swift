@@ -35,6 +35,10 @@ public final class Route: Sendable {
     let compression: Compression?
     /// `options.forwarding`, prepared.
     let forwarding: ForwardingRule
+    /// `options.retry`, apart: whether what is sent on a reused connection is held to be sent again, and whether that is so
+    /// on a new one, too.
+    let repeatsRequests: Bool
+    let repeatsOnConditions: Bool
 
     /// Bytes of a converted response that are held where no setting says otherwise: 8 MiB.
     public static let standardResponseLimit = 8 * 1024 * 1024
@@ -62,6 +66,8 @@ public final class Route: Sendable {
         let asks = options.coding.asks && !options.coding.undone.isEmpty
         askedCodings = Array((asks ? options.coding.undone.map(\.rawValue).joined(separator: ", ") : "identity").utf8)
         compression = options.coding.compress.map(Compression.init)
+        repeatsRequests = options.retry.isEnabled && options.retry.buffer > 0
+        repeatsOnConditions = repeatsRequests && options.retry.hasConditions
         if case .convert(let plan, let otherTypes, let sources) = request {
             conversion = ConversionRule(plan: plan, otherTypes: otherTypes, sources: sources)
         } else {

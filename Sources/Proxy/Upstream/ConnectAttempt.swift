@@ -1,121 +1,95 @@
 internal import EventLoop
 
-/// Why no connection to an upstream could be had.
-enum UpstreamFailure {
-    /// The name could not be resolved, or nobody listens: 502.
-    case unreachable(String)
-    /// Neither yes nor no within the connect time: 504.
-    case timedOut
-    /// The TLS handshake failed; no byte of a request was written: 502.
-    case insecure(TLSError)
-}
-
-/// One attempt at a new upstream connection for an exchange: resolve the name, then connect, then
-/// the TLS handshake where the upstream has one, all within one deadline.
+/// One attempt at one address of an upstream, within its own time: the socket, and whatever must follow before a request
+/// can be written. Counts as a connection of the pool from its start.
 final class ConnectAttempt {
-    private var exchange: Exchange?
+    typealias Completion = (Result<ReadyConnection, ConnectAttemptError>) -> Void
+
     private let pool: UpstreamPool
+    let endpoint: Endpoint
+    private let startedAt: UInt64
     private let deadline: UInt64
-    private var lookUp: Resolution?
+    private var completion: Completion?
     private var connecting: Connecting?
     private var handshake: TLSHandshake?
-    /// The name that stands for the upstream's in TLS.
-    private let endpoint: String
-    /// Further addresses of the name, tried when one can't be reached: `localhost` is often `::1` first.
-    private var others: ArraySlice<SocketAddress> = []
 
-    /// Addresses of one name that are tried at most (docs/rules.md F20).
-    private static let addressLimit = 3
+    /// An attempt that fails within this time costs a request nothing; 100 ms.
+    private static let quickTime: UInt64 = 100_000_000
 
-    init(exchange: Exchange, pool: UpstreamPool, endpoint: String, timeout: UInt64) {
-        self.exchange = exchange
+    /// - Parameter completion: comes once, from the loop, never from inside `init`, and not after `cancel()`. On success
+    ///   the connection is still counted; whoever gets it makes an `UpstreamConnection` of it or calls `pool.closed`.
+    init(pool: UpstreamPool, endpoint: Endpoint, timeout: UInt64, completion: @escaping Completion) {
         self.pool = pool
         self.endpoint = endpoint
+        self.startedAt = pool.loop.now
         self.deadline = pool.loop.now + timeout
-    }
-
-    /// Starts with addresses that are known, or with the look-up of a name. The outcome comes later, from the loop.
-    func start(_ target: UpstreamTarget) {
-        switch target {
-        case .addresses(let addresses): connect(toOneOf: addresses)
-        case .name(let host, let port):
-            lookUp = pool.resolver.resolve(host, port: port, timeout: timeLeft) { [self] result, seconds in
-                lookUp = nil
-                switch result {
-                case .success(let addresses):
-                    pool.remember(addresses, of: host, seconds: seconds)
-                    connect(toOneOf: addresses)
-                case .failure(.timedOut): fail(.timedOut)
-                case .failure(let error): fail(.unreachable("\(error)"))
-                }
-            }
-        }
-    }
-
-    private func connect(toOneOf addresses: [SocketAddress]) {
-        guard let address = addresses.first else { return fail(.unreachable("its name has no address")) }
-        others = addresses.prefix(Self.addressLimit).dropFirst()
-        connect(to: address)
-    }
-
-    private func connect(to address: SocketAddress) {
-        connecting = Connect.start(loop: pool.loop, address: address, timeout: timeLeft) { [self] result in
+        self.completion = completion
+        pool.opened(endpoint)
+        connecting = Connect.start(loop: pool.loop, address: endpoint.address, timeout: timeout) { [self] result in
             connecting = nil
             switch result {
-            case .success(let descriptor):
-                let ready = ReadyConnection(descriptor: descriptor, address: address)
-                if let context = pool.tlsContext { secure(ready, context) } else { succeed(ready) }
-            case .failure(.timedOut): fail(.timedOut)
-            case .failure(let error):
-                // Nothing was written, so another address may be tried whatever the method is.
-                if let next = others.popFirst() { connect(to: next) } else { fail(.unreachable("\(error)")) }
+            case .success(let descriptor): opened(descriptor)
+            case .failure(let error): fail(UpstreamFailure(error))
             }
         }
     }
 
-    /// The handshake is a part of connecting: nothing of the request was written, so another address may be tried.
-    private func secure(_ connection: ReadyConnection, _ context: TLSClientContext) {
+    /// The socket is connected. What has to be agreed with the other side before requests can be written (TLS) belongs
+    /// here: it ends in `succeed`, or in `fail` as a refused connection does.
+    private func opened(_ descriptor: Int32) {
+        guard let context = pool.settings.tls?.context else {
+            return succeed(ReadyConnection(descriptor: descriptor, endpoint: endpoint))
+        }
         handshake = TLSHandshake(
-            loop: pool.loop, descriptor: connection.descriptor, context: context, endpoint: endpoint, timeout: timeLeft
+            loop: pool.loop, descriptor: descriptor, context: context, endpoint: endpoint.host, timeout: timeLeft
         ) { [self] result in
             handshake = nil
             switch result {
             case .success(let stream):
-                exchange?.worker.counters.tls.succeeded(.upstream, isResumed: stream.tlsFacts?.isResumed == true)
-                succeed(ReadyConnection(descriptor: -1, address: connection.address, stream: stream))
+                pool.onHandshake?(.success(stream.tlsFacts?.isResumed == true))
+                succeed(ReadyConnection(descriptor: -1, endpoint: endpoint, stream: stream))
             case .failure(let error):
-                exchange?.worker.counters.tls.failed(.upstream, error)
-                if error.reason == .handshakeTimeout { return fail(.timedOut) }
-                if let next = others.popFirst() { connect(to: next) } else { fail(.insecure(error)) }
+                pool.onHandshake?(.failure(error))
+                fail(error.reason == .handshakeTimeout ? .timedOut : .insecure(error))
             }
         }
     }
 
     private func succeed(_ connection: ReadyConnection) {
-        let exchange = exchange
-        self.exchange = nil
-        exchange?.connected(connection, pool: pool)
+        pool.noteConnected(endpoint)
+        let completion = completion
+        self.completion = nil
+        completion?(.success(connection))
     }
 
-    private var timeLeft: UInt64 {
+    private func fail(_ failure: UpstreamFailure) {
+        pool.closed(endpoint)
+        let isQuick = pool.loop.now - startedAt < Self.quickTime
+        pool.noteConnectFailure(failure, of: endpoint, isQuick: isQuick)
+        let completion = completion
+        self.completion = nil
+        completion?(.failure(ConnectAttemptError(failure: failure)))
+    }
+
+    /// What is left of the attempt's time, in nanoseconds, at least 1.
+    var timeLeft: UInt64 {
         let now = pool.loop.now
         return deadline > now ? deadline - now : 1
     }
 
-    private func fail(_ failure: UpstreamFailure) {
-        let exchange = exchange
-        self.exchange = nil
-        exchange?.connectFailed(failure)
-    }
-
     /// Gives up; nothing is told any more.
     func cancel() {
-        exchange = nil
-        lookUp?.cancel()
-        lookUp = nil
+        guard completion != nil else { return }
+        completion = nil
         connecting?.cancel()
         connecting = nil
         handshake?.cancel()
         handshake = nil
+        pool.closed(endpoint)
     }
+}
+
+/// Why an attempt failed.
+struct ConnectAttemptError: Error {
+    let failure: UpstreamFailure
 }

@@ -5,7 +5,16 @@ struct ReadyConnection {
     /// -1 where `stream` has it.
     let descriptor: Int32
     /// Whom it goes to.
-    let address: SocketAddress
+    let endpoint: Endpoint
     /// The stream that speaks TLS already, whose handler is to be set.
     var stream: Stream?
+
+    /// Takes over the descriptor. The one place where the bytes of an upstream connection get their way.
+    func makeStream(loop: EventLoop, handler: any StreamHandler) -> Stream {
+        if let stream {
+            stream.handler = handler
+            return stream
+        }
+        return Stream(loop: loop, descriptor: descriptor, handler: handler)
+    }
 }

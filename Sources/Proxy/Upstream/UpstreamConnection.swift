@@ -18,9 +18,8 @@ final class UpstreamConnection: StreamHandler {
         case closed
     }
 
-    private unowned let pool: UpstreamPool
-    /// Whom it goes to.
-    let address: SocketAddress
+    private let pool: UpstreamPool
+    let endpoint: Endpoint
     private(set) var stream: Stream!
     private var timer: Timer!
     private var exchange: Exchange?
@@ -34,6 +33,11 @@ final class UpstreamConnection: StreamHandler {
     private var mayReuse = true
     /// Whether only the end of the connection ends the body.
     private var isUntilClose = false
+    /// Whether bytes came since the request began.
+    private var isAnswered = false
+    /// Requests that it has carried, the present one included.
+    private var requests = 0
+    private let life: (until: UInt64, requests: Int)
     private var gap: UInt64 = 0
     /// What the upstream had taken of the request when it was last looked at; `.max` while it isn't waited for.
     private var takenBefore = UInt64.max
@@ -45,15 +49,11 @@ final class UpstreamConnection: StreamHandler {
 
     init(_ connection: ReadyConnection, pool: UpstreamPool) {
         self.pool = pool
-        self.address = connection.address
+        self.endpoint = connection.endpoint
+        self.life = pool.lifeOfConnection()
         self.parser = ResponseParser(limits: pool.wireLimits)
         self.decoder = BodyDecoder(framing: .none, limits: pool.wireLimits, isResponse: true)
-        if let stream = connection.stream {
-            stream.handler = self
-            self.stream = stream
-        } else {
-            self.stream = Stream(loop: pool.loop, descriptor: connection.descriptor, handler: self)
-        }
+        self.stream = connection.makeStream(loop: pool.loop, handler: self)
         self.timer = Timer(loop: pool.loop) { [unowned self] in timedOut() }
     }
 
@@ -63,6 +63,9 @@ final class UpstreamConnection: StreamHandler {
     func begin(_ exchange: Exchange) {
         self.exchange = exchange
         phase = .head
+        isAnswered = false
+        requests += 1
+        pool.began(on: endpoint)
         interimCount = 0
         isBlocked = false
         mayReuse = true
@@ -99,8 +102,11 @@ final class UpstreamConnection: StreamHandler {
     func release(reusable: Bool) {
         exchange = nil
         guard phase != .closed else { return }
-        if reusable, phase == .done, mayReuse, stream.queued == 0 {
+        if reusable, phase == .done, mayReuse, stream.queued == 0, requests < life.requests,
+            pool.loop.now < life.until
+        {
             phase = .idle
+            pool.ended(on: endpoint)
             parser.reset()
             head.removeAll()
             head.shrink(to: Exchange.keptCapacity)
@@ -109,6 +115,9 @@ final class UpstreamConnection: StreamHandler {
             close()
         }
     }
+
+    /// Whether it has served another exchange before the present one.
+    var isReused: Bool { requests > 1 }
 
     /// Whether an idle connection can serve a request: nothing may have arrived on it, neither bytes that would pass for
     /// the answer nor the end.
@@ -123,9 +132,11 @@ final class UpstreamConnection: StreamHandler {
 
     func close() {
         guard phase != .closed else { return }
+        if phase != .idle { pool.ended(on: endpoint) }
         phase = .closed
         timer.cancel()
         stream.close()
+        pool.closed(endpoint)
     }
 
     /// The client has room again.
@@ -151,6 +162,7 @@ final class UpstreamConnection: StreamHandler {
             mayReuse = false
             return bytes.count
         }
+        isAnswered = true
         var at = 0
         do throws(ResponseFault) {
             while phase == .head || phase == .body, !isBlocked {
@@ -253,6 +265,7 @@ final class UpstreamConnection: StreamHandler {
         }
         mayReuse = mayReuse && head.isKeepAlive && !isUntilClose
         phase = .body
+        pool.noteResponse(head.status, from: endpoint)
         exchange?.respond(head, framing: framing)
     }
 
@@ -298,15 +311,23 @@ final class UpstreamConnection: StreamHandler {
     }
 
     private func fail() {
-        let wasInBody = phase == .body
-        let exchange = exchange
+        let (phase, exchange) = (phase, exchange)
         self.exchange = nil
         close()
-        exchange?.upstreamFailed(headReceived: wasInBody)
+        guard let exchange else { return }
+        if phase == .head {
+            // The end of a connection that has served others says nothing of the server: it may have been idle too long.
+            if !isReused || isAnswered { pool.noteFailure(of: endpoint) }
+            pool.tally.closed &+= 1
+            if !isAnswered, exchange.sendAgain(isReused ? .staleConnection : .reset, avoiding: endpoint) { return }
+        }
+        exchange.upstreamFailed(headReceived: phase == .body)
     }
 
     private func misread(_ fault: ResponseFault) {
         let exchange = exchange
+        pool.tally.malformed &+= 1
+        if phase == .head { pool.noteFailure(of: endpoint) }
         exchange?.upstreamMisread(fault)
         self.exchange = nil
         close()
@@ -319,12 +340,22 @@ final class UpstreamConnection: StreamHandler {
         } else {
             guard let exchange else { return }
             if phase == .body { return exchange.upstreamTimedOut(.upstreamGap) }
-            guard takenBefore != .max else { return exchange.upstreamTimedOut(.upstreamFirstByte) }
-            // It may have taken bytes from the system's buffer here, too few to be told that there is room.
-            let taken = stream.bytesTaken
-            guard taken > takenBefore else { return exchange.upstreamTimedOut(.upstreamWrite) }
-            takenBefore = taken
-            timer.set(after: gap)
+            // All that was awaited so far is a 100, which is advice.
+            if exchange.continueState == .asked { return exchange.continueRelayed() }
+            if takenBefore != .max {
+                // It may have taken bytes from the system's buffer here, too few to be told that there is room.
+                let taken = stream.bytesTaken
+                if taken > takenBefore {
+                    takenBefore = taken
+                    return timer.set(after: gap)
+                }
+            }
+            if phase == .head {
+                pool.noteFailure(of: endpoint)
+                pool.tally.timeouts &+= 1
+                if !isAnswered, exchange.sendAgain(.timeout, avoiding: endpoint) { return }
+            }
+            exchange.upstreamTimedOut(takenBefore == .max ? .upstreamFirstByte : .upstreamWrite)
         }
     }
 }

@@ -1,60 +1,158 @@
 internal import EventLoop
 internal import HTTPWire
+internal import Logging
+internal import Octets
 
-/// Where a new connection goes: straight to the first address that can be reached, or to whatever a name stands for.
-enum UpstreamTarget {
-    case addresses([SocketAddress])
-    case name(String, port: UInt16)
-}
-
-/// The connections of one worker to one upstream: idle ones to reuse, the last used first, and the way to new ones.
+/// The connections of one worker to one upstream: which addresses it has, which of them are fit, idle connections to
+/// reuse, and the requests that wait for one.
+///
+/// Choosing an address is in `UpstreamPool+Choosing.swift`, waiting in `UpstreamPool+Waiting.swift`, what is learnt about
+/// the addresses in `UpstreamPool+Health.swift`.
 final class UpstreamPool {
     let loop: EventLoop
     let resolver: Resolver
     let wireLimits: WireLimits
     let settings: UpstreamSettings
-    private let targets: [UpstreamTarget]
-    private let idleTime: UInt64
-    private let connectTime: UInt64
-    private var idle: [UpstreamConnection] = []
-    private var isRetired = false
-    /// Connections that wait for a request.
-    var idleCount: Int { idle.count }
-    private var nextTarget = 0
-    /// What names stood for when they were last resolved, and the nanosecond until which that holds.
-    private var known: [String: (addresses: [SocketAddress], until: UInt64)] = [:]
+    /// What is counted, for this pool and those of the same name before and after a reload.
+    let tally: UpstreamTally
+    let takesLeastLoaded: Bool
+    let idleTime: UInt64
+    let connectTime: UInt64
+    private let maxAge: UInt64
+    /// This worker's share of the limits.
+    let maxConnections: Int
+    let maxRequests: Int
 
-    init(loop: EventLoop, resolver: Resolver, settings: UpstreamSettings, wireLimits: WireLimits) {
+    private var sources: [Source] = []
+    /// The addresses as they are now.
+    var endpoints: [Endpoint] = []
+    /// Where the search for the next address begins.
+    var turn = 0
+    /// The address that the last search found, for the connection that has to be made because none was idle.
+    var choice: Endpoint?
+
+    /// Connections, idle ones and those being made included.
+    var connections = 0
+    /// Requests on their way, and connections that are made for one.
+    var inFlight = 0
+    var queue: [UpstreamWait] = []
+    /// Requests that wait for the first answer to a look-up.
+    var unresolved: [UpstreamWait] = []
+    var budget = RetryBudget()
+    var isDispatching = false
+    var isRetired = false
+    private var random: UInt64
+
+    // Health, see UpstreamPool+Health.swift.
+    let ejectionTimes: EjectionTimes
+    var probes: [ConnectAttempt] = []
+    var probeTimer: Timer!
+    var checks: [ActiveCheck] = []
+
+    /// Hears of each TLS handshake: whether an earlier session was taken up, or why it failed.
+    var onHandshake: ((Result<Bool, TLSError>) -> Void)?
+
+    /// What an upstream's address stands for.
+    private enum Source {
+        /// With the name that stands for it in TLS.
+        case fixed(SocketAddress, host: String)
+        case name(NameSource)
+    }
+
+    /// - Parameter workers: how many share the limits of the settings.
+    init(
+        loop: EventLoop, resolver: Resolver, settings: UpstreamSettings, wireLimits: WireLimits,
+        tally: UpstreamTally = UpstreamTally(), workers: Int = 1
+    ) {
         self.loop = loop
-        self.resolver = resolver
+        let servers = settings.resolving.servers.compactMap { SocketAddress.parse($0.description) }
+        self.resolver = servers.isEmpty ? resolver : (try? Resolver(loop: loop, servers: servers)) ?? resolver
         self.settings = settings
         self.wireLimits = wireLimits
+        self.tally = tally
+        self.takesLeastLoaded = settings.balance == .leastRequests
         self.idleTime = settings.idle.nanoseconds
         self.connectTime = settings.connect.nanoseconds
-        self.targets = settings.addresses.map(Self.target)
-    }
-
-    private static func target(of address: UpstreamAddress) -> UpstreamTarget {
-        switch address {
-        case .unix(let path): .addresses([SocketAddress(unixPath: path)])
-        case .tcp(let host, let port):
-            if let address = SocketAddress.parseHost(host, port: UInt16(port)) {
-                .addresses([address])
-            } else {
-                .name(host, port: UInt16(port))
+        self.maxAge = settings.maxAge.nanoseconds
+        func share(_ limit: Int?) -> Int? { limit.map { max(1, ($0 + workers - 1) / workers) } }
+        maxConnections = share(settings.maxConnections) ?? UpstreamSettings.standardConnections
+        maxRequests = share(settings.maxRequests) ?? .max
+        ejectionTimes = EjectionTimes(
+            shortest: settings.health.passive.ejection.nanoseconds,
+            longest: settings.health.passive.maximumEjection.nanoseconds)
+        random = Entropy.words(1)[0] | 1
+        probeTimer = Timer(loop: loop) { [unowned self] in probeTimerFired() }
+        for address in settings.addresses {
+            switch address {
+            case .unix(let path): sources.append(.fixed(SocketAddress(unixPath: path), host: address.host))
+            case .tcp(let host, let port):
+                if let literal = SocketAddress.parseHost(host, port: UInt16(port)) {
+                    sources.append(.fixed(literal, host: address.host))
+                } else {
+                    sources.append(
+                        .name(NameSource(host: host, port: UInt16(port), pool: self, settings: settings.resolving)))
+                }
             }
         }
+        sourceChanged()
+        for case .name(let source) in sources { source.resolve() }
+        tally.add(self)
     }
 
-    /// What new connections speak TLS by; nil: they don't.
-    var tlsContext: TLSClientContext? { settings.tls?.context }
+    var names: [NameSource] {
+        sources.compactMap { if case .name(let source) = $0 { source } else { nil } }
+    }
 
-    /// An idle connection, or nil.
+    /// The addresses may have changed: keeps those that stay, with all that is known about them, and lets go of the others.
+    func sourceChanged() {
+        var addresses: [SocketAddress] = []
+        var hosts: [String] = []
+        for source in sources {
+            let (found, host) =
+                switch source {
+                case .fixed(let address, let host): ([address], host)
+                case .name(let source): (source.addresses, source.host)
+                }
+            for address in found where !addresses.contains(address) {
+                addresses.append(address)
+                hosts.append(host)
+            }
+        }
+        guard addresses != endpoints.map(\.address) else { return decideUnresolved() }
+        let old = endpoints
+        if old.isEmpty { turn = Int(nextRandom() >> 33) % max(1, addresses.count) }
+        endpoints = zip(addresses, hosts).map { address, host in
+            old.first { $0.address == address } ?? Endpoint(address, host: host)
+        }
+        for endpoint in old where !endpoints.contains(where: { $0 === endpoint }) {
+            endpoint.isGone = true
+            closeIdle(of: endpoint)
+        }
+        choice = nil
+        updateChecks()
+        armProbes()
+        decideUnresolved()
+        dispatchLater()
+    }
+
+    // MARK: Idle connections
+
+    /// An idle connection to the address whose turn it is, or nil. Counts as a request.
     ///
     /// What has come in since the loop last looked makes a connection useless (docs/rules.md F19): the answer to nobody's
     /// request would become that of the next one, and a request written behind a FIN gets none.
     func takeIdle() -> UpstreamConnection? {
-        while let connection = idle.popLast() {
+        budget.earn()
+        guard queue.isEmpty, inFlight < maxRequests, let endpoint = choose() else {
+            choice = nil
+            return nil
+        }
+        choice = endpoint
+        return idleConnection(of: endpoint)
+    }
+
+    func idleConnection(of endpoint: Endpoint) -> UpstreamConnection? {
+        while let connection = endpoint.idle.popLast() {
             if connection.isUsable { return connection }
             connection.close()
         }
@@ -63,43 +161,97 @@ final class UpstreamPool {
 
     /// Keeps a connection for the next exchange, or closes it when enough are kept.
     func put(_ connection: UpstreamConnection) {
-        guard !isRetired, idle.count < settings.maxIdlePerLoop else { return connection.close() }
-        idle.append(connection)
+        let endpoint = connection.endpoint
+        guard !isRetired, !endpoint.isGone, idleCount < settings.maxIdlePerLoop || !queue.isEmpty else {
+            return connection.close()
+        }
+        endpoint.idle.append(connection)
         connection.becomeIdle(for: idleTime)
+        if !queue.isEmpty { dispatchLater() }
     }
 
-    /// New settings have no use for this pool: idle connections are closed, those in use when their exchanges have ended.
-    /// Exchanges that have begun may still open new ones.
-    func retire() {
-        isRetired = true
-        for connection in idle { connection.close() }
-        idle.removeAll()
+    var idleCount: Int {
+        if endpoints.count == 1 { return endpoints[0].idle.count }
+        return endpoints.reduce(0) { $0 + $1.idle.count }
     }
 
     /// Forgets an idle connection that has ended.
     func remove(_ connection: UpstreamConnection) {
         // The list is short (`maxIdlePerLoop`), and the one that ends is mostly among the oldest, at the front.
-        if let index = idle.firstIndex(where: { $0 === connection }) { idle.remove(at: index) }
+        let endpoint = connection.endpoint
+        if let index = endpoint.idle.firstIndex(where: { $0 === connection }) { endpoint.idle.remove(at: index) }
     }
 
-    /// Opens a connection for `exchange`, to the upstream's addresses in turn. It hears of the outcome from the loop.
-    func connect(for exchange: Exchange) -> ConnectAttempt {
-        let index = nextTarget % targets.count
-        let attempt = ConnectAttempt(
-            exchange: exchange, pool: self, endpoint: settings.addresses[index].host, timeout: connectTime)
-        var target = targets[index]
-        nextTarget &+= 1
-        if case .name(let host, _) = target, let entry = known[host], entry.until > loop.now {
-            let first = nextTarget % entry.addresses.count
-            target = .addresses(Array(entry.addresses[first...] + entry.addresses[..<first]))
-        }
-        attempt.start(target)
-        return attempt
+    func closeIdle(of endpoint: Endpoint) {
+        let idle = endpoint.idle
+        endpoint.idle = []
+        for connection in idle { connection.close() }
     }
 
-    /// Keeps the answer to a look-up for as long as it says. The names are those of the settings, so this stays small.
-    func remember(_ addresses: [SocketAddress], of host: String, seconds: Int) {
-        guard !addresses.isEmpty, seconds > 0 else { return }
-        known[host] = (addresses, loop.now + UInt64(seconds) * 1_000_000_000)
+    // MARK: Counting
+
+    /// A connection begins to be made.
+    func opened(_ endpoint: Endpoint) {
+        connections += 1
+        endpoint.connections += 1
+    }
+
+    /// A connection is closed, or was not made.
+    func closed(_ endpoint: Endpoint) {
+        connections -= 1
+        endpoint.connections -= 1
+        if !queue.isEmpty { dispatchLater() }
+    }
+
+    /// A request has a connection.
+    func began(on endpoint: Endpoint) {
+        inFlight += 1
+        endpoint.inFlight += 1
+    }
+
+    /// It has none any more.
+    func ended(on endpoint: Endpoint) {
+        inFlight -= 1
+        endpoint.inFlight -= 1
+        if !queue.isEmpty { dispatchLater() }
+    }
+
+    /// When a connection made now is too old, and how many requests it may carry: up to a tenth less than the settings say.
+    func lifeOfConnection() -> (until: UInt64, requests: Int) {
+        let part = Int(truncatingIfNeeded: nextRandom() & 0xFF)
+        let requests = settings.requestsPerConnection
+        return (
+            loop.now + maxAge - maxAge / 10 / 256 * UInt64(part), max(1, requests - requests * part / 2560)
+        )
+    }
+
+    /// A number for spreading things, from no good source (Marsaglia's xorshift64).
+    func nextRandom() -> UInt64 {
+        random ^= random << 13
+        random ^= random >> 7
+        random ^= random << 17
+        return random
+    }
+
+    /// Tells the operator.
+    func tell(_ text: String) {
+        OperationalLog.logger.warning("upstream \(settings.name): \(text)")
+    }
+
+    // MARK: The end
+
+    /// The settings have no such upstream any more, or the worker ends: closes idle connections, stops look-ups and checks.
+    /// Requests in flight come to their end and take their connections along. Those that wait are still served.
+    func retire() {
+        guard !isRetired else { return }
+        for source in names where unresolved.isEmpty || !source.isUndecided { source.stop() }
+        isRetired = true
+        probeTimer.cancel()
+        for probe in probes { probe.cancel() }
+        probes = []
+        for check in checks { check.stop() }
+        checks = []
+        for endpoint in endpoints { closeIdle(of: endpoint) }
+        tally.remove(self)
     }
 }

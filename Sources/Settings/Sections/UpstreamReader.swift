@@ -43,32 +43,103 @@ struct UpstreamReader {
                 "address", addresses.map(\.description).joined(separator: ", "), .line(node.position.line))
         }
         var upstream = UpstreamSettings(name: member.key, addresses: addresses)
+        connections(section, &upstream)
+        upstream.balance = section.word("balance", standard: upstream.balance) ?? upstream.balance
+        upstream.health = UpstreamHealthReader(context).read(section, upstream.health)
         let hasName = addresses.allSatisfy { if case .unix = $0 { false } else { true } }
         upstream.tls = UpstreamTLSReader(context).read(section, hasName: hasName)
-        upstream.idle = section.time("idle", standard: Sourced(upstream.idle)).value
-        upstream.connect = section.time("connect", standard: Sourced(upstream.connect)).value
-        let maxIdle = Sourced(upstream.maxIdlePerLoop)
-        upstream.maxIdlePerLoop = section.count("max_idle", standard: maxIdle, in: 0...65535).value
         UpstreamFramingReader(context).read(section, into: &upstream)
-        section.notYet("max_connections", "health", "balance")
         section.finish()
         return upstream
     }
 
+    private func connections(_ section: SectionReader, _ upstream: inout UpstreamSettings) {
+        upstream.idle = section.time("idle", standard: Sourced(upstream.idle)).value
+        upstream.connect = section.time("connect", standard: Sourced(upstream.connect)).value
+        upstream.maxIdlePerLoop =
+            section.count("max_idle", standard: Sourced(upstream.maxIdlePerLoop), in: 0...65535).value
+        upstream.maxAge = section.time("max_age", standard: Sourced(upstream.maxAge)).value
+        upstream.requestsPerConnection =
+            section.count(
+                "requests_per_connection", standard: Sourced(upstream.requestsPerConnection), in: 1...1_000_000_000
+            ).value
+        upstream.maxConnections =
+            limit("max_connections", section, none: "\(UpstreamSettings.standardConnections) for each worker")
+        upstream.maxRequests = limit("max_requests", section, none: "as many as connections")
+        let queue = section.part("queue")
+        upstream.queue.size = queue.count("size", standard: Sourced(upstream.queue.size), in: 0...65535).value
+        upstream.queue.timeout = queue.time("timeout", standard: Sourced(upstream.queue.timeout)).value
+        queue.finish()
+        let resolve = section.part("resolve")
+        if let node = resolve.take("servers") {
+            upstream.resolving.servers = servers(node)
+            resolve.record(
+                "servers", upstream.resolving.servers.map(\.description).joined(separator: ", "),
+                .line(node.position.line))
+        }
+        upstream.resolving.minimum = resolve.time("min", standard: Sourced(upstream.resolving.minimum)).value
+        upstream.resolving.maximum = resolve.time("max", standard: Sourced(upstream.resolving.maximum)).value
+        if upstream.resolving.maximum < upstream.resolving.minimum {
+            context.report(resolve.position, "\"resolve\" has a \"max\" that is shorter than its \"min\"")
+        }
+        resolve.finish()
+    }
+
+    /// A limit that may be left out.
+    private func limit(_ key: String, _ section: SectionReader, none: String) -> Int? {
+        section.value(key, standard: Sourced(Int?.none), describe: { $0.map(String.init) ?? none }) { node, what in
+            context.count(node, what, in: 1...1_000_000)
+        }.value
+    }
+
+    /// Address literals, with the port 53 where none is written.
+    private func servers(_ node: SettingsNode) -> [UpstreamAddress] {
+        (context.elements(node, "\"servers\"") ?? []).compactMap { element in
+            guard let text = context.text(element, "\"servers\"") else { return nil }
+            let hasPort = text.hasPrefix("[") ? !text.hasSuffix("]") : text.contains(":")
+            if case .tcp(let host, let port)? = try? AddressText.upstream(hasPort ? text : "\(text):53"),
+                host.contains(":") || host.allSatisfy({ $0.isNumber || $0 == "." })
+            {
+                return .tcp(host: host, port: port)
+            }
+            context.report(
+                element.position, "\"\(text)\" is no name server: write an address, as in 10.0.0.2 or 127.0.0.1:5353")
+            return nil
+        }
+    }
+
     private func addresses(_ node: SettingsNode, _ what: String) -> [UpstreamAddress] {
         guard let elements = context.elements(node, "the address of \(what)") else { return [] }
-        if elements.count > 1 {
-            context.report(elements[1].position, "\(what) has several addresses, which is not available yet: name one")
-        }
-        return elements.compactMap { element -> UpstreamAddress? in
-            guard let text = context.text(element, "the address of \(what)") else { return nil }
+        var addresses: [UpstreamAddress] = []
+        for element in elements {
+            guard let text = context.text(element, "the address of \(what)") else { continue }
             do throws(AddressFault) {
-                return try AddressText.upstream(text)
+                let address = try AddressText.upstream(text)
+                if addresses.contains(address) {
+                    context.report(element.position, "\(what) has the address \(address) twice")
+                } else {
+                    addresses.append(address)
+                }
             } catch {
                 context.report(element.position, error.reason)
-                return nil
             }
         }
+        if addresses.count > Self.addressLimit {
+            context.report(node.position, "\(what) has at most \(Self.addressLimit) addresses")
+        }
+        return addresses
+    }
+
+    private static let addressLimit = 256
+}
+
+extension SectionReader {
+    /// The section `key` within this one; one without values when it isn't there.
+    func part(_ key: String) -> SectionReader {
+        let path = self.path.isEmpty ? key : "\(self.path).\(key)"
+        let absent = SectionReader.absent("\"\(key)\"", path: path, context)
+        guard let node = take(key) else { return absent }
+        return SectionReader(node, "\"\(key)\"", path: path, context) ?? absent
     }
 }
 

@@ -1,7 +1,7 @@
 internal import EventLoop
 
 /// One worker's socket for an address of the settings, before the worker accepts on it.
-struct Endpoint: Sendable {
+struct BoundListener: Sendable {
     /// The address as the settings name it: with port 0 where the system chose one.
     let name: ListenAddress
     let socket: ListeningSocket
@@ -18,8 +18,8 @@ struct Endpoint: Sendable {
     static func open(
         _ names: [ListenAddress], workers: Int, lifecycle: LifecycleSettings, replaced: [ListenAddress] = [],
         inherited: InheritedSockets = InheritedSockets()
-    ) throws(ServerError) -> [[Endpoint]] {
-        var opened = [[Endpoint]](repeating: [], count: workers)
+    ) throws(ServerError) -> [[BoundListener]] {
+        var opened = [[BoundListener]](repeating: [], count: workers)
         do throws(ServerError) {
             for name in names {
                 let sharing: ListeningSocket.Sharing =
@@ -36,7 +36,7 @@ struct Endpoint: Sendable {
 
     private static func open(
         _ name: ListenAddress, sharing: ListeningSocket.Sharing, inherited: InheritedSockets,
-        into opened: inout [[Endpoint]]
+        into opened: inout [[BoundListener]]
     ) throws(ServerError) {
         if case .systemd(let wanted) = name { return try share(inherited.named(wanted), as: name, into: &opened) }
         guard let address = SocketAddress.parse(name.description) else {
@@ -45,13 +45,13 @@ struct Endpoint: Sendable {
         if let socket = inherited.socket(for: address) { return try share([socket], as: name, into: &opened) }
         do throws(LoopError) {
             let first = try ListeningSocket.open(address, sharing: sharing, backlog: backlog)
-            opened[0].append(Endpoint(name: name, socket: first))
+            opened[0].append(BoundListener(name: name, socket: first))
             for worker in opened.indices.dropFirst() {
                 let socket =
                     address.isUnix
                     ? try first.duplicate()
                     : try ListeningSocket.open(first.address, sharing: .anybody, backlog: backlog)
-                opened[worker].append(Endpoint(name: name, socket: socket))
+                opened[worker].append(BoundListener(name: name, socket: socket))
             }
         } catch {
             throw .listen(name.description, reason: error.description)
@@ -60,14 +60,14 @@ struct Endpoint: Sendable {
 
     /// Gives each worker its duplicate of `sockets`, which stay open for the next settings.
     private static func share(
-        _ sockets: [ListeningSocket], as name: ListenAddress, into opened: inout [[Endpoint]]
+        _ sockets: [ListeningSocket], as name: ListenAddress, into opened: inout [[BoundListener]]
     ) throws(ServerError) {
         guard !sockets.isEmpty else {
             throw .listen(name.description, reason: "the service manager gave no socket of that name")
         }
         do throws(LoopError) {
             for worker in opened.indices {
-                for socket in sockets { opened[worker].append(Endpoint(name: name, socket: try socket.duplicate())) }
+                for socket in sockets { opened[worker].append(BoundListener(name: name, socket: try socket.duplicate())) }
             }
         } catch {
             throw .listen(name.description, reason: error.description)

@@ -1,0 +1,134 @@
+/// What is counted of the upstreams, by their names: a reload that changes an upstream goes on where the last one stood.
+struct UpstreamCounters {
+    private final class Table {
+        var tallies: [String: UpstreamTally] = [:]
+    }
+
+    private let table = Table()
+
+    /// What is counted of the upstream called `name`.
+    func tally(of name: String) -> UpstreamTally {
+        if let known = table.tallies[name] { return known }
+        let tally = UpstreamTally()
+        table.tallies[name] = tally
+        return tally
+    }
+
+    func visit(_ samples: inout MetricSamples) {
+        for (name, tally) in table.tallies.sorted(by: { $0.key < $1.key }) { tally.visit(name, &samples) }
+    }
+}
+
+/// What one worker counts of one upstream.
+final class UpstreamTally {
+    /// Why a request got no connection, or a connection was not made.
+    enum ConnectReason: String, CaseIterable {
+        case unreachable, tls, timeout, unresolved, unavailable, overloaded, resources
+        case localPort = "local_port"
+    }
+
+    /// Final responses that came, those among them that count as failures of the server, and requests that failed before.
+    var responses: UInt64 = 0
+    var gatewayErrors: UInt64 = 0
+    var failures: UInt64 = 0
+    var closed: UInt64 = 0
+    var timeouts: UInt64 = 0
+    var malformed: UInt64 = 0
+    var connects: UInt64 = 0
+    var ejections: UInt64 = 0
+    private var connectFailures = [UInt64](repeating: 0, count: ConnectReason.allCases.count)
+    private var refusals = [UInt64](repeating: 0, count: ConnectReason.allCases.count)
+    private var checks: (passed: UInt64, failed: UInt64) = (0, 0)
+    private var retries: [RetryResult: UInt64] = [:]
+    private var skippedRetries: [RetrySkip: UInt64] = [:]
+
+    private struct WeakPool {
+        weak var pool: UpstreamPool?
+    }
+    private var pools: [WeakPool] = []
+
+    func add(_ pool: UpstreamPool) { pools.append(WeakPool(pool: pool)) }
+    func remove(_ pool: UpstreamPool) { pools.removeAll { $0.pool == nil || $0.pool === pool } }
+
+    private static func index(_ reason: ConnectReason) -> Int { ConnectReason.allCases.firstIndex(of: reason) ?? 0 }
+
+    /// A connection was not made.
+    func count(connect failure: UpstreamFailure) { connectFailures[Self.index(failure.reason)] &+= 1 }
+
+    /// A request got no connection.
+    func count(_ failure: UpstreamFailure) { refusals[Self.index(failure.reason)] &+= 1 }
+
+    func count(checkPassed passed: Bool) {
+        if passed { checks.passed &+= 1 } else { checks.failed &+= 1 }
+    }
+
+    func count(_ result: RetryResult) { retries[result, default: 0] &+= 1 }
+    func count(_ skip: RetrySkip) { skippedRetries[skip, default: 0] &+= 1 }
+
+    func skipped(_ reason: RetrySkip) -> UInt64 { skippedRetries[reason] ?? 0 }
+    func retried(_ result: RetryResult) -> UInt64 { retries[result] ?? 0 }
+
+    func visit(_ name: String, _ samples: inout MetricSamples) {
+        let upstream = MetricSamples.Label("upstream", name)
+        for (index, reason) in ConnectReason.allCases.enumerated() where reason != .unavailable && reason != .overloaded
+        {
+            samples.counter(
+                "recast_upstream_connect_failures_total", "Connections to upstreams that were not made, by reason.",
+                labels: [upstream, .init("reason", reason.rawValue)],
+                reason == .unresolved ? refusals[index] : connectFailures[index])
+        }
+        let results: [(String, UInt64)] = [
+            ("response", responses &- gatewayErrors), ("gateway_error", gatewayErrors), ("closed", closed),
+            ("timeout", timeouts), ("bad_response", malformed),
+            ("connect_failed", refusals[Self.index(.unreachable)] &+ refusals[Self.index(.timeout)]),
+            ("unresolved", refusals[Self.index(.unresolved)]), ("unavailable", refusals[Self.index(.unavailable)]),
+            ("overloaded", refusals[Self.index(.overloaded)]),
+            ("no_resources", refusals[Self.index(.resources)] &+ refusals[Self.index(.localPort)]),
+        ]
+        for (result, value) in results {
+            samples.counter(
+                "recast_upstream_requests_total", "Attempts to have a request answered by an upstream, by outcome.",
+                labels: [upstream, .init("result", result)], value)
+        }
+        samples.counter(
+            "recast_upstream_connects_total", "Connections to upstreams that were made.", labels: [upstream], connects)
+        samples.counter(
+            "recast_upstream_ejections_total", "Times that an address of an upstream was taken out of use.",
+            labels: [upstream], ejections)
+        for (result, value) in [("passed", checks.passed), ("failed", checks.failed)] where value > 0 {
+            samples.counter(
+                "recast_upstream_checks_total", "Active checks of upstreams' addresses.",
+                labels: [upstream, .init("result", result)], value)
+        }
+        for result in RetryResult.allCases {
+            samples.counter(
+                "recast_retries_total", "Requests that were sent once more, by why.",
+                labels: [upstream, .init("result", result.rawValue)], retried(result))
+        }
+        for reason in RetrySkip.allCases {
+            samples.counter(
+                "recast_retry_skipped_total", "Requests that were not sent once more, by why not.",
+                labels: [upstream, .init("reason", reason.rawValue)], skipped(reason))
+        }
+        visitPools(upstream, &samples)
+    }
+
+    private func visitPools(_ upstream: MetricSamples.Label, _ samples: inout MetricSamples) {
+        for pool in pools.compactMap(\.pool) {
+            let idle = pool.idleCount
+            for (state, value) in [("idle", idle), ("active", pool.connections - idle)] {
+                samples.gauge(
+                    "recast_upstream_connections", "Connections to upstreams.",
+                    labels: [upstream, .init("state", state)], Double(value))
+            }
+            samples.gauge(
+                "recast_upstream_queue_length", "Requests that wait because an upstream's limits are reached.",
+                labels: [upstream], Double(pool.queue.count))
+            for endpoint in pool.endpoints {
+                samples.gauge(
+                    "recast_upstream_endpoint_healthy", "Workers that send requests to an address of an upstream.",
+                    labels: [upstream, .init("endpoint", endpoint.label)], endpoint.isHealthy ? 1 : 0)
+            }
+        }
+    }
+}

@@ -1,0 +1,125 @@
+internal import EventLoop
+internal import HTTPWire
+internal import Octets
+
+/// Asks one address again and again whether it is well: a GET on a connection of its own.
+final class ActiveCheck: StreamHandler {
+    let endpoint: Endpoint
+    private unowned let pool: UpstreamPool
+    private let settings: ActiveHealthSettings
+    private let request: OutputBuffer
+    /// For the next check, and for the time of the one that is under way.
+    private var timer: Timer!
+    private var attempt: ConnectAttempt?
+    private var stream: Stream?
+    private var parser: ResponseParser
+    private var head = MessageHead()
+    private var isUnderWay = false
+    private var startedAt: UInt64 = 0
+    /// Outcomes in a row that speak against the present view.
+    private var contrary = 0
+
+    init(pool: UpstreamPool, endpoint: Endpoint, settings: ActiveHealthSettings) {
+        self.pool = pool
+        self.endpoint = endpoint
+        self.settings = settings
+        parser = ResponseParser(limits: pool.wireLimits)
+        var request = OutputBuffer()
+        request.append("GET ")
+        request.append(text: settings.path)
+        request.append(" HTTP/1.1\r\nHost: ")
+        request.append(text: settings.host ?? pool.defaultHost)
+        request.append("\r\nUser-Agent: recast-check\r\nAccept: */*\r\nConnection: close\r\n\r\n")
+        self.request = request
+        timer = Timer(loop: pool.loop) { [unowned self] in timerFired() }
+        // The first one soon, and not all at once.
+        timer.set(after: 1 + (pool.nextRandom() & 0xFF) * 400_000)
+    }
+
+    func stop() {
+        timer.cancel()
+        letGo()
+    }
+
+    private func letGo() {
+        isUnderWay = false
+        attempt?.cancel()
+        attempt = nil
+        if let stream {
+            self.stream = nil
+            stream.close()
+            pool.closed(endpoint)
+        }
+    }
+
+    private func timerFired() {
+        if isUnderWay { return conclude(false) }
+        isUnderWay = true
+        startedAt = pool.loop.now
+        parser.reset()
+        head.removeAll()
+        timer.set(after: settings.timeout.nanoseconds)
+        attempt = ConnectAttempt(pool: pool, endpoint: endpoint, timeout: settings.timeout.nanoseconds) {
+            [unowned self] result in
+            attempt = nil
+            guard case .success(let connection) = result else { return conclude(false) }
+            let stream = connection.makeStream(loop: pool.loop, handler: self)
+            self.stream = stream
+            let request = request
+            stream.write(request.span)
+        }
+    }
+
+    private func conclude(_ passed: Bool) {
+        guard isUnderWay else { return }
+        letGo()
+        pool.tally.count(checkPassed: passed)
+        if passed == endpoint.isFailingChecks {
+            contrary += 1
+            if contrary >= (passed ? settings.rise : settings.fall) {
+                contrary = 0
+                pool.noteChecks(of: endpoint, isFailing: !passed)
+            }
+        } else {
+            contrary = 0
+        }
+        let spent = pool.loop.now - startedAt
+        let interval = settings.interval.nanoseconds
+        timer.set(after: interval > spent ? interval - spent : 1)
+    }
+
+    // MARK: The stream
+
+    func received(_ bytes: Span<UInt8>, on stream: Stream) -> Int {
+        var at = 0
+        do throws(WireError) {
+            while isUnderWay {
+                guard let used = try parser.parse(bytes.extracting(at..<bytes.count), into: &head) else { return at }
+                at += used
+                // Interim responses say nothing.
+                if head.status >= 200 {
+                    conclude(settings.statuses.contains { $0.range.contains(head.status) })
+                } else {
+                    head.removeAll()
+                }
+            }
+        } catch {
+            conclude(false)
+        }
+        return bytes.count
+    }
+
+    func ended(_ stream: Stream) { conclude(false) }
+    func drained(_ stream: Stream) {}
+    func failed(_ stream: Stream, _ errno: Int32) { conclude(false) }
+}
+
+extension UpstreamPool {
+    /// The Host field of checks where the settings name none: the first address as they write it.
+    fileprivate var defaultHost: String {
+        for address in settings.addresses {
+            if case .tcp = address { return address.description }
+        }
+        return "localhost"
+    }
+}

@@ -1,0 +1,113 @@
+internal import EventLoop
+internal import Octets
+
+/// One address of an upstream as one worker sees it: its idle connections, its load, its health.
+final class Endpoint {
+    let address: SocketAddress
+    /// The name that stands for it in TLS: that of the settings.
+    let host: String
+    /// `address` as logs and metrics show it.
+    let label: String
+    /// Idle connections, the last used at the end.
+    var idle: [UpstreamConnection] = []
+    /// Connections: idle ones, those in use, and those being made.
+    var connections = 0
+    /// Requests on their way.
+    var inFlight = 0
+    /// Whether it isn't among the upstream's addresses any more: what is in flight ends, nothing is kept.
+    var isGone = false
+
+    /// Whether requests go here without a second thought: neither ejected, nor dead, nor failing its checks.
+    private(set) var isHealthy = true
+    /// Failures in a row: connections that could not be made, ended before a response, gateway errors.
+    var failures = 0
+    /// Connections in a row that could not be made.
+    private(set) var connectFailures = 0
+    /// Whether connections were refused at once, so that trying costs no time.
+    private(set) var failsQuickly = false
+    /// Whether as many connections in a row as the settings say could not be made.
+    private(set) var isDead = false
+    /// The nanosecond from which a request may see whether it is well again; 0 when it isn't ejected.
+    private(set) var ejectedUntil: UInt64 = 0
+    /// Whether the active checks say that it is not to be used.
+    private(set) var isFailingChecks = false
+    /// Whether a request was let through since, whose outcome decides.
+    private(set) var isProbed = false
+    /// Times that it was ejected.
+    private(set) var ejections = 0
+    private var level: UInt64 = 0
+    private var healthySince: UInt64 = 0
+
+    init(_ address: SocketAddress, host: String) {
+        self.address = address
+        self.host = host
+        self.label = address.description
+    }
+
+    // MARK: Health
+
+    /// Whether a request may see if it is well again.
+    func mayProbe(_ now: UInt64) -> Bool { !isFailingChecks && !isDead && ejectedUntil <= now }
+
+    /// A request was let through to see: the next one waits `time`, unless this one brings an outcome.
+    func noteProbe(_ now: UInt64, _ time: UInt64) {
+        guard ejectedUntil != 0 else { return }
+        ejectedUntil = max(ejectedUntil, now + time)
+        isProbed = true
+    }
+
+    /// Lets no requests through for a while. Twice as long as the last time if that was not long ago.
+    func eject(_ now: UInt64, times: EjectionTimes, jitter: UInt64) {
+        if ejectedUntil == 0, now - healthySince > times.longest { level = 0 }
+        let time = min(times.shortest << min(level, 16), times.longest)
+        level = min(level + 1, 16)
+        ejectedUntil = now + time + (time / 10 &* jitter >> 8)
+        isProbed = false
+        ejections += 1
+        failures = 0
+        update()
+    }
+
+    /// A connection could not be made. Returns whether that was one too many.
+    func noteConnectFailure(isQuick: Bool, limit: Int) -> Bool {
+        connectFailures += 1
+        failsQuickly = isQuick
+        if limit > 0, connectFailures >= limit { isDead = true }
+        return isDead
+    }
+
+    /// A connection was made.
+    func noteConnected(_ now: UInt64) {
+        guard connectFailures > 0 else { return }
+        connectFailures = 0
+        if isDead { heal(now) }
+    }
+
+    /// A request went well.
+    func heal(_ now: UInt64) {
+        failures = 0
+        guard !isHealthy else { return }
+        isDead = false
+        connectFailures = 0
+        if ejectedUntil != 0 { healthySince = now }
+        ejectedUntil = 0
+        isProbed = false
+        update()
+    }
+
+    /// The active checks have come to another view.
+    func setFailingChecks(_ isFailing: Bool) {
+        isFailingChecks = isFailing
+        update()
+    }
+
+    private func update() {
+        isHealthy = ejectedUntil == 0 && !isDead && !isFailingChecks
+    }
+}
+
+/// For how long an address is left alone, in nanoseconds.
+struct EjectionTimes {
+    let shortest: UInt64
+    let longest: UInt64
+}

@@ -1,0 +1,92 @@
+internal import EventLoop
+
+/// A name among an upstream's addresses: looked up again and again in the background, as its TTL says. The last good answer
+/// is kept when the name servers fail.
+final class NameSource {
+    let host: String
+    private let port: UInt16
+    private unowned let pool: UpstreamPool
+    private let minimum: UInt64
+    private let maximum: UInt64
+    private var lookUp: Resolution?
+    private var timer: Timer!
+    /// The last good answer.
+    private(set) var addresses: [SocketAddress] = []
+    /// The nanosecond of the last good answer, and for how many seconds it holds.
+    private(set) var answeredAt: UInt64 = 0
+    private(set) var ttl = 0
+    /// Why the last look-up failed; nil after a good one and before the first.
+    private(set) var fault: ResolveError?
+    private var failures: UInt64 = 0
+
+    /// Addresses of one name that are used at most: more are more sockets than use.
+    static let limit = 32
+    /// How long an answer is kept that can't be had again (docs/upstreams.md).
+    static let keepTime: UInt64 = 600 * 1_000_000_000
+    /// The time of one look-up, longer than c-ares takes to ask twice.
+    private static let lookUpTime: UInt64 = 5_000_000_000
+    /// After a failure it is tried again this soon, then twice as late each time, up to `slowestRetry`.
+    private static let firstRetry: UInt64 = 1_000_000_000
+    private static let slowestRetry: UInt64 = 15_000_000_000
+
+    init(host: String, port: UInt16, pool: UpstreamPool, settings: ResolvingSettings) {
+        self.host = host
+        self.port = port
+        self.pool = pool
+        self.minimum = settings.minimum.nanoseconds
+        self.maximum = max(settings.maximum.nanoseconds, settings.minimum.nanoseconds)
+        timer = Timer(loop: pool.loop) { [unowned self] in resolve() }
+    }
+
+    deinit { lookUp?.cancel() }
+
+    /// Whether a first answer, good or bad, is still to come.
+    var isUndecided: Bool { addresses.isEmpty && fault == nil }
+
+    /// Looks the name up now, unless that is under way.
+    func resolve() {
+        guard lookUp == nil else { return }
+        timer.cancel()
+        lookUp = pool.resolver.resolve(host, port: port, timeout: Self.lookUpTime) { [unowned self] result, seconds in
+            lookUp = nil
+            switch result {
+            case .success(let found): succeeded(found, seconds: seconds)
+            case .failure(let error): failed(error)
+            }
+        }
+    }
+
+    func stop() {
+        timer.cancel()
+        lookUp?.cancel()
+        lookUp = nil
+    }
+
+    private func succeeded(_ found: [SocketAddress], seconds: Int) {
+        if fault != nil, answeredAt != 0 { pool.tell("the name \(host) is resolved again") }
+        fault = nil
+        failures = 0
+        ttl = seconds
+        answeredAt = pool.loop.now
+        // What is known stays in front, so that a server that shuffles a long list doesn't make us change all the time.
+        let known = addresses.filter(found.contains)
+        addresses = Array((known + found.filter { !known.contains($0) }).prefix(Self.limit))
+        timer.set(after: min(max(UInt64(max(0, seconds)) * 1_000_000_000, minimum), maximum))
+        pool.sourceChanged()
+    }
+
+    private func failed(_ error: ResolveError) {
+        let now = pool.loop.now
+        if fault == nil, !addresses.isEmpty {
+            pool.tell("the name \(host) can't be resolved (\(error)): its last addresses are used for up to 10 min")
+        }
+        fault = error
+        failures = min(failures + 1, 8)
+        if !addresses.isEmpty, now - answeredAt > Self.keepTime {
+            pool.tell("the name \(host) could not be resolved for 10 min: its addresses are given up")
+            addresses = []
+        }
+        timer.set(after: min(Self.firstRetry << (failures - 1), Self.slowestRetry))
+        pool.sourceChanged()
+    }
+}

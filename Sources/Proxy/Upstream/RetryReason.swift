@@ -1,0 +1,38 @@
+/// What makes a request a candidate for being sent once more.
+enum RetryCause: Equatable {
+    /// The connection had served others, and ended before a byte of the response came (docs/rules.md F20 b).
+    case staleConnection
+    /// A new connection did the same.
+    case reset
+    /// The response didn't begin in time.
+    case timeout
+    case status(Int)
+
+    var result: RetryResult {
+        switch self {
+        case .staleConnection: .staleConnection
+        case .reset: .reset
+        case .timeout: .timeout
+        case .status: .status
+        }
+    }
+}
+
+/// Retries as metrics count them.
+enum RetryResult: String, CaseIterable {
+    case staleConnection = "stale_connection"
+    case reset, timeout, status
+}
+
+/// Why a request that failed was not sent once more.
+enum RetrySkip: String, CaseIterable {
+    case notIdempotent = "not_idempotent"
+    /// More of it was sent than the buffer holds.
+    case bodyTooLarge = "body_too_large"
+    case budget
+    /// It was sent as often as it may be.
+    case attempts
+    case responseStarted = "response_started"
+    /// The route says so.
+    case disabled
+}

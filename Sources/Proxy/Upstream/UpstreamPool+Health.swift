@@ -1,0 +1,135 @@
+internal import EventLoop
+
+// What is learnt about the addresses, from requests and from attempts of our own.
+extension UpstreamPool {
+    /// How often the addresses are tried while none can be connected to.
+    private static let downInterval: UInt64 = 1_000_000_000
+    /// Addresses that are tried at once.
+    private static let probeLimit = 8
+
+    private var failureLimit: Int { settings.health.passive.failures }
+
+    // MARK: From requests
+
+    /// A final response has come.
+    func noteResponse(_ status: Int, from endpoint: Endpoint) {
+        tally.responses &+= 1
+        if status >= 500, settings.health.passive.statuses.contains(where: { $0.range.contains(status) }) {
+            tally.gatewayErrors &+= 1
+            return noteFailure(of: endpoint)
+        }
+        if endpoint.failures != 0 || endpoint.isProbed { noteSuccess(of: endpoint) }
+    }
+
+    private func noteSuccess(of endpoint: Endpoint) {
+        if endpoint.ejectedUntil != 0, !endpoint.isProbed { return }
+        let wasHealthy = endpoint.isHealthy
+        endpoint.heal(loop.now)
+        if !wasHealthy, endpoint.isHealthy { tell("\(endpoint.label) serves again") }
+    }
+
+    /// A request failed before its response came, or the response says that the server behind is not well.
+    func noteFailure(of endpoint: Endpoint) {
+        tally.failures &+= 1
+        guard failureLimit > 0, !endpoint.isGone else { return }
+        endpoint.failures += 1
+        if endpoint.ejectedUntil != 0 {
+            // One request that was let through after an ejection decides; those that were on their way before it don't.
+            if endpoint.isProbed { eject(endpoint, "fails still") }
+            return
+        }
+        // The last one that is fit stays: a server with faults is more than none.
+        guard endpoint.failures >= failureLimit, endpoints.contains(where: { $0 !== endpoint && $0.isHealthy }) else {
+            return
+        }
+        eject(endpoint, "failed \(endpoint.failures) times in a row")
+    }
+
+    private func eject(_ endpoint: Endpoint, _ why: String) {
+        let wasHealthy = endpoint.isHealthy
+        endpoint.eject(loop.now, times: ejectionTimes, jitter: nextRandom() & 0xFF)
+        tally.ejections &+= 1
+        if wasHealthy { tell("\(endpoint.label) \(why): it gets no requests for a while") }
+        closeIdle(of: endpoint)
+    }
+
+    // MARK: From connecting
+
+    /// A connection was made.
+    func noteConnected(_ endpoint: Endpoint) {
+        tally.connects &+= 1
+        guard endpoint.connectFailures > 0 else { return }
+        let wasDead = endpoint.isDead
+        endpoint.noteConnected(loop.now)
+        if wasDead {
+            tell("\(endpoint.label) can be connected to again")
+            dispatchLater()
+        }
+    }
+
+    /// A connection could not be made.
+    func noteConnectFailure(_ failure: UpstreamFailure, of endpoint: Endpoint, isQuick: Bool) {
+        tally.count(connect: failure)
+        guard failure.isOfAddress, !endpoint.isGone, failureLimit > 0 else { return }
+        let wasDead = endpoint.isDead
+        guard endpoint.noteConnectFailure(isQuick: isQuick, limit: failureLimit) else { return }
+        if wasDead, endpoint.ejectedUntil > loop.now { return }
+        eject(endpoint, "could not be connected to \(failureLimit) times in a row")
+        armProbes()
+    }
+
+    // MARK: By attempts of our own
+
+    /// Sets the time at which addresses that can't be connected to are tried next. No request has to wait for that.
+    func armProbes() {
+        guard !isRetired, probes.isEmpty else { return }
+        let now = loop.now
+        var next = UInt64.max
+        for endpoint in endpoints where endpoint.isDead { next = min(next, endpoint.ejectedUntil) }
+        guard next != .max else { return probeTimer.cancel() }
+        let wait = next > now ? next - now : 0
+        probeTimer.set(after: isDown ? min(wait, Self.downInterval) : max(wait, Self.downInterval))
+    }
+
+    func probeTimerFired() {
+        let now = loop.now
+        let isDown = isDown
+        for endpoint in endpoints where endpoint.isDead && (isDown || endpoint.ejectedUntil <= now) {
+            guard probes.count < Self.probeLimit, connections < maxConnections else { break }
+            probe(endpoint)
+        }
+        armProbes()
+    }
+
+    private func probe(_ endpoint: Endpoint) {
+        var made: ConnectAttempt?
+        let attempt = ConnectAttempt(pool: self, endpoint: endpoint, timeout: connectTime) { [unowned self] result in
+            probes.removeAll { $0 === made }
+            made = nil
+            // Ready for the next request.
+            if case .success(let connection) = result { put(UpstreamConnection(connection, pool: self)) }
+            armProbes()
+        }
+        made = attempt
+        probes.append(attempt)
+    }
+
+    // MARK: By checks
+
+    /// Lets each address have its check, where the settings ask for them.
+    func updateChecks() {
+        guard let active = settings.health.active, !isRetired else { return }
+        for check in checks where check.endpoint.isGone { check.stop() }
+        checks.removeAll { $0.endpoint.isGone }
+        for endpoint in endpoints where !checks.contains(where: { $0.endpoint === endpoint }) {
+            checks.append(ActiveCheck(pool: self, endpoint: endpoint, settings: active))
+        }
+    }
+
+    /// The checks of an address have come to another view.
+    func noteChecks(of endpoint: Endpoint, isFailing: Bool) {
+        endpoint.setFailingChecks(isFailing)
+        tell(isFailing ? "\(endpoint.label) fails its checks" : "\(endpoint.label) passes its checks again")
+        if isFailing { closeIdle(of: endpoint) } else { dispatchLater() }
+    }
+}

@@ -1,0 +1,98 @@
+internal import EventLoop
+
+// Requests for which no idle connection was at hand: they connect, or wait for their turn.
+extension UpstreamPool: TurnWork {
+    /// Finds a connection for `exchange` in a while, after `takeIdle` found none. It hears of the outcome from the loop.
+    func wait(for exchange: Exchange) -> UpstreamWait {
+        let wait = UpstreamWait(exchange: exchange, pool: self, mustBeFresh: false)
+        wait.start(with: choice)
+        choice = nil
+        return wait
+    }
+
+    /// A new connection for a request that is sent again, `pause` nanoseconds from now, and not to `failed` if there is
+    /// another address.
+    func waitAgain(for exchange: Exchange, after pause: UInt64, avoiding failed: Endpoint?) -> UpstreamWait {
+        let wait = UpstreamWait(exchange: exchange, pool: self, mustBeFresh: true)
+        wait.start(after: pause, avoiding: failed)
+        return wait
+    }
+
+    /// Whether one more connection may be made; an idle one is closed for it where that helps.
+    func makeRoom() -> Bool {
+        guard inFlight < maxRequests else { return false }
+        if connections < maxConnections { return true }
+        guard let endpoint = endpoints.max(by: { $0.idle.count < $1.idle.count }), let oldest = endpoint.idle.first
+        else { return false }
+        endpoint.idle.removeFirst()
+        oldest.close()
+        return connections < maxConnections
+    }
+
+    // MARK: The queue
+
+    /// Takes `wait` in. Returns false when the queue is full.
+    func enqueue(_ wait: UpstreamWait) -> Bool {
+        guard queue.count < settings.queue.size else { return false }
+        queue.append(wait)
+        return true
+    }
+
+    /// Forgets a request that waits no more.
+    func leave(_ wait: UpstreamWait) {
+        queue.removeAll { $0 === wait }
+        unresolved.removeAll { $0 === wait }
+    }
+
+    /// Serves the queue when the turn is over.
+    func dispatchLater() {
+        guard !isDispatching, !queue.isEmpty else { return }
+        isDispatching = true
+        loop.afterTurn(self)
+    }
+
+    func turnEnded() {
+        isDispatching = false
+        while let wait = queue.first {
+            guard inFlight < maxRequests else { return }
+            let endpoint = choose(excluding: wait.tried)
+            if let endpoint, !wait.mustBeFresh, let connection = idleConnection(of: endpoint) ?? anyIdle() {
+                queue.removeFirst()
+                wait.take(connection)
+            } else if let endpoint {
+                guard makeRoom() else { return }
+                queue.removeFirst()
+                wait.connect(to: endpoint)
+            } else {
+                queue.removeFirst()
+                wait.fail(endpoints.isEmpty ? noAddress : .unavailable)
+            }
+        }
+    }
+
+    private func anyIdle() -> UpstreamConnection? {
+        guard connections >= maxConnections else { return nil }
+        for endpoint in endpoints where endpoint.isHealthy {
+            if let connection = idleConnection(of: endpoint) { return connection }
+        }
+        return nil
+    }
+
+    // MARK: Names without an answer
+
+    /// Whether the first answer to a look-up is still to come.
+    var isUndecided: Bool { endpoints.isEmpty && names.contains(where: \.isUndecided) }
+
+    /// Why there is no address.
+    var noAddress: UpstreamFailure {
+        .unresolved(names.lazy.compactMap { $0.fault?.description }.first ?? "it was not looked up in time")
+    }
+
+    /// Lets those that waited for an address go on, or fail.
+    func decideUnresolved() {
+        guard !unresolved.isEmpty, !isUndecided else { return }
+        let waiting = unresolved
+        unresolved = []
+        for wait in waiting { wait.proceed() }
+    }
+}

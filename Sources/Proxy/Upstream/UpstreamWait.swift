@@ -1,0 +1,156 @@
+internal import EventLoop
+
+/// An exchange's way to a connection when no idle one was at hand: a pause before a request is sent again, the look-up of
+/// the name, the queue, up to three attempts to connect.
+final class UpstreamWait: TurnWork {
+    private enum State {
+        /// → unresolved, queued, connecting, failing
+        case pausing
+        /// → queued, connecting, failing
+        case unresolved
+        /// → connecting, over, failing
+        case queued
+        /// → connecting, over, failing
+        case connecting(ConnectAttempt)
+        /// Told at the end of the turn. → over
+        case failing(UpstreamFailure)
+        case over
+    }
+
+    private var exchange: Exchange?
+    private let pool: UpstreamPool
+    /// Whether an idle connection will not do: another one has just turned out to be dead.
+    let mustBeFresh: Bool
+    /// Addresses that could not be reached, or that had the request before.
+    private(set) var tried: [Endpoint] = []
+    private var failures = 0
+    private var state = State.pausing
+    private var timer: Timer!
+
+    /// Addresses that are tried at most (docs/rules.md F20).
+    private static let addressLimit = 3
+
+    init(exchange: Exchange, pool: UpstreamPool, mustBeFresh: Bool) {
+        self.exchange = exchange
+        self.pool = pool
+        self.mustBeFresh = mustBeFresh
+        timer = Timer(loop: pool.loop) { [unowned self] in timedOut() }
+    }
+
+    /// Starts, with an address that was chosen already if there is one.
+    func start(with endpoint: Endpoint?) {
+        if let endpoint, pool.queue.isEmpty, pool.makeRoom() { connect(to: endpoint) } else { proceed() }
+    }
+
+    /// Starts after a pause, with another address than `failed` where there is one.
+    func start(after pause: UInt64, avoiding failed: Endpoint?) {
+        if let failed, pool.endpoints.count > 1 { tried = [failed] }
+        if pause > 0 { timer.set(after: pause) } else { proceed() }
+    }
+
+    /// Goes on as far as it goes: to an address, into the queue, to the end.
+    func proceed() {
+        timer.cancel()
+        if pool.endpoints.isEmpty {
+            guard pool.isUndecided else { return fail(pool.noAddress) }
+            state = .unresolved
+            pool.unresolved.append(self)
+            return timer.set(after: pool.connectTime)
+        }
+        if pool.queue.isEmpty, pool.inFlight < pool.maxRequests {
+            guard let endpoint = pool.choose(excluding: tried, fitOnly: true) ?? pool.choose() else {
+                return fail(.unavailable)
+            }
+            if pool.makeRoom() { return connect(to: endpoint) }
+        }
+        guard pool.enqueue(self) else { return fail(.overloaded) }
+        state = .queued
+        timer.set(after: pool.settings.queue.timeout.nanoseconds)
+    }
+
+    /// Connects to `endpoint`, for which there is room.
+    func connect(to endpoint: Endpoint) {
+        timer.cancel()
+        pool.began(on: endpoint)
+        state = .connecting(
+            ConnectAttempt(pool: pool, endpoint: endpoint, timeout: pool.connectTime) { [self] result in
+                pool.ended(on: endpoint)
+                switch result {
+                case .success(let connection): take(UpstreamConnection(connection, pool: pool))
+                case .failure(let error): connectFailed(error.failure, to: endpoint)
+                }
+            })
+    }
+
+    /// Nothing was written, so another address may be tried whatever the method is.
+    private func connectFailed(_ failure: UpstreamFailure, to endpoint: Endpoint) {
+        failures += 1
+        tried.append(endpoint)
+        if failures < Self.addressLimit, failure.mayBeAnotherAddress, let next = pool.choose(excluding: tried),
+            pool.makeRoom()
+        {
+            connect(to: next)
+        } else {
+            fail(failure)
+        }
+    }
+
+    /// There is a connection.
+    func take(_ connection: UpstreamConnection) {
+        timer.cancel()
+        state = .over
+        let exchange = exchange
+        self.exchange = nil
+        exchange?.connected(connection)
+    }
+
+    private func timedOut() {
+        switch state {
+        case .pausing: proceed()
+        case .unresolved:
+            pool.leave(self)
+            fail(.unresolved("it was not looked up in time"))
+        case .queued:
+            pool.leave(self)
+            fail(.overloaded)
+        case .connecting, .failing, .over: break
+        }
+    }
+
+    /// Ends without a connection; the exchange hears of it when the turn is over, as it may be in the middle of something.
+    func fail(_ failure: UpstreamFailure) {
+        timer.cancel()
+        pool.tally.count(failure)
+        state = .failing(failure)
+        pool.loop.afterTurn(self)
+    }
+
+    func turnEnded() {
+        guard case .failing(let failure) = state else { return }
+        state = .over
+        let exchange = exchange
+        self.exchange = nil
+        exchange?.connectFailed(failure)
+    }
+
+    /// Gives up; nothing is told any more. A place in the queue is free at once.
+    func cancel() {
+        exchange = nil
+        timer.cancel()
+        switch state {
+        case .queued, .unresolved: pool.leave(self)
+        case .connecting(let attempt):
+            attempt.cancel()
+            pool.ended(on: attempt.endpoint)
+        case .pausing, .failing, .over: break
+        }
+        state = .over
+    }
+}
+
+extension UpstreamFailure {
+    /// Whether another address may have more luck.
+    fileprivate var mayBeAnotherAddress: Bool {
+        if case .noLocalPort = self { true } else { isOfAddress }
+    }
+}

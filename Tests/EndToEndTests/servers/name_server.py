@@ -1,0 +1,78 @@
+"""A name server on loopback for tests: one port for UDP and TCP, one answer to every question, changed at will."""
+
+import socket
+import struct
+import threading
+
+
+class NameServer:
+    """`addresses`: IPv4 addresses of every name. `manner`: answers, nxdomain, servfail, silent. Long answers are cut over UDP."""
+
+    def __init__(self, addresses=(), manner="answers", ttl=1):
+        self.addresses, self.manner, self.ttl = list(addresses), manner, ttl
+        self.questions = 0
+        self.questions_over_tcp = 0
+        while True:
+            self.tcp = socket.socket()
+            self.tcp.bind(("127.0.0.1", 0))
+            self.udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            try:
+                self.udp.bind(self.tcp.getsockname())
+                break
+            except OSError:
+                self.tcp.close()
+                self.udp.close()
+        self.tcp.listen(16)
+        self.port = self.tcp.getsockname()[1]
+        threading.Thread(target=self._serve_udp, daemon=True).start()
+        threading.Thread(target=self._serve_tcp, daemon=True).start()
+
+    def stop(self):
+        for one in (self.udp, self.tcp):
+            try:
+                one.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+            one.close()
+
+    def _answer(self, question, limit):
+        end = 12
+        while question[end]:
+            end += question[end] + 1
+        kind = struct.unpack("!H", question[end + 1:end + 3])[0]
+        end += 5
+        addresses = self.addresses if kind == 1 and self.manner == "answers" else []
+        code = {"nxdomain": 3, "servfail": 2}.get(self.manner, 0)
+        flags = 0x8180 | code
+        records = b"".join(
+            b"\xc0\x0c" + struct.pack("!HHIH", 1, 1, self.ttl, 4) + socket.inet_aton(address) for address in addresses)
+        count = len(addresses)
+        if limit and len(records) > limit:
+            flags, records, count = flags | 0x0200, b"", 0
+        return question[:2] + struct.pack("!HHHHH", flags, 1, count, 0, 0) + question[12:end] + records
+
+    def _serve_udp(self):
+        while True:
+            try:
+                question, peer = self.udp.recvfrom(4096)
+            except OSError:
+                return
+            self.questions += 1
+            if self.manner != "silent" and question:
+                self.udp.sendto(self._answer(question, 450), peer)
+
+    def _serve_tcp(self):
+        while True:
+            try:
+                connection, _ = self.tcp.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve_connection, args=(connection,), daemon=True).start()
+
+    def _serve_connection(self, connection):
+        with connection, connection.makefile("rb") as stream:
+            while len(size := stream.read(2)) == 2:
+                question = stream.read(struct.unpack("!H", size)[0])
+                self.questions_over_tcp += 1
+                answer = self._answer(question, None)
+                connection.sendall(struct.pack("!H", len(answer)) + answer)

@@ -1,0 +1,375 @@
+"""Several addresses, names that change, limits, and which requests are sent twice (docs/upstreams.md)."""
+
+import collections
+import os
+import resource
+import threading
+import time
+import unittest
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from harness import DEADLINE, Client, ProxyTestCase, Recast, Upstream, free_port
+from servers.name_server import NameServer
+
+ROUTES = "  - { name: all, match: /*, upstream: app }\n"
+
+
+class LoopbackServer(ThreadingHTTPServer):
+    """Answers every request with the loopback address that it came in on, and closes."""
+
+    daemon_threads = True
+    request_queue_size = 256
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self):
+            body = self.connection.getsockname()[0].encode()
+            self.server.seen[body.decode()] += 1
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.send_header("Connection", "close")
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    def __init__(self, address="0.0.0.0", port=0):
+        super().__init__((address, port), self.Handler)
+        self.seen = collections.Counter()
+        self.port = self.server_address[1]
+        threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+
+    def end(self):
+        self.shutdown()
+        self.server_close()
+
+
+class RecastTestCase(unittest.TestCase):
+    def recast(self, upstream, routes=ROUTES):
+        proxy = Recast(routes, {"app": upstream})
+        self.addCleanup(proxy.remove)
+        self.addCleanup(lambda: self.assertEqual(proxy.stop(), 0))
+        return proxy
+
+    def get(self, proxy, target="/"):
+        with Client(proxy.port) as client:
+            client.request("GET", target)
+            return client.response()
+
+    def wait_for(self, what, condition):
+        deadline = time.monotonic() + DEADLINE
+        while not condition():
+            self.assertLess(time.monotonic(), deadline, f"never came true: {what}")
+            threading.Event().wait(0.02)
+
+
+class RetrySafetyTests(ProxyTestCase):
+    routes = ROUTES
+
+    def test_F20_row_33_nothing_unsafe_is_executed_twice_and_nothing_safe_is_lost(self):
+        """The upstream resets every second request on a connection that it has answered on before."""
+        executed = collections.Counter()
+        served = collections.Counter()
+
+        def script(exchange):
+            exchange.read_body()
+            identity = exchange.received.fields.get("x-id")
+            number = exchange.received.connection_number
+            executed[identity] += 1
+            served[number] += 1
+            if served[number] > 1:
+                exchange.reset()
+            exchange.answer(body=identity.encode())
+
+        self.upstream.script = script
+        failed = 0
+        with Client(self.recast.port) as client:
+            for index in range(60):
+                method = ("GET", "POST", "PUT")[index % 3]
+                client.request(method, "/", None if method == "GET" else b"body", "text/plain", [f"X-Id: {index}"])
+                response = client.response()
+                if method == "POST":
+                    self.assertLessEqual(executed[str(index)], 1)
+                    if response.status == 502:
+                        failed += 1
+                        self.assertEqual(response.json["code"], "upstream_closed")
+                        continue
+                else:
+                    self.assertLessEqual(executed[str(index)], 2)
+                self.assertEqual((response.status, response.body), (200, str(index).encode()))
+        self.assertGreater(failed, 0)
+        self.assertTrue(any(count == 2 for count in executed.values()))
+
+    def test_F20_row_18_parallel_clients_get_their_own_answers(self):
+        def script(exchange):
+            exchange.read_body()
+            if exchange.received.connection_number % 3 == 0 and exchange.received.target == "/again":
+                exchange.close()
+            exchange.answer(body=exchange.received.fields.get("x-id").encode())
+
+        self.upstream.script = script
+        wrong = []
+
+        def run(name):
+            with Client(self.recast.port) as client:
+                for index in range(20):
+                    identity = f"{name}-{index}"
+                    client.request("GET", "/again" if index % 4 == 3 else "/", fields=[f"X-Id: {identity}"])
+                    response = client.response()
+                    if response.status not in (200, 502) or response.status == 200 and response.body != identity.encode():
+                        wrong.append((identity, response.status, response.body))
+
+        threads = [threading.Thread(target=run, args=(name,)) for name in "abcd"]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(wrong, [])
+
+
+class RouteRetryTests(ProxyTestCase):
+    routes = (
+        "  - { name: again, match: /again, upstream: app, retry: { on: [503, reset], attempts: 2 } }\n"
+        "  - { name: never, match: /*, upstream: app, retry: off }\n")
+
+    def test_F20_a_route_asks_for_more_attempts(self):
+        def script(exchange):
+            exchange.read_body()
+            number = len(self.upstream.requests)
+            if number == 1:
+                exchange.answer(503)
+            elif number == 2:
+                exchange.reset()
+            else:
+                exchange.answer()
+
+        self.upstream.script = script
+        with Client(self.recast.port) as client:
+            client.request("PUT", "/again", b"a" * 5000, "text/plain")
+            self.assertEqual(client.response().status, 200)
+        seen = self.upstream.wait_for(3)
+        self.assertEqual([received.body for received in seen], [b"a" * 5000] * 3)
+
+    def test_F20_a_post_gets_one_attempt(self):
+        self.upstream.script = lambda exchange: (exchange.read_body(), exchange.answer(503))
+        with Client(self.recast.port) as client:
+            client.request("POST", "/again", b"a", "text/plain")
+            self.assertEqual(client.response().status, 503)
+        self.assertEqual(len(self.upstream.requests), 1)
+
+    def test_F20_retry_off(self):
+        def script(exchange):
+            exchange.read_body()
+            if exchange.received.target == "/second":
+                exchange.close()
+            exchange.answer()
+
+        self.upstream.script = script
+        with Client(self.recast.port) as client:
+            client.request("GET", "/first")
+            self.assertEqual(client.response().status, 200)
+            client.request("GET", "/second")
+            self.assertEqual(client.response().json["code"], "upstream_closed")
+        self.assertEqual(len(self.upstream.requests), 2)
+
+
+class AddressTests(RecastTestCase):
+    def test_row_34_one_of_three_addresses_is_dead(self):
+        servers = [LoopbackServer("127.0.0.1") for _ in range(2)]
+        for server in servers:
+            self.addCleanup(server.end)
+        ports = [server.port for server in servers] + [free_port()]
+        addresses = ", ".join(f"127.0.0.1:{port}" for port in ports)
+        proxy = self.recast(f"{{ address: [{addresses}] }}")
+        for _ in range(30):
+            self.assertEqual(self.get(proxy).status, 200)
+        self.wait_for("the warning", lambda: "could not be connected to 5 times" in proxy.error_text())
+        # It comes back by itself. The proxy looks 10 s after it was taken out.
+        returned = LoopbackServer("127.0.0.1", ports[2])
+        self.addCleanup(returned.end)
+        self.wait_for("it gets requests", lambda: self.get(proxy).status == 200 and returned.seen)
+
+    def test_row_35_all_addresses_are_dead_and_one_returns(self):
+        ports = [free_port(), free_port()]
+        proxy = self.recast(f"{{ address: [127.0.0.1:{ports[0]}, 127.0.0.1:{ports[1]}] }}")
+        while self.get(proxy).status == 502:
+            pass
+        start = time.monotonic()
+        response = self.get(proxy)
+        self.assertEqual((response.status, response.json["code"]), (503, "upstream_unavailable"))
+        self.assertEqual(response.fields.get("retry-after"), "1")
+        self.assertLess(time.monotonic() - start, 1)
+        server = LoopbackServer("127.0.0.1", ports[1])
+        self.addCleanup(server.end)
+        start = time.monotonic()
+        self.wait_for("it serves again", lambda: self.get(proxy).status == 200)
+        self.assertLess(time.monotonic() - start, 5)
+
+    def test_row_40_no_descriptor_left_is_503_and_passes(self):
+        server = LoopbackServer("127.0.0.1")
+        self.addCleanup(server.end)
+        proxy = self.recast(f"127.0.0.1:{server.port}")
+        pid = proxy.process.pid
+        with Client(proxy.port) as client:
+            client.request("GET", "/")
+            self.assertEqual(client.response().status, 200)
+            before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+            self.wait_for("the upstream's connection is closed", lambda: not idle_sockets(pid, server.port))
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, (lowest_free(pid), before[1]))
+            client.request("GET", "/")
+            response = client.response()
+            self.assertEqual((response.status, response.json["code"]), (503, "upstream_no_resources"))
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
+            client.request("GET", "/")
+            self.assertEqual(client.response().status, 200)
+
+    def test_a_full_upstream_lets_requests_wait_for_their_turn(self):
+        upstream = Upstream()
+        self.addCleanup(upstream.stop)
+        gate = threading.Event()
+        upstream.script = lambda exchange: (exchange.read_body(), gate.wait(DEADLINE), exchange.answer())
+        proxy = self.recast(
+            f"{{ address: 127.0.0.1:{upstream.port}, max_requests: 2, queue: {{ size: 3, timeout: 20s }} }}")
+        clients = [Client(proxy.port) for _ in range(6)]
+        statuses = []
+        for client in clients:
+            self.addCleanup(client.socket.close)
+            client.request("GET", "/")
+        # Five find a place, whichever they are.
+        upstream.wait_for(2)
+        refused = []
+
+        def read(client):
+            response = client.response()
+            (refused if response.status == 503 else statuses).append(response.status)
+
+        threads = [threading.Thread(target=read, args=(client,)) for client in clients]
+        for thread in threads:
+            thread.start()
+        self.wait_for("one is refused", lambda: refused)
+        gate.set()
+        for thread in threads:
+            thread.join()
+        self.assertEqual((len(refused), statuses), (1, [200] * 5))
+
+
+def descriptors(pid):
+    for name in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            yield int(name), os.readlink(f"/proc/{pid}/fd/{name}")
+        except OSError:
+            pass
+
+
+def lowest_free(pid):
+    taken = {number for number, _ in descriptors(pid)}
+    return next(number for number in range(1 << 20) if number not in taken)
+
+
+def idle_sockets(pid, port):
+    """The process's sockets that go to `port` of this host."""
+    inodes = {text[8:-1] for _, text in descriptors(pid) if text.startswith("socket:[")}
+    with open("/proc/net/tcp") as table:
+        rows = [line.split() for line in table][1:]
+    return [row for row in rows if row[9] in inodes and row[2].endswith(f":{port:04X}")]
+
+
+class NameTests(RecastTestCase):
+    def setUp(self):
+        self.server = LoopbackServer()
+        self.addCleanup(self.server.end)
+
+    def named(self, names, more=""):
+        self.addCleanup(names.stop)
+        return self.recast(
+            f"{{ address: \"app.recast.test:{self.server.port}\", resolve: {{ servers: \"127.0.0.1:{names.port}\" }}"
+            f"{more} }}")
+
+    def body(self, proxy):
+        response = self.get(proxy)
+        self.assertEqual(response.status, 200, response.body)
+        return response.body.decode()
+
+    def test_row_61_the_pool_follows_a_name_that_changes_each_second(self):
+        names = NameServer(["127.0.0.2"])
+        proxy = self.named(names)
+        for address in ("127.0.0.3", "127.0.0.4", "127.0.0.5"):
+            self.assertNotEqual(self.body(proxy), address)
+            names.addresses = [address]
+            self.wait_for("the new address", lambda: self.body(proxy) == address)  # noqa: B023
+            self.assertEqual({self.body(proxy) for _ in range(5)}, {address})
+
+    def test_row_59_the_last_good_answer_is_kept(self):
+        names = NameServer(["127.0.0.2"])
+        proxy = self.named(names)
+        self.assertEqual(self.body(proxy), "127.0.0.2")
+        for manner in ("nxdomain", "servfail", "silent"):
+            names.manner = manner
+            asked = names.questions
+            self.wait_for("more questions", lambda: names.questions > asked + 2)  # noqa: B023
+            self.assertEqual(self.body(proxy), "127.0.0.2")
+        self.assertIn("can't be resolved", proxy.error_text())
+        names.addresses, names.manner = ["127.0.0.3"], "answers"
+        self.wait_for("the new address", lambda: self.body(proxy) == "127.0.0.3")
+        self.assertIn("is resolved again", proxy.error_text())
+
+    def test_row_58_a_name_without_any_answer_is_503(self):
+        for manner, within in (("silent", 1.5), ("nxdomain", 1.5)):
+            with self.subTest(manner):
+                names = NameServer(manner=manner)
+                proxy = self.named(names, ", connect: 500ms")
+                start = time.monotonic()
+                response = self.get(proxy)
+                self.assertEqual((response.status, response.json["code"]), (503, "upstream_unresolved"))
+                self.assertLess(time.monotonic() - start, within + DEADLINE / 20)
+                names.addresses, names.manner = ["127.0.0.2"], "answers"
+                self.wait_for("an answer", lambda: self.get(proxy).status == 200)
+
+    def test_row_60_200_addresses_come_over_tcp_and_32_are_used(self):
+        names = NameServer([f"127.0.1.{index}" for index in range(1, 201)])
+        proxy = self.named(names)
+        for _ in range(80):
+            self.assertIn("127.0.1.", self.body(proxy))
+        self.assertGreater(names.questions_over_tcp, 0)
+        self.assertEqual(len(self.server.seen), 32)
+
+    def test_requests_before_the_first_answer_wait_for_it(self):
+        names = NameServer(["127.0.0.2"], manner="silent")
+        proxy = self.named(names, ", connect: 20s")
+        with Client(proxy.port) as client:
+            client.request("GET", "/")
+            self.wait_for("a question", lambda: names.questions)
+            names.manner = "answers"
+            self.assertEqual(client.response().status, 200)
+
+
+class CheckTests(RecastTestCase):
+    def test_active_checks_take_an_address_out_and_bring_it_back(self):
+        good, bad = Upstream(), Upstream()
+        self.addCleanup(good.stop)
+        self.addCleanup(bad.stop)
+        ill = threading.Event()
+        ill.set()
+
+        def script(name):
+            def run(exchange):
+                exchange.read_body()
+                if exchange.received.target == "/healthz" and name == "bad" and ill.is_set():
+                    return exchange.answer(500)
+                return exchange.answer(body=name.encode())
+            return run
+
+        good.script, bad.script = script("good"), script("bad")
+        proxy = self.recast(
+            f"{{ address: [127.0.0.1:{good.port}, 127.0.0.1:{bad.port}],"
+            " health: { active: { path: /healthz, interval: 100ms, fall: 2, rise: 1 } } }")
+        self.wait_for("it is out", lambda: "fails its checks" in proxy.error_text())
+        self.assertEqual({self.get(proxy).body for _ in range(6)}, {b"good"})
+        ill.clear()
+        self.wait_for("it is back", lambda: self.get(proxy).body == b"bad")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,129 @@
+import Proxy
+import Settings
+import Testing
+
+/// What the settings say of upstreams and of sending requests again.
+@Suite struct UpstreamSettingsTests {
+    private func parse(upstream: String, route: String = "") throws -> SettingsFile {
+        try SettingsTestFile.parse(text(upstream, route))
+    }
+
+    private func text(_ upstream: String, _ route: String) -> String {
+        """
+        version: 1
+        listen: 127.0.0.1:80
+        upstreams:
+          x: \(upstream)
+        routes: [{ name: all, match: /*, upstream: x\(route.isEmpty ? "" : ", \(route)") }]
+        """
+    }
+
+    @Test("everything about an upstream")
+    func everything() throws {
+        let file = try parse(
+            upstream: """
+                { address: [app.internal:3000, 10.0.0.2:3000, "unix:/run/app.sock"], max_age: 1m, \
+                requests_per_connection: 10, max_connections: 200, max_requests: 100, queue: { size: 7, timeout: 2s }, \
+                balance: least_requests, resolve: { servers: [10.0.0.3, "127.0.0.1:5353", "[::1]:54"], min: 2s, max: 1m }, \
+                health: { passive: { failures: 3, status: [500, 502-504], ejection: 1s, max_ejection: 4s }, \
+                active: { path: /up?x, host: app, interval: 3s, timeout: 4s, fall: 5, rise: 6, status: [2xx, 404] } } }
+                """)
+        let upstream = file.settings.upstreams[0]
+        #expect(upstream.addresses.count == 3)
+        #expect(upstream.maxAge == .seconds(60) && upstream.requestsPerConnection == 10)
+        #expect(upstream.maxConnections == 200 && upstream.maxRequests == 100)
+        #expect(upstream.queue.size == 7 && upstream.queue.timeout == .seconds(2))
+        #expect(upstream.balance == .leastRequests)
+        #expect(upstream.resolving.servers.map(\.description) == ["10.0.0.3:53", "127.0.0.1:5353", "[::1]:54"])
+        #expect(upstream.resolving.minimum == .seconds(2) && upstream.resolving.maximum == .seconds(60))
+        let passive = upstream.health.passive
+        #expect(passive.failures == 3 && passive.statuses == [StatusRange(500...500), StatusRange(502...504)])
+        #expect(passive.ejection == .seconds(1) && passive.maximumEjection == .seconds(4))
+        let active = try #require(upstream.health.active)
+        #expect(active.path == "/up?x" && active.host == "app")
+        #expect(active.interval == .seconds(3) && active.timeout == .seconds(4) && active.fall == 5 && active.rise == 6)
+        #expect(active.statuses == [StatusRange(200...299), StatusRange(404...404)])
+        for (key, value) in [
+            ("balance", "least_requests"), ("max_connections", "200"), ("queue.timeout", "2s"),
+            ("health.passive.status", "500, 502-504"), ("health.active.path", "/up?x"), ("resolve.min", "2s"),
+        ] {
+            #expect(file.effective.contains { $0.key == "upstreams.x.\(key)" && $0.value == value }, "\(key)")
+        }
+    }
+
+    @Test("what holds where nothing is written")
+    func standards() throws {
+        let file = try parse(upstream: "a:1")
+        let upstream = file.settings.upstreams[0]
+        #expect(upstream == UpstreamSettings(name: "x", addresses: [.tcp(host: "a", port: 1)]))
+        #expect(upstream.maxConnections == nil && upstream.maxRequests == nil && upstream.queue.size == 128)
+        #expect(upstream.health.active == nil && upstream.health.passive.failures == 5)
+        let shown = { (key: String) in file.effective.first { $0.key == "upstreams.x.\(key)" }?.value }
+        #expect(shown("max_connections") == "1024 for each worker")
+        #expect(shown("health.active") == "off")
+        #expect(shown("max_age") == "5m")
+        let retry = file.settings.routes[0].options.retry
+        #expect(retry == RetryOptions() && retry.isEnabled && !retry.hasConditions && retry.buffer == 65536)
+        #expect(file.effectiveOfRoutes[0].contains { $0.key == "retry.on" && $0.value == "nothing else" })
+    }
+
+    @Test("a route says when a request is sent again")
+    func retry() throws {
+        let file = try parse(
+            upstream: "a:1", route: "retry: { on: [502, 503, timeout, reset], attempts: 2, buffer: 1MiB }")
+        let retry = file.settings.routes[0].options.retry
+        #expect(retry.statuses == [502, 503] && retry.onTimeout && retry.onReset)
+        #expect(retry.attempts == 2 && retry.buffer == 1 << 20)
+        let off = try parse(upstream: "a:1", route: "retry: off").settings.routes[0].options.retry
+        #expect(!off.isEnabled)
+    }
+
+    @Test(
+        "what can't be used is reported",
+        arguments: [
+            ("[a:1, a:1]", "4:12: the upstream \"x\" has the address a:1 twice"),
+            ("{ address: a:1, balance: random }", nil),
+            ("{ address: a:1, max_connections: 0 }", "4:38: \"max_connections\" is from 1 to 1000000, not 0"),
+            ("{ address: a:1, queue: { size: -1 } }", "4:36: \"size\" is from 0 to 65535, not -1"),
+            ("{ address: a:1, queue: { sice: 1 } }", "4:30: \"queue\" has no key \"sice\": did you mean \"size\"?"),
+            (
+                "{ address: a:1, resolve: { servers: dns.example } }",
+                "4:41: \"dns.example\" is no name server: write an address, as in 10.0.0.2 or 127.0.0.1:5353"
+            ),
+            (
+                "{ address: a:1, resolve: { min: 2s, max: 1s } }",
+                "4:30: \"resolve\" has a \"max\" that is shorter than its \"min\""
+            ),
+            (
+                "{ address: a:1, health: { active: { interval: 1s } } }",
+                "4:39: \"active\" needs \"path\", as in path: /healthz"
+            ),
+            (
+                "{ address: a:1, health: { active: { path: healthz } } }",
+                "4:47: \"path\" begins with a slash and has visible ASCII characters only"
+            ),
+            ("{ address: a:1, health: { passive: { status: 404 } } }", "4:50: \"status\" is from 500 to 599"),
+            (
+                "{ address: a:1, health: { passive: { ejection: 2m } } }",
+                "4:40: \"max_ejection\" is shorter than \"ejection\""
+            ),
+        ])
+    func mistakes(upstream: String, mistake: String?) {
+        let mistakes = SettingsTestFile.mistakes(text(upstream, ""))
+        if let mistake { #expect(mistakes == [mistake]) } else { #expect(mistakes.count == 1) }
+    }
+
+    @Test(
+        "a retry that isn't known is reported",
+        arguments: [
+            ("on", "\"retry\" is not \"on\""), ("{ on: 404 }", "\"on\" takes the statuses 500 to 504, not 404"),
+            ("{ on: [rset] }", "\"on\" is not \"rset\": did you mean \"reset\"?"),
+            ("{ attempts: 0 }", "\"attempts\" is from 1 to 5, not 0"),
+            ("{ attempts: 6 }", "\"attempts\" is from 1 to 5, not 6"),
+            ("{ buffer: 17MiB }", "\"buffer\" is at most 16MiB"), ("{ bufer: 1KiB }", "\"retry\" has no key \"bufer\""),
+        ])
+    func retryMistakes(retry: String, mistake: String) {
+        let mistakes = SettingsTestFile.mistakes(text("a:1", "retry: \(retry)"))
+        #expect(mistakes.count == 1 && mistakes.first?.contains(mistake) == true, "\(mistakes)")
+    }
+}
