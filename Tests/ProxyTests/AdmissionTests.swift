@@ -268,10 +268,10 @@ import Testing
             _ = try rig.connect(sending: get)
             _ = try rig.request()
             func value(_ name: String, _ label: String) -> Double? {
-                var samples = MetricSamples()
-                rig.worker.counters.visit(&samples)
-                rig.worker.visitConnections(&samples)
-                return samples.families[name]?.samples.first { $0.labels.last?.value == label }?.value
+                let samples = rig.worker.metricSamples()
+                return samples.families[name]?.samples.first { sample in
+                    sample.labels.last?.value == label && sample.labels.first?.value != "upstream"
+                }?.value
             }
             #expect(value("recast_connections", "active") == 1)
             try rig.until("the idle one is closed") { client.isOver }

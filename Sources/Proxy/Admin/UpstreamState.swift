@@ -1,7 +1,7 @@
 /// How an upstream stands, for `/upstreams`: that of one worker, or of all together.
 struct UpstreamState: Sendable {
     /// One of its addresses.
-    private struct Address: Sendable {
+    fileprivate struct Address: Sendable {
         var address: String
         var states: [String]
         var idle: Int

@@ -42,7 +42,7 @@ extension Worker {
     private static let youngHead: UInt64 = 1_000_000_000
 
     /// Decides about a connection that was accepted.
-    func admit(_ descriptor: Int32, from peer: SocketAddress) -> Admission {
+    func admit(_ descriptor: Int32, from peer: SocketAddress, speaksTLS: Bool) -> Admission {
         counters.admission.accepted += 1
         let limits = current.admission
         guard limits.perClient > 0, let client = ClientKey(peer), limits.capsLoopback || !client.isLoopback else {
@@ -52,6 +52,11 @@ extension Worker {
         counters.admission.refusedPerClient += 1
         if admission.clientNotice.isDue(loop.now) {
             logger.warning("\(peer) has \(limits.perClient) connections: it gets no more (connections.per_client)")
+        }
+        // Before a handshake nothing can be said in TLS: the connection just ends.
+        guard !speaksTLS else {
+            RefusedConnection.close(descriptor, answer: Span())
+            return .refused
         }
         var answer = OutputBuffer()
         var requestID: [UInt8] = []

@@ -145,7 +145,7 @@ public final class Worker {
 
     private func accept(_ descriptor: Int32, from peer: SocketAddress, at place: ListenPlace, tls: ServerTLS?) {
         let client: ClientKey?
-        switch admit(descriptor, from: peer) {
+        switch admit(descriptor, from: peer, speaksTLS: tls != nil) {
         case .refused: return
         case .admitted(let key): client = key
         }
