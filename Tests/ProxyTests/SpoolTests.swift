@@ -46,7 +46,8 @@ private func everything(in spool: Spool) throws -> [UInt8] {
         try spool.read(into: &output)
         #expect(output.count - before <= Spool.pieceSize && output.count > before)
     }
-    return output.span.withUnsafeBufferPointer { Array($0) }
+    let bytes = output.span
+    return bytes.indices.map { bytes[$0] }
 }
 
 @Suite("Spools hold a body until its length is known")
