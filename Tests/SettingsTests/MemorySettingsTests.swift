@@ -58,8 +58,8 @@ struct MemorySettingsTests {
                 "3:19: \"bodies\": a size is a whole number and a unit, as in 64KiB, not \"much\""
             ),
             ("memory: { wait: 0s }", "3:17: \"wait\": a time is longer than nothing: 0s"),
-            ("memory: { body: 1MiB }", "3:11: \"memory\" has no key \"body\": did you mean \"bodies\"?"),
-            ("spool: { disk: 1MiB }", "3:10: \"spool\" has no key \"disk\": known are total"),
+            ("memory: { body: 1MiB }", "3:11: \"memory\" has no key \"body\": known are bodies, wait"),
+            ("spool: { disk: 1MiB }", "3:10: \"spool\" has no key \"disk\": only \"total\" is known"),
             ("memory: 64MiB", "3:9: \"memory\" is a mapping of keys to values, not a single value"),
         ])
     func mistakes(top: String, mistake: String) {
