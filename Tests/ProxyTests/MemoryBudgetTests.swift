@@ -29,11 +29,14 @@ struct MemoryBudgetTests {
     func charge() {
         let allowance = MemoryAllowance(MemoryBudget(limit: 4 * step))
         var charge = MemoryCharge(.request)
-        #expect(charge.set(3 * step, from: allowance))
+        let taken = charge.set(3 * step, from: allowance)
+        #expect(taken)
         #expect(allowance.held == 3 * step && allowance.held(.request) == 3 * step)
-        #expect(!charge.set(5 * step, from: allowance), "more than there is")
+        let takenBeyond = charge.set(5 * step, from: allowance)
+        #expect(!takenBeyond, "more than there is")
         #expect(allowance.held == 3 * step, "a refusal changes nothing")
-        #expect(charge.set(step, from: allowance))
+        let given = charge.set(step, from: allowance)
+        #expect(given)
         charge.force(9 * step, from: allowance)
         #expect(allowance.held == 9 * step && allowance.pressure == 3)
         charge.end(allowance)
@@ -66,7 +69,8 @@ struct MemoryBudgetTests {
         for _ in 0..<5000 {
             let index = Int.random(in: 0..<20, using: &random)
             let held = Int.random(in: 0..<40 * step, using: &random)
-            #expect(charges[index].set(held, from: allowance))
+            let taken = charges[index].set(held, from: allowance)
+            #expect(taken)
             #expect(budget.used >= allowance.held && budget.used <= allowance.held + 2 * budget.step)
             #expect(allowance.held == charges.reduce(0) { $0 + $1.bytes })
         }

@@ -39,6 +39,11 @@ private final class SpoolRig {
 /// Bytes that differ from place to place.
 private func pattern(_ count: Int) -> [UInt8] { (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) } }
 
+private func put(_ bytes: some Collection<UInt8>, in spool: Spool) throws(SpoolFault) {
+    let piece = Array(bytes)
+    try spool.append(piece.span)
+}
+
 private func everything(in spool: Spool) throws -> [UInt8] {
     var output = OutputBuffer()
     while !spool.isAtEnd {
@@ -46,7 +51,8 @@ private func everything(in spool: Spool) throws -> [UInt8] {
         try spool.read(into: &output)
         #expect(output.count - before <= Spool.pieceSize && output.count > before)
     }
-    return output.span.withUnsafeBufferPointer { Array($0) }
+    let bytes = output.span
+    return bytes.indices.map { bytes[$0] }
 }
 
 @Suite("Spools hold a body until its length is known")
@@ -61,7 +67,7 @@ struct SpoolTests {
         var at = 0
         for size in [1, 998, 1, 1, 70_000, count] where at < count {
             let end = min(at + size, count)
-            try spool.append(body[at..<end].span)
+            try put(body[at..<end], in: spool)
             at = end
         }
         #expect(spool.count == count)
@@ -82,11 +88,11 @@ struct SpoolTests {
         let rig = try SpoolRig()
         let spool = rig.spool(memory: 1000, disk: 2000)
         let body = pattern(count)
-        try spool.append(body[..<1500].span)
+        try put(body[..<1500], in: spool)
         if fits {
-            try spool.append(body[1500...].span)
+            try put(body[1500...], in: spool)
         } else {
-            #expect(throws: SpoolFault.tooLarge(3000)) { try spool.append(body[1500...].span) }
+            #expect(throws: SpoolFault.tooLarge(3000)) { try put(body[1500...], in: spool) }
         }
         spool.end()
         try rig.expectClean()
@@ -96,13 +102,13 @@ struct SpoolTests {
     func quotaOfAll(count: Int, fits: Bool) throws {
         let rig = try SpoolRig(total: 3000)
         let other = rig.spool(memory: 0, disk: 1000)
-        try other.append(pattern(1000).span)
+        try put(pattern(1000), in: other)
         let spool = rig.spool(memory: 0, disk: 10_000)
         if fits {
-            try spool.append(pattern(count).span)
+            try put(pattern(count), in: spool)
             #expect(rig.store.quota.used == 1000 + count)
         } else {
-            #expect(throws: SpoolFault.total) { try spool.append(pattern(count).span) }
+            #expect(throws: SpoolFault.total) { try put(pattern(count), in: spool) }
         }
         spool.end()
         #expect(rig.store.quota.used == 1000)
@@ -117,9 +123,9 @@ struct SpoolTests {
         #expect(rig.memory.take(MemoryCharge.step, for: .request))
         let spool = rig.spool(memory: 256 * 1024, disk: 1 << 20)
         let body = pattern(300_000)
-        try spool.append(body[..<MemoryCharge.step].span)
+        try put(body[..<MemoryCharge.step], in: spool)
         #expect(spool.usesDisk && rig.memory.held(.spool) == 0)
-        try spool.append(body[MemoryCharge.step...].span)
+        try put(body[MemoryCharge.step...], in: spool)
         #expect(try everything(in: spool) == body)
         spool.end()
         rig.memory.give(MemoryCharge.step, of: .request)
@@ -131,7 +137,7 @@ struct SpoolTests {
         let rig = try SpoolRig()
         rig.settings.directory += "/none"
         let spool = rig.spool(memory: 10, disk: 1000)
-        #expect(throws: SpoolFault.failed) { try spool.append(pattern(11).span) }
+        #expect(throws: SpoolFault.failed) { try put(pattern(11), in: spool) }
         spool.end()
         var samples = MetricSamples()
         rig.store.visit(&samples)
@@ -145,7 +151,7 @@ struct SpoolTests {
         let rig = try SpoolRig()
         rig.settings.directory = "/" + String(repeating: "a/", count: 5000)
         let spool = rig.spool(memory: 0, disk: 1000)
-        #expect(throws: SpoolFault.failed) { try spool.append(pattern(11).span) }
+        #expect(throws: SpoolFault.failed) { try put(pattern(11), in: spool) }
         spool.end()
         try rig.expectClean()
     }

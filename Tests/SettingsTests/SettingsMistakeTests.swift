@@ -147,11 +147,11 @@ import Testing
             ),
             (
                 "{ address: \"a:1\", framing: length, spool: { dir: x } }",
-                "4:54: \"dir\" is the path of a folder from the root on, as in /var/spool/recast"
+                "4:55: \"dir\" is the path of a folder from the root on, as in /var/spool/recast"
             ),
             (
                 "{ address: \"a:1\", framing: length, spool: { memory: 0B, disk: 0B } }",
-                "4:47: \"spool\" has neither memory nor disk: give one of them a size"
+                "4:48: \"spool\" has neither memory nor disk: give one of them a size"
             ),
             ("{ address: \"a:1\", tls: {} }", "4:24: \"tls\" is not available yet: remove it"),
             ("{ address: \"a:1\", max_idle: -1 }", "4:34: \"max_idle\" is from 0 to 65535, not -1"),

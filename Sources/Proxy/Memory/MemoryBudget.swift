@@ -10,9 +10,12 @@ public final class MemoryBudget: Sendable {
     /// Bytes that a worker leases at once: 1/64 of the budget, at least 64 KiB and at most 1 MiB.
     let step: Int
     private let leased = Atomic(0)
+    /// 85 % of the budget: every request looks at it.
+    private let soft: Int
 
     init(limit: Int) {
         self.limit = limit
+        soft = limit / 100 * 85
         step = min(max(limit / 64, MemoryCharge.step), 1024 * 1024)
     }
 
@@ -23,7 +26,7 @@ public final class MemoryBudget: Sendable {
     /// wait), 3 from 95 % (nothing is accepted).
     var pressure: Int {
         let used = self.used
-        if used < limit / 100 * 85 { return 0 }
+        if used < soft { return 0 }
         return used < limit / 100 * 90 ? 1 : used < limit / 100 * 95 ? 2 : 3
     }
 
