@@ -42,11 +42,18 @@ public final class FileWatch {
         close(descriptor)
     }
 
-    /// Watches `files` from here on. What has changed in those that were watched before is still told.
-    public func watch(_ files: [String]) {
+    /// Watches `files` from here on. What has changed in those that were watched before is still told, and so is a change of
+    /// the others since `second` of 1970, when they were begun to be read.
+    public func watch(_ files: [String], since second: Int) {
         let old = Dictionary(zip(self.files, seen)) { first, _ in first }
         guard open(files) else { return }
-        for (index, file) in files.enumerated() { seen[index] = old[file] ?? seen[index] }
+        for (index, file) in files.enumerated() {
+            if let state = old[file] {
+                seen[index] = state
+            } else if seen[index].changed >= second {
+                seen[index] = FileState()
+            }
+        }
         look()
     }
 
@@ -120,6 +127,10 @@ public final class FileWatch {
         var size: off_t = 0
         var seconds = 0
         var nanoseconds = 0
+        /// The second in which the content or the name last changed.
+        var changed = 0
+
+        init() {}
 
         init(_ path: String) {
             var status = stat()
@@ -130,6 +141,7 @@ public final class FileWatch {
             size = status.st_size
             seconds = status.st_mtim.tv_sec
             nanoseconds = status.st_mtim.tv_nsec
+            changed = status.st_ctim.tv_sec
         }
     }
 }

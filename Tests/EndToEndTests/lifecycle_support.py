@@ -2,10 +2,14 @@
 
 import os
 import signal
+import subprocess
 import threading
 import time
+import unittest
 
-from harness import DEADLINE, Client, Closed, select_nothing
+from harness import DEADLINE, RECAST, Client, Closed, Recast, Upstream, select_nothing
+
+PLAIN = '  - { name: plain, match: "/plain*", upstream: app }\n'
 
 
 def wait_until(what, condition):
@@ -119,3 +123,39 @@ def tell_apart(test, load, upstream):
     test.assertEqual(len(seen), len(set(seen)), "the upstream saw a request twice")
     test.assertEqual(set(load.answered), set(seen))
     test.assertEqual([request for request, count in load.answered.items() if count != 1], [])
+
+
+class DrainTestCase(unittest.TestCase):
+    def setUp(self):
+        self.upstream = Upstream()
+        self.addCleanup(self.upstream.stop)
+
+    def start(self, workers=2, settings=""):
+        self.recast = Recast(PLAIN, {"app": f"127.0.0.1:{self.upstream.port}"}, workers=workers, settings=settings)
+        self.addCleanup(self.recast.remove)
+        self.addCleanup(self._end, self.recast.process)
+        wait_until("it serves", lambda: "serving" in self.recast.error_text())
+        return self.recast
+
+    def start_another(self, recast):
+        """A second process on the same settings; returns when it serves."""
+        path = os.path.join(recast.folder, "second")
+        with open(path, "wb") as errors:
+            process = subprocess.Popen([RECAST, "serve", recast.config], stdin=subprocess.DEVNULL,
+                                       stdout=subprocess.DEVNULL, stderr=errors)
+        self.addCleanup(self._end, process)
+
+        def serves():
+            with open(path) as file:
+                text = file.read()
+            self.assertIsNone(process.poll(), text)
+            return "serving" in text
+
+        wait_until("the second process serves", serves)
+        return process
+
+    @staticmethod
+    def _end(process):
+        if process.poll() is None:
+            process.kill()
+        process.wait()

@@ -1,5 +1,6 @@
 import EventLoop
 import Proxy
+import Serialization
 import Testing
 
 /// New settings while exchanges run: `Worker.adopt`.
@@ -80,22 +81,6 @@ import Testing
         }
     }
 
-    @Test("an upstream that stays keeps its connections whatever place it has now")
-    func order() throws {
-        try withRig([forward("/a")]) { rig in
-            _ = try rig.exchange(get)
-            var settings = rig.settings
-            settings.upstreams.insert(
-                UpstreamSettings(name: "other", addresses: [.tcp(host: "127.0.0.1", port: 9)]), at: 0)
-            var route = forward("/a")
-            route.upstream = 1
-            settings.routes = [route]
-            try rig.worker.adopt(settings)
-            _ = try rig.exchange(get)
-            #expect(rig.upstreams.count == 1)
-        }
-    }
-
     @Test("a hundred generations leave nothing behind")
     func many() throws {
         try withRig([forward("/a")]) { rig in
@@ -108,7 +93,7 @@ import Testing
                 client.close()
             }
             rig.settle()
-            #expect(rig.upstreams.dropLast().allSatisfy(\.isOver))
+            #expect(!rig.upstreams.dropLast().contains { !$0.isOver })
         }
     }
 
@@ -119,7 +104,8 @@ import Testing
             #expect(throws: ServerError.self) {
                 try adopt(rig, [forward("/b")]) { $0.listen.append(.tcp(host: "127.0.0.1", port: port)) }
             }
-            #expect(try rig.exchange(get).response.status == 200)
+            let response = try rig.exchange(get).response
+            #expect(response.status == 200)
         }
     }
 }

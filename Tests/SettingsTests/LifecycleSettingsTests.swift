@@ -15,7 +15,7 @@ import Testing
         let file = try parse("")
         #expect(file.settings.lifecycle == LifecycleSettings())
         let shown = file.effective.map { "\($0.key) \($0.value)" }
-        for line in ["watch false", "reuse_port false", "drain_delay 0s", "drain_idle 1s"] {
+        for line in ["watch false", "reuse_port false", "drain_delay 0ms", "drain_idle 1s"] {
             #expect(shown.contains(line), "\(shown)")
         }
     }

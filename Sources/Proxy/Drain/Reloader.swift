@@ -8,6 +8,8 @@ final class Reloader {
     private let loop: EventLoop
     private let load: SettingsReload
     private let done: (Result<ProxySettings, ReloadFailure>) -> Void
+    /// The second of 1970 in which the last reading began.
+    private(set) var startedAt = 0
     private var isRunning = false
     private var isAskedAgain = false
 
@@ -27,6 +29,7 @@ final class Reloader {
         }
         isRunning = true
         isAskedAgain = false
+        startedAt = loop.wallClockSeconds
         let inbox = loop.inbox
         let load = load
         do throws(LoopError) {

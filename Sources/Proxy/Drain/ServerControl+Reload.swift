@@ -92,12 +92,12 @@ extension ServerControl {
     }
 
     private func watch(_ files: [String]) {
-        guard settings.lifecycle.watch, reloader != nil else {
+        guard settings.lifecycle.watch, let reloader else {
             fileWatch = nil
             return
         }
         if let fileWatch {
-            fileWatch.watch(files)
+            fileWatch.watch(files, since: reloader.startedAt)
             return
         }
         do throws(LoopError) {

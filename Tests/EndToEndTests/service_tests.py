@@ -1,0 +1,220 @@
+"""What a service manager, a container and an operator's tools see of the process (faults 70 and 72)."""
+
+import ctypes
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import unittest
+
+from harness import DEADLINE, RECAST, ROOT, Client
+from lifecycle_support import DrainTestCase, Load, repeat_body, tell_apart, wait_until
+
+
+class ServiceManagerTests(DrainTestCase):
+    """systemd's protocols, spoken with a parent that isn't it."""
+
+    def manager(self, name):
+        parent = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.addCleanup(parent.close)
+        parent.bind(name)
+        parent.settimeout(DEADLINE)
+        return parent
+
+    def launch(self, recast, environment, pass_fds=(), prepare=None):
+        errors = open(os.path.join(recast.folder, "managed"), "wb")
+        self.addCleanup(errors.close)
+        process = subprocess.Popen(
+            prepare + [RECAST, "serve", recast.config] if prepare else [RECAST, "serve", recast.config],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors, pass_fds=pass_fds,
+            env={**os.environ, **environment})
+        self.addCleanup(self._end, process)
+        return process
+
+    def test_it_tells_when_it_is_ready_reloads_and_stops(self):
+        for name in ("path", "abstract"):
+            with self.subTest(name):
+                recast = self.start()
+                recast.stop()
+                address = os.path.join(recast.folder, "notify") if name == "path" else f"\0recast-{os.getpid()}"
+                parent = self.manager(address)
+                process = self.launch(recast, {"NOTIFY_SOCKET": address.replace("\0", "@"), "WATCHDOG_USEC": "400000"})
+                self.assertIn("READY=1", parent.recv(4096).decode())
+                self.assertEqual(parent.recv(4096), b"WATCHDOG=1")
+                self.assertEqual(parent.recv(4096), b"WATCHDOG=1")
+                process.send_signal(signal.SIGHUP)
+                before = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
+                message = self.next_message(parent)
+                self.assertRegex(message, r"^RELOADING=1\nMONOTONIC_USEC=\d+$")
+                self.assertLess(abs(int(message.split("=")[-1]) - before), 10_000_000)
+                self.assertIn("READY=1", self.next_message(parent))
+                process.send_signal(signal.SIGTERM)
+                self.assertIn("STOPPING=1", self.next_message(parent))
+                self.assertEqual(process.wait(DEADLINE), 0)
+
+    @staticmethod
+    def next_message(parent):
+        while True:
+            message = parent.recv(4096).decode()
+            if message != "WATCHDOG=1":
+                return message
+
+    def test_it_serves_on_the_sockets_that_it_is_given(self):
+        """Socket activation, by address and by name: the next process serves from the very same socket, so nobody is ever
+        refused."""
+        for listen in (None, "systemd:web"):
+            with self.subTest(listen):
+                recast = self.start()
+                recast.stop()
+                if listen:
+                    with open(recast.config) as file:
+                        text = file.read()
+                    with open(recast.config, "w") as file:
+                        file.write(text.replace(f"127.0.0.1:{recast.port}", listen))
+                self.upstream.reset()
+                self.serve_on_given_sockets(recast)
+
+    def serve_on_given_sockets(self, recast):
+        with socket.socket() as listener:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(("127.0.0.1", recast.port))
+            listener.listen(128)
+            self.upstream.script = repeat_body
+            script = 'exec 3<&"$0"; export LISTEN_PID=$$; exec "$@"'
+            environment = {"LISTEN_FDS": "1", "LISTEN_FDNAMES": "web"}
+            prepare = ["sh", "-c", script, str(listener.fileno())]
+            processes = [self.launch(recast, environment, (listener.fileno(),), prepare)]
+            with Load(recast.port, keeping=4, opening=4) as load:
+                for _ in range(2):
+                    processes[-1].send_signal(signal.SIGTERM)
+                    self.assertEqual(processes[-1].wait(DEADLINE), 0)
+                    processes.append(self.launch(recast, environment, (listener.fileno(),), prepare))
+                    count = len(load.answered)
+                    wait_until("the next one serves", lambda: len(load.answered) > count + 50)
+            self.assertEqual(load.refused, 0)
+            tell_apart(self, load, self.upstream)
+
+    def test_a_name_that_nobody_gave_is_said(self):
+        recast = self.start()
+        recast.stop()
+        with open(recast.config) as file:
+            text = file.read()
+        with open(recast.config, "w") as file:
+            file.write(text.replace(f"127.0.0.1:{recast.port}", "systemd:web"))
+        result = subprocess.run([RECAST, "serve", recast.config], capture_output=True, timeout=DEADLINE)
+        self.assertEqual(result.returncode, 69)
+        self.assertIn(b"the service manager gave no socket of that name", result.stderr)
+
+    def test_the_units_can_be_read(self):
+        if not shutil.which("systemd-analyze"):
+            self.skipTest("no systemd-analyze")
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("recast.service", "recast.socket"):
+                with open(os.path.join(ROOT, "config", "systemd", name)) as file:
+                    text = file.read()
+                with open(os.path.join(folder, name), "w") as file:
+                    file.write(text.replace("/usr/local/bin/recast", RECAST))
+            result = subprocess.run(
+                ["systemd-analyze", "verify", *(os.path.join(folder, name) for name in sorted(os.listdir(folder)))],
+                capture_output=True, text=True, timeout=DEADLINE)
+            complaints = [line for line in (result.stdout + result.stderr).splitlines() if "recast." in line]
+            self.assertEqual((result.returncode, complaints), (0, []))
+
+    def test_a_probe_tells_by_its_exit_code(self):
+        recast = self.start()
+
+        def probe(*arguments):
+            return subprocess.run([RECAST, "probe", *arguments], capture_output=True, timeout=DEADLINE)
+
+        self.assertEqual(probe(f"127.0.0.1:{recast.port}", "/plain").returncode, 0)
+        self.assertEqual(probe(f"unix:{recast.path}", "/plain").returncode, 0)
+        result = probe(f"127.0.0.1:{recast.port}", "/nowhere")
+        self.assertEqual(result.returncode, 69)
+        self.assertIn(b"404", result.stderr)
+        self.assertEqual(probe("nonsense").returncode, 64)
+        recast.stop()
+        self.assertEqual(probe(f"127.0.0.1:{recast.port}", "/plain").returncode, 69)
+
+    def test_closed_standard_descriptors_are_no_harm(self):
+        """Fault 70: no connection becomes standard output."""
+        recast = self.start()
+        recast.stop()
+        process = self.launch(recast, {}, (), ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh"])
+        wait_until("it listens", lambda: self.answers(recast.port))
+        for number in (0, 1, 2):
+            self.assertEqual(os.readlink(f"/proc/{process.pid}/fd/{number}"), "/dev/null")
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(DEADLINE), 0)
+
+    def test_as_the_first_process_it_ends_on_sigterm_and_reaps(self):
+        """What a container's pid 1 must do."""
+        recast = self.start()
+        recast.stop()
+        try:
+            subprocess.run(["unshare", "--fork", "--pid", "true"], check=True, capture_output=True)
+        except (OSError, subprocess.CalledProcessError):
+            self.skipTest("no pid namespace can be made here")
+        # The shell leaves two children behind: they are pid 1's when it becomes recast.
+        process = self.launch(recast, {"HOME": ""}, (),
+                              ["unshare", "--fork", "--pid", "--kill-child", "sh", "-c", 'sleep 0.3 & sleep 0.4 & exec "$@"', "sh"])
+        wait_until("it listens", lambda: self.answers(recast.port))
+        children = f"/proc/{process.pid}/task/{process.pid}/children"
+        with open(children) as file:
+            inner = int(file.read().split()[0])
+
+        def has_none():
+            with open(f"/proc/{inner}/task/{inner}/children") as file:
+                return not file.read().strip()
+
+        wait_until("no zombie is left", has_none)
+        os.kill(inner, signal.SIGTERM)
+        self.assertEqual(process.wait(DEADLINE), 0)
+
+    @staticmethod
+    def answers(port):
+        try:
+            with Client(port) as client:
+                client.request("GET", "/plain")
+                return client.response().status == 200
+        except OSError:
+            return False
+
+
+class StuckWorkerTests(DrainTestCase):
+    """Fault 72: one thread is stopped by a debugger's means."""
+
+    SEIZE, INTERRUPT, DETACH = 0x4206, 0x4207, 17
+
+    def trace(self, request, thread):
+        library = ctypes.CDLL(None, use_errno=True)
+        return library.ptrace(ctypes.c_long(request), ctypes.c_long(thread), ctypes.c_void_p(0), ctypes.c_void_p(0))
+
+    def test_a_stuck_worker_is_told_and_the_others_serve(self):
+        recast = self.start(workers=2)
+        threads = f"/proc/{recast.process.pid}/task"
+
+        def name(thread):
+            with open(f"{threads}/{thread}/comm") as file:
+                return file.read().strip()
+
+        thread = next(int(thread) for thread in os.listdir(threads) if name(thread) == "worker-1")
+        if self.trace(self.SEIZE, thread) != 0 or self.trace(self.INTERRUPT, thread) != 0:
+            self.skipTest("threads can't be traced here")
+        os.waitpid(thread, 0x40000000)  # __WALL
+        wait_until("it is told", lambda: "worker-1 has not answered for 5 s" in recast.error_text())
+        with Client(recast.path) as client:  # the first worker's, and the other's too
+            client.request("GET", "/plain")
+            client.socket.settimeout(DEADLINE)
+            self.assertEqual(client.response().status, 200)
+        while self.trace(self.DETACH, thread) != 0:
+            os.waitpid(thread, 0x40000000)
+        wait_until("it goes on", lambda: "worker-1 answers again" in recast.error_text())
+        wait_until("its stack is shown", lambda: "[0x" in recast.error_text())
+        self.assertEqual(recast.stop(), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

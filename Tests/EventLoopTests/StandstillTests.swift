@@ -1,0 +1,57 @@
+import EventLoop
+import Glibc
+import Octets
+import Testing
+
+/// What a loop does first after its thread has stood still (fault 69).
+@Suite struct StandstillTests {
+    /// A connection whose timeout is pushed back by bytes.
+    private final class Peer: StreamHandler {
+        var stream: Stream?
+        var timer: Timer?
+        private(set) var hasReceived = false
+        private(set) var isTimedOut = false
+
+        init(_ descriptor: Int32, on loop: EventLoop) {
+            stream = Stream(loop: loop, descriptor: descriptor, handler: self)
+            let timer = Timer(loop: loop) { [unowned self] in isTimedOut = true }
+            timer.set(after: second / 10)
+            self.timer = timer
+        }
+
+        func received(_ bytes: Span<UInt8>, on stream: Stream) -> Int {
+            hasReceived = true
+            timer?.set(after: 20 * second)
+            return bytes.count
+        }
+        func ended(_ stream: Stream) {}
+        func drained(_ stream: Stream) {}
+        func failed(_ stream: Stream, _ errno: Int32) {}
+    }
+
+    @Test func `who has sent is not timed out, and who has not is, on more sockets than one wait tells of`() throws {
+        try withLoop { loop in
+            var peers: [Peer] = []
+            var others: [Int32] = []
+            for _ in 0..<200 {
+                let (ours, other) = socketPair()
+                peers.append(Peer(ours, on: loop))
+                others.append(other)
+            }
+            for other in others.dropLast() { put("x", to: other) }
+            // The standstill: every timeout is over long before the loop turns.
+            usleep(900_000)
+            let end = Timer(loop: loop) { loop.stop() }
+            end.set(after: second / 2)
+            loop.run()
+            #expect(peers.filter(\.isTimedOut).count == 1)
+            #expect(peers.filter(\.hasReceived).count == peers.count - 1)
+            #expect(peers.last?.isTimedOut == true)
+            for peer in peers {
+                peer.stream?.close()
+                peer.timer = nil
+            }
+            for other in others { close(other) }
+        }
+    }
+}
