@@ -24,6 +24,8 @@ final class ServerControl {
     /// Workers that still serve.
     private var serving = 1
     private var isStopping = false
+    /// Whether a signal has come: one that follows `/drain`, as when an orchestrator's hook has asked for it, is the first.
+    private var wasSignalled = false
     /// Whether new requests are wanted: what `/ready` says.
     enum Readiness {
         case starting, ready, draining
@@ -110,12 +112,13 @@ final class ServerControl {
 
     /// The first signal drains, the second ends.
     func stopRequested() {
-        guard !isStopping else {
+        guard !wasSignalled else {
             outcome = .interrupted
             worker.log.end()
             worker.loop.stop()
             return
         }
+        wasSignalled = true
         beginDrain()
     }
 
