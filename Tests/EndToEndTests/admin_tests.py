@@ -192,9 +192,19 @@ class AdminEndTests(unittest.TestCase):
             self.assertEqual(self.admin.ask("POST", "/drain")[0], 202)
             self.assertEqual(self.admin.ask("GET", "/ready")[::2], (503, b"draining\n"))
             self.assertEqual(self.admin.get("/live"), b"live\n")
+            # An orchestrator's hook asks for the drain, and then its SIGTERM comes.
+            self.recast.process.send_signal(signal.SIGTERM)
+            self.assertEqual(self.admin.get("/live"), b"live\n")
             client.send("y")
             self.assertEqual(client.response().status, 200)
         self.assertEqual(self.recast.process.wait(DEADLINE), 0)
+
+    def test_a_client_that_half_closes_gets_its_answer(self):
+        with Client(self.admin.port) as client:
+            client.send("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n")
+            client.finish_sending()
+            self.assertEqual(client.response().status, 200)
+            self.assertTrue(client.is_closed())
 
     def test_a_unix_socket_serves_it_too(self):
         path = os.path.join(self.recast.folder, "admin.sock")

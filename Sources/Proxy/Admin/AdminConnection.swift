@@ -96,6 +96,7 @@ final class AdminConnection: StreamHandler {
         handle(request) { [weak self] response in
             guard let self, !stream.isClosed else { return }
             isAnswering = false
+            let keepsAlive = keepsAlive && !isClosing
             send(response, keepsAlive: keepsAlive)
             if keepsAlive {
                 timer.set(after: Self.idleTime)
@@ -121,7 +122,11 @@ final class AdminConnection: StreamHandler {
 
     /// Closes once the answer is out and the peer has had time to read it.
     private func finish() {
-        if stream.queued > 0 { stream.wantsEmpty = true }
+        if stream.queued > 0 {
+            stream.wantsEmpty = true
+        } else if stream.isEnded {
+            return close()
+        }
         stream.shutdownWrite()
         timer.set(after: Self.requestTime)
     }
