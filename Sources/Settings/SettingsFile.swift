@@ -96,7 +96,8 @@ public struct SettingsFile: Sendable {
         effectiveOfRoutes = routes.map(\.effective)
         examplesOfRoutes = routes.map(\.examples)
         var settings = ProxySettings(
-            listen: listen.addresses, workers: workers, upstreams: upstreams?.upstreams ?? [], routes: routes.map(\.route))
+            listen: listen.addresses, workers: workers, upstreams: upstreams?.upstreams ?? [],
+            routes: routes.map(\.route))
         settings.tls = listen.tls
         settings.accessLog = log
         settings.client = client.timeouts
