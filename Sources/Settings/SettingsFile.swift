@@ -127,7 +127,8 @@ public struct SettingsFile: Sendable {
         effectiveOfRoutes = routes.map(\.effective)
         examplesOfRoutes = routes.map(\.examples)
         var settings = ProxySettings(
-            listen: listen.addresses, workers: workers, upstreams: upstreams?.upstreams ?? [], routes: routes.map(\.route))
+            listen: listen.addresses, workers: workers, upstreams: upstreams?.upstreams ?? [],
+            routes: routes.map(\.route))
         settings.tls = listen.tls
         settings.accessLog = log.target
         settings.accessLogForm = log.form

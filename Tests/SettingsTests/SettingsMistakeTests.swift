@@ -92,9 +92,9 @@ import Testing
             ("unix:run/x", "a unix socket has an absolute path, as in unix:/run/app.sock"),
             (
                 "{ address: \"127.0.0.1:80\", tls: {} }",
-                "\"listen\" is an address or a list of them: TLS is not available yet"
+                "\"tls\" needs \"certificate\", as in certificate: server.pem"
             ),
-            ("[127.0.0.1:1, {tls: {}}]", "\"listen\" is an address or a list of them: TLS is not available yet"),
+            ("[127.0.0.1:1, {tls: {}}]", "\"listen\" needs \"address\", as in address: 0.0.0.0:8443"),
             ("[127.0.0.1:1, 127.0.0.1:1]", "127.0.0.1:1 is listened on already"),
             ("\"systemd:\"", "systemd: is followed by the name of a socket, as in systemd:web"),
             ("\"systemd:a:b\"", "systemd: is followed by the name of a socket, as in systemd:web"),
@@ -116,7 +116,7 @@ import Testing
         "an upstream that can't be used is reported",
         arguments: [
             ("http://a:1", "4:6: an address has no scheme: write \"a:1\" with its port"),
-            ("https://a:1", "4:6: TLS to an upstream is not available yet: write HOST:PORT of a plain one"),
+            ("https://a:1", "4:6: an address has no scheme: write \"address: a:1\" with its port and \"tls: true\""),
             (
                 "a",
                 "4:6: \"a\" has no port: write HOST:PORT, as in 127.0.0.1:3000, app.internal:3000 or unix:/run/app.sock"
@@ -153,7 +153,7 @@ import Testing
                 "{ address: \"a:1\", framing: length, spool: { memory: 0B, disk: 0B } }",
                 "4:48: \"spool\" has neither memory nor disk: give one of them a size"
             ),
-            ("{ address: \"a:1\", tls: {} }", "4:24: \"tls\" is not available yet: remove it"),
+            ("{ address: \"a:1\", tls: maybe }", "4:29: \"tls\" is true or false, not \"maybe\""),
             ("{ address: \"a:1\", max_idle: -1 }", "4:34: \"max_idle\" is from 0 to 65535, not -1"),
         ])
     func upstreams(upstream: String, mistake: String) {
