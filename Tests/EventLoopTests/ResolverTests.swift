@@ -220,7 +220,9 @@ final class NameServer: Sendable {
     @Test func `localhost is found without a name server`() throws {
         try withLoop { loop in
             let silent = SocketAddress(ipv4: 0x7F00_0001, port: 9)
-            let addresses = try #require(try resolve("localhost", with: [silent], on: loop)).result.get()
+            let outcome = try #require(try resolve("localhost", with: [silent], on: loop))
+            let addresses = try outcome.result.get()
+            #expect(outcome.ttl == Resolver.fileTTL)
             #expect(!addresses.isEmpty)
             #expect(addresses.contains { $0.ipv4 == 0x7F00_0001 && $0.port == 81 })
             #expect(Set(addresses).count == addresses.count)

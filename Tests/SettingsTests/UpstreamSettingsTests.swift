@@ -83,29 +83,29 @@ import Testing
         arguments: [
             ("[a:1, a:1]", "4:12: the upstream \"x\" has the address a:1 twice"),
             ("{ address: a:1, balance: random }", nil),
-            ("{ address: a:1, max_connections: 0 }", "4:38: \"max_connections\" is from 1 to 1000000, not 0"),
-            ("{ address: a:1, queue: { size: -1 } }", "4:36: \"size\" is from 0 to 65535, not -1"),
-            ("{ address: a:1, queue: { sice: 1 } }", "4:30: \"queue\" has no key \"sice\": did you mean \"size\"?"),
+            ("{ address: a:1, max_connections: 0 }", "4:39: \"max_connections\" is from 1 to 1000000, not 0"),
+            ("{ address: a:1, queue: { size: -1 } }", "4:37: \"size\" is from 0 to 65535, not -1"),
+            ("{ address: a:1, queue: { sice: 1 } }", "4:31: \"queue\" has no key \"sice\": did you mean \"size\"?"),
             (
                 "{ address: a:1, resolve: { servers: dns.example } }",
-                "4:41: \"dns.example\" is no name server: write an address, as in 10.0.0.2 or 127.0.0.1:5353"
+                "4:42: \"dns.example\" is no name server: write an address, as in 10.0.0.2 or 127.0.0.1:5353"
             ),
             (
                 "{ address: a:1, resolve: { min: 2s, max: 1s } }",
-                "4:30: \"resolve\" has a \"max\" that is shorter than its \"min\""
+                "4:31: \"resolve\" has a \"max\" that is shorter than its \"min\""
             ),
             (
                 "{ address: a:1, health: { active: { interval: 1s } } }",
-                "4:39: \"active\" needs \"path\", as in path: /healthz"
+                "4:40: \"active\" needs \"path\", as in path: /healthz"
             ),
             (
                 "{ address: a:1, health: { active: { path: healthz } } }",
-                "4:47: \"path\" begins with a slash and has visible ASCII characters only"
+                "4:48: \"path\" begins with a slash and has visible ASCII characters only"
             ),
-            ("{ address: a:1, health: { passive: { status: 404 } } }", "4:50: \"status\" is from 500 to 599"),
+            ("{ address: a:1, health: { passive: { status: 404 } } }", "4:51: \"status\" is from 500 to 599"),
             (
                 "{ address: a:1, health: { passive: { ejection: 2m } } }",
-                "4:40: \"max_ejection\" is shorter than \"ejection\""
+                "4:41: \"max_ejection\" is shorter than \"ejection\""
             ),
         ])
     func mistakes(upstream: String, mistake: String?) {
