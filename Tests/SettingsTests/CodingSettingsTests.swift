@@ -66,27 +66,30 @@ import Testing
     @Test(
         "what is wrong is reported at its place",
         arguments: [
-            ("codings: [gzip, bz2]", "5:56: \"codings\" is not \"bz2\": known are gzip, deflate, br, zstd"),
-            ("codings: gzipp", "5:49: \"codings\" is not \"gzipp\": did you mean \"gzip\"?"),
-            ("codings: [gzip, gzip]", "5:56: \"codings\" has \"gzip\" twice"),
-            ("codings: { undo: gzip, asks: true }", "5:63: \"codings\" has no key \"asks\": did you mean \"ask\"?"),
-            ("codings: { ask: 1 }", "5:56: \"ask\" is true or false, not \"1\""),
-            ("compress: 1", "5:50: \"compress\" is true or false, not \"1\""),
-            ("compress: { plain: true, level: 0 }", "5:72: \"level\" is from 1 to 9, not 0"),
-            ("compress: { plain: true, level: 10 }", "5:72: \"level\" is from 1 to 9, not 10"),
-            ("compress: { plain: true, min: 0B }", "5:70: \"min\" is at least 1B, not 0B"),
-            ("compress: { plain: true, lvl: 1 }", "5:65: \"compress\" has no key \"lvl\": did you mean \"level\"?"),
+            ("codings: [gzip, bz2]", "5:58: \"codings\" is not \"bz2\": known are gzip, deflate, br, zstd"),
+            ("codings: gzipp", "5:51: \"codings\" is not \"gzipp\": did you mean \"gzip\"?"),
+            ("codings: [gzip, gzip]", "5:58: \"codings\" has \"gzip\" twice"),
+            ("codings: { undo: gzip, asks: true }", "5:65: \"codings\" has no key \"asks\": did you mean \"ask\"?"),
+            ("codings: { ask: 1 }", "5:58: \"ask\" is true or false, not \"1\""),
+            ("compress: 1", "5:52: \"compress\" is true or false, not \"1\""),
+            ("compress: { plain: true, level: 0 }", "5:74: \"level\" is from 1 to 9, not 0"),
+            ("compress: { plain: true, level: 10 }", "5:74: \"level\" is from 1 to 9, not 10"),
+            ("compress: { plain: true, min: 0B }", "5:72: \"min\" is at least 1B, not 0B"),
+            (
+                "compress: { plain: true, lvl: 1 }",
+                "5:67: \"compress\" has no key \"lvl\": known are codings, min, types, level, plain"
+            ),
             (
                 "compress: { plain: true, codings: off }",
-                "5:74: \"codings\" is not \"off\": known are gzip, deflate, br, zstd"
+                "5:76: \"codings\" is not \"off\": known are gzip, deflate, br, zstd"
             ),
             (
                 "compress: true",
-                "5:40: \"compress\" is for converted responses, and this route converts none: write compress: "
+                "5:42: \"compress\" is for converted responses, and this route converts none: write compress: "
                     + "{plain: true} to compress those that it passes on"
             ),
-            ("limits: { decompressed: 0B }", "5:64: \"decompressed\" is at least 1B, not 0B"),
-            ("limits: { ratio: 1000001 }", "5:57: \"ratio\" is from 1 to 1000000, not 1000001"),
+            ("limits: { decompressed: 0B }", "5:66: \"decompressed\" is at least 1B, not 0B"),
+            ("limits: { ratio: 1000001 }", "5:59: \"ratio\" is from 1 to 1000000, not 1000001"),
         ])
     func mistakes(keys: String, mistake: String) {
         let route = "  - { name: a, match: /a, upstream: app, \(keys) }"
