@@ -7,7 +7,7 @@ public import Octets
 /// is cut, the bytes are the same.
 ///
 /// Memory, for each coding of the body: 44 KiB for gzip and deflate, at most 16.5 MiB for br and 8.5 MiB for zstd, by the
-/// window that the sender chose; two codings have 16 KiB between them besides. It is kept for the next body up to 1 MiB.
+/// window that the sender chose; two codings have 16 KiB between them besides. What is kept for the next body is 384 KiB at most.
 public final class ContentDecoder {
     private enum Engine {
         case inflate(InflateDecoder)

@@ -11,7 +11,7 @@ final class ZstdDecoder {
     /// The largest window, as a power of two: 8 MiB, which is what RFC 9659 lets senders use.
     private static let windowLog: Int32 = 23
     /// Bytes that a decoder may keep between two bodies.
-    private static let keptSize = 1024 * 1024
+    private static let keptSize = 384 * 1024
 
     // SAFETY: the context is this object's alone, and is given back once.
     deinit {

@@ -140,7 +140,7 @@ import Testing
             (answer("<a/>", "text/html"), "upstream_unacceptable_type"),
             (answer("{}", nil), "upstream_unacceptable_type"), (answer("{}", "nonsense"), "upstream_unacceptable_type"),
             (answer("{}", "application/json; charset=utf-16"), "upstream_unacceptable_type"),
-            (answer("zip", fields: "Content-Encoding: gzip\r\n"), "upstream_unacceptable_coding"),
+            (answer("zip", fields: "Content-Encoding: exi\r\n"), "upstream_unacceptable_coding"),
             (answer("{}", fields: "Cache-Control: max-age=1, No-Transform\r\n"), "upstream_no_transform"),
             (
                 answer("{}", fields: "Cache-Control: private\r\nCache-Control: no-transform\r\n"),

@@ -230,8 +230,8 @@ import Testing
                 "5:62: \"boundary\" is from 1 to 70, not 71"
             ),
             (
-                "name: a, match: /a, upstream: app, limits: { ratio: 3 }",
-                "5:52: \"ratio\" is not available yet: remove it"
+                "name: a, match: /a, upstream: app, limits: { ratio: 0 }",
+                "5:59: \"ratio\" is from 1 to 1000000, not 0"
             ),
             (
                 "name: a, match: /a, upstream: app, limits: { bodi: 1B }",

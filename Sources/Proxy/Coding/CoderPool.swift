@@ -6,9 +6,9 @@ final class CoderPool {
     private var decoders: [[ContentDecoder]] = Array(repeating: [], count: Coding.allCases.count)
     private var encoders: [[ContentEncoder]] = Array(repeating: [], count: Coding.allCases.count)
 
-    /// Coders of one kind that are kept at most. A decoder keeps up to 1 MiB, an encoder up to 1.5 MiB.
+    /// Coders of one kind that are kept at most. A decoder keeps up to 384 KiB, an encoder up to 1.5 MiB.
     private static let decoderLimit = 16
-    private static let encoderLimit = 4
+    private static let encoderLimit = 2
 
     func takeDecoding(_ codings: AppliedCodings) -> RequestDecoding {
         guard let coding = codings.first else { return RequestDecoding() }

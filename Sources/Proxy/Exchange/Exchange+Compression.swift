@@ -20,7 +20,8 @@ extension Exchange {
         }
         let isHead = request.methodKind == .head
         guard isHead || !framing.isEmpty, head.status >= 200, head.status != 204, head.status != 205,
-            !head.isPartial, !head.hasContentCoding, !head.forbidsTransform, request.minorVersion == 1,
+            !head.isPartial, !head.hasContentCoding, !head.forbidsTransform,
+            !request.forbidsTransform, request.minorVersion == 1,
             let line = head.first(.contentType), compression.takes(type: head.value(line))
         else { return nil }
         if let length = isHead ? head.announcedLength : framing.count, length < compression.options.least {
@@ -64,6 +65,8 @@ extension Exchange {
     /// Sends the end of the coded body. Returns false when that failed, and the exchange with it.
     func finishCompressed(_ coding: ResponseCoding) -> Bool {
         var output = OutputBuffer()
+        swap(&output, &coding.output)
+        defer { swap(&output, &coding.output) }
         guard coding.encoder.finish(into: &output) else {
             cut("UR")
             return false

@@ -41,6 +41,10 @@ public struct SampleRequest: Hashable, Sendable {
 
     /// Throws when the text is no request that the route's path takes, or when a value of it is not UTF-8.
     public func values(for route: Route) throws(Fault) -> Values {
+        let coding = headers.first { $0.name.lowercased() == "content-encoding" }
+        if let coding, coding.value.lowercased() != "identity" {
+            throw Fault(reason: "the sample is a body without content coding: leave Content-Encoding out")
+        }
         let method = route.match.methods.first ?? "POST"
         let path = path ?? Self.path(of: route.match.path)
         var text = "\(method) \(path)\(query.map { "?\($0)" } ?? "") HTTP/1.1\r\n"
