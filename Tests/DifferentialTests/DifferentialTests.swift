@@ -30,7 +30,8 @@ struct DifferentialTests {
         #expect(tally.agreed > 100)
     }
 
-    @Test("R40 SwiftNIO reads thousands of mutations as we do, or the difference is explained", arguments: [1, 2, 3, 4])
+    @Test(
+        "R40 SwiftNIO reads thousands of mutations as we do, or the difference is explained", arguments: [1, 2, 3, 4])
     func mutationsAgree(seed: UInt64) throws {
         var mutator = Mutator(seed: seed, try Self.vectors().map(\.bytes).filter { $0.count < 1500 })
         var tally = Tally()

@@ -4,7 +4,8 @@ struct Mutator {
     private let seeds: [[UInt8]]
 
     /// Bytes that mean something to a parser of HTTP.
-    private static let meaningful: [UInt8] = Array("\r\n\t :;,=\"\\/?#%0123456789aAfFxX-+_.".utf8) + [0, 0x0B, 0x7F, 0x80, 0x85, 0xA0, 0xFF]
+    private static let meaningful: [UInt8] =
+        Array("\r\n\t :;,=\"\\/?#%0123456789aAfFxX-+_.".utf8) + [0, 0x0B, 0x7F, 0x80, 0x85, 0xA0, 0xFF]
 
     init(seed: UInt64, _ seeds: [[UInt8]]) {
         state = seed

@@ -45,6 +45,7 @@ extension ParsedRequest {
             fields.append([head.name(index).lossyString().lowercased(), head.value(index).lossyString()])
         }
         self.init(
-            method: head.method.lossyString(), target: head.target.lossyString(), minor: head.minorVersion, fields: fields)
+            method: head.method.lossyString(), target: head.target.lossyString(), minor: head.minorVersion,
+            fields: fields)
     }
 }

@@ -43,7 +43,8 @@ import Testing
         #expect(route.options.forwarding.underscores == .reject)
         #expect(route.options.forwarding.upgrade == [])
         #expect(route.timeouts.tunnel == .seconds(300))
-        let other = try #require(SettingsTestFile.parseRoutes(self.route("timeouts: { tunnel: 2h }")).settings.routes.first)
+        let other = try #require(
+            SettingsTestFile.parseRoutes(self.route("timeouts: { tunnel: 2h }")).settings.routes.first)
         #expect(other.timeouts.tunnel == .seconds(7200))
         #expect(RouteTimeouts().tunnel == .seconds(3600))
     }
@@ -72,8 +73,14 @@ import Testing
     @Test(
         "what is wrong is reported with its place",
         arguments: [
-            ("host: \"a b\"", "\"host\" is preserve, upstream, or a host as in api.example or api.example:8080, not \"a b\""),
-            ("host: \"a:b\"", "\"host\" is preserve, upstream, or a host as in api.example or api.example:8080, not \"a:b\""),
+            (
+                "host: \"a b\"",
+                "\"host\" is preserve, upstream, or a host as in api.example or api.example:8080, not \"a b\""
+            ),
+            (
+                "host: \"a:b\"",
+                "\"host\" is preserve, upstream, or a host as in api.example or api.example:8080, not \"a:b\""
+            ),
             ("forwarded: both", "\"forwarded\" is not \"both\": "),
             ("real_ip: 1", "\"real_ip\" is true or false, not \"1\""),
             ("expect_continue: yes", "\"expect_continue\" is not \"yes\": "),
