@@ -27,16 +27,16 @@ struct DifferentialTests {
         var tally = Tally()
         for (id, bytes) in try Self.vectors() { tally.add(bytes, id) }
         tally.check()
-        #expect(tally.agreed > 100)
+        #expect(tally.agreed > 190)
     }
 
     @Test(
-        "R40 SwiftNIO reads thousands of mutations as we do, or the difference is explained", arguments: [1, 2, 3, 4])
+        "R40 SwiftNIO reads thousands of mutations as we do, or the difference is explained", arguments: 1...8)
     func mutationsAgree(seed: UInt64) throws {
         var mutator = Mutator(seed: seed, try Self.vectors().map(\.bytes).filter { $0.count < 1500 })
         var tally = Tally()
-        for round in 0..<1500 { tally.add(mutator.input(), "seed \(seed), round \(round)") }
+        for round in 0..<2000 { tally.add(mutator.input(), "seed \(seed), round \(round)") }
         tally.check()
-        #expect(tally.agreed > 300)
+        #expect(tally.agreed > 1700)
     }
 }

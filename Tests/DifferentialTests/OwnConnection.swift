@@ -32,6 +32,7 @@ func readingByUs(_ bytes: [UInt8]) -> (reading: Reading, isClosed: Bool) {
             reading.requests[reading.requests.count - 1].isComplete = true
             if !head.isKeepAlive { return (reading, true) }
         }
+        reading.endsInHead = at < input.count
     } catch {
         reading.refusal = error.code
     }

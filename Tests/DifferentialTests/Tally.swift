@@ -30,6 +30,11 @@ struct Tally {
             onlyUs[code, default: 0] += 1
             if Explained.us[code] == nil { Issue.record("only we refuse, with \(code): \(name): \(bytes.shown)") }
         case (nil, let error?):
+            // NIO refuses some bytes as they come, we with their line's end: we have not taken this head either.
+            if ours.endsInHead {
+                agreed += 1
+                return
+            }
             onlyThem[error, default: 0] += 1
             if Explained.them[error] == nil { Issue.record("only NIO refuses, with \(error): \(name): \(bytes.shown)") }
         }
@@ -39,7 +44,7 @@ struct Tally {
     func check() {
         let total = agreed + onlyUs.values.reduce(0, +) + onlyThem.values.reduce(0, +)
         print("differential: \(agreed) of \(total) agree; only we refuse: \(onlyUs); only NIO: \(onlyThem)")
-        #expect(onlyThem.values.reduce(0, +) * 20 <= total, "\(onlyThem)")
+        #expect(onlyThem.values.reduce(0, +) * 40 <= total, "\(onlyThem)")
     }
 }
 
