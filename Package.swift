@@ -27,6 +27,8 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log.git", from: "1.16.2"),
         // Without its trait FoundationURL, which would bring Foundation into every program that links Serialization.
         .package(url: "https://github.com/apple/swift-http-types.git", from: "1.8.0", traits: []),
+        // For the tests alone: its HTTP decoder is a second opinion on what Recast's takes and refuses.
+        .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.2"),
     ],
     targets: [
         .systemLibrary(name: "CEvent", pkgConfig: "libevent_core", providers: [.apt(["libevent-dev"])]),
@@ -104,6 +106,13 @@ let package = Package(
         .testTarget(
             name: "HTTPWireTests", dependencies: ["HTTPWire", "Octets", "TestSupport"], swiftSettings: settings),
         .testTarget(name: "ContentCodingTests", dependencies: ["ContentCoding", "Octets"], swiftSettings: settings),
+        .testTarget(
+            name: "DifferentialTests",
+            dependencies: [
+                "HTTPWire", "Octets", .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOEmbedded", package: "swift-nio"), .product(name: "NIOHTTP1", package: "swift-nio"),
+            ],
+            swiftSettings: settings),
         .testTarget(
             name: "EventLoopTests", dependencies: ["EventLoop", "Octets", "TestSupport"], swiftSettings: settings),
         .testTarget(

@@ -21,6 +21,8 @@ struct Reading: Hashable {
     var requests: [ParsedRequest] = []
     /// Why it refused them; nil: it didn't.
     var refusal: String?
+    /// Whether the bytes end inside a head.
+    var endsInHead = false
 }
 
 /// SwiftNIO's reading of the bytes: its decoder in a channel without a network.

@@ -148,7 +148,9 @@ import Testing
         }
     }
 
-    @Test("a body beyond limits.body is refused by its length, or where it passes the limit", arguments: [true, false])
+    @Test(
+        "R20 a body beyond limits.body is refused by its length, or where it passes the limit",
+        arguments: [true, false])
     func bodyLimit(converted: Bool) throws {
         var limits = Limits()
         limits.body = 20
@@ -179,7 +181,8 @@ import Testing
         }
     }
 
-    @Test("a content coding that can't be undone is refused on a converting route, and any passes on a plain one")
+    @Test(
+        "R36 a content coding that can't be undone is refused on a converting route, and any passes on a plain one")
     func contentCoding() throws {
         let gzip = "Content-Encoding: gzip\r\n"
         try withRig([convert(.form, .json, "/c"), forward(index: 1)]) { rig in

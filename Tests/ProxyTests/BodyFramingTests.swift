@@ -6,7 +6,7 @@ import Testing
 @Suite struct BodyFramingTests {
     // MARK: Up
 
-    @Test("a small converted body goes out with its length, in one write with its head")
+    @Test("F3 F7 a small converted body goes out with its length, in one write with its head")
     func smallConverted() throws {
         try withRig([convert(.form, .json)], unix: true) { rig in
             rig.answers = [ok]
@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    @Test("a plain body keeps its length, and its bytes")
+    @Test("F7 a plain body keeps its length, and its bytes")
     func plainLength() throws {
         try withRig { rig in
             for count in [1, 65_535, 65_536, 65_537, 200_000, 1_000_000] {
@@ -143,7 +143,7 @@ import Testing
         }
     }
 
-    @Test("a chunked response is framed by the connection's end for HTTP/1.0")
+    @Test("F8 a chunked response is framed by the connection's end for HTTP/1.0")
     func responseChunkedToOldClient() throws {
         try withRig { rig in
             let (_, response, client) = try rig.exchange(
@@ -157,7 +157,7 @@ import Testing
         }
     }
 
-    @Test("a response until the connection's end is chunked for HTTP/1.1, and stays what it is for 1.0")
+    @Test("F8 a response until the connection's end is chunked for HTTP/1.1, and stays what it is for 1.0")
     func responseUntilClose() throws {
         for version in ["1.1", "1.0"] {
             try withRig { rig in
@@ -190,7 +190,7 @@ import Testing
         }
     }
 
-    @Test("the answer to HEAD has the length of GET's and no body, and the connections go on")
+    @Test("F8 F9 the answer to HEAD has the length of GET's and no body, and the connections go on")
     func head() throws {
         try withRig { rig in
             let (request, response, client) = try rig.exchange(
@@ -205,7 +205,7 @@ import Testing
         }
     }
 
-    @Test("204 and 304 have no body whatever their fields say, and the connections go on", arguments: [204, 304])
+    @Test("F9 204 and 304 have no body whatever their fields say, and the connections go on", arguments: [204, 304])
     func noContent(status: Int) throws {
         try withRig { rig in
             let length = status == 304 ? "Content-Length: 5\r\n" : ""
@@ -223,7 +223,7 @@ import Testing
         }
     }
 
-    @Test("hop-by-hop fields of a response stay behind, Date is added where there is none, the rest passes")
+    @Test("F1 F26 hop-by-hop fields of a response stay behind, Date is added where there is none, the rest passes")
     func responseFields() throws {
         try withRig { rig in
             let (_, response, _) = try rig.exchange(
@@ -240,7 +240,7 @@ import Testing
         }
     }
 
-    @Test("interim responses pass to HTTP/1.1, but not 100, and none to 1.0", arguments: ["1.1", "1.0"])
+    @Test("F10 interim responses pass to HTTP/1.1, but not 100, and none to 1.0", arguments: ["1.1", "1.0"])
     func interim(version: String) throws {
         try withRig { rig in
             let client = try rig.connect(sending: get(version))

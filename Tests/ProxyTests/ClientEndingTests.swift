@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    @Test("while its body is held back: a reset ends the upstream's connection")
+    @Test("F15 while its body is held back: a reset ends the upstream's connection")
     func heldBack() throws {
         try withRig(unix: true) { rig in
             rig.upstreamIsPaused = true
@@ -90,7 +90,7 @@ import Testing
         }
     }
 
-    @Test("while the answer is awaited: a reset ends the upstream's connection")
+    @Test("F15 while the answer is awaited: a reset ends the upstream's connection")
     func awaited() throws {
         try withRig { rig in
             let client = try rig.connect(sending: "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -102,7 +102,7 @@ import Testing
         }
     }
 
-    @Test("in the response: a reset ends the upstream's connection")
+    @Test("F15 in the response: a reset ends the upstream's connection")
     func inResponse() throws {
         try withRig { rig in
             let client = try rig.connect(sending: "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -132,7 +132,7 @@ import Testing
         }
     }
 
-    @Test("a FIN after a whole request is no abort: the answer comes, and then the end")
+    @Test("F17 a FIN after a whole request is no abort: the answer comes, and then the end")
     func halfClosed() throws {
         try withRig([convert(.form, .json, "/c"), forward(index: 1)]) { rig in
             for request in ["GET / HTTP/1.1\r\nHost: a\r\n\r\n", post("/c", formType, "a=1")] {

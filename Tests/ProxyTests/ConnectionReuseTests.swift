@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    @Test("after a refusal with a long or unknown rest the connection ends, and the answer still arrives")
+    @Test("F16 after a refusal with a long or unknown rest the connection ends, and the answer still arrives")
     func closeAfterRefusal() throws {
         try withRig([convert(.json, .form, "/c"), forward(index: 1)]) { rig in
             let requests = [
@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    @Test("pipelined requests are answered in order, one at a time")
+    @Test("F22 R38 pipelined requests are answered in order, one at a time")
     func pipelined() throws {
         try withRig([convert(.form, .json, "/c"), forward("/p/*", index: 1)]) { rig in
             let requests =
@@ -112,7 +112,7 @@ import Testing
         }
     }
 
-    @Test("a client that pipelines without reading is not read for ever")
+    @Test("R38 a client that pipelines without reading is not read for ever")
     func pipelinedWithoutReading() throws {
         try withRig([forward("/a")], unix: true) { settings in
             settings.admission.requestsPerConnection = 0
@@ -133,7 +133,7 @@ import Testing
         }
     }
 
-    @Test("a client that waits for 100 gets it after the checks, and the upstream never sees Expect")
+    @Test("F11 a client that waits for 100 gets it after the checks, and the upstream never sees Expect")
     func expectContinue() throws {
         try withRig([convert(.form, .json, "/c"), forward(index: 1)]) { rig in
             for (path, seen) in [("/c", #"{"a":"1"}"#), ("/p", "a=1")] {
@@ -176,7 +176,7 @@ import Testing
         }
     }
 
-    @Test("a connection ends after the answer when the client says so")
+    @Test("R37 a connection ends after the answer when the client says so")
     func connectionClose() throws {
         try withRig { rig in
             let (request, response, client) = try rig.exchange("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")

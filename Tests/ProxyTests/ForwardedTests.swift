@@ -13,7 +13,11 @@ import Testing
             "X-Forwarded-For: 9.9.9.9\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: evil\r\nX-Forwarded-Port: 1\r\n"
             + "Forwarded: for=9.9.9.9\r\nX-Real-IP: 9.9.9.9\r\n"
         for format in ForwardedFormat.allCases {
-            try withRig([plain { $0.forwarded = format; $0.realIP = true }]) { rig throws in
+            try withRig([
+                plain {
+                    $0.forwarded = format; $0.realIP = true
+                }
+            ]) { rig throws in
                 let (seen, _, _) = try rig.exchange(head(lies))
                 #expect(!seen.fields.contains { $0.value.contains("9.9.9.9") || $0.value.contains("evil") })
                 #expect(seen["X-Real-IP"] == "127.0.0.1")
@@ -42,8 +46,14 @@ import Testing
         func seen(_ format: ForwardedFormat) throws -> RigMessage {
             var seen: RigMessage?
             try withRig(
-                [plain { $0.forwarded = format; $0.realIP = true }],
-                configure: { $0.forwarding.trusted = (try? TrustedPeers("127.0.0.0/8", "10.0.0.0/8")) ?? TrustedPeers() }
+                [
+                    plain {
+                        $0.forwarded = format; $0.realIP = true
+                    }
+                ],
+                configure: {
+                    $0.forwarding.trusted = (try? TrustedPeers("127.0.0.0/8", "10.0.0.0/8")) ?? TrustedPeers()
+                }
             ) { rig throws in
                 seen = try rig.exchange(head(said)).request
             }
@@ -67,7 +77,8 @@ import Testing
 
     @Test("F5 a trusted peer whose scheme or port is none is told as we see it")
     func nonsense() throws {
-        try withRig(configure: { $0.forwarding.trusted = (try? TrustedPeers("127.0.0.1")) ?? TrustedPeers() }) { rig throws in
+        try withRig(configure: { $0.forwarding.trusted = (try? TrustedPeers("127.0.0.1")) ?? TrustedPeers() }) {
+            rig throws in
             let (seen, _, _) = try rig.exchange(
                 head("X-Forwarded-Proto: gopher\r\nX-Forwarded-Port: 99x\r\nX-Forwarded-Host:\r\n"))
             #expect(seen["X-Forwarded-Proto"] == "http")
@@ -135,7 +146,11 @@ import Testing
         ])
     func clientInForwarded(list: String, client: String) throws {
         try withRig(
-            [plain { $0.realIP = true; $0.forwarded = .forwarded }],
+            [
+                plain {
+                    $0.realIP = true; $0.forwarded = .forwarded
+                }
+            ],
             configure: { $0.forwarding.trusted = (try? TrustedPeers("127.0.0.1", "10.0.0.0/8")) ?? TrustedPeers() }
         ) { rig throws in
             #expect(try rig.exchange(head("Forwarded: \(list)\r\n")).request["X-Real-IP"] == client)
@@ -145,7 +160,9 @@ import Testing
     @Test("F5 a list beyond 8 KiB is refused, so that no hop behind us must", arguments: [-1, 0, 1])
     func bounded(over: Int) throws {
         let list = String(repeating: "1", count: 8 * 1024 - 2 + over)
-        try withRig(configure: { $0.forwarding.trusted.networks = [TrustedPeers.Network(parsing: "127.0.0.1")].compactMap(\.self) }) { rig throws in
+        try withRig(configure: {
+            $0.forwarding.trusted.networks = [TrustedPeers.Network(parsing: "127.0.0.1")].compactMap(\.self)
+        }) { rig throws in
             let client = try rig.connect()
             rig.answers = [ok]
             client.send(head("X-Forwarded-For: \(list)\r\n"))
@@ -169,7 +186,9 @@ import Testing
             let peer = try #require(SocketAddress.parseHost(address, port: 1))
             #expect(peers.contains(peer) == isInside, "\(address) in \(text)")
         }
-        for text in ["", "a", "10.0.0.1/8", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/08", "10.0.0/8", "fd00::1/8", "::/129"] {
+        for text in [
+            "", "a", "10.0.0.1/8", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/08", "10.0.0/8", "fd00::1/8", "::/129",
+        ] {
             #expect(TrustedPeers.Network(parsing: text) == nil, "\(text)")
         }
     }

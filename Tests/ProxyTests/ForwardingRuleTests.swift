@@ -60,14 +60,16 @@ import Testing
         try withRig { rig throws in
             let response = try refusal(rig, text)
             #expect(response.status == 421 && response.text.contains("misdirected_request"))
-            #expect(try rig.exchange("GET http://a/x HTTP/1.1\r\nHost: a\r\n\r\n").request.startLine == "GET /x HTTP/1.1")
+            #expect(
+                try rig.exchange("GET http://a/x HTTP/1.1\r\nHost: a\r\n\r\n").request.startLine == "GET /x HTTP/1.1")
         }
         try withRig(unix: true, configure: { $0.forwarding.trusted.unix = true }) { rig throws in
             #expect(try rig.exchange(text).request.startLine == "GET /x HTTP/1.1")
         }
     }
 
-    @Test("R11 malformed escapes are refused, or pass by setting, and never change the route", arguments: [true, false])
+    @Test(
+        "R11 malformed escapes are refused, or pass by setting, and never change the route", arguments: [true, false])
     func escapes(refuses: Bool) throws {
         let routes = [try plain("/a/*") { _ in }, try plain("/*", index: 1) { $0.host = .fixed("other") }]
         try withRig(routes, configure: { $0.forwarding.refusesBadPercent = refuses }) { rig throws in
@@ -170,12 +172,16 @@ import Testing
             #expect(try rig.exchange("GET / HTTP/1.0\r\nHost: a\r\n\r\n").request["Via"] == "1.0 recast")
         }
         let answer = "HTTP/1.1 200 OK\r\nVia: 1.1 app\r\nContent-Length: 0\r\n\r\n"
-        try withRig(configure: { $0.forwarding.via = "gate-1"; $0.forwarding.addsViaToResponses = true }) { rig throws in
+        try withRig(configure: {
+            $0.forwarding.via = "gate-1"; $0.forwarding.addsViaToResponses = true
+        }) { rig throws in
             let (seen, response, _) = try rig.exchange(get(), answer: answer)
             #expect(seen["Via"] == "1.1 gate-1")
             #expect(response["Via"] == "1.1 app|1.1 gate-1")
         }
-        try withRig(configure: { $0.forwarding.via = nil; $0.forwarding.addsViaToResponses = true }) { rig throws in
+        try withRig(configure: {
+            $0.forwarding.via = nil; $0.forwarding.addsViaToResponses = true
+        }) { rig throws in
             let (seen, response, _) = try rig.exchange(get("Via: 1.1 edge\r\n"), answer: answer)
             #expect(seen["Via"] == "1.1 edge" && response["Via"] == "1.1 app")
         }
@@ -198,7 +204,8 @@ import Testing
     @Test("F6 Host is the client's, the upstream's or a fixed one, once")
     func host() throws {
         let table: [(HostRule, (Int) -> String)] = [
-            (.preserve, { _ in "a:81" }), (.upstream, { "127.0.0.1:\($0)" }), (.fixed("api.example"), { _ in "api.example" }),
+            (.preserve, { _ in "a:81" }), (.upstream, { "127.0.0.1:\($0)" }),
+            (.fixed("api.example"), { _ in "api.example" }),
         ]
         for (rule, wanted) in table {
             var port = 0
@@ -243,7 +250,8 @@ import Testing
             let bare = try rig.exchange(get()).response
             #expect(bare["Date"]?.hasSuffix(" GMT") == true && bare["Server"] == nil)
             let full = try rig.exchange(
-                get(), answer: "HTTP/1.1 200 OK\r\nDate: then\r\nServer: app/1\r\nContent-Length: 0\r\n\r\n").response
+                get(), answer: "HTTP/1.1 200 OK\r\nDate: then\r\nServer: app/1\r\nContent-Length: 0\r\n\r\n"
+            ).response
             #expect(full["Date"] == "then" && full["Server"] == "app/1")
         }
     }

@@ -3,7 +3,8 @@ import Testing
 
 /// F17, F18: ends of one direction.
 @Suite struct HalfCloseTests {
-    @Test("F17 a client that ends its side gets its answer, or is given up by setting", arguments: HalfCloseRule.allCases)
+    @Test(
+        "F17 a client that ends its side gets its answer, or is given up by setting", arguments: HalfCloseRule.allCases)
     func client(rule: HalfCloseRule) throws {
         try withRig([plain { $0.halfClose = rule }]) { rig throws in
             let client = try rig.connect(sending: "GET / HTTP/1.1\r\nHost: a\r\n\r\n")

@@ -5,7 +5,7 @@ import Testing
 
 /// What of a request's head goes upstream, and what is added.
 @Suite struct RequestHeadTests {
-    @Test("fields of the hop, and those that Connection names, stay behind; all others pass as they came")
+    @Test("F1 fields of the hop, and those that Connection names, stay behind; all others pass as they came")
     func hopByHop() throws {
         try withRig { rig in
             let (request, _, _) = try rig.exchange(
@@ -72,7 +72,7 @@ import Testing
     }
 
     @Test(
-        "a method that usually has a body says that it has none; others say nothing",
+        "F7 a method that usually has a body says that it has none; others say nothing",
         arguments: [
             ("POST", "0"), ("PUT", "0"), ("PATCH", "0"), ("GET", nil), ("DELETE", nil), ("OPTIONS", nil),
             ("PURGE", nil),
@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    @Test("fields that speak of the body's old bytes go when it is converted, and stay when it is not")
+    @Test("F2 fields that speak of the body's old bytes go when it is converted, and stay when it is not")
     func bodyFields() throws {
         let fields = [
             "Content-MD5", "Content-Digest", "Repr-Digest", "Digest", "Content-Range", "Range", "If-Range",

@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    @Test("a body that stops arriving: 408, and the upstream's request is aborted", arguments: [true, false])
+    @Test("R39 a body that stops arriving: 408, and the upstream's request is aborted", arguments: [true, false])
     func body(converted: Bool) throws {
         let short = short
         let route = converted ? convert(.form, .json) { $0.bodyGap = short } : forward { $0.bodyGap = short }

@@ -14,7 +14,9 @@ import Testing
         try withRig([plain { $0.trailers = ["x-sum"] }]) { rig throws in
             _ = try rig.connect(sending: request("Trailer: X-Sum, X-Other\r\n") + sum)
             let peer = try rig.upstream()
-            try rig.until("the end of the request") { peer.text.hasSuffix("\r\n\r\n") && peer.text.contains("X-Sum: 7") }
+            try rig.until("the end of the request") {
+                peer.text.hasSuffix("\r\n\r\n") && peer.text.contains("X-Sum: 7")
+            }
             #expect(peer.text.hasSuffix("3\r\nabc\r\n0\r\nX-Sum: 7\r\nx-SUM: 8\r\n\r\n"))
             #expect(peer.text.contains("\r\nTrailer: x-sum\r\n"))
         }
@@ -41,7 +43,9 @@ import Testing
         }
     }
 
-    @Test("F12 a response's trailers pass to a client that takes them, in chunks only", arguments: ["1.1", "1.0", "quiet"])
+    @Test(
+        "F12 a response's trailers pass to a client that takes them, in chunks only",
+        arguments: ["1.1", "1.0", "quiet"])
     func responses(client kind: String) throws {
         try withRig([plain { $0.trailers = ["x-sum"] }]) { rig throws in
             let te = kind == "quiet" ? "" : "TE: trailers\r\nConnection: TE\r\n"
@@ -70,7 +74,8 @@ import Testing
     func converted() throws {
         try withRig([formToJSON { $0.trailers = ["x-sum"] }]) { rig throws in
             _ = try rig.connect(
-                sending: request("Content-Type: \(formType)\r\nTrailer: X-Sum\r\n") + "3\r\na=1\r\n0\r\nX-Sum: 7\r\n\r\n")
+                sending: request("Content-Type: \(formType)\r\nTrailer: X-Sum\r\n")
+                    + "3\r\na=1\r\n0\r\nX-Sum: 7\r\n\r\n")
             let seen = try rig.request()
             #expect(seen.text == #"{"a":"1"}"# && seen["Trailer"] == nil)
             #expect(!rig.upstreams[0].text.lowercased().contains("x-sum"))

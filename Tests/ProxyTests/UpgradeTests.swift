@@ -57,7 +57,9 @@ import Testing
             rig.settle()
             #expect(upstream.rest.isEmpty)
             upstream.send(switched)
-            try rig.until("it goes on in the tunnel") { upstream.rest.starts(with: Array("GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n".utf8)) }
+            try rig.until("it goes on in the tunnel") {
+                upstream.rest.starts(with: Array("GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n".utf8))
+            }
             client.close()
         }
         try withRig { rig throws in
@@ -80,7 +82,9 @@ import Testing
             rig.settle()
             let upstream = rig.upstreams[0]
             upstream.send(switched)
-            try rig.until("the bytes and the end") { upstream.hasEnded && String(decoding: upstream.rest, as: UTF8.self) == "bye" }
+            try rig.until("the bytes and the end") {
+                upstream.hasEnded && String(decoding: upstream.rest, as: UTF8.self) == "bye"
+            }
             upstream.close()
         }
     }

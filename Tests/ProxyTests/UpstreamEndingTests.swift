@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    @Test("the connection ends while the request is still sent: 502", arguments: [true, false])
+    @Test("F18 the connection ends while the request is still sent: 502", arguments: [true, false])
     func closedInRequest(reset: Bool) throws {
         try withRig { rig in
             let request = post("/", "text/plain", String(repeating: "b", count: 400_000))
@@ -149,7 +149,7 @@ import Testing
         }
     }
 
-    @Test("a FIN in a framed body is a cut", arguments: [Framing.length, .chunked])
+    @Test("F14 a FIN in a framed body is a cut", arguments: [Framing.length, .chunked])
     func shortBody(framing: Framing) throws {
         try withRig { rig in
             let client = try rig.connect(sending: get)
@@ -162,7 +162,7 @@ import Testing
         }
     }
 
-    @Test("a chunk that can't be read in the middle of a body is a cut")
+    @Test("F14 a chunk that can't be read in the middle of a body is a cut")
     func badChunk() throws {
         try withRig { rig in
             let client = try rig.connect(sending: get)

@@ -5,7 +5,7 @@ import Testing
 @Suite struct UpstreamPoolTests {
     private let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 
-    @Test("a connection that ended its exchange cleanly serves the next one, whoever the client is")
+    @Test("F19 a connection that ended its exchange cleanly serves the next one, whoever the client is")
     func reused() throws {
         try withRig { rig in
             for _ in 0..<3 {
@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    @Test("an idle connection is closed after its time, and the next request gets a new one")
+    @Test("F19 an idle connection is closed after its time, and the next request gets a new one")
     func idleTime() throws {
         try withRig { settings in
             settings.upstreams[0].idle = .milliseconds(40)
@@ -104,7 +104,7 @@ import Testing
         }
     }
 
-    @Test("no more idle connections are kept than the setting says; the one used last is used first")
+    @Test("F19 no more idle connections are kept than the setting says; the one used last is used first")
     func bounded() throws {
         try withRig { settings in
             settings.upstreams[0].maxIdlePerLoop = 2
@@ -127,7 +127,7 @@ import Testing
         }
     }
 
-    @Test("bytes or an end that come in the very turn of a request don't become its answer")
+    @Test("F19 bytes or an end that come in the very turn of a request don't become its answer")
     func lateBytesOnIdleConnection() throws {
         for poison in ["HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nPOISON", nil] {
             try withRig { rig in
@@ -146,7 +146,7 @@ import Testing
         }
     }
 
-    @Test("an answer that comes before the request's end is passed on at once, and the upload goes on")
+    @Test("F13 an answer that comes before the request's end is passed on at once, and the upload goes on")
     func earlyResponse() throws {
         try withRig { rig in
             let request = post("/", "text/plain", String(repeating: "b", count: 10_000))
@@ -165,7 +165,7 @@ import Testing
         }
     }
 
-    @Test("an upstream that answers early and closes ends the upload; the client gets its answer, never a reset")
+    @Test("F13 an upstream that answers early and closes ends the upload; the client gets its answer, never a reset")
     func earlyResponseAndEnd() throws {
         for ending in ["Connection: close\r\n", ""] {
             try withRig { rig in
@@ -187,7 +187,7 @@ import Testing
         }
     }
 
-    @Test("an upstream that answers early and then resets is still heard")
+    @Test("F13 an upstream that answers early and then resets is still heard")
     func earlyResponseThenReset() throws {
         try withRig { rig in
             let client = try rig.connect(

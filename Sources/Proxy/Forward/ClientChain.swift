@@ -93,7 +93,8 @@ enum ClientChain {
         var start = 0
         while start < member.count {
             let end = parameterEnd(member, from: start)
-            var at = Scan.firstIndex(of: UInt8(ascii: "="), in: member.extracting(start..<end)).map { start + $0 } ?? end
+            var at =
+                Scan.firstIndex(of: UInt8(ascii: "="), in: member.extracting(start..<end)).map { start + $0 } ?? end
             var name = start
             while name < at, member[name] == ASCII.space || member[name] == ASCII.tab { name += 1 }
             if at < end, member.extracting(name..<at).isEqualIgnoringCase(to: "for") {

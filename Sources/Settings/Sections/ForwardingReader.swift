@@ -137,7 +137,8 @@ enum TrailerName {
         return others.contains(name) ? never : nil
     }
 
-    private static let never = "is a field that frames, routes, authenticates or describes a message: no trailer may be one"
+    private static let never =
+        "is a field that frames, routes, authenticates or describes a message: no trailer may be one"
 
     /// Fields that act on a message and that the data path doesn't know.
     private static let others: Set<String> = [
