@@ -249,7 +249,7 @@ def wedged(fault):
         with open(f"/proc/{stack.process.pid}/task/{task}/comm") as file:
             threads[file.read().strip()] = int(task)
     worker = next(task for name, task in threads.items() if name.startswith("worker-"))
-    with injected(worker, "epoll_wait:delay_exit=4000000:when=1", follow=False):
+    with injected(worker, "epoll_wait:delay_exit=9000000:when=1", follow=False):
         served = 0
         for _ in range(20):
             client = stack.client()

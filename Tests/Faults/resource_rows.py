@@ -284,7 +284,7 @@ def no_ports(fault):
                 break
             taken.append(connection)
         client.request("GET", "/plain")
-        problem(client.response(), 503, "upstream_no_resources")
+        problem(client.response(), 503, "upstream_no_local_port")
     finally:
         for connection in taken:
             connection.close()

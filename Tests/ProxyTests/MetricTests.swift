@@ -75,7 +75,7 @@ import Testing
         }
         let old = route("a", 0)
         let new = [route("b", 0), route("a", 1)]
-        for route in [old, new[1], new[0], old] { counters.noteRefusal(.contentCoding, of: route) }
+        for route in [old, new[1], new[0], old] { counters.noteRefusal(.contentCoding([]), of: route) }
         var samples = MetricSamples()
         counters.visit(&samples, inFlight: .init())
         let rows = samples.families["recast_transcode_errors_total"]?.samples ?? []

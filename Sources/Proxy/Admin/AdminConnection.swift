@@ -20,6 +20,8 @@ final class AdminConnection: StreamHandler {
     /// Nanoseconds for a whole request, and between two: 10 s and 75 s.
     private static let requestTime: UInt64 = 10_000_000_000
     private static let idleTime: UInt64 = 75_000_000_000
+    /// Nanoseconds that the peer has to read the last answer: 2 s.
+    private static let lingerTime: UInt64 = 2_000_000_000
 
     /// - Parameters:
     ///   - handle: answers a request, at once or later.
@@ -128,7 +130,9 @@ final class AdminConnection: StreamHandler {
             return close()
         }
         stream.shutdownWrite()
-        timer.set(after: Self.requestTime)
+        // So that the peer's end is seen: reading was paused while the answer was being gathered.
+        stream.resumeReading()
+        timer.set(after: Self.lingerTime)
     }
 
     /// Closes at once.
