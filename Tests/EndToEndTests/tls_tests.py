@@ -264,32 +264,33 @@ class ClientsTests(TLSTestCase):
         self.assertTrue(self.secure.one().is_complete)
 
     def test_row_55_renegotiation_is_refused(self):
-        with self.s_client("-tls1_2") as process:
-            process.stdin.write(b"R\n")
-            process.stdin.flush()
-            output = process.stdout.read()
-            self.assertRegex(output, rb"RENEGOTIATING[\s\S]*(no renegotiation|alert|error)")
+        process = self.s_client("-tls1_2")
+        process.stdin.write(b"R\n")
+        process.stdin.flush()
+        self.assertRegex(process.stdout.read(), rb"RENEGOTIATING[\s\S]*no renegotiation")
 
     def test_row_55_key_updates_are_bounded(self):
-        with self.s_client("-tls1_3") as process:
-            updates = 0
-            try:
-                while updates < 200:
-                    process.stdin.write(b"K\n")
-                    process.stdin.flush()
-                    while b"KEYUPDATE" not in (line := process.stdout.readline()):
-                        if not line:
-                            raise BrokenPipeError
-                    updates += 1
-            except BrokenPipeError:
-                pass
-            self.assertGreater(updates, 32)
-            self.assertLess(updates, 120)
+        process = self.s_client("-tls1_3")
+        updates = 0
+        try:
+            while updates < 200:
+                process.stdin.write(b"K\n")
+                process.stdin.flush()
+                while b"KEYUPDATE" not in (line := process.stdout.readline()):
+                    if not line:
+                        raise BrokenPipeError
+                updates += 1
+        except BrokenPipeError:
+            pass
+        self.assertGreater(updates, 32)
+        self.assertLess(updates, 120)
 
     def s_client(self, *options):
         process = subprocess.Popen(
             ["openssl", "s_client", "-connect", f"127.0.0.1:{self.tls_port}", "-CAfile", path("ca.pem"), *options],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, bufsize=0)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.stdin.close)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         for line in process.stdout:
