@@ -3,12 +3,13 @@
 import collections
 import os
 import resource
+import socket
 import threading
 import time
 import unittest
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from harness import DEADLINE, Client, ProxyTestCase, Recast, Upstream, free_port
+from harness import DEADLINE, Client, ProxyTestCase, Recast, Upstream
 from servers.name_server import NameServer
 
 ROUTES = "  - { name: all, match: /*, upstream: app }\n"
@@ -52,6 +53,14 @@ class RecastTestCase(unittest.TestCase):
         self.addCleanup(proxy.remove)
         self.addCleanup(lambda: self.assertEqual(proxy.stop(), 0))
         return proxy
+
+    def dead_port(self):
+        """A port that nobody listens on and nobody else gets: connections are refused. A LoopbackServer may take it."""
+        holder = socket.socket()
+        self.addCleanup(holder.close)
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holder.bind(("127.0.0.1", 0))
+        return holder.getsockname()[1]
 
     def get(self, proxy, target="/"):
         with Client(proxy.port) as client:
@@ -180,7 +189,7 @@ class AddressTests(RecastTestCase):
         servers = [LoopbackServer("127.0.0.1") for _ in range(2)]
         for server in servers:
             self.addCleanup(server.end)
-        ports = [server.port for server in servers] + [free_port()]
+        ports = [server.port for server in servers] + [self.dead_port()]
         addresses = ", ".join(f"127.0.0.1:{port}" for port in ports)
         proxy = self.recast(f"{{ address: [{addresses}], health: {{ passive: {{ ejection: 1s }} }} }}")
         for _ in range(30):
@@ -192,7 +201,7 @@ class AddressTests(RecastTestCase):
         self.wait_for("it gets requests", lambda: self.get(proxy).status == 200 and returned.seen)
 
     def test_row_35_all_addresses_are_dead_and_one_returns(self):
-        ports = [free_port(), free_port()]
+        ports = [self.dead_port(), self.dead_port()]
         proxy = self.recast(f"{{ address: [127.0.0.1:{ports[0]}, 127.0.0.1:{ports[1]}] }}")
         while self.get(proxy).status == 502:
             pass
