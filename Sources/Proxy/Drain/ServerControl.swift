@@ -292,6 +292,7 @@ final class ServerControl {
 
     /// What is counted once for the whole process.
     func visit(_ samples: inout MetricSamples) {
+        settings.visitCertificates(&samples)
         process.visit(&samples)
         samples.gauge("recast_workers", "Event loops that serve.", Double(serving))
         samples.counter(

@@ -107,6 +107,7 @@ final class AccessLog {
             line.member("upstream", ascii: generation.upstreamName(of: route).utf8Span.span)
             if let address = exchange.upstreamAddress { line.address("upstream_address", address) }
             line.member("attempts", number: record.attempts)
+            if let skip = record.retrySkip { line.member("retry_skipped", text: skip.rawValue.utf8Span.span) }
         }
         lines = line.end()
     }
