@@ -302,9 +302,11 @@ import Testing
         }
     }
 
-    @Test("F22: a thousand requests in one segment are answered in their order")
+    @Test("F22 a thousand requests in one segment are answered in their order")
     func pipelined() throws {
-        try withRig { rig in
+        try withRig { settings in
+            settings.upstreams[0].requestsPerConnection = 10_000
+        } _: { rig in
             let numbers = Array(1000..<2000)
             rig.answers = numbers.map { "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n\($0)" }
             let client = try rig.connect(sending: String(repeating: get, count: numbers.count))

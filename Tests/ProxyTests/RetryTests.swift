@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    @Test("F20: a POST or PATCH that was sent is never sent again", arguments: ["POST", "PATCH", "LOCK"])
+    @Test("F20 a POST or PATCH that was sent is never sent again", arguments: ["POST", "PATCH", "LOCK"])
     func notIdempotent(method: String) throws {
         try withIdleConnection { rig, client in
             client.send("\(method) / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx")
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test("F20: a request on a new connection is not sent again unless the route asks for it")
+    @Test("F20 a request on a new connection is not sent again unless the route asks for it")
     func freshConnection() throws {
         try withRig { rig in
             let client = try rig.connect(sending: get)
@@ -82,7 +82,7 @@ import Testing
     }
 
     @Test(
-        "F20: after a byte of the response nothing is sent again", arguments: ["H", "HTTP/1.1 103 Early Hints\r\n\r\n"])
+        "F20 after a byte of the response nothing is sent again", arguments: ["H", "HTTP/1.1 103 Early Hints\r\n\r\n"])
     func responseStarted(part: String) throws {
         try withIdleConnection(
             retrying {
@@ -111,7 +111,7 @@ import Testing
         }
     }
 
-    @Test("F21: the body as it was sent is held up to the limit and no byte further", arguments: [-1, 0, 1])
+    @Test("F21 the body as it was sent is held up to the limit and no byte further", arguments: [-1, 0, 1])
     func limit(over: Int) throws {
         let request = { (body: String) in "PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: \(body.count)\r\n\r\n" + body }
         let body = String(repeating: "b", count: 3000)
@@ -140,7 +140,7 @@ import Testing
         }
     }
 
-    @Test("F21: an upload goes on where it was: what was sent is sent again, the rest follows")
+    @Test("F21 an upload goes on where it was: what was sent is sent again, the rest follows")
     func midUpload() throws {
         try withIdleConnection { rig, client in
             client.send("PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n")
@@ -154,7 +154,7 @@ import Testing
         }
     }
 
-    @Test("F21: a converted body is sent again as it was encoded")
+    @Test("F21 a converted body is sent again as it was encoded")
     func converted() throws {
         try withRig([convert(.form, .json)]) { rig in
             let put = "PUT / HTTP/1.1\r\nHost: a\r\nContent-Type: \(formType)\r\nContent-Length: 3\r\n\r\na=1"
@@ -251,7 +251,7 @@ import Testing
         }
     }
 
-    @Test("F19: a connection is not used for more requests than it may carry")
+    @Test("F19 a connection is not used for more requests than it may carry")
     func requestsPerConnection() throws {
         try withRig { settings in
             settings.upstreams[0].requestsPerConnection = 2
@@ -264,7 +264,7 @@ import Testing
         }
     }
 
-    @Test("F19: a connection that is too old is not used again")
+    @Test("F19 a connection that is too old is not used again")
     func age() throws {
         try withRig { settings in
             settings.upstreams[0].maxAge = .milliseconds(1)

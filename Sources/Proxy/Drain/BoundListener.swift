@@ -67,7 +67,9 @@ struct BoundListener: Sendable {
         }
         do throws(LoopError) {
             for worker in opened.indices {
-                for socket in sockets { opened[worker].append(BoundListener(name: name, socket: try socket.duplicate())) }
+                for socket in sockets {
+                    opened[worker].append(BoundListener(name: name, socket: try socket.duplicate()))
+                }
             }
         } catch {
             throw .listen(name.description, reason: error.description)

@@ -35,4 +35,22 @@ enum EndReason: String, CaseIterable {
     case responseLimit = "RL"
     /// The target encoding can't carry what the response holds.
     case responseCarry = "RC"
+    /// The request has been here too often: it goes round in a loop.
+    case loop = "LP"
+    /// A tunnel, as of a WebSocket, had no byte in either direction for its time.
+    case tunnelIdle = "TI"
+    /// The proxy has no capacity for the request: connections, or requests in flight.
+    case overload = "OL"
+    /// The memory for bodies is used up.
+    case memory = "MO"
+    /// The body could not be held until its length was known: the disk, or its budget.
+    case spool = "SF"
+    /// The upstream's name can't be resolved.
+    case upstreamName = "DF"
+    /// No address of the upstream is fit for use.
+    case upstreamDown = "UH"
+    /// The upstream's limits are reached, and the queue is full or took too long.
+    case upstreamFull = "UO"
+    /// The system gave no socket or no local port for the upstream.
+    case resources = "RE"
 }

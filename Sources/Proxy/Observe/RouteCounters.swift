@@ -11,7 +11,6 @@ final class RouteCounters {
     /// By encodings and outcome.
     private var conversions = SlotCounts()
     private var conversionTimes = Histogram()
-    private var framings = SlotCounts()
     private var dropped: UInt64 = 0
     /// By the code that the client saw; codes are those of the program, a closed set.
     private var errors: [String: UInt64] = [:]
@@ -52,7 +51,6 @@ final class RouteCounters {
         conversionTimes.count(record.transcodeTime, scale: Histogram.fine)
         if let accounting = record.accounting {
             dropped &+= UInt64(accounting.removed)
-            if record.framing.utf8CodeUnitCount > 0 { framings.add(Self.slot(ofFraming: record.framing)) }
         }
     }
 
@@ -64,12 +62,6 @@ final class RouteCounters {
 
     func countError(_ code: String) {
         errors[code, default: 0] &+= 1
-    }
-
-    /// The words of `ExchangeRecord.framing`, a closed set, differ in these two bytes.
-    private static func slot(ofFraming word: StaticString) -> UInt32 {
-        // SAFETY: the caller has seen that the word isn't empty, and words end with a zero byte.
-        unsafe UInt32(word.utf8Start[0]) << 8 | UInt32(word.utf8Start[1])
     }
 
     // MARK: Samples
@@ -114,18 +106,6 @@ final class RouteCounters {
             samples.counter(
                 "recast_transcode_fields_dropped_total", "Fields and files that a rule left out or replaced.",
                 labels: [route, .init("reason", "rule")], dropped)
-        }
-        framings.forEach { key, count in
-            let mode =
-                switch (UInt8(key >> 8), UInt8(key & 0xFF)) {
-                case (UInt8(ascii: "l"), _): "length"
-                case (UInt8(ascii: "c"), UInt8(ascii: "h")): "chunked"
-                case (UInt8(ascii: "s"), _): "spooled"
-                default: "none"
-                }
-            samples.counter(
-                "recast_transcode_framing_total", "Converted requests by the framing that they went upstream with.",
-                labels: [.init("mode", mode)], count)
         }
     }
 }
