@@ -58,10 +58,16 @@ final class AccessLog {
         sink?.settle()
     }
 
+    /// The buffer of lines, which the caller gives back. Nothing of it stays here, or the first byte would copy it all.
+    private func takeLines() -> OutputBuffer {
+        var taken = OutputBuffer()
+        swap(&taken, &lines)
+        return taken
+    }
+
     private func appendJSON(_ exchange: Exchange) {
         let record = exchange.record
-        var line = LogLine(into: lines)
-        lines = OutputBuffer()
+        var line = LogLine(into: takeLines())
         line.member("ts") { time.append(loop.wallClockMilliseconds, to: &$0) }
         let requestID = exchange.requestID
         line.member("request_id", text: requestID.span)
@@ -113,8 +119,7 @@ final class AccessLog {
     }
 
     private func appendCombined(_ exchange: Exchange) {
-        var line = CombinedLine(into: lines)
-        lines = OutputBuffer()
+        var line = CombinedLine(into: takeLines())
         line.client(exchange.downstream?.peer)
         line.time { time.appendCombined(loop.wallClockMilliseconds, to: &$0) }
         line.request(exchange.request, form.query)

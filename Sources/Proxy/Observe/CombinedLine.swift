@@ -12,7 +12,9 @@ struct CombinedLine: ~Copyable {
 
     /// Starts behind what `output` holds; its allocation is kept.
     init(into output: consuming OutputBuffer) {
-        self.output = output
+        // Taken over, not shared: a second reference, however short, would make the first append copy all that waits.
+        self.output = OutputBuffer()
+        swap(&self.output, &output)
     }
 
     mutating func client(_ peer: SocketAddress?) {

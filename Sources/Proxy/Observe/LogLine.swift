@@ -9,7 +9,9 @@ struct LogLine: ~Copyable {
 
     /// Starts behind what `output` holds; its allocation is kept.
     init(into output: consuming OutputBuffer) {
-        self.output = output
+        // Taken over, not shared: a second reference, however short, would make the first append copy all that waits.
+        self.output = OutputBuffer()
+        swap(&self.output, &output)
         self.output.append(UInt8(ascii: "{"))
     }
 

@@ -117,8 +117,9 @@ public enum OperationalLog {
             }
             lines.append(ASCII.lineFeed)
         case .json:
-            var line = LogLine(into: lines)
-            lines = OutputBuffer()
+            var taken = OutputBuffer()
+            swap(&taken, &lines)
+            var line = LogLine(into: taken)
             line.member("ts", ascii: time.text(milliseconds).span)
             line.member("level", text: level.rawValue.utf8Span.span)
             line.member("message", text: text.utf8Span.span)
