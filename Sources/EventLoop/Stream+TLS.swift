@@ -163,6 +163,7 @@ extension Stream {
     internal func sayFarewell(_ tls: TLSSession) {
         guard isWritable, queue.isEmpty else { return }
         tls.shut()
+        // SAFETY: the records stay where they are until they are cleared, behind the call.
         unsafe sendOnce(tls.wire.output)
         tls.wire.clearOutput()
     }

@@ -137,6 +137,7 @@ final class TLSTicket: @unchecked Sendable {
     let pointer: OpaquePointer
 
     init(_ pointer: OpaquePointer) {
+        // SAFETY: takes over the reference, which deinit gives back.
         unsafe self.pointer = pointer
     }
 

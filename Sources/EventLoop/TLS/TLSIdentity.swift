@@ -24,6 +24,7 @@ final class TLSContextHandle: @unchecked Sendable {
 
     /// - Throws: `TLSFileError` without a path when memory is out.
     init(isClient: Bool, minimum: TLSVersion, maximum: TLSVersion) throws(TLSFileError) {
+        // SAFETY: the context is made here and given back in deinit.
         guard let made = unsafe recast_tls_context_create(isClient, minimum.number, maximum.number) else {
             throw TLSFileError(role: .certificate, index: 0, path: "", reason: "OpenSSL has no memory for a context")
         }

@@ -23,6 +23,7 @@ final class TLSWire {
         guard let made = unsafe recast_tls_wire_create() else {
             preconditionFailure("OpenSSL has no memory for its first object")
         }
+        // SAFETY: both are given back in deinit, once.
         unsafe pointer = made
         unsafe input = .allocate(capacity: Self.inputSize)
     }
