@@ -42,6 +42,13 @@ public enum Server {
             // Those that ended before there was a handler.
             reapChildren()
         }
+        let worker = try Worker(loop: loop, settings: settings)
+        // Before the other ports: whoever can connect to those must not find that the process ends at once.
+        var admin: AdminServer?
+        if let address = settings.admin.address, let services {
+            admin = try AdminServer(loop: loop, address: address, services: services)
+        }
+        defer { admin?.close() }
         let inherited = InheritedSockets.take()
         let endpoints = try BoundListener.open(
             settings.listen, workers: settings.workers, lifecycle: settings.lifecycle, inherited: inherited)
@@ -52,13 +59,6 @@ public enum Server {
             OperationalLog.logger.warning(
                 "the service manager's socket \(socket.address) is in no \"listen\": write it, or systemd:\(name)")
         }
-        let worker = try Worker(loop: loop, settings: settings)
-        // Before the other ports: whoever can connect to those must not find that the process ends at once.
-        var admin: AdminServer?
-        if let address = settings.admin.address, let services {
-            admin = try AdminServer(loop: loop, address: address, services: services)
-        }
-        defer { admin?.close() }
         worker.listen(on: endpoints[0])
         let control = ServerControl(
             worker: worker, settings: settings, addresses: endpoints[0].map(\.socket.address), inherited: inherited,
