@@ -129,8 +129,9 @@ class StallTests(ProxyTestCase):
                 with self.subTest(path, size=size):
                     self.upstream.reset()
                     over = self.hold()
-                    client = self.client()
+                    # Before the connection, whose time for a head would go by while the pages of it are made.
                     body = PART + bytes(size) + LAST
+                    client = self.client()
                     def send(client=client, path=path, body=body):
                         try:
                             client.request("POST", path, body, BOUNDARY)

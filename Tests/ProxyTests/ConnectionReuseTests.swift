@@ -125,11 +125,13 @@ import Testing
             // Each answer is several times as long as its request: what isn't read must not be gathered here.
             #expect(client.queued > 0)
             client.resume()
-            var answers = 0
+            // All are of one length. Only the first is parsed: the reader of the tests is too slow for so many.
+            var length = 0
             try rig.until("all answers") {
-                while client.take() != nil { answers += 1 }
-                return answers == count
+                if length == 0, client.take() != nil { length = client.received.count - client.rest.count }
+                return length > 0 && client.received.count >= length * count
             }
+            #expect(client.received.count == length * count)
         }
     }
 
