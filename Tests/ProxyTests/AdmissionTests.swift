@@ -279,7 +279,7 @@ import Testing
             #expect(value("recast_timeouts_total", "keep_alive") == 1)
             #expect(value("recast_timeouts_total", "head") == 0)
             #expect(value("recast_connections_refused_total", "per_client") == 0)
-            #expect(value("recast_connections_accepted_total", "downstream") == 2)
+            #expect(value("recast_connections_accepted_total", "client") == 2)
         }
     }
 }

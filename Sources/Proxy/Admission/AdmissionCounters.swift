@@ -61,7 +61,7 @@ struct AdmissionCounters {
         }
         samples.counter(
             "recast_connections_accepted_total", "Connections accepted from clients.",
-            labels: [.init("side", "downstream")], accepted)
+            labels: [.init("side", "client")], accepted)
         for (reason, count) in [("per_client", refusedPerClient), ("descriptors", refusedShortage)] {
             samples.counter(
                 "recast_connections_refused_total", "Connections of clients that were closed when they were accepted.",

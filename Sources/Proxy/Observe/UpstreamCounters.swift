@@ -80,7 +80,10 @@ final class UpstreamTally {
         let results: [(String, UInt64)] = [
             ("response", responses &- gatewayErrors), ("gateway_error", gatewayErrors), ("closed", closed),
             ("timeout", timeouts), ("bad_response", malformed),
-            ("connect_failed", refusals[Self.index(.unreachable)] &+ refusals[Self.index(.timeout)]),
+            (
+                "connect_failed",
+                refusals[Self.index(.unreachable)] &+ refusals[Self.index(.tls)] &+ refusals[Self.index(.timeout)]
+            ),
             ("unresolved", refusals[Self.index(.unresolved)]), ("unavailable", refusals[Self.index(.unavailable)]),
             ("overloaded", refusals[Self.index(.overloaded)]),
             ("no_resources", refusals[Self.index(.resources)] &+ refusals[Self.index(.localPort)]),
