@@ -194,10 +194,21 @@ class SharedTLS:
                 raise TimeoutError("the other side is silent")
 
     def recv(self, size):
-        return self._when_ready(self.secured.recv, size)
+        try:
+            return self._when_ready(self.secured.recv, size)
+        except ssl.SSLZeroReturnError:
+            return b""  # close_notify, after ours
 
     def send(self, data):
         return self._when_ready(self.secured.send, data)
+
+    def finish_sending(self):
+        with self.lock:
+            try:
+                self.secured.unwrap()
+            except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+                pass  # close_notify is out; the other side's is not waited for
+            socket.socket.shutdown(self.secured, socket.SHUT_WR)
 
     def sendall(self, data):
         data = memoryview(data)
@@ -215,8 +226,8 @@ class TLSClient(Client):
         self.reader = harness.Reader(self.socket)
 
     def finish_sending(self):
-        """close_notify, then FIN; the socket goes on reading without TLS, which no row needs after this."""
-        self.socket.shutdown(socket.SHUT_WR)
+        """close_notify, then FIN; what comes can still be read."""
+        self.socket.finish_sending()
 
 
 class TLSUpstream(Upstream):
