@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import re
+import select
 import shutil
 import signal
 import socket
@@ -16,6 +17,7 @@ import ssl
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -164,16 +166,68 @@ class Certificates:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
+class SharedTLS:
+    """A TLS socket that one thread may read while another writes, which OpenSSL doesn't allow of its own."""
+
+    def __init__(self, secured):
+        self.secured, self.lock, self.timeout = secured, threading.Lock(), secured.gettimeout()
+        secured.settimeout(0)
+
+    def __getattr__(self, name):
+        return getattr(self.secured, name)
+
+    def settimeout(self, seconds):
+        self.timeout = seconds
+
+    def _when_ready(self, call, *arguments):
+        while True:
+            with self.lock:
+                try:
+                    return call(*arguments)
+                except ssl.SSLWantReadError:
+                    event = select.POLLIN
+                except ssl.SSLWantWriteError:
+                    event = select.POLLOUT
+            poll = select.poll()
+            poll.register(self.secured, event)
+            if not poll.poll(None if self.timeout is None else 1000 * self.timeout):
+                raise TimeoutError("the other side is silent")
+
+    def recv(self, size):
+        try:
+            return self._when_ready(self.secured.recv, size)
+        except ssl.SSLZeroReturnError:
+            return b""  # close_notify, after ours
+
+    def send(self, data):
+        return self._when_ready(self.secured.send, data)
+
+    def finish_sending(self):
+        with self.lock:
+            try:
+                self.secured.unwrap()
+            except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+                pass  # close_notify is out; the other side's is not waited for
+            socket.socket.shutdown(self.secured, socket.SHUT_WR)
+
+    def sendall(self, data):
+        data = memoryview(data)
+        for at in range(0, len(data), 65536):
+            piece = data[at:at + 65536]
+            while piece:
+                piece = piece[self.send(piece):]
+
+
 class TLSClient(Client):
     def __init__(self, port, context, receive_buffer=None):
         super().__init__(port, receive_buffer)
         self.plain = self.socket
-        self.socket = context.wrap_socket(self.plain, server_hostname="localhost")
+        self.socket = SharedTLS(context.wrap_socket(self.plain, server_hostname="localhost"))
         self.reader = harness.Reader(self.socket)
 
     def finish_sending(self):
-        """close_notify, then FIN; the socket goes on reading without TLS, which no row needs after this."""
-        self.socket.shutdown(socket.SHUT_WR)
+        """close_notify, then FIN; what comes can still be read."""
+        self.socket.finish_sending()
 
 
 class TLSUpstream(Upstream):
@@ -185,6 +239,8 @@ class TLSUpstream(Upstream):
 
     def _serve(self, connection):
         connection.settimeout(DEADLINE)
+        # The tickets of the handshake are on their way: an answer that waited for their ACK would be lost to a reset.
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
             connection = self.context.wrap_socket(connection, server_side=True)
         except (OSError, ssl.SSLError):
