@@ -23,18 +23,21 @@ static void see_message(
     if (session != NULL) session->late_messages++;
 }
 
+/* HTTP/1.1 before 1.0, which some clients offer alone when they are told to speak it (curl --http1.0). */
 static int choose_protocol(
     SSL *ssl, const unsigned char **chosen, unsigned char *count, const unsigned char *offered, unsigned offered_count,
     void *argument) {
     (void)ssl, (void)argument;
+    *chosen = NULL;
     for (unsigned at = 0; at < offered_count && offered_count - at > offered[at]; at += 1 + offered[at]) {
-        if (offered[at] == 8 && memcmp(offered + at, protocols, 9) == 0) {
-            *chosen = offered + at + 1;
-            *count = 8;
-            return SSL_TLSEXT_ERR_OK;
-        }
+        if (offered[at] != 8) continue;
+        bool is_newer = memcmp(offered + at + 1, "http/1.1", 8) == 0;
+        if (!is_newer && memcmp(offered + at + 1, "http/1.0", 8) != 0) continue;
+        *chosen = offered + at + 1;
+        *count = 8;
+        if (is_newer) break;
     }
-    return SSL_TLSEXT_ERR_ALERT_FATAL;
+    return *chosen == NULL ? SSL_TLSEXT_ERR_ALERT_FATAL : SSL_TLSEXT_ERR_OK;
 }
 
 /* A certificate for the very name wins over one for a pattern; in a tie the first one does. */

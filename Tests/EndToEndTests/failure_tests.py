@@ -108,6 +108,7 @@ class UpstreamThatFailsTests(ProxyTestCase):
     match: /upload
     upstream: app
     request: { decode: { as: multipart }, map: { rename: { a: b } }, encode: { as: multipart } }
+  - { name: compressed, match: /compressed, upstream: app, compress: { plain: true } }
   - { name: plain, match: "/*", upstream: app }
 """
 
@@ -148,6 +149,22 @@ class UpstreamThatFailsTests(ProxyTestCase):
                 self.upstream.script = script
                 self.assert_problem(self.send("POST", "/form-json", b"a=1", FORM), 502)
                 self.assertEqual(len(self.upstream.requests), 1, "a POST is not sent twice")
+
+    def test_a_chunk_that_can_t_be_read_behind_the_head_is_a_502(self):
+        for route in ("/plain", "/compressed"):
+            with self.subTest(route):
+                def script(exchange):
+                    exchange.read_body()
+                    exchange.send("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n")
+                    exchange.reader.rest()
+
+                self.upstream.script = script
+                client = self.client()
+                for _ in range(2):
+                    client.request("GET", route, fields=["Accept-Encoding: gzip"])
+                    response = client.response()
+                    self.assert_problem(response, 502, "upstream_bad_response")
+                    self.assertIsNone(response.fields.get("content-encoding"))
 
     def test_a_response_that_was_cut_is_seen_as_cut_by_the_client(self):
         for name, head, body in (

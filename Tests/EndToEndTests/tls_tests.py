@@ -207,8 +207,12 @@ class ClientsTests(TLSTestCase):
         client = self.tls_client(client_context(check_hostname=False), "unknown.example")
         self.assertEqual(client.socket.getpeercert()["subject"][0][0][1], "server")
 
-    def test_alpn_speaks_http_1_1_only(self):
-        for offered, chosen in ((["http/1.1"], "http/1.1"), (["h2", "http/1.1"], "http/1.1"), ([], None)):
+    def test_alpn_speaks_http_1_only(self):
+        for offered, chosen in (
+            (["http/1.1"], "http/1.1"), (["h2", "http/1.1"], "http/1.1"), ([], None),
+            # As curl --http1.0 does.
+            (["http/1.0"], "http/1.0"), (["http/1.0", "http/1.1"], "http/1.1"), (["h2", "http/1.0"], "http/1.0"),
+        ):
             context = client_context()
             if offered:
                 context.set_alpn_protocols(offered)

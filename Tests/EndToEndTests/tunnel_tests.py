@@ -60,9 +60,11 @@ def websocket_echo(exchange):
 
 
 class WebSocketTests(ProxyTestCase):
+    further_upstreams = {"single": "{ address: $APP, max_connections: 1, queue: { size: 4, timeout: 10s } }"}
     routes = """
   - { name: form-json, match: /form-json, upstream: app, request: form -> json }
   - { name: off, match: /off, upstream: app, upgrade: off }
+  - { name: single, match: /single, upstream: single }
   - { name: plain, match: "/*", upstream: app }
 """
 
@@ -85,6 +87,18 @@ class WebSocketTests(ProxyTestCase):
         client.send(frame(8, b"\x03\xe8", os.urandom(4)))
         self.assertEqual(read_frame(client.reader), (8, b"\x03\xe8"))
         self.assertTrue(client.is_closed())
+
+    def test_f23_a_websocket_counts_among_the_upstreams_connections_until_it_ends(self):
+        self.upstream.script = websocket_echo
+        for _ in range(3):
+            client, _ = self.open("/single")
+            self.assertTrue(client.reader.head()[0].startswith("HTTP/1.1 101 "))
+            waiting, _ = self.open("/single")
+            client.send(frame(8, b"", b"abcd"))
+            self.assertEqual(read_frame(client.reader), (8, b""))
+            self.assertTrue(client.is_closed())
+            self.assertTrue(waiting.reader.head()[0].startswith("HTTP/1.1 101 "))
+            waiting.socket.close()
 
     def test_f23_many_at_once_and_much_in_both_directions(self):
         self.upstream.script = websocket_echo

@@ -179,6 +179,20 @@ import Testing
         }
     }
 
+    @Test("F23 a tunnel is one of its upstream's connections, and no longer than it lasts", arguments: [true, false])
+    func counted(clientEnds: Bool) throws {
+        try withRig { rig throws in
+            let (client, upstream) = try tunnel(rig)
+            let before = rig.worker.upstreams[0]
+            #expect(before.connections == 1 && before.inFlight == 1 && before.endpoints[0].inFlight == 1)
+            (clientEnds ? client : upstream).reset()
+            try rig.until("the end") { client.isOver && upstream.isOver }
+            let after = rig.worker.upstreams[0]
+            #expect(after.connections == 0 && after.inFlight == 0)
+            #expect(after.endpoints[0].connections == 0 && after.endpoints[0].inFlight == 0)
+        }
+    }
+
     @Test("F23 draining ends a tunnel at the grace time")
     func drain() throws {
         try withRig(configure: { $0.grace = .milliseconds(200) }) { rig throws in

@@ -15,7 +15,7 @@ import Testing
         let file = try parse("")
         #expect(file.settings.lifecycle == LifecycleSettings())
         let shown = file.effective.map { "\($0.key) \($0.value)" }
-        for line in ["watch false", "reuse_port false", "drain_delay 0ms", "drain_idle 1s"] {
+        for line in ["watch false", "reuse_port false", "drain_delay 0s", "drain_idle 1s"] {
             #expect(shown.contains(line), "\(shown)")
         }
     }
@@ -26,12 +26,14 @@ import Testing
             .lifecycle
         #expect(lifecycle.watch && lifecycle.reusePort)
         #expect(lifecycle.drainDelay == .seconds(5) && lifecycle.drainIdle == .milliseconds(250))
+        #expect(try parse("drain_delay: 0s").settings.lifecycle.drainDelay == .zero)
     }
 
     @Test(
         "what is wrong is reported with line and column",
         arguments: [
             ("watch: yes", "1:8: \"watch\" is true or false, not \"yes\""),
+            ("drain_delay: 0", "1:14: \"drain_delay\": a time needs a unit (ms, s, m, h), as in 3s"),
             ("reuse_port: 1", "1:13: \"reuse_port\" is true or false, not \"1\""),
             ("drain_idel: 1s", "1:1: the file has no key \"drain_idel\": did you mean \"drain_idle\"?"),
         ])

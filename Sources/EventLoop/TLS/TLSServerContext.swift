@@ -34,9 +34,9 @@ public struct TLSServerOptions: Hashable, Sendable {
 
 /// The server's side of TLS, loaded: immutable, and shared by all threads.
 ///
-/// ALPN takes `http/1.1` only; a client that offers others alone gets `no_application_protocol` (RFC 7301 §3.2). TLS 1.2
-/// with forward secrecy and authenticated encryption only; no renegotiation; tickets for resumption, whose keys live and
-/// die with the context.
+/// ALPN takes `http/1.1`, and `http/1.0` from a client that offers no newer one; a client that offers others alone gets
+/// `no_application_protocol` (RFC 7301 §3.2). TLS 1.2 with forward secrecy and authenticated encryption only; no
+/// renegotiation; tickets for resumption, whose keys live and die with the context.
 public final class TLSServerContext: Sendable {
     public let options: TLSServerOptions
     internal let handle: TLSContextHandle

@@ -106,7 +106,19 @@ extension Exchange {
 
     /// The upstream sent what can't be read as a response.
     func upstreamMisread(_ fault: ResponseFault) {
+        withdrawHead()
         if awaitsResponse { refuse(.badResponse(fault)) } else { cut("UB") }
+    }
+
+    /// Takes back a response's head that waits for the first bytes of its body, so that an answer of ours can go in its place.
+    private func withdrawHead() {
+        guard responsePhase == .streaming, record.bytesBack == 0, !responseFramed.isEmpty else { return }
+        responseFramed.removeAll()
+        if let responseCoding { recycle(responseCoding.encoder) }
+        responseCoding = nil
+        record.responseCoding = nil
+        endsWithConnection = false
+        responsePhase = .awaited
     }
 
     /// The upstream didn't take the request, didn't answer, or stopped, within its time.

@@ -11,7 +11,7 @@ final class UpstreamConnection: StreamHandler {
         case head
         /// → done, closed
         case body
-        /// The upstream has left HTTP; its stream goes to a tunnel. → closed
+        /// The upstream has left HTTP; its stream is a tunnel's, which closes it. → closed
         case switched
         /// The response is whole; the exchange decides when its request is, too. → idle, closed
         case done
@@ -202,11 +202,11 @@ final class UpstreamConnection: StreamHandler {
             return bytes.count
         }
         if phase == .switched {
-            phase = .closed
             timer.cancel()
+            pool.noteResponse(head.status, from: endpoint)
             let exchange = exchange
             self.exchange = nil
-            exchange?.beginTunnel(head, stream, bytes.extracting(at..<bytes.count))
+            exchange?.beginTunnel(head, self, bytes.extracting(at..<bytes.count))
             return bytes.count
         }
         if phase == .body { exchange?.settleResponse() }

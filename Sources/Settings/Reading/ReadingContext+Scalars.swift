@@ -107,10 +107,10 @@ extension ReadingContext {
         return nil
     }
 
-    func time(_ node: SettingsNode, _ what: String) -> Duration? {
+    func time(_ node: SettingsNode, _ what: String, mayBeZero: Bool = false) -> Duration? {
         guard let text = text(node, what) else { return nil }
         do {
-            return try Units.time(text)
+            return try Units.time(text, mayBeZero: mayBeZero)
         } catch {
             report(node.position, "\(what): \(error.reason)")
             return nil

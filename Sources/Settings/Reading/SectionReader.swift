@@ -82,8 +82,10 @@ final class SectionReader {
 
     // MARK: - Values that are in effect whether they are written or not
 
+    /// What isn't written here, but under `defaults`, comes from there.
     func record(_ key: String, _ value: String, _ origin: EffectiveValue.Origin) {
-        context.record(path.isEmpty ? key : "\(path).\(key)", value, origin)
+        let key = path.isEmpty ? key : "\(path).\(key)"
+        context.record(key, value, origin == .standard ? context.inherited[key] ?? .standard : origin)
     }
 
     /// The value of `key` read by `read`, or the standard one; recorded as `describe` writes it.
@@ -108,8 +110,8 @@ final class SectionReader {
         value(key, standard: standard, describe: String.init) { context.count($0, $1, in: range) }
     }
 
-    func time(_ key: String, standard: Sourced<Duration>) -> Sourced<Duration> {
-        value(key, standard: standard, describe: Units.describe(_:)) { context.time($0, $1) }
+    func time(_ key: String, standard: Sourced<Duration>, mayBeZero: Bool = false) -> Sourced<Duration> {
+        value(key, standard: standard, describe: Units.describe(_:)) { context.time($0, $1, mayBeZero: mayBeZero) }
     }
 
     /// One of an enumeration's words, or of those in `words`. Nil when it isn't written; then `standard` is recorded.

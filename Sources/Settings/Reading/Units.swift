@@ -20,9 +20,10 @@ enum Units {
         try read(text, sizes.map { ($0.unit, $0.bytes) }, what: "a size", example: "64KiB")
     }
 
-    static func time(_ text: String) throws(Fault) -> Duration {
+    /// - Parameter mayBeZero: whether `0s` is one.
+    static func time(_ text: String, mayBeZero: Bool = false) throws(Fault) -> Duration {
         let milliseconds = try read(text, times.map { ($0.unit, $0.milliseconds) }, what: "a time", example: "3s")
-        guard milliseconds > 0 else { throw Fault(reason: "a time is longer than nothing: \(text)") }
+        guard milliseconds > 0 || mayBeZero else { throw Fault(reason: "a time is longer than nothing: \(text)") }
         guard milliseconds <= longestTime else { throw Fault(reason: "a time is at most 24h, not \(text)") }
         return .milliseconds(milliseconds)
     }
@@ -61,6 +62,7 @@ enum Units {
     static func describe(_ time: Duration) -> String {
         let (seconds, attoseconds) = time.components
         let milliseconds = Int(seconds) * 1000 + Int(attoseconds / 1_000_000_000_000_000)
+        if milliseconds == 0 { return "0s" }
         let unit = times.last { milliseconds >= $0.milliseconds && milliseconds % $0.milliseconds == 0 } ?? times[0]
         return "\(milliseconds / unit.milliseconds)\(unit.unit)"
     }
