@@ -23,8 +23,11 @@ extension Exchange {
 
     /// The upstream has switched protocols: tells the client and joins both connections. `first` are the upstream's bytes
     /// behind its head.
-    func beginTunnel(_ head: borrowing MessageHead, _ upstreamStream: Stream, _ first: Span<UInt8>) {
-        guard let downstream else { return upstreamStream.close() }
+    func beginTunnel(_ head: borrowing MessageHead, _ connection: UpstreamConnection, _ first: Span<UInt8>) {
+        guard let downstream else { return connection.close() }
+        // A tunnel has a time of its own, and nothing is sent again.
+        deadline?.cancel()
+        dropReplay()
         record.firstByteTime = worker.loop.now - record.startedAt
         record.status = 101
         upstream = nil
@@ -37,7 +40,7 @@ extension Exchange {
         HeadWriter.field("Connection", "Upgrade", into: &responseFramed)
         HeadWriter.end(into: &responseFramed)
         settleResponse()
-        let tunnel = Tunnel(client: downstream.stream, upstream: upstreamStream, owner: downstream, idle: times.tunnel)
+        let tunnel = Tunnel(client: downstream.stream, upstream: connection, owner: downstream, idle: times.tunnel)
         self.tunnel = tunnel
         worker.counters.forwarding.tunnels += 1
         worker.counters.forwarding.openTunnels += 1

@@ -4,10 +4,12 @@ internal import Octets
 /// Two connections that have left HTTP (101 Switching Protocols): what one side sends, the other one gets.
 ///
 /// A side that can't take more stops the other one from being read. A FIN is passed on behind what came before it; an error
-/// of one side resets the other. The client's connection owns the tunnel, and the tunnel the upstream's stream.
+/// of one side resets the other. The client's connection owns the tunnel, and the tunnel the upstream's.
 final class Tunnel: StreamHandler {
     private let client: Stream
     private let upstream: Stream
+    /// The upstream's connection as its pool knows it: it counts until the tunnel is closed.
+    private let connection: UpstreamConnection
     private unowned let owner: DownstreamConnection
     private var timer: Timer!
     private let idle: UInt64
@@ -18,9 +20,10 @@ final class Tunnel: StreamHandler {
     private(set) var bytesDown = 0
 
     /// - Parameter idle: nanoseconds without a byte in either direction after which the tunnel is closed.
-    init(client: Stream, upstream: Stream, owner: DownstreamConnection, idle: UInt64) {
+    init(client: Stream, upstream connection: UpstreamConnection, owner: DownstreamConnection, idle: UInt64) {
         self.client = client
-        self.upstream = upstream
+        self.upstream = connection.stream
+        self.connection = connection
         self.owner = owner
         self.idle = idle
         timer = Timer(loop: client.loop) { [unowned self] in end("TI") }
@@ -42,7 +45,7 @@ final class Tunnel: StreamHandler {
         guard !isClosed else { return }
         isClosed = true
         timer.cancel()
-        upstream.close()
+        connection.close()
     }
 
     private func other(than stream: Stream) -> Stream { stream === client ? upstream : client }

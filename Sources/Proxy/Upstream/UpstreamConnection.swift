@@ -202,11 +202,11 @@ final class UpstreamConnection: StreamHandler {
             return bytes.count
         }
         if phase == .switched {
-            phase = .closed
+            // The place in the pool stays taken until the tunnel closes the connection.
             timer.cancel()
             let exchange = exchange
             self.exchange = nil
-            exchange?.beginTunnel(head, stream, bytes.extracting(at..<bytes.count))
+            exchange?.beginTunnel(head, self, bytes.extracting(at..<bytes.count))
             return bytes.count
         }
         if phase == .body { exchange?.settleResponse() }
