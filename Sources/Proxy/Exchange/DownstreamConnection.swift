@@ -282,6 +282,12 @@ final class DownstreamConnection: StreamHandler {
         worker.remove(self)
     }
 
+    /// The grace time of a drain is over: closes at once. What isn't whole at the client must not look so (docs/rules.md F14).
+    func cutOff() {
+        if phase == .exchange || phase == .tunnel { exchange?.cutByDrain() }
+        close(reset: stream.queued > 0 || phase == .exchange && exchange?.endsWithConnection == true)
+    }
+
     private func becomeIdle() {
         since = worker.loop.now
         arm(.request, worker.isClosingIdle ? worker.drainIdleTime : worker.keepAliveTime)

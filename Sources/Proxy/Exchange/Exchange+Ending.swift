@@ -150,6 +150,11 @@ extension Exchange {
         if record.status == 0 { record.status = 499 }
     }
 
+    /// The grace time of a drain is over.
+    func cutByDrain() {
+        if record.flag.utf8CodeUnitCount == 0 { record.flag = "GT" }
+    }
+
     /// The client takes no bytes of the response any more.
     func clientStalled() {
         record.flag = "CS"

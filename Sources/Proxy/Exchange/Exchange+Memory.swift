@@ -41,6 +41,8 @@ extension Exchange {
         framingInQueue = nil
         holds.remove(.memory)
         startBody(framing)
+        // No body bytes are at hand that would take the head along.
+        settle()
         if requestPhase == .body, !isHeldBack { downstream?.stream.resumeReading() }
         return true
     }

@@ -48,6 +48,8 @@ final class Exchange {
 
     /// Held strongly, because counting an unowned reference costs more; the worker lets go of them all when it ends.
     let worker: Worker
+    /// What the settings were when the exchange was made, whose limits its parser holds.
+    let home: Generation
     /// The client's connection; set from `begin` until the exchange is recycled, which ends the cycle of references.
     var downstream: DownstreamConnection?
     var upstream: UpstreamConnection?
@@ -137,6 +139,7 @@ final class Exchange {
 
     init(worker: Worker) {
         self.worker = worker
+        self.home = worker.current
         self.parser = RequestParser(limits: worker.wireLimits)
         self.requestDecoder = BodyDecoder(framing: .none, limits: worker.wireLimits, isResponse: false)
     }

@@ -186,7 +186,9 @@ public final class Worker {
     func recycle(_ exchange: Exchange) {
         if exchange.isCounted { shared.endRequest() }
         exchange.reset()
-        if freeExchanges.count < Self.freeListLimit { freeExchanges.append(exchange) }
+        // One that was made before a reload has the parser of then.
+        guard exchange.home === current, freeExchanges.count < Self.freeListLimit else { return }
+        freeExchanges.append(exchange)
     }
 
     /// An exchange has ended: counts and logs it.
@@ -221,6 +223,7 @@ public final class Worker {
         }
         current = Generation(settings: settings, pools: pools)
         for pool in old.pools where !pools.contains(where: { $0 === pool }) { pool.retire() }
+        if gate.reasons.contains(.connections) { resumeIfRoom() }
         guard !isClosingIdle else { return change.opened.forEach { $0.socket.close() } }
         listen(on: change.opened)
         leave { !settings.listen.contains($0) }
@@ -282,9 +285,10 @@ public final class Worker {
         graceTimer?.cancel()
         connectionsCut = connections.count
         memoryQueue.end()
+        // They hold the worker: without this none of them would ever be freed. Closing removes from the array, hence the copy.
+        for connection in Array(connections) { connection.cutOff() }
+        // Behind what is said of those that were cut.
         log.end()
-        // They hold the worker: without this none of them would ever be freed.
-        for connection in connections { connection.close() }
         for pool in current.pools { pool.retire() }
         freeExchanges.removeAll()
         done()

@@ -25,6 +25,9 @@ extension Exchange {
     /// behind its head.
     func beginTunnel(_ head: borrowing MessageHead, _ connection: UpstreamConnection, _ first: Span<UInt8>) {
         guard let downstream else { return connection.close() }
+        // A tunnel has a time of its own, and nothing is sent again.
+        deadline?.cancel()
+        dropReplay()
         record.firstByteTime = worker.loop.now - record.startedAt
         record.status = 101
         upstream = nil

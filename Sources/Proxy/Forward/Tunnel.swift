@@ -4,11 +4,11 @@ internal import Octets
 /// Two connections that have left HTTP (101 Switching Protocols): what one side sends, the other one gets.
 ///
 /// A side that can't take more stops the other one from being read. A FIN is passed on behind what came before it; an error
-/// of one side resets the other. The client's connection owns the tunnel, and the tunnel the upstream's connection, which counts
-/// among those of its upstream until the tunnel is closed.
+/// of one side resets the other. The client's connection owns the tunnel, and the tunnel the upstream's.
 final class Tunnel: StreamHandler {
     private let client: Stream
     private let upstream: Stream
+    /// The upstream's connection as its pool knows it: it counts until the tunnel is closed.
     private let connection: UpstreamConnection
     private unowned let owner: DownstreamConnection
     private var timer: Timer!
@@ -20,10 +20,10 @@ final class Tunnel: StreamHandler {
     private(set) var bytesDown = 0
 
     /// - Parameter idle: nanoseconds without a byte in either direction after which the tunnel is closed.
-    init(client: Stream, upstream: UpstreamConnection, owner: DownstreamConnection, idle: UInt64) {
+    init(client: Stream, upstream connection: UpstreamConnection, owner: DownstreamConnection, idle: UInt64) {
         self.client = client
-        self.upstream = upstream.stream
-        self.connection = upstream
+        self.upstream = connection.stream
+        self.connection = connection
         self.owner = owner
         self.idle = idle
         timer = Timer(loop: client.loop) { [unowned self] in end("TI") }

@@ -39,6 +39,8 @@ enum EndReason: String, CaseIterable {
     case loop = "LP"
     /// A tunnel, as of a WebSocket, had no byte in either direction for its time.
     case tunnelIdle = "TI"
+    /// The grace time of a drain was over before the exchange, or the tunnel, was.
+    case graceTime = "GT"
     /// The proxy has no capacity for the request: connections, or requests in flight.
     case overload = "OL"
     /// The memory for bodies is used up.

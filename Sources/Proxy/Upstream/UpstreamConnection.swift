@@ -202,6 +202,7 @@ final class UpstreamConnection: StreamHandler {
             return bytes.count
         }
         if phase == .switched {
+            // The place in the pool stays taken until the tunnel closes the connection.
             timer.cancel()
             pool.noteResponse(head.status, from: endpoint)
             let exchange = exchange
