@@ -18,7 +18,8 @@ RUN /tmp/recast/scripts/dependencies runtime \
     && rm -rf /tmp/recast /var/lib/apt/lists/* \
     && useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin recast
 COPY --from=builder /out/recast /usr/local/bin/recast
-COPY config/recast.yaml /etc/recast/recast.yaml
+# Settings of one's own are mounted over these; the health check asks the admin port that they name.
+COPY config/production.yaml /etc/recast/recast.yaml
 USER 10001
 # As pid 1 Recast handles SIGTERM itself: it drains and exits with 0.
 STOPSIGNAL SIGTERM

@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 .PHONY: help run build test faults soak sanitize bench bench-codecs fuzz lint format clean
 
-# The Swift runtime is linked in, so that the binary needs three Debian libraries (docs/decisions/0005).
+# The Swift runtime is linked in, so that the binary needs Debian's C libraries only (docs/decisions/0005).
 RELEASE = --configuration release --static-swift-stdlib --product recast
 
 help: ## This list
@@ -50,4 +50,4 @@ format: ## Rewrite the Swift sources in the project's format
 	swift format --in-place --parallel --recursive Sources Tests Examples Benchmarks Package.swift
 
 clean: ## Remove what was built and measured
-	rm -rf .build .build_fuzz .build_lint .build_bench .build_address .build_thread bench/out
+	rm -rf .build .build_fuzz .build_lint .build_bench .build_test .build_address .build_thread bench/out

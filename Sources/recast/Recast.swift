@@ -6,7 +6,7 @@ internal import Glibc
 struct Recast: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "recast",
-        abstract: "A forwarding proxy that re-encodes request bodies between forms, JSON and multipart.",
+        abstract: "A forwarding proxy that re-encodes bodies: forms, JSON, multipart, property lists, XML.",
         discussion: """
             Exit codes: 0 done, 64 wrong usage, 65 bad data or configuration, 69 something needed is not available, \
             70 a fault of recast.

@@ -2,8 +2,10 @@
 
 import os
 import re
+import shlex
 import signal
 import subprocess
+import tempfile
 import threading
 import unittest
 
@@ -149,6 +151,30 @@ class CommandTests(unittest.TestCase):
         self.assertGreaterEqual(len(names), 6)
         for name in names:
             self.assertIn(name, result.stdout.decode())
+
+    def test_the_readme_s_settings_for_production_pass_the_check(self):
+        with open(os.path.join(ROOT, "README.md")) as file:
+            section = file.read().split("\n## In production\n")[1].split("\n## ")[0]
+        settings = section.split("```yaml\n")[1].split("```")[0]
+        command = re.search(r"^openssl .*$", section, re.MULTILINE)[0]
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "recast.yaml")
+            with open(path, "w") as file:
+                file.write(settings)
+            missing = recast("check", path)
+            self.assertEqual(missing.returncode, 65)
+            self.assertIn("server.pem", missing.stderr.decode())
+            subprocess.run(shlex.split(command), cwd=folder, check=True, capture_output=True)
+            result = recast("check", path)
+            self.assertEqual(result.returncode, 0, result.stderr.decode())
+
+    def test_the_image_s_settings_have_the_port_that_its_health_check_asks(self):
+        with open(os.path.join(ROOT, "Dockerfile")) as file:
+            text = file.read()
+        probe = re.search(r'^HEALTHCHECK .*CMD \["recast", "probe", "([^"]+)", "/ready"\]$', text, re.MULTILINE)
+        settings = re.search(r"^COPY (config/\S+) /etc/recast/recast.yaml$", text, re.MULTILINE)
+        shown = recast("routes", os.path.join(ROOT, settings[1])).stdout.decode()
+        self.assertRegex(shown, rf"(?m)^ *admin +{re.escape(probe[1])} ")
 
     def test_echo_answers_with_what_it_received(self):
         port = free_port()

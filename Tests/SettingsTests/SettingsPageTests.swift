@@ -50,7 +50,9 @@ import Testing
         try file.runExamples()
         let bare = try SettingsFile.parse(Self.bare, environment: environment)
         // In its short form a key has another name here.
-        let known = Dictionary(values(bare).map { ($0.key == "access_log" ? "access_log.to" : $0.key, $0.value) }) { $1 }
+        let known = Dictionary(values(bare).map { ($0.key == "access_log" ? "access_log.to" : $0.key, $0.value) }) {
+            $1
+        }
         var checked = 0
         for value in values(file) {
             guard case .line(let line) = value.origin else {

@@ -13,7 +13,8 @@ struct LifecycleReader {
         var lifecycle = LifecycleSettings()
         lifecycle.watch = flag("watch", lifecycle.watch, section)
         lifecycle.reusePort = flag("reuse_port", lifecycle.reusePort, section)
-        lifecycle.drainDelay = section.time("drain_delay", standard: Sourced(lifecycle.drainDelay), mayBeZero: true).value
+        lifecycle.drainDelay =
+            section.time("drain_delay", standard: Sourced(lifecycle.drainDelay), mayBeZero: true).value
         lifecycle.drainIdle = section.time("drain_idle", standard: Sourced(lifecycle.drainIdle)).value
         return lifecycle
     }
