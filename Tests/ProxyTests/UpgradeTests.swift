@@ -185,8 +185,9 @@ import Testing
             let (client, upstream) = try tunnel(rig)
             let before = rig.worker.upstreams[0]
             #expect(before.connections == 1 && before.inFlight == 1 && before.endpoints[0].inFlight == 1)
-            (clientEnds ? client : upstream).reset()
-            try rig.until("the end") { client.isOver && upstream.isOver }
+            let (ending, other) = clientEnds ? (client, upstream) : (upstream, client)
+            ending.reset()
+            try rig.until("the other one's end") { other.isOver }
             let after = rig.worker.upstreams[0]
             #expect(after.connections == 0 && after.inFlight == 0)
             #expect(after.endpoints[0].connections == 0 && after.endpoints[0].inFlight == 0)
