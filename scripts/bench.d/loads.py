@@ -5,6 +5,7 @@ import json
 import os
 import random
 import socket
+import ssl
 import subprocess
 import time
 
@@ -68,7 +69,10 @@ def post(port, path, body, media_type, connection=None):
 
 def check_small(port, folder, converts):
     """One request before the load: the peer must really do what is to be measured."""
-    status, body = post(port, f"{folder}/echo", FORM.encode(), FORM_TYPE)
+    check_body(*post(port, f"{folder}/echo", FORM.encode(), FORM_TYPE), converts)
+
+
+def check_body(status, body, converts):
     if status != 200:
         raise BenchError(f"the first request was answered with {status}: {body[:300]!r}")
     if converts and json.loads(body) != FORM_AS_JSON:
@@ -77,12 +81,24 @@ def check_small(port, folder, converts):
         raise BenchError(f"the upstream received another body than was sent: {body!r}")
 
 
-def run_small(server, folder, seconds, connections, core, script):
-    """wrk on one peer. Its CPU time is read before and after, so wrk's start counts for every peer alike."""
+def check_secured(port, folder, converts):
+    """The same over TLS; returns what was agreed on, so that peers that differ aren't compared."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as plain, context.wrap_socket(plain) as connection:
+        check_body(*post(port, f"{folder}/echo", FORM.encode(), FORM_TYPE, connection), converts)
+        return f"{connection.version()} {connection.cipher()[0]}"
+
+
+def run_small(server, folder, seconds, connections, core, script, *, port=None, is_new=False):
+    """wrk on one peer: plain HTTP, or TLS on `port`; with `is_new` each request has a connection of its own. The peer's CPU
+    time is read before and after, so wrk's start counts for every peer alike."""
     before = server.cpu_seconds()
+    place = f"https://127.0.0.1:{port}" if port else f"http://127.0.0.1:{server.port}"
+    ending = ["close"] if is_new else []
     result = subprocess.run(
         ["taskset", "-c", str(core), "wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency", "-s", script,
-         f"http://127.0.0.1:{server.port}{folder}/small", "--", FORM, FORM_TYPE],
+         f"{place}{folder}/small", "--", FORM, FORM_TYPE, *ending],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds + 60)
     cpu = server.cpu_seconds() - before
     line = next((line for line in result.stdout.splitlines() if line.startswith("RESULT ")), None)
@@ -94,6 +110,35 @@ def run_small(server, folder, seconds, connections, core, script):
     return {
         "requests_per_s": seen["requests"] / seen["seconds"], "p50_us": seen["p50_us"], "p99_us": seen["p99_us"],
         "cpu_us_per_request": cpu / seen["requests"] * 1e6, "requests": seen["requests"]}
+
+
+def run_resumed(server, folder, seconds):
+    """One connection after the other, each taking up the session of the one before: wrk can't. The client is slow, so only the
+    peer's CPU time says something."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    request = (f"POST {folder}/small HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: {FORM_TYPE}\r\n"
+               f"Content-Length: {len(FORM)}\r\nConnection: close\r\n\r\n{FORM}").encode()
+    session, count, full, times = None, 0, 0, []
+    before, began = server.cpu_seconds(), time.monotonic()
+    while time.monotonic() - began < seconds:
+        start = time.monotonic()
+        plain = socket.create_connection(("127.0.0.1", server.secure_port), timeout=30)
+        with context.wrap_socket(plain, session=session, suppress_ragged_eofs=True) as connection:
+            connection.sendall(request)
+            status, _ = read_response(connection)
+            if status != 200:
+                raise BenchError(f"{server.name} answered {status}")
+            full += not connection.session_reused
+            session = connection.session
+        times.append(time.monotonic() - start)
+        count += 1
+    if full > 1 + count // 100:
+        raise BenchError(f"{server.name}: {full} of {count} handshakes took no session up")
+    times.sort()
+    return {"requests_per_s": count / (time.monotonic() - began), "p50_us": times[count // 2] * 1e6,
+            "p99_us": times[count * 99 // 100] * 1e6,
+            "cpu_us_per_request": (server.cpu_seconds() - before) / count * 1e6, "requests": count}
 
 
 def upload_body(kind, size):

@@ -18,6 +18,8 @@ import sys
 import tempfile
 import time
 
+from processes import BenchError
+
 UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 HEAD = (b'--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n'
         b'--x\r\nContent-Disposition: form-data; name="file"; filename="f.bin"\r\n\r\n')
@@ -134,11 +136,26 @@ async def measure(options):
             report("two seconds later", recast.pid)
             for client in idle:
                 client.close()
-            return peak, statuses
+            return peak, took, statuses
         finally:
             recast.terminate()
             recast.wait()
             server.close()
+
+
+def raise_limit():
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def run(recast, idle, uploads, length, slow):
+    """One measurement for scripts/bench; its figures."""
+    raise_limit()
+    options = argparse.Namespace(recast=recast, idle=idle, uploads=uploads, size=length, slow=slow, bodies="64MiB", workers=2)
+    peak, took, statuses = asyncio.run(measure(options))
+    if set(statuses) != {204}:
+        raise BenchError(f"not all uploads came through: {sorted(set(statuses))}")
+    return {"idle": idle, "uploads": uploads, "upload_mib": length / UNITS["MiB"], "seconds": took, "peak_mib": peak}
 
 
 def main():
@@ -152,9 +169,8 @@ def main():
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--limit", type=size, default="128MiB", help="fails when the peak is above")
     options = parser.parse_args()
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    peak, statuses = asyncio.run(measure(options))
+    raise_limit()
+    peak, _, statuses = asyncio.run(measure(options))
     if set(statuses) != {204} or peak * UNITS["MiB"] > options.limit:
         sys.exit(1)
 

@@ -22,6 +22,19 @@ def render(template, values):
     return path
 
 
+def make_certificate(folder):
+    """A key on P-256 and a certificate for it, in one file that all peers read."""
+    path = os.path.join(folder, "server.pem")
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+         "-subj", "/CN=127.0.0.1", "-keyout", path + ".key", "-out", path + ".crt"],
+        check=True, stdin=subprocess.DEVNULL, capture_output=True)
+    with open(path, "w") as file:
+        for part in (".crt", ".key"):
+            with open(path + part) as text:
+                file.write(text.read())
+
+
 def binary(name, hint):
     path = shutil.which(name) or shutil.which(name, path="/usr/sbin:/sbin")
     if not path:
@@ -42,10 +55,13 @@ class Peer:
         return binary(self.name, "run: scripts/dependencies bench")
 
     def start(self, folder, upstream, core, files):
-        port = free_port()
+        port, secure_port = free_port(), free_port()
         command = self.command({
-            "listen": port, "upstream": upstream, "connections": CONNECTIONS, "files": files, "folder": folder})
-        return Server(self.name, command, port, core, os.path.join(folder, f"{self.name}.log"))
+            "listen": port, "secure": secure_port, "upstream": upstream, "connections": CONNECTIONS, "files": files,
+            "folder": folder})
+        server = Server(self.name, command, port, core, os.path.join(folder, f"{self.name}.log"))
+        server.secure_port = secure_port
+        return server
 
     def version(self):
         if not self.version_arguments:

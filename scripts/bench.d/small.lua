@@ -1,9 +1,10 @@
 -- wrk's part of the small load: posts one body over and over, and says what it saw as one line of JSON.
--- Arguments after `--`: the body, its Content-Type.
+-- Arguments after `--`: the body, its Content-Type, and a value for Connection, if any.
 function init(arguments)
    wrk.method = "POST"
    wrk.body = arguments[1]
    wrk.headers["Content-Type"] = arguments[2]
+   wrk.headers["Connection"] = arguments[3]
 end
 
 function done(summary, latency, requests)
