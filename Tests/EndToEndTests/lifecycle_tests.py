@@ -208,7 +208,7 @@ class RunTests(unittest.TestCase):
         expected = dict(re.findall(r"^ *# try: (.*)\n *# answer has: (.*)", text, re.MULTILINE))
         self.assertEqual(len(expected), text.count("# answer has:"), "a line that belongs to no request")
         run = subprocess.Popen([os.path.join(ROOT, "scripts", "run"), config], stdin=subprocess.DEVNULL,
-                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
         self.addCleanup(run.stdout.close)
         self.addCleanup(run.wait)
         self.addCleanup(run.terminate)
@@ -228,5 +228,7 @@ class RunTests(unittest.TestCase):
                 result = subprocess.run(["bash", "-c", strict], cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True)
                 self.assertEqual(result.returncode, 0, result.stderr)
                 self.assertIn(expected.get(command, ""), result.stdout)
-        run.send_signal(signal.SIGTERM)
+        # As Ctrl-C: the terminal tells the whole group.
+        os.killpg(run.pid, signal.SIGINT)
+        self.assertNotIn("second signal", run.stdout.read())
         self.assertEqual(run.wait(DEADLINE), 0)

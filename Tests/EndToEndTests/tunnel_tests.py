@@ -97,6 +97,7 @@ class WebSocketTests(ProxyTestCase):
             client.send(frame(8, b"", b"abcd"))
             self.assertEqual(read_frame(client.reader), (8, b""))
             self.assertTrue(client.is_closed())
+            client.socket.close()
             self.assertTrue(waiting.reader.head()[0].startswith("HTTP/1.1 101 "))
             waiting.socket.close()
 
