@@ -7,7 +7,7 @@ import threading
 import time
 import unittest
 
-from harness import DEADLINE, RECAST, Client, Closed, Recast, Upstream, select_nothing
+from harness import DEADLINE, RECAST, Client, Closed, Recast, Upstream, memory_of, select_nothing
 
 PLAIN = '  - { name: plain, match: "/plain*", upstream: app }\n'
 
@@ -37,8 +37,7 @@ def descriptors(process):
 
 
 def resident_bytes(process):
-    with open(f"/proc/{process.pid}/status") as status:
-        return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmRSS:"))
+    return memory_of(process, "VmRSS")
 
 
 class Load:

@@ -7,15 +7,14 @@ import socket
 import threading
 import time
 
-from harness import DEADLINE, FORM, Closed, ProxyTestCase, select_nothing
+from harness import DEADLINE, FORM, Closed, ProxyTestCase, memory_of, select_nothing
 
 KIB = 1 << 10
 MIB = 1 << 20
 
 
 def resident(process):
-    with open(f"/proc/{process.pid}/status") as status:
-        return next(int(line.split()[1]) * KIB for line in status if line.startswith("VmRSS:"))
+    return memory_of(process, "VmRSS")
 
 
 def processor_time(process):

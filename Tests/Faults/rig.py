@@ -24,7 +24,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "EndToEndTests"))
 
 import harness  # noqa: E402
-from harness import DEADLINE, FORM, JSON, Client, Closed, Upstream, free_port, select_nothing  # noqa: E402,F401
+from harness import DEADLINE, FORM, JSON, Client, Closed, Upstream, free_port, memory_of, select_nothing  # noqa: E402,F401
 
 MIB = 1 << 20
 ADDED_MEMORY = 24 * MIB  # what a row may leave behind in the allocator, above what a few warm requests had taken
@@ -319,8 +319,7 @@ class Stack(harness.Recast):
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
     def resident(self):
-        with open(f"/proc/{self.process.pid}/status") as status:
-            return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmRSS:"))
+        return memory_of(self.process, "VmRSS")
 
     def processor_seconds(self):
         with open(f"/proc/{self.process.pid}/stat") as file:
