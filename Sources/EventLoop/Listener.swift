@@ -4,15 +4,22 @@ internal import Glibc
 
 /// A listening socket: TCP or unix.
 ///
-/// Accepts at most 32 connections a turn, so that a burst doesn't starve the connections there are. When the system is
+/// Accepts at most 32 connections a turn, so that a burst doesn't starve the connections there are; after a turn that took
+/// long, as many more as short turns would have taken meanwhile, so that the backlog isn't starved either. When the system is
 /// out of descriptors, the next connection is closed (with a descriptor held in reserve) and accepting pauses for about
 /// 100 ms, instead of turning a million times a second.
 ///
 /// The loop keeps an open listener alive until `close()`.
 @safe
 public final class Listener {
-    /// Connections accepted in one turn.
+    /// Connections accepted in one turn, while turns are short.
     public static let acceptsPerTurn = 32
+    /// The same after a long turn, at most.
+    public static let acceptsAfterLongTurn = 512
+    /// Nanoseconds from which on a turn is long: 100 ms.
+    private static let longTurn: UInt64 = 100_000_000
+    /// Nanoseconds of a long turn for each 32 connections: 10 ms, so that up to 3200 a second are accepted.
+    private static let shortTurn: UInt64 = 10_000_000
     /// Nanoseconds without accepting after the system ran out of descriptors: 100 ms.
     private static let shortagePause: UInt64 = 100_000_000
 
@@ -38,6 +45,9 @@ public final class Listener {
     private var isPaused = false
     private var isShort = false
     private var isArmed = false
+    /// The last turn in which as many connections as may be were accepted, and when that was. No turn has the first number.
+    private var fullTurn = UInt64.max - 1
+    private var fullAt: UInt64 = 0
 
     /// Binds `address` and starts to accept. A unix socket that nobody listens on any more is replaced.
     /// - Parameters:
@@ -176,7 +186,10 @@ public final class Listener {
 
     /// Accepts as many as one turn may. Returns whether there may be more.
     private func acceptSome() -> Bool {
-        for _ in 0..<Self.acceptsPerTurn {
+        // Connections that were left make the next turn call again; what waited longer came later, or we were paused.
+        let now = loop.now
+        let passed = loop.turnCount == fullTurn &+ 1 ? now &- fullAt : 0
+        for _ in 0..<Self.accepts(after: passed) {
             guard isArmed else { return false }
             let (accepted, peer) = SocketAddress.accept(from: descriptor)
             if accepted >= 0 {
@@ -192,7 +205,15 @@ public final class Listener {
             default: continue
             }
         }
+        fullTurn = loop.turnCount
+        fullAt = now
         return true
+    }
+
+    /// Connections to accept in a turn that begins `nanoseconds` after one that left some.
+    internal static func accepts(after nanoseconds: UInt64) -> Int {
+        guard nanoseconds >= longTurn else { return acceptsPerTurn }
+        return Int(min(UInt64(acceptsPerTurn) * (nanoseconds / shortTurn), UInt64(acceptsAfterLongTurn)))
     }
 
     /// No descriptor for the next connection: it is told so by closing it, then there is a pause.

@@ -1,7 +1,8 @@
-import EventLoop
 import Glibc
 import Octets
 import Testing
+
+@testable import EventLoop
 
 /// How a listener ends without losing a client: `Listener.finish`, and who may share an address.
 @Suite struct ListenerEndTests {
@@ -91,5 +92,33 @@ import Testing
         #expect(unsafe access(address.path, F_OK) == 0)
         second.close()
         #expect(unsafe access(address.path, F_OK) != 0)
+    }
+
+    @Test(
+        arguments: [
+            (0, 32), (99_999_999, 32), (100_000_000, 320), (159_999_999, 480), (160_000_000, 512), (5_000_000_000, 512),
+        ] as [(UInt64, Int)])
+    func `after a long turn as many are accepted as short ones would have taken`(passed: UInt64, count: Int) {
+        #expect(Listener.accepts(after: passed) == count)
+    }
+
+    @Test func `a backlog is not starved by turns that are long`() throws {
+        try withLoop { loop in
+            var turns: [UInt64: Int] = [:]
+            var accepted: [Int32] = []
+            let listener = try Listener(loop: loop, address: Self.loopback, backlog: 200) { descriptor, _ in
+                // What the other connections of a busy loop would do: the first turn takes 110 ms.
+                if accepted.isEmpty { usleep(110_000) }
+                turns[loop.turnCount, default: 0] += 1
+                accepted.append(descriptor)
+                if accepted.count == 150 { loop.stop() }
+            }
+            // They are in the backlog before the loop runs.
+            let clients = (0..<150).map { _ in connect(to: listener.address) }
+            loop.run()
+            #expect(turns.values.sorted() == [32, 118])
+            for descriptor in accepted + clients { close(descriptor) }
+            listener.close()
+        }
     }
 }

@@ -160,8 +160,9 @@ final class DownstreamConnection: StreamHandler {
         self.exchange = exchange
         if phase == .idle {
             phase = .head
-            since = worker.loop.now
-            exchange.record.headStartedAt = worker.loop.now
+            let now = worker.loop.now
+            since = now
+            exchange.record.headStartedAt = now
             arm(.head, worker.clientTimes.head)
             exchange.parser.rules = worker.current.requestRules
         }

@@ -60,10 +60,11 @@ extension Exchange {
 
     /// Begins to take the body.
     func startBody(_ framing: BodyFraming) {
+        let expectsContinue = request.expectsContinue
         if conversion == nil {
             // A body that is spooled is taken before the upstream hears of it.
             let isSpooled = framing == .chunked && needsLength
-            if request.expectsContinue, !isSpooled, route?.forwarding.forwardsExpect == true { continueState = .asked }
+            if expectsContinue, !isSpooled, route?.forwarding.forwardsExpect == true { continueState = .asked }
             startForward(framing)
         }
         // Refused on the way, perhaps to its end: then this exchange is no longer ours to go on with.
@@ -72,7 +73,7 @@ extension Exchange {
             if upstreamPhase == .open { awaitContinue() }
             return
         }
-        if request.expectsContinue { sendContinue() }
+        if expectsContinue { sendContinue() }
         downstream?.expectBody(within: times.bodyGap)
     }
 

@@ -121,8 +121,7 @@ public final class Worker {
     /// Accepts on sockets that were opened for this worker.
     func listen(on endpoints: [BoundListener]) {
         for endpoint in endpoints {
-            let place = ListenPlace()
-            place.port = Int(endpoint.socket.address.port)
+            let place = ListenPlace(port: Int(endpoint.socket.address.port))
             let listener = Listener(loop: loop, socket: endpoint.socket) { [unowned self] descriptor, peer in
                 accept(descriptor, from: peer, at: place, tls: current.settings.tls[endpoint.name])
             }

@@ -7,12 +7,14 @@ extension Exchange {
     func passesForwardingRules(_ route: Route, _ generation: Generation, framing: BodyFraming) -> Bool {
         let rule = route.forwarding
         if generation.forwarding.hasTrusted, !findClient(generation, route) { return false }
+        if rule.requiresLength, !announcesLength(framing) { return refused(.lengthRequired) }
+        if rule.underscores == .reject, request.hasUnderscores { return refused(.underscoreName) }
+        // One look at the head for what few requests have: each one costs a check of exclusive access.
+        guard request.asksForChecks else { return true }
         if request.isSecureTarget, let downstream, !downstream.isSecure, !trustsPeer {
             // RFC 9110 §7.4: an https resource must not be served over a connection that isn't secured.
             return refused(.misdirected)
         }
-        if rule.requiresLength, !announcesLength(framing) { return refused(.lengthRequired) }
-        if rule.underscores == .reject, request.hasUnderscores { return refused(.underscoreName) }
         if request.contains(.via), generation.forwarding.via != nil {
             let pseudonym = generation.forwarding.pseudonym
             let count = request.viaCount(of: pseudonym.span)
@@ -69,6 +71,11 @@ extension Exchange {
 }
 
 extension MessageHead {
+    /// Whether it has anything that `passesForwardingRules` looks at beyond framing and names.
+    fileprivate var asksForChecks: Bool {
+        isSecureTarget || wantsUpgrade || contains(.via) || contains(.maxForwards)
+    }
+
     /// The number in Max-Forwards, at most six digits; nil when it is none.
     var maxForwards: Int? {
         guard let line = first(.maxForwards) else { return nil }

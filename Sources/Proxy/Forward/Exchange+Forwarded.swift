@@ -59,8 +59,8 @@ extension DownstreamConnection {
     fileprivate var scheme: StaticString { isSecure ? "https" : "http" }
 
     fileprivate func appendSchemeAndPort(into output: inout OutputBuffer) {
-        output.append(isSecure ? "X-Forwarded-Proto: https\r\n" : "X-Forwarded-Proto: http\r\n")
-        appendPort(into: &output)
+        let lines = isSecure ? place.securedSchemeLines : place.schemeLines
+        output.append(lines.span)
     }
 
     fileprivate func appendPort(into output: inout OutputBuffer) {

@@ -1,5 +1,15 @@
 /// What a connection must know of the listener that it came through.
 final class ListenPlace {
     /// The port that the client connected to; 0 for a unix socket.
-    var port = 0
+    let port: Int
+    /// X-Forwarded-Proto and, where there is a port, X-Forwarded-Port, as lines: of connections without TLS, and with it.
+    let schemeLines: [UInt8]
+    let securedSchemeLines: [UInt8]
+
+    init(port: Int = 0) {
+        self.port = port
+        let portLine = port > 0 ? "X-Forwarded-Port: \(port)\r\n" : ""
+        schemeLines = Array("X-Forwarded-Proto: http\r\n\(portLine)".utf8)
+        securedSchemeLines = Array("X-Forwarded-Proto: https\r\n\(portLine)".utf8)
+    }
 }
