@@ -149,7 +149,7 @@ import Testing
 }
 
 /// Random numbers that are the same for the same seed (Steele, Lea and Flood: SplitMix64).
-private struct SplitMix: RandomNumberGenerator {
+struct SplitMix: RandomNumberGenerator {
     var state: UInt64
 
     mutating func next() -> UInt64 {

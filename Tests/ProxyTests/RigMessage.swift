@@ -65,10 +65,23 @@ struct RigMessage {
             let size = Int(String(decoding: bytes[line], as: UTF8.self), radix: 16),
             bytes.endIndex - start >= size + 2
         {
+            // Trailer fields stand between the last chunk and an empty line.
+            if size == 0 { return skipTrailers(bytes, start, &at) }
             at = start + size + 2
-            if size == 0 { return true }
             chunks.append(size)
             body += bytes[start..<start + size]
+        }
+        return false
+    }
+
+    private func skipTrailers(_ bytes: ArraySlice<UInt8>, _ start: Int, _ at: inout Int) -> Bool {
+        var next = start
+        while let (line, end) = Self.lineEnd(of: "\r\n", in: bytes, from: next) {
+            next = end
+            if line.isEmpty {
+                at = end
+                return true
+            }
         }
         return false
     }

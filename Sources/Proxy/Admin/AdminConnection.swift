@@ -10,15 +10,18 @@ final class AdminConnection: StreamHandler {
     private var head = MessageHead()
     private var decoder: BodyDecoder?
     private var body: [UInt8] = []
+    /// Whether some of a request has come.
+    private var isBegun = false
     private var isAnswering = false
     private var isClosing = false
     private let handle: (AdminRequest, @escaping (AdminResponse) -> Void) -> Void
     private let onEnd: (AdminConnection) -> Void
+    private let requestTime: UInt64
 
     /// Bytes of a request's body at most, 1 MiB.
     static let bodyLimit = 1024 * 1024
     /// Nanoseconds for a whole request, and between two: 10 s and 75 s.
-    private static let requestTime: UInt64 = 10_000_000_000
+    static let requestTime: UInt64 = 10_000_000_000
     private static let idleTime: UInt64 = 75_000_000_000
     /// Nanoseconds that the peer has to read the last answer: 2 s.
     private static let lingerTime: UInt64 = 2_000_000_000
@@ -27,32 +30,35 @@ final class AdminConnection: StreamHandler {
     ///   - handle: answers a request, at once or later.
     ///   - onEnd: called once when the connection is closed.
     init(
-        _ descriptor: Int32, loop: EventLoop,
+        _ descriptor: Int32, loop: EventLoop, requestTime: UInt64 = AdminConnection.requestTime,
         handle: @escaping (AdminRequest, @escaping (AdminResponse) -> Void) -> Void,
         onEnd: @escaping (AdminConnection) -> Void
     ) {
         self.handle = handle
         self.onEnd = onEnd
+        self.requestTime = requestTime
         var limits = WireLimits()
         limits.head = 16 * 1024
         parser = RequestParser(limits: limits)
         stream = Stream(loop: loop, descriptor: descriptor, handler: self)
         timer = Timer(loop: loop) { [unowned self] in close() }
-        timer.set(after: Self.requestTime)
+        timer.set(after: requestTime)
     }
 
     func received(_ bytes: Span<UInt8>, on stream: Stream) -> Int {
         var at = 0
         do throws(WireError) {
             while !stream.isClosed, !isClosing {
-                guard !isAnswering else {
+                // Who doesn't read its answers gets no further ones.
+                guard !isAnswering, !stream.isAboveHighWatermark else {
                     stream.pauseReading()
                     return at
                 }
                 let rest = bytes.extracting(at..<bytes.count)
                 guard decoder != nil else {
                     guard !rest.isEmpty else { break }
-                    timer.set(after: Self.requestTime)
+                    if !isBegun { timer.set(after: requestTime) }
+                    isBegun = true
                     guard let used = try parser.parse(rest, into: &head) else { break }
                     at += used
                     try begin()
@@ -91,6 +97,7 @@ final class AdminConnection: StreamHandler {
 
     private func answer() {
         decoder = nil
+        isBegun = false
         isAnswering = true
         let request = AdminRequest(head, body: body)
         body = []
@@ -149,7 +156,8 @@ final class AdminConnection: StreamHandler {
     }
 
     func drained(_ stream: Stream) {
-        if isClosing, stream.isEnded { close() }
+        if isClosing, stream.isEnded { return close() }
+        if !isClosing, !isAnswering { stream.resumeReading() }
     }
 
     func failed(_ stream: Stream, _ errno: Int32) {

@@ -1,0 +1,62 @@
+import EventLoop
+import Glibc
+import Octets
+import Testing
+
+@testable import Proxy
+
+/// Bounds on what one connection of an operator can ask of the admin port.
+@Suite struct AdminConnectionTests {
+    /// An operator's end, with what the server answers to each request.
+    private func operate(
+        _ rig: ProxyRig, requestTime: UInt64 = AdminConnection.requestTime,
+        _ handle: @escaping (AdminRequest, @escaping (AdminResponse) -> Void) -> Void
+    ) throws -> (peer: RigPeer, connection: AdminConnection) {
+        var pair: [Int32] = [0, 0]
+        // SAFETY: two descriptors are written during the call.
+        let outcome = unsafe socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue), 0, &pair)
+        try #require(outcome == 0)
+        let connection = AdminConnection(
+            pair[0], loop: rig.loop, requestTime: requestTime, handle: handle, onEnd: { _ in })
+        return (RigPeer(loop: rig.loop, descriptor: pair[1]), connection)
+    }
+
+    @Test("one who asks and doesn't read gets no further answers before it has")
+    func pipelining() throws {
+        try withRig { rig in
+            var asked = 0
+            let page = String(repeating: "x", count: 10_000)
+            let (peer, connection) = try operate(rig) { _, respond in
+                asked += 1
+                respond(.text(page))
+            }
+            peer.pause()
+            peer.send(String(repeating: "GET / HTTP/1.1\r\nHost: a\r\n\r\n", count: 2000))
+            try rig.until("some are answered") { asked > 0 }
+            try rig.pass(100)
+            #expect(asked < 200)
+            peer.resume()
+            try rig.until("all are answered") { asked == 2000 && peer.received.count > 2000 * 10_000 }
+            peer.close()
+            connection.close()
+        }
+    }
+
+    @Test(
+        "a request that comes byte by byte has the time of a whole one",
+        arguments: ["GET / HTTP/1.1\r\nX: ", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 900\r\n\r\n"])
+    func slowRequest(start: String) throws {
+        try withRig { rig in
+            let (peer, connection) = try operate(rig, requestTime: 300_000_000) { _, _ in }
+            peer.send(start)
+            let begin = rig.loop.now
+            while !peer.isOver, rig.loop.now - begin < 1_500_000_000 {
+                try rig.pass(40)
+                if !peer.isOver { peer.send("x") }
+            }
+            #expect(peer.isOver)
+            peer.close()
+            connection.close()
+        }
+    }
+}
