@@ -69,7 +69,6 @@ final class DownstreamConnection: StreamHandler {
     private static let lingerTime: UInt64 = 2_000_000_000
     /// Requests that one delivery of bytes may begin. What one read holds may be thousands, and other connections wait.
     private static let requestsPerDelivery = 64
-
     /// Time for the first byte of the answer to a client that has ended its side.
     private static let halfClosedTime: UInt64 = 30_000_000_000
 

@@ -1,0 +1,139 @@
+internal import EventLoop
+internal import HTTPWire
+internal import Octets
+internal import Serialization
+
+// The way to the upstream: a connection for the request, and what is sent over it as it has room.
+extension Exchange {
+    /// Writes the upstream head and finds a connection for it.
+    func startUpstream(framing known: BodyFraming) {
+        guard let route, let generation else { return }
+        let framing = generation.framings[route.upstream].framing(for: known)
+        requestEncoder = BodyEncoder(framing: framing)
+        do throws(ConversionError) {
+            try writeRequestHead(framing: framing, route: route)
+        } catch {
+            return refuse(.conversion(error, accepted: []))
+        }
+        noteFraming(framing)
+        record.upstreamStartedAt = worker.loop.now
+        record.attempts += 1
+        let pool = generation.pools[route.upstream]
+        if let connection = pool.takeIdle() {
+            open(connection)
+        } else {
+            upstreamPhase = .connecting
+            attempt = pool.wait(for: self)
+        }
+    }
+
+    private func open(_ connection: UpstreamConnection) {
+        upstreamPhase = .open
+        upstream = connection
+        upstreamAddress = connection.endpoint.address
+        hasWritten = false
+        holdsReplay = false
+        connection.begin(self)
+        if let route, connection.isReused ? route.repeatsRequests : route.repeatsOnConditions { holdReplay(route) }
+    }
+
+    /// The attempt succeeded: what has waited is sent, and the client may go on.
+    func connected(_ connection: UpstreamConnection) {
+        attempt = nil
+        record.connectTime = worker.loop.now &- record.upstreamStartedAt
+        open(connection)
+        if !replay.isEmpty { sendReplay() }
+        if requestPhase == .sent {
+            upstream?.expectResponse(within: times.firstByte)
+        } else {
+            continueRequest()
+        }
+    }
+
+    /// The attempt failed.
+    func connectFailed(_ failure: UpstreamFailure) {
+        attempt = nil
+        upstreamPhase = .gone
+        if case .timedOut = failure { worker.counters.admission.count(.connect) }
+        refuse(.upstream(failure))
+    }
+
+    /// The upstream has room again.
+    func upstreamDrained() {
+        if responsePhase == .complete, requestPhase == .sent { finishUpload() } else { continueRequest() }
+    }
+
+    private func continueRequest() {
+        guard upstreamPhase == .open else { return }
+        if requestPhase == .ending {
+            sendWaiting()
+            if upstreamIsFull { upstream?.expectProgress() } else { endRequest() }
+            return
+        }
+        guard requestPhase == .body else { return }
+        sendWaiting()
+        flushFramed()
+        awaitContinue()
+        if holds.contains(.upstream) {
+            if decoding != nil, !decodeWaiting() { return }
+            guard !upstreamIsFull else {
+                upstream?.expectProgress()
+                return
+            }
+            chargeRequest(leftover: 0)
+            letGo(.upstream)
+        }
+    }
+
+    /// Sends the head when nothing else has taken it along, once the bytes of one read have been seen.
+    func settle() {
+        if upstreamPhase == .open, !framed.isEmpty, requestPhase == .body { flushFramed() }
+    }
+
+    /// Sends the bytes that wait, as one chunk where the framing is chunked, with the head in front when it is still here.
+    func sendWaiting() {
+        guard upstreamPhase == .open else { return }
+        if let conversion {
+            conversion.swapOutput(&waiting)
+            defer { conversion.swapOutput(&waiting) }
+            send(waiting.span)
+            waiting.removeAll()
+        } else if !waiting.isEmpty {
+            send(waiting.span)
+            waiting.removeAll()
+        }
+    }
+
+    func send(_ body: Span<UInt8>) {
+        guard let upstream, !body.isEmpty else { return }
+        do throws(WireError) {
+            try requestEncoder.begin(body.count, into: &framed)
+        } catch {
+            return refuse(.wire(error))
+        }
+        record.bytesOut += body.count
+        hasWritten = true
+        if holdsReplay { holdForReplay(body) }
+        upstream.stream.write(framed.span, body)
+        framed.removeAll()
+        requestEncoder.end(into: &framed)
+    }
+
+    func flushFramed() {
+        guard let upstream, !framed.isEmpty else { return }
+        hasWritten = true
+        upstream.stream.write(framed.span)
+        if holdsReplay { holdFramedForReplay() } else { framed.removeAll() }
+    }
+}
+
+extension BodyFraming {
+    var logName: StaticString {
+        switch self {
+        case .none: "none"
+        case .length: "length"
+        case .chunked: "chunked"
+        case .untilClose: "close"
+        }
+    }
+}
