@@ -9,6 +9,8 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
+#include <sys/syscall.h>
+#include <event2/event_struct.h>
 #include <unistd.h>
 #include <sys/ioctl.h>
 #include <linux/sockios.h>
@@ -43,6 +45,18 @@ void recast_watch_remove(int watch, int socket) {
 void *recast_watch_next(int watch) {
     struct epoll_event found;
     return epoll_wait(watch, &found, 1, 0) == 1 ? found.data.ptr : NULL;
+}
+
+bool recast_event_is_active(const struct event *event) {
+    return (event->ev_evcallback.evcb_flags & (EVLIST_ACTIVE | EVLIST_ACTIVE_LATER)) != 0;
+}
+
+ssize_t recast_recv(int socket, void *bytes, size_t count) {
+    return syscall(SYS_recvfrom, socket, bytes, count, 0, NULL, NULL);
+}
+
+ssize_t recast_send(int socket, const void *bytes, size_t count) {
+    return syscall(SYS_sendto, socket, bytes, count, MSG_NOSIGNAL, NULL, 0);
 }
 
 int recast_accept(int listener, struct sockaddr_storage *address, socklen_t *length) {

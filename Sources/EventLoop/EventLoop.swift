@@ -12,6 +12,8 @@ internal import Octets
 public final class EventLoop {
     /// Bytes of the one buffer that all streams of a loop read into, 256 KiB.
     public static let readBufferSize = 256 * 1024
+    /// Bytes of two pieces that are put together so that one simple call sends them, 4 KiB.
+    internal static let joinBufferSize = 4 * 1024
     /// Write queues and leftovers that ran empty are kept for the next stream: at most this many, of at most
     /// `spareCapacity` bytes each.
     private static let spareCount = 8
@@ -20,6 +22,7 @@ public final class EventLoop {
     internal let base: OpaquePointer
     internal var pool = EventPool()
     internal let readBuffer: UnsafeMutableBufferPointer<UInt8>
+    internal let joinBuffer: UnsafeMutableBufferPointer<UInt8>
     internal let wheel = TimerWheel()
     /// For other threads: work posted here runs on this loop.
     public let inbox: LoopInbox
@@ -69,6 +72,7 @@ public final class EventLoop {
         self.inbox = inbox
         unsafe self.base = base
         unsafe self.readBuffer = .allocate(capacity: Self.readBufferSize)
+        unsafe self.joinBuffer = .allocate(capacity: Self.joinBufferSize)
         unsafe self.inboxEvent = pool.take()
         unsafe self.timerEvent = pool.take()
 
@@ -96,6 +100,7 @@ public final class EventLoop {
         peerWatchStorage?.remove(from: self)
         unsafe event_base_free(base)
         unsafe readBuffer.deallocate()
+        unsafe joinBuffer.deallocate()
     }
 
     // MARK: Running

@@ -1,3 +1,4 @@
+internal import CEventShims
 internal import Glibc
 internal import Octets
 
@@ -26,9 +27,9 @@ extension Stream {
         let kept = pendingCount
         let buffer = unsafe loop.readBuffer
         let room = unsafe UnsafeMutableBufferPointer(rebasing: buffer[kept...])
-        // SAFETY: recv writes at most as much as the wire's input holds.
-        let count = unsafe recv(
-            descriptor, tls.wire.input.baseAddress, min(TLSWire.inputSize, room.count - TLSWire.recordRoom), 0)
+        let size = min(TLSWire.inputSize, room.count - TLSWire.recordRoom)
+        // SAFETY: at most as much is read as the wire's input holds.
+        let count = unsafe recast_recv(descriptor, tls.wire.input.baseAddress, size)
         guard count > 0 else {
             if count == 0 {
                 guard brokenBy == 0 else { return fail(brokenBy) }
@@ -44,7 +45,7 @@ extension Stream {
             if !tls.isEstablished { tls.cut(.reset) }
             return fail(error)
         }
-        noteRead(count)
+        noteRead(count, of: size)
         let wasEstablished = tls.isEstablished
         let (made, outcome) = unsafe tls.take(count, into: room)
         flushWire(tls)
@@ -83,7 +84,7 @@ extension Stream {
                 seal()
                 return false
             }
-            noteRead(count)
+            noteRead(count, of: TLSWire.recordSize)
             let room = TLSWire.recordSize + TLSWire.recordRoom
             // SAFETY: what comes out is copied before the room goes. The loop's read buffer may be in use just now.
             let outcome = unsafe withUnsafeTemporaryAllocation(of: UInt8.self, capacity: room) { room in

@@ -78,6 +78,9 @@ public final class Stream {
         static let sealed = State(rawValue: 2048)
         /// TLS: the end came without close_notify.
         static let truncated = State(rawValue: 4096)
+        /// More may be there already than was read: the last read took as many bytes as it asked for, or there was none
+        /// since libevent was asked to report.
+        static let mayHoldMore = State(rawValue: 8192)
     }
 
     /// Takes over `descriptor`, a connected socket with `O_NONBLOCK`, sets `TCP_NODELAY` and starts to read.
@@ -137,11 +140,21 @@ public final class Stream {
     /// ends with the connection is not complete then; what says its own length may be.
     public var isTruncated: Bool { state.contains(.truncated) }
 
+    /// Whether the peer is known to have been silent when this turn began: no byte, no FIN and no error had arrived that was
+    /// not handed over. Costs nothing; `isQuiet` asks the system, which knows of this moment.
+    public var wasQuiet: Bool {
+        guard state.isDisjoint(with: [.closed, .ended, .sealed, .mayHoldMore]), brokenBy == 0, pending.isEmpty else {
+            return false
+        }
+        // SAFETY: assigned in init; the stream is open.
+        return state.contains(.readArmed) && !(unsafe recast_event_is_active(readEvent))
+    }
+
     /// Whether the peer is silent right now: no byte, no FIN and no error has arrived that was not handed over. One system
     /// call: the loop's own knowledge is as old as its last wait.
     public var isQuiet: Bool {
-        guard !isClosed, !isEnded, brokenBy == 0, pending.isEmpty else { return false }
-        if let tls { return !state.contains(.sealed) && isQuietSecured(tls) }
+        guard state.isDisjoint(with: [.closed, .ended, .sealed]), brokenBy == 0, pending.isEmpty else { return false }
+        if let tls { return isQuietSecured(tls) }
         var byte: UInt8 = 0
         // SAFETY: one byte is written during the call.
         let count = unsafe recv(descriptor, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT))
@@ -174,7 +187,7 @@ public final class Stream {
             state.insert(.ended)
             return breakWriting(errno == 0 ? ENOMEM : errno)
         }
-        state.insert(.readArmed)
+        state.formUnion([.readArmed, .mayHoldMore])
     }
 
     private func disarmReading() {
@@ -195,16 +208,26 @@ public final class Stream {
         let kept = pending.count
         let buffer = unsafe loop.readBuffer
         let room = min(buffer.count - kept, readSize)
-        // SAFETY: kept < buffer.count, or reading would not be armed; recv writes behind the kept bytes at most to the end.
-        let count = unsafe recv(descriptor, buffer.baseAddress! + kept, room, 0)
+        // SAFETY: kept < buffer.count, or reading would not be armed; the read goes behind the kept bytes, at most to the end.
+        let count = unsafe recast_recv(descriptor, buffer.baseAddress! + kept, room)
         if count > 0 {
-            if count == readSize { readSize = min(2 * readSize, EventLoop.readBufferSize) }
-            bytesRead &+= UInt64(count)
+            noteRead(count, of: room)
             unsafe deliver(UnsafeBufferPointer(start: buffer.baseAddress, count: kept + count))
         } else if count == 0 {
             readEnd()
         } else if errno != EAGAIN && errno != EINTR {
             fail(brokenBy == 0 ? errno : brokenBy)
+        }
+    }
+
+    /// `count` bytes came in a read of at most `room`.
+    internal func noteRead(_ count: Int, of room: Int) {
+        bytesRead &+= UInt64(count)
+        if count < room {
+            state.remove(.mayHoldMore)
+        } else {
+            state.insert(.mayHoldMore)
+            if room == readSize { readSize = min(2 * readSize, EventLoop.readBufferSize) }
         }
     }
 
@@ -267,7 +290,6 @@ public final class Stream {
 
     // MARK: What TLS adds; the rest is in Stream+TLS.swift
 
-    internal func noteRead(_ count: Int) { bytesRead &+= UInt64(count) }
     internal func noteTruncated() { state.insert(.truncated) }
 
     /// Keeps bytes that came out of turn for the handler.
@@ -327,7 +349,10 @@ public final class Stream {
     // MARK: Writing; the rest is in Stream+Writing.swift
 
     /// Bytes that wait because the socket was full.
-    public var queued: Int { queue.count + (tls?.early.count ?? 0) }
+    public var queued: Int {
+        guard let tls else { return queue.count }
+        return queue.count + tls.early.count
+    }
     /// Whether the queue has passed the high watermark. Holds until the low one is reached: as long as it does, `drained`
     /// is still to come.
     public var isAboveHighWatermark: Bool { state.contains(.aboveHigh) }

@@ -217,4 +217,107 @@ import Testing
             second.forget()
         }
     }
+
+    @Test func `a stream knows what its loop has seen, and asks the system for the rest`() throws {
+        try withLoop { loop in
+            let (near, far) = socketPair()
+            let (otherNear, otherFar) = socketPair()
+            let probe = Probe()
+            let stream = Stream(loop: loop, descriptor: near, handler: probe)
+            let other = Stream(loop: loop, descriptor: otherNear, handler: probe)
+            // Nothing was read yet, so nothing is known.
+            #expect(!stream.wasQuiet)
+            #expect(stream.isQuiet)
+            probe.onReceived = { bytes, told in
+                if probe.bytes.isEmpty {
+                    // Both were found in the same wait; the second one is still to be told.
+                    let next = told === stream ? other : stream
+                    #expect(told.wasQuiet)
+                    #expect(!next.wasQuiet)
+                    #expect(!next.isQuiet)
+                } else if probe.bytes.count == 1 {
+                    #expect(stream.wasQuiet && other.wasQuiet)
+                    #expect(stream.isQuiet && other.isQuiet)
+                    // What comes from now on only the system knows.
+                    put("c", to: otherFar)
+                    #expect(other.wasQuiet)
+                    #expect(!other.isQuiet)
+                } else {
+                    #expect(told === other)
+                    close(otherFar)
+                    #expect(other.wasQuiet)
+                    #expect(!other.isQuiet)
+                }
+                return bytes.count
+            }
+            probe.onEnded = { told in
+                #expect(told === other)
+                #expect(!other.wasQuiet)
+                #expect(stream.wasQuiet)
+                loop.stop()
+            }
+            put("a", to: far)
+            put("b", to: otherFar)
+            loop.run()
+            #expect(probe.bytes.count == 3)
+            stream.close()
+            other.close()
+            #expect(!stream.wasQuiet)
+            close(far)
+            probe.forget()
+        }
+    }
+
+    @Test(arguments: [65_535, 65_536])
+    func `after a read that took all it asked for nobody knows whether more is there`(_ count: Int) throws {
+        try withLoop { loop in
+            let (near, far) = socketPair(buffer: 1 << 18)
+            let probe = Probe()
+            let stream = Stream(loop: loop, descriptor: near, handler: probe)
+            probe.onReceived = { bytes, _ in
+                let isFirst = probe.bytes.isEmpty
+                #expect(bytes.count == (isFirst ? count : 1))
+                #expect(stream.wasQuiet == (!isFirst || count < 65_536))
+                #expect(stream.isQuiet)
+                if isFirst { put("x", to: far) } else { loop.stop() }
+                return bytes.count
+            }
+            put(String(repeating: "y", count: count), to: far)
+            loop.run()
+            #expect(probe.bytes.count == count + 1)
+            stream.close()
+            close(far)
+            probe.forget()
+        }
+    }
+
+    @Test func `a stream that pauses and reads again has to ask the system`() throws {
+        try withLoop { loop in
+            let (near, far) = socketPair()
+            let probe = Probe()
+            let stream = Stream(loop: loop, descriptor: near, handler: probe)
+            // The next turn finds "b", and the event is taken back.
+            let resume = AtTurnEnd {
+                stream.resumeReading()
+                #expect(!stream.wasQuiet)
+                #expect(!stream.isQuiet)
+            }
+            probe.onReceived = { bytes, _ in
+                if probe.bytes.isEmpty {
+                    stream.pauseReading()
+                    put("b", to: far)
+                    loop.afterTurn(AtTurnEnd { loop.afterTurn(resume) })
+                } else {
+                    loop.stop()
+                }
+                return bytes.count
+            }
+            put("a", to: far)
+            loop.run()
+            #expect(probe.bytes.text == "ab")
+            stream.close()
+            close(far)
+            probe.forget()
+        }
+    }
 }

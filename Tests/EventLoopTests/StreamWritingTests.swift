@@ -101,6 +101,59 @@ final class Echo: StreamHandler {
         }
     }
 
+    /// On both sides of the size up to which two pieces are put together before they are sent.
+    @Test(arguments: [
+        (1, 1), (300, 3795), (300, 3796), (300, 3797), (4096, 1), (1, 4096), (5000, 5000), (0, 7), (7, 0),
+    ])
+    func `two pieces arrive as one, whether they are put together or not`(_ first: Int, _ second: Int) throws {
+        try withLoop { loop in
+            let (near, far) = socketPair()
+            let head = (0..<first).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+            let body = (0..<second).map { UInt8(truncatingIfNeeded: $0 &* 11 &+ 3) }
+            let probe = Probe()
+            probe.onReceived = { bytes, _ in
+                loop.stop()
+                return bytes.count
+            }
+            let stream = Stream(loop: loop, descriptor: near, handler: Probe())
+            let other = Stream(loop: loop, descriptor: far, handler: probe)
+            stream.write(head.span, body.span)
+            #expect(stream.queued == 0)
+            #expect(stream.bytesWritten == UInt64(first + second))
+            loop.run()
+            #expect(probe.bytes == head + body)
+            stream.close()
+            other.close()
+            probe.forget()
+        }
+    }
+
+    @Test func `two short pieces that the socket takes in part are sent whole`() throws {
+        try withLoop { loop in
+            let (near, far) = socketPair(buffer: 4096)
+            let probe = Probe()
+            let stream = Stream(loop: loop, descriptor: near, handler: Probe())
+            let other = Stream(loop: loop, descriptor: far, handler: probe)
+            let head = [UInt8](repeating: 1, count: 1300)
+            let body = [UInt8](repeating: 2, count: 1700)
+            var count = 0
+            // Until it is full, and some behind that.
+            while stream.queued < 10_000 {
+                stream.write(head.span, body.span)
+                count += 1
+            }
+            probe.onReceived = { bytes, _ in
+                if probe.bytes.count + bytes.count == count * 3000 { loop.stop() }
+                return bytes.count
+            }
+            loop.run()
+            #expect(probe.bytes == (0..<count).flatMap { _ in head + body })
+            stream.close()
+            other.close()
+            probe.forget()
+        }
+    }
+
     @Test func `write with a full socket takes the buffer's memory and leaves it empty`() throws {
         try withLoop { loop in
             let (near, far) = socketPair(buffer: 4096)

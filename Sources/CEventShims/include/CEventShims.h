@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/socket.h>
+#include <sys/types.h>
 
 /* An eventfd, non-blocking and close-on-exec; -1 with errno. */
 int recast_bell_create(void);
@@ -16,6 +17,10 @@ void recast_bell_ring(int bell);
 /* Makes it unreadable again. */
 void recast_bell_hush(int bell);
 
+struct event;
+/* Whether the wait that was last has found the event to be due, and its callback is still to be called. */
+bool recast_event_is_active(const struct event *event);
+
 /* An epoll descriptor, close-on-exec; -1 with errno. */
 int recast_watch_create(void);
 /* Reports `socket` once when its peer has sent a FIN (unless `only_errors`) or it has an error. */
@@ -23,6 +28,11 @@ bool recast_watch_add(int watch, int socket, bool only_errors, void *owner);
 void recast_watch_remove(int watch, int socket);
 /* The owner of the next socket to report, or NULL. Doesn't wait. */
 void *recast_watch_next(int watch);
+
+/* recv and send, without being points where the thread can be cancelled: nobody cancels threads here, and glibc spends two
+   locked instructions on each such call. -1 with errno; no SIGPIPE. */
+ssize_t recast_recv(int socket, void *bytes, size_t count);
+ssize_t recast_send(int socket, const void *bytes, size_t count);
 
 /* accept4, non-blocking and close-on-exec; -1 with errno. Both pointers may be NULL. */
 int recast_accept(int listener, struct sockaddr_storage *address, socklen_t *length);

@@ -41,11 +41,14 @@ final class UpstreamConnection: StreamHandler {
     private var gap: UInt64 = 0
     /// What the upstream had taken of the request when it was last looked at; `.max` while it isn't waited for.
     private var takenBefore = UInt64.max
-    /// The loop's turn in which the connection was given back.
-    private var idleSinceTurn: UInt64 = 0
+    /// When the connection was given back, by the loop's clock.
+    private var idleSince: UInt64 = 0
 
     /// Interim responses that one request may get before we think the upstream mad (docs/rules.md response twin).
     private static let interimLimit = 32
+    /// For how long the loop's own knowledge of an idle connection will do, 10 ms: under load connections rest for less, and
+    /// without load the system call costs nobody anything.
+    private static let freshTime: UInt64 = 10_000_000
 
     init(_ connection: ReadyConnection, pool: UpstreamPool) {
         self.pool = pool
@@ -121,11 +124,17 @@ final class UpstreamConnection: StreamHandler {
 
     /// Whether an idle connection can serve a request: nothing may have arrived on it, neither bytes that would pass for
     /// the answer nor the end.
-    /// One that became idle in this very turn was read to its end a moment ago: asking the system again would tell no more.
-    var isUsable: Bool { idleSinceTurn == pool.loop.turnCount || stream.isQuiet }
+    ///
+    /// The loop has looked at all idle connections in its last wait, and knows what had come by then. What has come since,
+    /// the system has to be asked for. A connection that was given back less than `freshTime` ago isn't worth that call: no
+    /// server finds it idle for too long so soon, and one that closes right after its response does so as likely a moment
+    /// after the call as in the part of this turn that is over.
+    var isUsable: Bool {
+        pool.loop.now &- idleSince < Self.freshTime && stream.wasQuiet || stream.isQuiet
+    }
 
     func becomeIdle(for time: UInt64) {
-        idleSinceTurn = pool.loop.turnCount
+        idleSince = pool.loop.now
         timer.set(after: time)
         if !stream.isReading { stream.resumeReading() }
     }
