@@ -74,7 +74,8 @@ recast_tls_context *recast_tls_context_create(bool is_client, int minimum, int m
     SSL_CTX_set_max_proto_version(ssl, maximum == 12 ? TLS1_2_VERSION : TLS1_3_VERSION);
     SSL_CTX_set_cipher_list(ssl, ciphers);
     SSL_CTX_set_options(ssl, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
-    SSL_CTX_set_mode(ssl, SSL_MODE_RELEASE_BUFFERS);
+    /* A record's head and content in one read of the wire. */
+    SSL_CTX_set_read_ahead(ssl, 1);
     SSL_CTX_set_msg_callback(ssl, see_message);
     if (is_client) {
         SSL_CTX_set_alpn_protos(ssl, protocols, sizeof protocols);

@@ -108,6 +108,8 @@ bool recast_tls_write(recast_tls *session, const uint8_t *bytes, size_t count) {
     return false;
 }
 
+void recast_tls_release(recast_tls *session) { (void)SSL_free_buffers(session->ssl); }
+
 void recast_tls_shut(recast_tls *session) {
     if (SSL_in_init(session->ssl)) return;
     (void)SSL_shutdown(session->ssl);

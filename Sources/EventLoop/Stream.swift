@@ -106,7 +106,7 @@ public final class Stream {
             }, Unmanaged.passRetained(self).toOpaque())
         armReading()
         if let role {
-            let tls = TLSSession(role, wire: loop.tlsWire)
+            let tls = TLSSession(role, loop: loop)
             self.tls = tls
             beginTLS(tls)
         }

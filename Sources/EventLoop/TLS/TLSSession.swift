@@ -13,7 +13,7 @@ public enum TLSRole {
 public struct TLSFacts: Sendable {
     /// `TLSv1.3`.
     public let version: String
-    /// OpenSSL's name: `TLS_AES_256_GCM_SHA384`.
+    /// OpenSSL's name: `TLS_AES_128_GCM_SHA256`.
     public let cipher: String
     /// Whether an earlier session was taken up.
     public let isResumed: Bool
@@ -33,7 +33,10 @@ final class TLSSession {
         case failed
     }
 
+    let loop: EventLoop
     let wire: TLSWire
+    /// The place among those that keep their memory for records; theirs to change.
+    var place = TLSRecordMemory.Place()
     private let role: TLSRole
     private var pointer: OpaquePointer?
     /// Whether the handshake is over and what came of it was approved.
@@ -48,8 +51,10 @@ final class TLSSession {
     /// a KeyUpdate every now and then (RFC 8446 §4.6).
     private static let lateMessages = 64
 
-    init(_ role: TLSRole, wire: TLSWire) {
+    init(_ role: TLSRole, loop: EventLoop) {
         self.role = role
+        self.loop = loop
+        let wire = loop.tlsWire
         self.wire = wire
         switch role {
         case .server(let context):
@@ -90,13 +95,16 @@ final class TLSSession {
 
     /// Writes the first records of a client to the wire.
     func begin() -> Outcome {
-        if case .client = role { shakeHands() } else { error == nil ? .goesOn : .failed }
+        guard case .client = role else { return error == nil ? .goesOn : .failed }
+        wire.memory.use(self)
+        return shakeHands()
     }
 
     /// Takes `count` bytes of the wire's input; what comes out is written to `room`, which has `TLSWire.recordRoom` bytes
     /// more than that. Records to be sent may be on the wire afterwards, whatever the outcome is.
     func take(_ count: Int, into room: UnsafeMutableBufferPointer<UInt8>) -> (count: Int, outcome: Outcome) {
         guard let pointer = unsafe pointer else { return (0, .failed) }
+        wire.memory.use(self)
         received &+= UInt64(count)
         if !isEstablished {
             if !hasInput, case .server = role, (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(unsafe wire.input[0]) {
@@ -187,6 +195,7 @@ final class TLSSession {
     /// Writes the records of `bytes` to the wire. False when that failed.
     func write(_ bytes: Span<UInt8>) -> Bool {
         guard let pointer = unsafe pointer else { return false }
+        wire.memory.use(self)
         // SAFETY: the pointer is used only during the call.
         let isWritten = unsafe bytes.withUnsafeBufferPointer { buffer in
             unsafe recast_tls_write(pointer, buffer.baseAddress, buffer.count)
@@ -202,9 +211,16 @@ final class TLSSession {
         unsafe recast_tls_shut(pointer)
     }
 
+    /// Gives back the memory for records until the next one, unless a part of one is there.
+    func releaseRecordMemory() {
+        // SAFETY: the session is open.
+        if let pointer = unsafe pointer { unsafe recast_tls_release(pointer) }
+    }
+
     /// Gives everything back but the error.
     func end() {
         guard let open = unsafe pointer else { return }
+        wire.memory.remove(self)
         // SAFETY: freed once: the pointer is nil from now on.
         unsafe recast_tls_free(open, error == nil)
         unsafe pointer = nil

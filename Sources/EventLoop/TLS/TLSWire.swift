@@ -18,6 +18,7 @@ final class TLSWire {
     let input: UnsafeMutableBufferPointer<UInt8>
     /// Where two pieces are put together that shall become one record.
     var joined = OutputBuffer()
+    let memory = TLSRecordMemory()
 
     init() {
         guard let made = unsafe recast_tls_wire_create() else {
