@@ -3,6 +3,7 @@
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,6 +61,30 @@ static int choose_certificate(SSL *ssl, int *alert, void *argument) {
     return SSL_TLSEXT_ERR_OK;
 }
 
+/* AES-128 first in 1.3, as in the list above: it is a third less work, and so is SHA-256 in each handshake. What the
+   system's configuration leaves out stays out. */
+static void prefer_short_keys(SSL_CTX *ssl) {
+    static const char first[] = "TLS_AES_128_GCM_SHA256";
+    char list[512] = "";
+    size_t count = 0;
+    bool has_first = false;
+    const STACK_OF(SSL_CIPHER) *all = SSL_CTX_get_ciphers(ssl);
+    for (int at = 0; at < sk_SSL_CIPHER_num(all); at++) {
+        const char *name = SSL_CIPHER_get_name(sk_SSL_CIPHER_value(all, at));
+        if (strncmp(name, "TLS_", 4) != 0) continue;
+        if (strcmp(name, first) == 0) {
+            has_first = true;
+            continue;
+        }
+        int added = snprintf(list + count, sizeof list - count, ":%s", name);
+        if (added < 0 || (size_t)added >= sizeof list - count) return;
+        count += (size_t)added;
+    }
+    char whole[sizeof first + sizeof list];
+    snprintf(whole, sizeof whole, "%s%s", first, list);
+    if (has_first) SSL_CTX_set_ciphersuites(ssl, whole);
+}
+
 recast_tls_context *recast_tls_context_create(bool is_client, int minimum, int maximum) {
     recast_tls_context *context = calloc(1, sizeof *context);
     if (context == NULL) return NULL;
@@ -73,6 +98,7 @@ recast_tls_context *recast_tls_context_create(bool is_client, int minimum, int m
     SSL_CTX_set_min_proto_version(ssl, minimum == 13 ? TLS1_3_VERSION : TLS1_2_VERSION);
     SSL_CTX_set_max_proto_version(ssl, maximum == 12 ? TLS1_2_VERSION : TLS1_3_VERSION);
     SSL_CTX_set_cipher_list(ssl, ciphers);
+    prefer_short_keys(ssl);
     SSL_CTX_set_options(ssl, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
     /* A record's head and content in one read of the wire. */
     SSL_CTX_set_read_ahead(ssl, 1);
@@ -82,6 +108,8 @@ recast_tls_context *recast_tls_context_create(bool is_client, int minimum, int m
         SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
         SSL_CTX_sess_set_new_cb(ssl, recast_tls_keep_ticket);
     } else {
+        /* Ours counts, but a client that puts ChaCha20 first has no instructions for AES. */
+        SSL_CTX_set_options(ssl, SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
         SSL_CTX_set_alpn_select_cb(ssl, choose_protocol, NULL);
         SSL_CTX_set_tlsext_servername_callback(ssl, choose_certificate);
         SSL_CTX_set_tlsext_servername_arg(ssl, context);

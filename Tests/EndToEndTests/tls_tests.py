@@ -151,7 +151,20 @@ class ClientsTests(TLSTestCase):
         count = 1
         while not (lines := [line for line in self.recast.log_lines(count) if line.get("path") == "/logged-by-tls"]):
             count += 1
-        self.assertEqual(lines[0]["tls"], "%s %s" % ("TLSv1.3", "TLS_AES_256_GCM_SHA384"))
+        self.assertEqual(lines[0]["tls"], "%s %s" % ("TLSv1.3", "TLS_AES_128_GCM_SHA256"))
+
+    def test_the_cipher_is_the_shortest_that_the_client_offers(self):
+        short, long, chacha = "TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"
+        for offered, chosen in (
+            ([long, chacha, short], short), ([short, long], short), ([long, chacha], long), ([long], long),
+            # A client that puts it first has no instructions for AES.
+            ([chacha, short, long], chacha), ([chacha, long], chacha),
+        ):
+            run = subprocess.run(
+                ["openssl", "s_client", "-connect", f"127.0.0.1:{self.tls_port}", "-tls1_3", "-brief",
+                 "-ciphersuites", ":".join(offered)],
+                stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=DEADLINE)
+            self.assertIn(f"Ciphersuite: {chosen}\n", run.stdout + run.stderr, offered)
 
     def test_requests_over_tls_on_both_sides(self):
         with requests.Session() as session:
