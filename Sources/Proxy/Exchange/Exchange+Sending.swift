@@ -17,7 +17,6 @@ extension Exchange {
         }
         noteFraming(framing)
         record.upstreamStartedAt = worker.loop.now
-        record.attempts += 1
         let pool = generation.pools[route.upstream]
         if let connection = pool.takeIdle() {
             open(connection)

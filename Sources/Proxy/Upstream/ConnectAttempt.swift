@@ -46,10 +46,10 @@ final class ConnectAttempt {
             handshake = nil
             switch result {
             case .success(let stream):
-                pool.onHandshake?(.success(stream.tlsFacts?.isResumed == true))
+                pool.handshakes.succeeded(.upstream, isResumed: stream.tlsFacts?.isResumed == true)
                 succeed(ReadyConnection(descriptor: -1, endpoint: endpoint, stream: stream))
             case .failure(let error):
-                pool.onHandshake?(.failure(error))
+                pool.handshakes.failed(.upstream, error)
                 fail(error.reason == .handshakeTimeout ? .timedOut : .insecure(error))
             }
         }
