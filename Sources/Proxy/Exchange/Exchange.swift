@@ -221,7 +221,7 @@ struct ExchangeRecord {
     /// When an upstream was first asked for, and the nanoseconds until its response was whole.
     var upstreamStartedAt: UInt64 = 0
     var upstreamTime: UInt64 = 0
-    /// Nanoseconds that a new connection took.
+    /// Nanoseconds that making the last connection took, where it was made for this exchange.
     var connectTime: UInt64 = 0
     /// How often the request was sent again after a connection that it had been given to failed.
     var retries = 0
