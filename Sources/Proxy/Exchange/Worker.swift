@@ -258,7 +258,8 @@ public final class Worker {
         if isClosingIdle, connections.isEmpty, closingListeners == 0 { endDrain() }
     }
 
-    private func endDrain() {
+    /// Ends the drain now, whatever is in flight. Without one it does nothing.
+    func endDrain() {
         guard let done = onDrained else { return }
         onDrained = nil
         graceTimer?.cancel()
