@@ -123,9 +123,11 @@ final class ServerControl {
             main.perform { loop in ServerControl.of(loop).started(inbox) }
             loop.run()
             let cut = worker.connectionsCut
+            let samples = WorkerSamples(worker)
             main.perform { loop in
                 let control = ServerControl.of(loop)
                 control.watchdog?.forget(inbox)
+                control.admin?.ended(samples)
                 control.ended(inbox, cut: cut)
             }
         } catch {
