@@ -14,7 +14,7 @@ import traceback
 
 import rig
 
-GROUPS = ("client_rows", "upstream_rows", "resource_rows", "tls_rows", "dns_rows", "process_rows")
+GROUPS = ("client_rows", "upstream_rows", "resource_rows", "memory_rows", "tls_rows", "dns_rows", "process_rows")
 
 
 def lacks(row):
