@@ -88,7 +88,6 @@ extension Exchange {
             return false
         }
         record.retries += 1
-        record.attempts += 1
         pool.tally.count(cause.result)
         releaseUpstream(reusable: false)
         upstreamPhase = .connecting

@@ -226,12 +226,12 @@ struct ExchangeRecord {
     /// When an upstream was first asked for, and the nanoseconds until its response was whole.
     var upstreamStartedAt: UInt64 = 0
     var upstreamTime: UInt64 = 0
-    /// Nanoseconds that a new connection took.
+    /// Nanoseconds that making the last connection took, where it was made for this exchange.
     var connectTime: UInt64 = 0
-    /// How often the request was handed to an upstream connection, or an attempt at one was made.
-    var attempts = 0
     /// How often the request was sent again after a connection that it had been given to failed.
     var retries = 0
+    /// How often the request was handed to an upstream connection, or was to be.
+    var attempts: Int { upstreamStartedAt == 0 ? 0 : retries + 1 }
     /// Why it was not sent once more, when that would have been asked for (docs/rules.md F20, F21).
     var retrySkip: RetrySkip?
     var framing: StaticString = ""
