@@ -4,43 +4,15 @@ import json
 import os
 import resource
 import socket
-import struct
-import subprocess
 import threading
 import time
 
-from harness import DEADLINE, Client, Closed, make_multipart, select_nothing
-from rig import FORM, FORM_BODY, HERE, MIB, check, equal, raises_closed, row, wait_until
+from harness import DEADLINE, Closed, make_multipart
+from rig import FORM_BODY, HERE, MIB, check, equal, hold_answer, raises_closed, row, send_in_background, wait_until
 
 FORM_HEAD = (b"POST /json HTTP/1.1\r\nHost: a\r\nContent-Type: application/x-www-form-urlencoded\r\n"
              b"Content-Length: %d\r\n\r\n")
 MULTIPART, MULTIPART_TYPE = make_multipart([("a", None, b"1"), ("file", "f.bin", bytes(4 * MIB))])
-
-
-def hold_answer(fault):
-    """The upstream reads requests and answers when the event is set."""
-    go = threading.Event()
-    fault.cleanups.callback(go.set)
-
-    def script(exchange):
-        exchange.read_body()
-        go.wait(DEADLINE)
-        exchange.answer()
-
-    fault.upstream.script = script
-    return go
-
-
-def send_in_background(client, data):
-    def send():
-        try:
-            client.send(data)
-        except OSError:
-            pass
-
-    thread = threading.Thread(target=send, daemon=True)
-    thread.start()
-    return thread
 
 
 @row(1, "a client connects and sends nothing: closed after the time for a head, without a byte")
@@ -170,8 +142,6 @@ def death_while_paused(fault):
     client.send(f"POST /patient HTTP/1.1\r\nHost: a\r\nContent-Length: {64 * MIB}\r\n\r\n")
     fault.upstream.wait_for(1)
     fill(client)
-    if fault.mode == "tls":
-        client.plain = client.socket  # a reset of the socket below, whatever TLS still had to say
     client.reset()
     wait_until(lambda: b'"CD"' in open(stack.output, "rb").read(), "it is noticed", 5)
 

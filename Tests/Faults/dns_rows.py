@@ -1,5 +1,6 @@
 """Rows 58 to 61: name servers. They are scripts of ours on port 53 of this network namespace."""
 
+import json
 import os
 import socket
 import struct
@@ -7,8 +8,8 @@ import subprocess
 import threading
 import time
 
-from harness import DEADLINE, free_port
-from rig import ROUTES, check, equal, row, wait_until
+from harness import DEADLINE
+from rig import check, equal, row, wait_until
 
 
 class NameServer:
@@ -85,7 +86,7 @@ class NameServer:
 def named(fault, answer, **options):
     """A stack whose upstream is a name that `answer` resolves."""
     server = NameServer(fault, answer, **options)
-    place = os.path.join(fault.certificates.folder, "resolv.conf")
+    place = os.path.join(fault.folder, "resolv.conf")
     with open(place, "w") as file:
         file.write("nameserver 127.0.0.53\noptions timeout:1 attempts:1\n")
     subprocess.run(["mount", "--bind", place, "/etc/resolv.conf"], check=True)
@@ -138,7 +139,6 @@ def many_addresses(fault):
     wait_until(lambda: server.tcp_asked > 0 or problem_status(stack) is None, "TCP is asked")
     statuses = {problem_status(stack) for _ in range(80)}
     check(statuses <= {200, 502, 503}, f"{statuses}")
-    import json
     endpoints = json.dumps(json.loads(stack.ask("/upstreams")[1])).count("127.0.")
     check(1 <= endpoints <= 80, f"{endpoints} addresses are used")
     equal(stack.stop(), 0)

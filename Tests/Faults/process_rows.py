@@ -8,24 +8,8 @@ import threading
 import time
 
 import harness
-from harness import DEADLINE, Client, Closed, Upstream, select_nothing
-from resource_rows import injected
-from rig import FORM, FORM_BODY, MIB, ROUTES, check, equal, raises_closed, row, wait_until
-
-
-def rewrite(stack, old, new):
-    with open(stack.config) as file:
-        text = file.read()
-    check(old in text, f"{old!r} is in the settings")
-    with open(stack.config + ".new", "w") as file:
-        file.write(text.replace(old, new))
-    os.rename(stack.config + ".new", stack.config)
-
-
-def reload(stack):
-    before = stack.total("recast_config_reloads_total")
-    stack.process.send_signal(signal.SIGHUP)
-    wait_until(lambda: stack.total("recast_config_reloads_total") > before, "the settings were read again")
+from harness import DEADLINE, Closed
+from rig import FORM, FORM_BODY, MIB, check, equal, hold_answer, injected, raises_closed, reload, rewrite, row, wait_until
 
 
 class Load:
@@ -111,17 +95,7 @@ def reloads(fault):
 @row(64, "a route is removed while requests are under way: they end on the old one, new ones get 404")
 def removed_route(fault):
     stack = fault.stack()
-    go = threading.Event()
-    fault.cleanups.callback(go.set)
-
-    def script(exchange):
-        exchange.read_body()
-        go.wait(DEADLINE)
-        exchange.answer(body=b"from the old route")
-
-    with open(stack.config) as file:
-        text = file.read()
-    fault.upstream.script = script
+    go = hold_answer(fault, body=b"from the old route")
     client = fault.keep(stack.client())
     client.request("GET", "/patient")
     fault.upstream.wait_for(1)

@@ -9,39 +9,12 @@ import sys
 import threading
 import time
 
-from harness import DEADLINE, Client, Closed, free_port, select_nothing
-from rig import FORM, FORM_BODY, HERE, MIB, ROUTES, check, equal, row, wait_until
+from harness import DEADLINE, Client, Closed
+from rig import HERE, MIB, ROUTES, check, equal, hold_answer, injected, problem, row, send_in_background, wait_until
 
 
 def limit_descriptors(stack, count):
     subprocess.run(["prlimit", f"--pid={stack.process.pid}", f"--nofile={count}:"], check=True)
-
-
-def problem(response, status, code):
-    equal((response.status, response.json["code"]), (status, code), "the answer")
-
-
-class injected:
-    """strace injects a fault into system calls of the process, or of one of its threads, for the time of a block."""
-
-    def __init__(self, pid, rule, follow=True):
-        self.arguments = ["strace", *(["-f"] if follow else []), "-qq", "-p", str(pid), "-e", "trace=" + rule.split(":")[0],
-                          "-e", "inject=" + rule, "-o", "/dev/null"]
-        self.pid = pid
-
-    def __enter__(self):
-        self.process = subprocess.Popen(self.arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        wait_until(self.is_attached, "strace is attached")
-        return self
-
-    def is_attached(self):
-        check(self.process.poll() is None, "strace runs")
-        with open(f"/proc/{self.pid}/status") as status:
-            return "TracerPid:\t0" not in status.read()
-
-    def __exit__(self, *_):
-        self.process.send_signal(signal.SIGINT)
-        self.process.wait(DEADLINE)
 
 
 @row(39, "no descriptor for a new connection: accepting pauses, nothing spins, and it goes on", needs=("prlimit",))
@@ -108,17 +81,9 @@ def send_fails(fault):
 
 @row(43, "the memory budget is spent: new bodies are refused, running ones end, nothing dies", modes=("plain",))
 def memory_spent(fault):
-    stack = fault.stack(settings="memory: { bodies: 8MiB }\n", routes=ROUTES + "")
+    stack = fault.stack(settings="memory: { bodies: 8MiB }\n", routes=ROUTES)
     body = b'{"a": "' + b"x" * (700 * 1024) + b'"}'
-    go = threading.Event()
-    fault.cleanups.callback(go.set)
-
-    def script(exchange):
-        exchange.read_body()
-        go.wait(DEADLINE)
-        exchange.answer(body=body, fields=["Content-Type: application/json"])
-
-    fault.upstream.script = script
+    go = hold_answer(fault, body=body, fields=["Content-Type: application/json"])
     clients = [fault.keep(stack.client()) for _ in range(60)]
     for client in clients:
         client.request("POST", "/answered", b"x", "text/plain")
@@ -156,16 +121,8 @@ def spool_disk_full(fault):
         with stack.client() as client:
             client.send("POST /patient HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
 
-            def send():
-                try:
-                    for _ in range(64):
-                        client.send(b"10000\r\n" + bytes(65536) + b"\r\n")
-                    client.send(b"0\r\n\r\n")
-                except OSError:
-                    pass
-
-            thread = threading.Thread(target=send, daemon=True)
-            thread.start()
+            pieces = [b"10000\r\n" + bytes(65536) + b"\r\n"] * 64
+            thread = send_in_background(client, *pieces, b"0\r\n\r\n")
             problem(client.response(), 507, "spool_full")
             thread.join(DEADLINE)
         equal(len(fault.upstream.requests), 0, "requests upstream")
@@ -179,7 +136,7 @@ class small_disk:
     """A tmpfs of 64 KiB for the time of a block."""
 
     def __init__(self, fault):
-        self.place = os.path.join(fault.certificates.folder, "disk")
+        self.place = os.path.join(fault.folder, "disk")
 
     def __enter__(self):
         os.makedirs(self.place, exist_ok=True)
@@ -192,7 +149,7 @@ class small_disk:
 
 @row(45, "the log's reader stands still, then is gone: nothing blocks, lines are counted", modes=("plain",))
 def log_pipe_blocked(fault):
-    place = os.path.join(fault.certificates.folder, "log.fifo")
+    place = os.path.join(fault.folder, "log.fifo")
     if not os.path.exists(place):
         os.mkfifo(place)
     reader = os.open(place, os.O_RDONLY | os.O_NONBLOCK)
@@ -231,8 +188,8 @@ def starved(fault):
 
 @row(47, "the clock jumps an hour ahead and back: nothing expires, Date follows", needs=("cc",))
 def clock_jumps(fault):
-    place = os.path.join(fault.certificates.folder, "clock")
-    library = os.path.join(fault.certificates.folder, "clock.so")
+    place = os.path.join(fault.folder, "clock")
+    library = os.path.join(fault.folder, "clock.so")
     subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-o", library, os.path.join(HERE, "clock.c")], check=True)
 
     def set_clock(seconds):

@@ -16,7 +16,7 @@ import time
 import urllib.parse
 
 from harness import DEADLINE, Closed, make_multipart
-from rig import FORM, MIB, ROUTES, Row, Fault, check, equal, wait_until
+from rig import FORM, MIB, ROUTES, Row, Fault, check, equal
 
 SAFE = ("GET", "HEAD", "PUT", "DELETE")
 
