@@ -54,7 +54,7 @@ def soaked(options, certificates):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="faults", description="Injects the faults of docs/faults.md for real, each plain and in TLS.")
+    parser = argparse.ArgumentParser(prog="faults", description="Injects faults for real, each plain and in TLS: docs/faults.md.")
     parser.add_argument("--rows", help="numbers, as 1,5,14-38")
     parser.add_argument("--mode", choices=("plain", "tls"))
     parser.add_argument("--soak", type=int, metavar="SECONDS", help="no rows, but a mix of all under load for so long")

@@ -37,7 +37,7 @@ def late(fault):
 
     def script(exchange):
         exchange.read_body()
-        if exchange.received.target == "/json":
+        if exchange.received.target == "/hasty":
             fault.upstream.over.wait(DEADLINE)
             exchange.answer(body=secret)
         else:
@@ -46,7 +46,7 @@ def late(fault):
     stalls(fault)
     fault.upstream.script = script
     with stack.client() as client:
-        client.request("POST", "/json", FORM_BODY, FORM)
+        client.request("POST", "/hasty", FORM_BODY, FORM)
         problem(client.response(), 504, "upstream_timeout")
         fault.upstream.over.set()
         for _ in range(50):
@@ -83,7 +83,7 @@ def reset_on_reuse(fault):
 
 
 def reuse(fault, ending):
-    stack = fault.stack()
+    stack = fault.stack(idle="20s")
     with stack.client() as client:
         seen = on_reuse(fault, ending)
         client.request("GET", "/plain")
@@ -102,9 +102,9 @@ def half_head(fault):
     stack = fault.stack()
     stalls(fault)
     fault.upstream.script = raw(b"HTTP/1.1 200 OK\r\nContent-Le")
-    equal(stack.send().status, 502)
+    equal(stack.send(target="/hasty").status, 502)
     fault.upstream.script = raw(b"HTTP/1.1 200 OK\r\nContent-Le", "stall")
-    equal(stack.send().status, 504)
+    equal(stack.send(target="/hasty").status, 504)
     equal(stack.new_lines(2), [(502, "UR"), (504, "UT")])
 
 
