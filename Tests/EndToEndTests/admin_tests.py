@@ -3,11 +3,10 @@
 import json
 import os
 import signal
-import socket
 import unittest
 
 from admin import Admin, admin_port
-from harness import DEADLINE, FORM, JSON, Client, ProxyTestCase, Recast, Upstream, select_nothing
+from harness import DEADLINE, JSON, Client, ProxyTestCase, Recast, Upstream, select_nothing
 
 ROUTES = """
   - name: orders
