@@ -21,8 +21,8 @@ from raw_client import DEADLINE, Client, Closed, Fields, Reader
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 RECAST = os.environ.get("RECAST_BIN", "")
-# A sanitizer has shadows of what is used, and keeps what was freed. scripts/sanitize says which one it is.
-MEMORY_FACTOR = 16 if os.environ.get("RECAST_SANITIZED") else 1
+SANITIZED = bool(os.environ.get("RECAST_SANITIZED"))  # by scripts/sanitize
+MEMORY_FACTOR = 16 if SANITIZED else 1  # a sanitizer has shadows of what is used, and keeps what was freed
 FORM = "application/x-www-form-urlencoded"
 JSON = "application/json"
 

@@ -82,7 +82,7 @@ def refused(fault):
     stack.fds = None
 
 
-@row(15, "SYNs are dropped: 504 when the time to connect is over, other routes go on", modes=("plain",), needs=("nft",))
+@row(15, "SYNs are dropped: 504 when the time to connect is over, other routes go on", modes=("plain",), needs=("nft", "own network"))
 def dropped(fault):
     lost = free_port()
     stack = fault.stack(
@@ -136,7 +136,7 @@ def all_dead(fault):
     wait_until(lambda: stack.send("GET", "/plain", None, None).status == 200, "it recovers")
 
 
-@row(36, "three of ten packets are lost: slower, and right", modes=("plain",), needs=("nft",))
+@row(36, "one of five packets is lost: slower, and right", modes=("plain",), needs=("nft", "own network"))
 def loss(fault):
     stack = fault.stack()
     with firewall(f"tcp dport {fault.upstream.port} numgen random mod 100 < 20 drop"):
@@ -147,7 +147,7 @@ def loss(fault):
                 equal(client.response().status, 200)
 
 
-@row(38, "256 kbit/s: right, paused cleanly", modes=("plain",), needs=("tc",))
+@row(38, "256 kbit/s: right, paused cleanly", modes=("plain",), needs=("tc", "own network"))
 def narrow(fault):
     stack = fault.stack()
     subprocess.run(["tc", "qdisc", "add", "dev", "lo", "root", "tbf", "rate", "256kbit", "burst", "70000", "limit", "500000"],

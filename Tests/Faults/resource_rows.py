@@ -98,7 +98,7 @@ def memory_spent(fault):
     stack.lines_before = None
 
 
-@row(44, "the disk of the log is full: serving goes on, the lines are counted", modes=("plain",))
+@row(44, "the disk of the log is full: serving goes on, the lines are counted", modes=("plain",), needs=("own network",))
 def log_disk_full(fault):
     with small_disk(fault) as place:
         stack = fault.stack(access_log=os.path.join(place, "access.log"), warm=False)
@@ -114,7 +114,7 @@ def log_disk_full(fault):
         equal(stack.stop(), 0)
 
 
-@row(44.5, "the disk of the spool is full: 507, the upstream sees nothing, the file is gone", modes=("plain",))
+@row(44.5, "the disk of the spool is full: 507, the upstream sees nothing, the file is gone", modes=("plain",), needs=("own network",))
 def spool_disk_full(fault):
     with small_disk(fault) as place:
         stack = fault.stack(app=f", framing: length, spool: {{ memory: 16KiB, disk: 64MiB, dir: {place} }}")
