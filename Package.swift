@@ -135,3 +135,16 @@ if Context.environment["RECAST_FUZZ"] != nil {
             name: "recast-fuzz", dependencies: ["FuzzTargets"], path: "Tests/FuzzDriver",
             swiftSettings: settings + [.unsafeFlags(["-parse-as-library"])]))
 }
+
+// scripts/sanitize: a build leaves out what its sanitizer has nothing to find in. That is swift-nio with what compares with
+// it, and for the thread sanitizer all that has no threads.
+if let sanitizer = Context.environment["RECAST_SANITIZED"] {
+    var leftOut: Set = ["DifferentialTests"]
+    if sanitizer == "thread" {
+        leftOut.formUnion([
+            "FuzzTests", "FuzzTargets", "OctetsTests", "SerializationTests", "SettingsTests", "codec-bench",
+            "serialization-examples",
+        ])
+    }
+    package.targets.removeAll { leftOut.contains($0.name) }
+}

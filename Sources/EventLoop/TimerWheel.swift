@@ -18,6 +18,8 @@ final class TimerWheel {
     private var processed: UInt64 = 0
     /// The tick for which libevent's timer is set, `.max` if for none.
     private var armedTick = UInt64.max
+    /// Whether slots are being worked off: `processed` then goes through them one by one, and nothing else may move it.
+    private var isAdvancing = false
 
     init() {
         // SAFETY: all slots are empty; a timer that is linked removes itself before it goes away.
@@ -26,7 +28,7 @@ final class TimerWheel {
 
     /// Puts `timer` into the slot for its deadline. Returns whether libevent's timer has to be set anew.
     func insert(_ timer: Timer, now: UInt64) -> Bool {
-        if count == 0 { processed = now >> Self.tickBits }
+        if count == 0 && !isAdvancing { processed = now >> Self.tickBits }
         let due = (timer.deadline &+ (1 << Self.tickBits) &- 1) >> Self.tickBits
         let tick = min(max(due, processed + 1), processed + Self.slotCount - 1)
         link(timer, tick: tick)
@@ -58,6 +60,8 @@ final class TimerWheel {
         let target = now >> Self.tickBits
         guard target > processed else { return }
         if target - processed > Self.slotCount { processed = target - Self.slotCount }
+        isAdvancing = true
+        defer { isAdvancing = false }
         while processed < target {
             processed += 1
             let slot = Int(processed & (Self.slotCount - 1))

@@ -3,7 +3,6 @@
 import fcntl
 import json
 import os
-import re
 import signal
 import socket
 import subprocess

@@ -8,7 +8,7 @@ import time
 import unittest
 
 from admin import Admin, admin_port
-from harness import DEADLINE, FORM, JSON, ROOT, Client, ProxyTestCase, select_nothing
+from harness import DEADLINE, FORM, ROOT, Client, ProxyTestCase, select_nothing
 
 ROUTES = """
   - { name: convert, match: { method: POST, path: /convert }, upstream: app, request: form -> json, limits: { body: 1MiB } }

@@ -4,7 +4,7 @@ import json
 import threading
 from urllib.parse import parse_qsl
 
-from harness import FORM, JSON, Client, Closed, ProxyTestCase, make_multipart
+from harness import FORM, JSON, Closed, ProxyTestCase, make_multipart
 
 DOCUMENT = {"user": {"name": "Ann & Bob", "tags": ["a", "b"]}, "n": 1}
 TEXT = json.dumps(DOCUMENT).encode()

@@ -8,9 +8,10 @@ import subprocess
 import tempfile
 import threading
 
-from harness import JSON, ProxyTestCase, standard_base64
+from harness import JSON, SANITIZED, ProxyTestCase, standard_base64
 
 MIB = 1 << 20
+SIZE = (5 if SANITIZED else 50) * MIB  # of the file
 # What an upload may add to the peak: read buffers, what waits at the watermarks, and the allocator's slack.
 ADDED_PEAK = 8 * MIB
 
@@ -45,7 +46,7 @@ class UploadTests(ProxyTestCase):
         super().setUpClass()
         cls.folder = tempfile.TemporaryDirectory(prefix="recast-e2e-")
         cls.addClassCleanup(cls.folder.cleanup)
-        cls.content = random.Random(4).randbytes(50 * MIB)
+        cls.content = random.Random(4).randbytes(SIZE)
         cls.file = os.path.join(cls.folder.name, "big.bin")
         with open(cls.file, "wb") as file:
             file.write(cls.content)

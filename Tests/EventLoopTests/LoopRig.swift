@@ -1,16 +1,17 @@
 import EventLoop
 import Glibc
 import Octets
+import TestSupport
 import Testing
 
 /// Runs `body` with a loop of its own; a test that hangs ends with an issue instead.
 func withLoop(_ body: (EventLoop) throws -> Void) throws {
     let loop = try EventLoop()
     let watchdog = Timer(loop: loop) { [unowned loop] in
-        Issue.record("the loop was not stopped within 20 s")
+        Issue.record("the loop was not stopped within \(patience) s")
         loop.stop()
     }
-    watchdog.set(after: 20_000_000_000)
+    watchdog.set(after: patience * second)
     try body(loop)
     watchdog.cancel()
 }

@@ -130,7 +130,7 @@ private let milliseconds: UInt64 = 1_000_000
         try withLoop { loop in
             let timers = (0..<10_000).map { index in
                 let timer = Timer(loop: loop) {}
-                timer.set(after: 10 * second + UInt64(index) * milliseconds)
+                timer.set(after: 20 * second + UInt64(index) * milliseconds)
                 if index.isMultiple(of: 2) { timer.cancel() }
                 return timer
             }

@@ -66,6 +66,42 @@ import Testing
         #expect(loop.wheel.nextWait(now: loop.now) == nil)
     }
 
+    /// The only timer, whose deadline is further away than a round of the wheel, on a loop that is late by some ticks: that it
+    /// is put back into an empty wheel must not move the wheel on, to where the timer's next slot is the one it came from.
+    @Test func `the only timer of a loop that is late is put back before the slot that is worked off`() throws {
+        // One tick last: with the wheel moved on, it would never end.
+        for late: UInt64 in [3, 2, 0, 1] {
+            let loop = try EventLoop()
+            var count = 0
+            let timer = Timer(loop: loop) { count += 1 }
+            timer.set(after: 60 * second)
+            let first = timer.tick
+            loop.wheel.advance(to: (first + late) << TimerWheel.tickBits)
+            try #require(timer.tick == first + 1023)
+            loop.wheel.advance(to: timer.deadline - 1)
+            #expect(count == 0)
+            loop.wheel.advance(to: timer.deadline + tick)
+            #expect(count == 1 && !timer.isSet)
+        }
+    }
+
+    @Test func `the only timer sets itself again from its own action`() throws {
+        let loop = try EventLoop()
+        var (count, ticks): (Int, [UInt64]) = (0, [])
+        var timer: Timer?
+        timer = Timer(loop: loop) {
+            count += 1
+            timer?.set(after: 200 * second)
+            ticks.append(timer?.tick ?? 0)
+        }
+        timer?.set(after: second)
+        let first = try #require(timer?.tick)
+        loop.wheel.advance(to: (first + 1) << TimerWheel.tickBits)
+        #expect(count == 1)
+        #expect(ticks == [first + 1023])
+        timer = nil
+    }
+
     /// xorshift64*, so that each run is the same.
     private struct Seeded {
         var state: UInt64

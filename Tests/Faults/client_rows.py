@@ -4,48 +4,20 @@ import json
 import os
 import resource
 import socket
-import struct
-import subprocess
 import threading
 import time
 
-from harness import DEADLINE, Client, Closed, make_multipart, select_nothing
-from rig import FORM, FORM_BODY, HERE, MIB, check, equal, raises_closed, row, wait_until
+from harness import DEADLINE, Closed, make_multipart
+from rig import FORM_BODY, HERE, MIB, check, equal, hold_answer, raises_closed, row, send_in_background, wait_until
 
 FORM_HEAD = (b"POST /json HTTP/1.1\r\nHost: a\r\nContent-Type: application/x-www-form-urlencoded\r\n"
              b"Content-Length: %d\r\n\r\n")
 MULTIPART, MULTIPART_TYPE = make_multipart([("a", None, b"1"), ("file", "f.bin", bytes(4 * MIB))])
 
 
-def hold_answer(fault):
-    """The upstream reads requests and answers when the event is set."""
-    go = threading.Event()
-    fault.cleanups.callback(go.set)
-
-    def script(exchange):
-        exchange.read_body()
-        go.wait(DEADLINE)
-        exchange.answer()
-
-    fault.upstream.script = script
-    return go
-
-
-def send_in_background(client, data):
-    def send():
-        try:
-            client.send(data)
-        except OSError:
-            pass
-
-    thread = threading.Thread(target=send, daemon=True)
-    thread.start()
-    return thread
-
-
 @row(1, "a client connects and sends nothing: closed after the time for a head, without a byte")
 def silent(fault):
-    stack = fault.stack()
+    stack = fault.stack(timeouts="header: 2s")
     clients = [fault.keep(stack.client()) for _ in range(100 if fault.mode == "tls" else 1000)]
     for client in clients:
         equal(client.reader.rest(), b"", "bytes to a silent client")
@@ -53,7 +25,7 @@ def silent(fault):
 
 @row(2, "a head one byte at a time: 408 when the time for the whole head is over")
 def slow_head(fault):
-    stack = fault.stack()
+    stack = fault.stack(timeouts="header: 2s")
     client = fault.keep(stack.client())
     begun = time.monotonic()
     try:
@@ -69,13 +41,13 @@ def slow_head(fault):
         pass
     client.socket.settimeout(DEADLINE)
     equal(client.response().status, 408)
-    check(time.monotonic() - begun < 5, "the head's time is absolute")
+    check(time.monotonic() - begun < DEADLINE, "the head's time is absolute")
     equal(stack.new_lines(1), [(408, "CT")])
 
 
 @row(3, "a body that stalls: 408, and the upstream sees no end of it")
 def slow_body(fault):
-    stack = fault.stack()
+    stack = fault.stack(timeouts="body_gap: 2s")
     client = fault.keep(stack.client())
     client.send(b"POST /plain HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n12345")
     received = fault.upstream.wait_for(1)[0]
@@ -87,7 +59,7 @@ def slow_body(fault):
 
 @row(4, "a client that doesn't read its response: the upstream is paused, memory stays, the client is cut")
 def slow_reader(fault):
-    stack = fault.stack()
+    stack = fault.stack(timeouts="write: 2s")
     size = 64 * MIB
     sent = []
 
@@ -113,10 +85,8 @@ def reset_after_head(fault):
     client = stack.client()
     client.send(b"POST /plain HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n12345")
     received = fault.upstream.wait_for(1)[0]
-    begun = time.monotonic()
     client.reset()
-    check(received.ended.wait(DEADLINE), "the upstream hears of it")
-    check(time.monotonic() - begun < 1 and not received.is_complete, "at once, and as a cut")
+    check(received.ended.wait(DEADLINE) and not received.is_complete, "the upstream hears of it, as of a cut")
     equal(stack.new_lines(1), [(499, "CD")])
 
 
@@ -170,10 +140,8 @@ def death_while_paused(fault):
     client.send(f"POST /patient HTTP/1.1\r\nHost: a\r\nContent-Length: {64 * MIB}\r\n\r\n")
     fault.upstream.wait_for(1)
     fill(client)
-    if fault.mode == "tls":
-        client.plain = client.socket  # a reset of the socket below, whatever TLS still had to say
     client.reset()
-    wait_until(lambda: b'"CD"' in open(stack.output, "rb").read(), "it is noticed", 5)
+    wait_until(lambda: b'"CD"' in open(stack.output, "rb").read(), "it is noticed")
 
 
 def fill(client):

@@ -9,39 +9,12 @@ import sys
 import threading
 import time
 
-from harness import DEADLINE, Client, Closed, free_port, select_nothing
-from rig import FORM, FORM_BODY, HERE, MIB, ROUTES, check, equal, row, wait_until
+from harness import DEADLINE, Client, Closed
+from rig import HERE, MIB, ROUTES, check, equal, hold_answer, injected, problem, row, send_in_background, wait_until
 
 
 def limit_descriptors(stack, count):
     subprocess.run(["prlimit", f"--pid={stack.process.pid}", f"--nofile={count}:"], check=True)
-
-
-def problem(response, status, code):
-    equal((response.status, response.json["code"]), (status, code), "the answer")
-
-
-class injected:
-    """strace injects a fault into system calls of the process, or of one of its threads, for the time of a block."""
-
-    def __init__(self, pid, rule, follow=True):
-        self.arguments = ["strace", *(["-f"] if follow else []), "-qq", "-p", str(pid), "-e", "trace=" + rule.split(":")[0],
-                          "-e", "inject=" + rule, "-o", "/dev/null"]
-        self.pid = pid
-
-    def __enter__(self):
-        self.process = subprocess.Popen(self.arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        wait_until(self.is_attached, "strace is attached")
-        return self
-
-    def is_attached(self):
-        check(self.process.poll() is None, "strace runs")
-        with open(f"/proc/{self.pid}/status") as status:
-            return "TracerPid:\t0" not in status.read()
-
-    def __exit__(self, *_):
-        self.process.send_signal(signal.SIGINT)
-        self.process.wait(DEADLINE)
 
 
 @row(39, "no descriptor for a new connection: accepting pauses, nothing spins, and it goes on", needs=("prlimit",))
@@ -54,7 +27,7 @@ def no_descriptor_to_accept(fault):
         connection = socket.create_connection(("127.0.0.1", stack.port), timeout=DEADLINE)
         held.append(connection)
     before, since = stack.processor_seconds(), time.monotonic()
-    time.sleep(0.5)
+    time.sleep(0.5)  # the time that is measured
     share = (stack.processor_seconds() - before) / (time.monotonic() - since)
     check(share < 0.3, f"it spins: {share:.0%} of a core")
     for connection in held:
@@ -108,17 +81,9 @@ def send_fails(fault):
 
 @row(43, "the memory budget is spent: new bodies are refused, running ones end, nothing dies", modes=("plain",))
 def memory_spent(fault):
-    stack = fault.stack(settings="memory: { bodies: 8MiB }\n", routes=ROUTES + "")
+    stack = fault.stack(settings="memory: { bodies: 8MiB }\n", routes=ROUTES)
     body = b'{"a": "' + b"x" * (700 * 1024) + b'"}'
-    go = threading.Event()
-    fault.cleanups.callback(go.set)
-
-    def script(exchange):
-        exchange.read_body()
-        go.wait(DEADLINE)
-        exchange.answer(body=body, fields=["Content-Type: application/json"])
-
-    fault.upstream.script = script
+    go = hold_answer(fault, body=body, fields=["Content-Type: application/json"])
     clients = [fault.keep(stack.client()) for _ in range(60)]
     for client in clients:
         client.request("POST", "/answered", b"x", "text/plain")
@@ -133,7 +98,7 @@ def memory_spent(fault):
     stack.lines_before = None
 
 
-@row(44, "the disk of the log is full: serving goes on, the lines are counted", modes=("plain",))
+@row(44, "the disk of the log is full: serving goes on, the lines are counted", modes=("plain",), needs=("own network",))
 def log_disk_full(fault):
     with small_disk(fault) as place:
         stack = fault.stack(access_log=os.path.join(place, "access.log"), warm=False)
@@ -149,23 +114,15 @@ def log_disk_full(fault):
         equal(stack.stop(), 0)
 
 
-@row(44.5, "the disk of the spool is full: 507, the upstream sees nothing, the file is gone", modes=("plain",))
+@row(44.5, "the disk of the spool is full: 507, the upstream sees nothing, the file is gone", modes=("plain",), needs=("own network",))
 def spool_disk_full(fault):
     with small_disk(fault) as place:
         stack = fault.stack(app=f", framing: length, spool: {{ memory: 16KiB, disk: 64MiB, dir: {place} }}")
         with stack.client() as client:
             client.send("POST /patient HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
 
-            def send():
-                try:
-                    for _ in range(64):
-                        client.send(b"10000\r\n" + bytes(65536) + b"\r\n")
-                    client.send(b"0\r\n\r\n")
-                except OSError:
-                    pass
-
-            thread = threading.Thread(target=send, daemon=True)
-            thread.start()
+            pieces = [b"10000\r\n" + bytes(65536) + b"\r\n"] * 64
+            thread = send_in_background(client, *pieces, b"0\r\n\r\n")
             problem(client.response(), 507, "spool_full")
             thread.join(DEADLINE)
         equal(len(fault.upstream.requests), 0, "requests upstream")
@@ -179,7 +136,7 @@ class small_disk:
     """A tmpfs of 64 KiB for the time of a block."""
 
     def __init__(self, fault):
-        self.place = os.path.join(fault.certificates.folder, "disk")
+        self.place = os.path.join(fault.folder, "disk")
 
     def __enter__(self):
         os.makedirs(self.place, exist_ok=True)
@@ -192,7 +149,7 @@ class small_disk:
 
 @row(45, "the log's reader stands still, then is gone: nothing blocks, lines are counted", modes=("plain",))
 def log_pipe_blocked(fault):
-    place = os.path.join(fault.certificates.folder, "log.fifo")
+    place = os.path.join(fault.folder, "log.fifo")
     if not os.path.exists(place):
         os.mkfifo(place)
     reader = os.open(place, os.O_RDONLY | os.O_NONBLOCK)
@@ -222,7 +179,7 @@ def starved(fault):
     busy = [subprocess.Popen(["taskset", "1", sys.executable, "-c", "while True: pass"]) for _ in range(4)]
     try:
         for _ in range(50):
-            equal(stack.send().status, 200)
+            equal(stack.send(target="/hasty").status, 200)
     finally:
         for process in busy:
             process.kill()
@@ -231,8 +188,8 @@ def starved(fault):
 
 @row(47, "the clock jumps an hour ahead and back: nothing expires, Date follows", needs=("cc",))
 def clock_jumps(fault):
-    place = os.path.join(fault.certificates.folder, "clock")
-    library = os.path.join(fault.certificates.folder, "clock.so")
+    place = os.path.join(fault.folder, "clock")
+    library = os.path.join(fault.folder, "clock.so")
     subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-o", library, os.path.join(HERE, "clock.c")], check=True)
 
     def set_clock(seconds):
@@ -294,6 +251,13 @@ def no_ports(fault):
     equal(client.response().status, 200, "with ports again")
 
 
+def overflows():
+    """How often a queue of connections was full, in this network namespace."""
+    with open("/proc/net/netstat") as file:
+        names, values = [line.split() for line in file if line.startswith("TcpExt:")]
+    return int(values[names.index("ListenOverflows")])
+
+
 @row(49, "the accept queue overflows: clients try again, nobody who was accepted is lost", modes=("plain",), needs=("own network",))
 def accept_queue(fault):
     with open("/proc/sys/net/core/somaxconn") as file:
@@ -302,6 +266,7 @@ def accept_queue(fault):
         file.write("4")
     try:
         stack = fault.stack()
+        before = overflows()
         stack.process.send_signal(signal.SIGSTOP)
         answers = []
 
@@ -313,7 +278,7 @@ def accept_queue(fault):
         threads = [threading.Thread(target=run, daemon=True) for _ in range(40)]
         for thread in threads:
             thread.start()
-        time.sleep(0.5)
+        wait_until(lambda: overflows() > before, "the queue has overflowed")
         stack.process.send_signal(signal.SIGCONT)
         for thread in threads:
             thread.join(DEADLINE)

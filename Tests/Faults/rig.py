@@ -6,7 +6,6 @@ connections and buffers are back where they were.
 """
 
 import contextlib
-import json
 import os
 import re
 import select
@@ -24,26 +23,25 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "EndToEndTests"))
 
 import harness  # noqa: E402
-from harness import DEADLINE, FORM, JSON, Client, Closed, Upstream, free_port, memory_of, select_nothing  # noqa: E402,F401
+from harness import DEADLINE, FORM, Client, Closed, Upstream, free_port, memory_of, select_nothing  # noqa: E402
+from tls_support import TLSClient, TLSUpstream  # noqa: E402
 
 MIB = 1 << 20
 ADDED_MEMORY = 24 * MIB  # what a row may leave behind in the allocator, above what a few warm requests had taken
 MADE_ONCE = 2  # descriptors that a loop makes when it first needs them: the watch over paused peers, the look-ups' socket
 FORM_BODY = b"a=1&b=two"
-JSON_OF_FORM = {"a": "1", "b": "two"}
 
 ROUTES = """
-  - { name: json, match: /json, upstream: app, request: form -> json, timeouts: { first_byte: 500ms, gap: 500ms } }
+  - { name: json, match: /json, upstream: app, request: form -> json }
+  - { name: hasty, match: /hasty, upstream: app, request: form -> json, timeouts: { first_byte: 1s, gap: 1s } }
   - name: renamed
     match: /renamed
     upstream: app
-    timeouts: { first_byte: 500ms, gap: 500ms }
     limits: { body: 1GiB }
     request: { decode: { as: multipart }, map: { rename: { a: b } }, encode: { as: multipart } }
   - name: answered
     match: /answered
     upstream: app
-    timeouts: { first_byte: 500ms, gap: 500ms }
     response: [ { decode: { as: json }, encode: { as: form } } ]
   - name: answered-xml
     match: /answered-xml
@@ -54,7 +52,7 @@ ROUTES = """
     upstream: app
     response: [ { decode: { as: bplist }, encode: { as: json } } ]
   - { name: patient, match: /patient, upstream: app, limits: { body: 1GiB } }
-  - { name: plain, match: "/*", upstream: app, timeouts: { first_byte: 500ms, gap: 500ms }, limits: { body: 1GiB } }
+  - { name: plain, match: "/*", upstream: app, limits: { body: 1GiB } }
 """
 
 
@@ -107,63 +105,77 @@ def raises_closed(call):
     raise AssertionError(f"this should have been cut: {getattr(result, 'status', result)!r}")
 
 
-class Certificates:
-    """A CA and certificates of it, made with the openssl command for this run."""
+def problem(response, status, code):
+    equal((response.status, response.json["code"]), (status, code), "the answer")
 
-    def __init__(self):
-        self.folder = tempfile.mkdtemp(prefix="recast-faults-tls-")
-        self.ca = self.path("ca.pem")
-        self._run("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "ca.key", "-out", "ca.pem", "-days", "2",
-                  "-subj", "/CN=recast test CA")
-        for name, subject, alternative in (
-                ("server", "localhost", "DNS:localhost,IP:127.0.0.1"), ("other", "other.example", "DNS:other.example")):
-            self.issue(name, subject, alternative)
-        self._run("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "stranger.key", "-out", "stranger.pem",
-                  "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1")
-        self._expired()
 
-    def path(self, name):
-        return os.path.join(self.folder, name)
+def hold_answer(fault, **answer):
+    """The upstream reads requests, and gives the answer when the event that is returned is set."""
+    go = threading.Event()
+    fault.cleanups.callback(go.set)
 
-    def pair(self, name):
-        return self.path(f"{name}.pem"), self.path(f"{name}.key")
+    def script(exchange):
+        exchange.read_body()
+        go.wait(DEADLINE)
+        exchange.answer(**answer)
 
-    def _run(self, *arguments):
-        result = subprocess.run(["openssl", *arguments], cwd=self.folder, capture_output=True, text=True)
-        check(result.returncode == 0, lambda: f"openssl {arguments}: {result.stderr}")
+    fault.upstream.script = script
+    return go
 
-    def issue(self, name, subject, alternative):
-        self._run("req", "-newkey", "rsa:2048", "-nodes", "-keyout", f"{name}.key", "-out", f"{name}.csr",
-                  "-subj", f"/CN={subject}", "-addext", f"subjectAltName={alternative}")
-        with open(self.path(f"{name}.ext"), "w") as file:
-            file.write(f"subjectAltName={alternative}\n")
-        self._run("x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial",
-                  "-days", "2", "-out", f"{name}.pem", "-extfile", f"{name}.ext")
 
-    def _expired(self):
-        """`x509` can't set the end of a certificate's life; `ca` can."""
-        self._run("req", "-newkey", "rsa:2048", "-nodes", "-keyout", "expired.key", "-out", "expired.csr",
-                  "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1")
-        with open(self.path("ca.conf"), "w") as file:
-            file.write("[ca]\ndefault_ca=d\n[d]\ndatabase=index.txt\nnew_certs_dir=.\nserial=serial\ndefault_md=sha256\n"
-                       "policy=p\ncopy_extensions=copy\nunique_subject=no\n[p]\ncommonName=supplied\n")
-        open(self.path("index.txt"), "w").close()
-        with open(self.path("serial"), "w") as file:
-            file.write("1000\n")
-        self._run("ca", "-batch", "-config", "ca.conf", "-cert", "ca.pem", "-keyfile", "ca.key", "-in", "expired.csr",
-                  "-out", "expired.pem", "-startdate", "20200101000000Z", "-enddate", "20200102000000Z", "-notext")
+def send_in_background(client, *pieces):
+    """Sends while the test reads; that the other side ends first is no failure."""
 
-    def client_context(self):
-        context = ssl.create_default_context(cafile=self.ca)
-        return context
+    def send():
+        try:
+            for piece in pieces:
+                client.send(piece)
+        except OSError:
+            pass
 
-    def server_context(self, name="server"):
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(*self.pair(name))
-        return context
+    thread = threading.Thread(target=send, daemon=True)
+    thread.start()
+    return thread
 
-    def remove(self):
-        shutil.rmtree(self.folder, ignore_errors=True)
+
+class injected:
+    """strace injects a fault into system calls of the process, or of one of its threads, for the time of a block."""
+
+    def __init__(self, pid, rule, follow=True):
+        self.arguments = ["strace", *(["-f"] if follow else []), "-qq", "-p", str(pid), "-e", "trace=" + rule.split(":")[0],
+                          "-e", "inject=" + rule, "-o", "/dev/null"]
+        self.pid = pid
+
+    def __enter__(self):
+        self.process = subprocess.Popen(self.arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wait_until(self.is_attached, "strace is attached")
+        return self
+
+    def is_attached(self):
+        check(self.process.poll() is None, "strace runs")
+        with open(f"/proc/{self.pid}/status") as status:
+            return "TracerPid:\t0" not in status.read()
+
+    def __exit__(self, *_):
+        self.process.send_signal(signal.SIGINT)
+        self.process.wait(DEADLINE)
+
+
+def rewrite(stack, old, new):
+    """Puts `new` for `old` into the settings, as an editor does: by a file that takes the old one's place."""
+    with open(stack.config) as file:
+        text = file.read()
+    check(old in text, f"{old!r} is in the settings")
+    with open(stack.config + ".new", "w") as file:
+        file.write(text.replace(old, new))
+    os.rename(stack.config + ".new", stack.config)
+
+
+def reload(stack):
+    """SIGHUP; returns when the settings were read, well or not."""
+    before = stack.total("recast_config_reloads_total")
+    stack.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: stack.total("recast_config_reloads_total") > before, "the settings were read again")
 
 
 class SharedTLS:
@@ -218,11 +230,12 @@ class SharedTLS:
                 piece = piece[self.send(piece):]
 
 
-class TLSClient(Client):
+class SharedTLSClient(TLSClient):
+    """A client whose test may read and write at the same time."""
+
     def __init__(self, port, context, receive_buffer=None):
-        super().__init__(port, receive_buffer)
-        self.plain = self.socket
-        self.socket = SharedTLS(context.wrap_socket(self.plain, server_hostname="localhost"))
+        super().__init__(port, context, "localhost", receive_buffer)
+        self.socket = SharedTLS(self.socket)
         self.reader = harness.Reader(self.socket)
 
     def finish_sending(self):
@@ -230,30 +243,14 @@ class TLSClient(Client):
         self.socket.finish_sending()
 
 
-class TLSUpstream(Upstream):
-    """The scripted upstream behind TLS. The handshake runs in the connection's thread."""
-
-    def __init__(self, context, receive_buffer=None):
-        self.context = context
-        super().__init__(receive_buffer)
-
-    def _serve(self, connection):
-        connection.settimeout(DEADLINE)
-        # The tickets of the handshake are on their way: an answer that waited for their ACK would be lost to a reset.
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        try:
-            connection = self.context.wrap_socket(connection, server_side=True)
-        except (OSError, ssl.SSLError):
-            connection.close()
-            return
-        super()._serve(connection)
-
-
 class Stack(harness.Recast):
-    """Recast with its listener and its upstream plain or in TLS, an admin port, and books that can be read."""
+    """Recast with its listener and its upstream plain or in TLS, an admin port, and books that can be read.
+
+    Nothing times out here that a busy machine can be late for; a row about a time-out asks for a short one."""
 
     def __init__(self, fault, routes=ROUTES, settings="", upstreams=None, app="", workers=1, access_log="stdout",
-                 command=(), environment=None, address="127.0.0.1", connect="600ms", timeouts="header: 600ms, body_gap: 600ms, write: 900ms"):
+                 command=(), environment=None, address="127.0.0.1", timeouts="header: 30s, body_gap: 30s, write: 30s",
+                 idle="400ms"):
         self.tls = fault.mode == "tls"
         self.certificates = fault.certificates
         self.port, self.admin = free_port(), free_port()
@@ -268,9 +265,9 @@ class Stack(harness.Recast):
             shutil.copy(key, self.key)
             listen = f"{{ address: '{listen}', tls: {{ certificate: {self.certificate}, key: {self.key} }} }}"
         if upstreams is None:
-            tls = f", tls: {{ ca: {self.certificates.ca}, name: localhost }}" if self.tls else ""
+            tls = f", tls: {{ ca: {self.certificates.path('ca.pem')}, name: localhost }}" if self.tls else ""
             place = f"127.0.0.1:{fault.upstream.port}"
-            upstreams = {"app": f"{{ address: '{place}', idle: 400ms, connect: {connect}{tls}{app} }}"}
+            upstreams = {"app": f"{{ address: '{place}', idle: {idle}, connect: 10s{tls}{app} }}"}
         lines = "".join(f"  {name}: {value}\n" for name, value in upstreams.items())
         self.config = os.path.join(self.folder, "recast.yaml")
         with open(self.config, "w") as file:
@@ -301,7 +298,7 @@ class Stack(harness.Recast):
 
     def client(self, **options):
         if self.tls:
-            return TLSClient(self.port, self.certificates.client_context(), **options)
+            return SharedTLSClient(self.port, self.certificates.client_context(), **options)
         return Client(self.port, **options)
 
     def send(self, method="POST", target="/json", body=FORM_BODY, media_type=FORM, fields=()):
@@ -366,7 +363,7 @@ class Stack(harness.Recast):
         equal((response.status), 200, f"the request after the fault: {response.body[:300]!r}; status")
         wait_until(lambda: self.descriptors() <= self.fds, lambda: f"{self.fds} descriptors, now {self.descriptors()}")
         wait_until(lambda: self.resident() <= self.memory + added_memory,
-                   lambda: f"memory is back: {self.memory >> 10} KiB, now {self.resident() >> 10} KiB", 5)
+                   lambda: f"memory is back: {self.memory >> 10} KiB, now {self.resident() >> 10} KiB")
         for name in ("recast_inflight_requests", "recast_spool_bytes", "recast_spool_files"):
             wait_until(lambda name=name: self.total(name) == 0, lambda name=name: f"{name} is 0: {self.total(name)}")
         wait_until(lambda: self.total("recast_connections", 'side="client"') == 0, "no client connection is left")
@@ -382,6 +379,7 @@ class Fault:
     def __init__(self, row, mode, certificates):
         self.row, self.mode, self.certificates = row, mode, certificates
         self.cleanups = contextlib.ExitStack()
+        self.folder = self.cleanups.enter_context(tempfile.TemporaryDirectory(prefix="recast-fault-files-"))
         self.upstream = self.make_upstream()
         self.stacks, self.kept = [], []
 

@@ -13,8 +13,9 @@ import time
 import traceback
 
 import rig
+from tls_support import Certificates
 
-GROUPS = ("client_rows", "upstream_rows", "resource_rows", "tls_rows", "dns_rows", "process_rows")
+GROUPS = ("client_rows", "network_rows", "upstream_rows", "resource_rows", "memory_rows", "tls_rows", "dns_rows", "process_rows")
 
 
 def lacks(row):
@@ -53,7 +54,7 @@ def soaked(options, certificates):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="faults", description="Injects the faults of docs/faults.md for real, each plain and in TLS.")
+    parser = argparse.ArgumentParser(prog="faults", description="Injects faults for real, each plain and in TLS: docs/faults.md.")
     parser.add_argument("--rows", help="numbers, as 1,5,14-38")
     parser.add_argument("--mode", choices=("plain", "tls"))
     parser.add_argument("--soak", type=int, metavar="SECONDS", help="no rows, but a mix of all under load for so long")
@@ -62,7 +63,8 @@ def main():
     options = parser.parse_args()
     for group in GROUPS:
         importlib.import_module(group)
-    rows = [row for row in sorted(rig.ROWS, key=lambda row: row.number) if not options.rows or chosen(options.rows, row.number)]
+    rows = [row for row in sorted(rig.ROWS, key=lambda row: row.number)
+            if (not options.rows or chosen(options.rows, row.number)) and (not options.mode or options.mode in row.modes)]
     if options.list:
         for row in rows:
             print(f"{row.number:g}\t{' '.join(row.modes)}\t{row.title}")
@@ -70,7 +72,7 @@ def main():
     if not rig.harness.RECAST:
         print("faults: set RECAST_BIN, or run scripts/faults", file=sys.stderr)
         return 64
-    certificates = rig.Certificates()
+    certificates = Certificates()
     if options.soak:
         return soaked(options, certificates)
     passed, failed, missing = set(), [], []
@@ -82,9 +84,7 @@ def main():
                 missing.append((row, lack))
                 print(f"{row.number:>4g}        -- NOT RUN, no {lack}: {row.title}", flush=True)
                 continue
-            for mode in row.modes:
-                if options.mode and mode != options.mode:
-                    continue
+            for mode in [options.mode] if options.mode else row.modes:
                 begun = time.monotonic()
                 runs += 1
                 try:

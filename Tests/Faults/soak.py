@@ -16,7 +16,7 @@ import time
 import urllib.parse
 
 from harness import DEADLINE, Closed, make_multipart
-from rig import FORM, MIB, ROUTES, Row, Fault, check, equal, wait_until
+from rig import FORM, MIB, Row, Fault, check, equal
 
 SAFE = ("GET", "HEAD", "PUT", "DELETE")
 
@@ -149,7 +149,7 @@ class Soak:
         fault.run()
 
     def body(self, fault):
-        self.stack = fault.stack(workers=2, routes=ROUTES.replace("500ms", "5s"))
+        self.stack = fault.stack(workers=2)
         fault.upstream.script = self.script
         threads = [threading.Thread(target=self.client, args=(which,), daemon=True) for which in range(8)]
         for thread in threads:

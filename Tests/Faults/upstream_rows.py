@@ -1,21 +1,12 @@
-"""Rows 14 to 38: what upstreams and the network to them do."""
+"""Rows 17 to 33 and 37: what upstreams answer."""
 
 import json
-import os
 import random
-import signal
 import socket
-import subprocess
-import sys
 import threading
-import time
 
-from harness import DEADLINE, JSON, Client, Closed, free_port, select_nothing
-from rig import (FORM, FORM_BODY, JSON_OF_FORM, MIB, ROUTES, check, equal, raises_closed, row, wait_until)
-
-
-def problem(response, status, code):
-    equal((response.status, response.json["code"]), (status, code), "the answer")
+from harness import DEADLINE, Closed, select_nothing
+from rig import FORM, FORM_BODY, MIB, check, equal, problem, raises_closed, row, send_in_background
 
 
 def raw(data, then="close"):
@@ -39,107 +30,6 @@ def stalls(fault):
     fault.cleanups.callback(fault.upstream.over.set)
 
 
-class OutsideUpstream:
-    """An HTTP server in a process of its own, so that it can be stopped and killed."""
-
-    PROGRAM = r"""
-import socket, sys, threading
-listener = socket.socket(); listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-listener.bind(("127.0.0.1", int(sys.argv[1]))); listener.listen(64)
-print("ready", flush=True)
-def serve(connection):
-    data = b""
-    while True:
-        while b"\r\n\r\n" not in data:
-            piece = connection.recv(65536)
-            if not piece: return
-            data += piece
-        head, data = data.split(b"\r\n\r\n", 1)
-        length = 0
-        for line in head.split(b"\r\n"):
-            if line.lower().startswith(b"content-length:"): length = int(line.split(b":")[1])
-        while len(data) < length: data += connection.recv(65536)
-        data = data[length:]
-        try: connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
-        except OSError: return
-while True:
-    connection, _ = listener.accept()
-    threading.Thread(target=serve, args=(connection,), daemon=True).start()
-"""
-
-    def __init__(self, port=None):
-        self.port = port or free_port()
-        self.process = subprocess.Popen([sys.executable, "-c", self.PROGRAM, str(self.port)], stdout=subprocess.PIPE)
-        equal(self.process.stdout.readline(), b"ready\n")
-
-    def stop(self):
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGCONT)
-            self.process.kill()
-        self.process.wait()
-        self.process.stdout.close()
-
-
-def outside(fault, **options):
-    upstream = OutsideUpstream(**options)
-    fault.cleanups.callback(upstream.stop)
-    return upstream
-
-
-@row(14, "nobody listens: 502 at once")
-def refused(fault):
-    stack = fault.stack()
-    fault.upstream.stop()
-    wait_until(lambda: stack.settled_descriptors() <= stack.fds, "the pool has let go")
-    begun = time.monotonic()
-    response = stack.send()
-    problem(response, 502, "upstream_unreachable")
-    check(time.monotonic() - begun < 1, "at once")
-    equal(stack.new_lines(1), [(502, "UF")])
-    stack.fds = None
-
-
-@row(15, "SYNs are dropped: 504 when the time to connect is over, other routes go on", modes=("plain",), needs=("nft",))
-def dropped(fault):
-    lost = free_port()
-    stack = fault.stack(
-        upstreams={"app": f"127.0.0.1:{fault.upstream.port}", "lost": f"{{ address: '127.0.0.1:{lost}', connect: 600ms }}"},
-        routes="  - { name: lost, match: /lost, upstream: lost }\n" + ROUTES)
-    with firewall(f"tcp dport {lost} drop"):
-        client = fault.keep(stack.client())
-        begun = time.monotonic()
-        client.request("GET", "/lost")
-        equal(stack.send().status, 200, "another route meanwhile")
-        problem(client.response(), 504, "upstream_connect_timeout")
-        check(time.monotonic() - begun < 3, "when the time is over")
-
-
-class firewall:
-    """nft rules on the loopback of this network namespace, for the time of a block."""
-
-    def __init__(self, *rules):
-        self.rules = rules
-
-    def __enter__(self):
-        lines = ["type filter hook input priority 0", *self.rules]
-        text = "table inet faults {\nchain input {\n" + "\n".join(lines) + "\n}\n}\n"
-        subprocess.run(["nft", "-f", "-"], input=text, text=True, check=True)
-        return self
-
-    def __exit__(self, *_):
-        subprocess.run(["nft", "delete", "table", "inet", "faults"], check=True)
-
-
-@row(16, "an upstream accepts and never answers: 504 at the time for the first byte", modes=("plain",))
-def stopped(fault):
-    upstream = outside(fault)
-    stack = fault.stack(upstreams={"app": f"{{ address: '127.0.0.1:{upstream.port}', idle: 400ms }}"})
-    upstream.process.send_signal(signal.SIGSTOP)
-    problem(stack.send(), 504, "upstream_timeout")
-    equal(stack.new_lines(1), [(504, "UT")])
-    upstream.process.send_signal(signal.SIGCONT)
-
-
 @row(17, "an upstream answers just after its time: its bytes reach nobody")
 def late(fault):
     stack = fault.stack()
@@ -147,7 +37,7 @@ def late(fault):
 
     def script(exchange):
         exchange.read_body()
-        if exchange.received.target == "/json":
+        if exchange.received.target == "/hasty":
             fault.upstream.over.wait(DEADLINE)
             exchange.answer(body=secret)
         else:
@@ -156,7 +46,7 @@ def late(fault):
     stalls(fault)
     fault.upstream.script = script
     with stack.client() as client:
-        client.request("POST", "/json", FORM_BODY, FORM)
+        client.request("POST", "/hasty", FORM_BODY, FORM)
         problem(client.response(), 504, "upstream_timeout")
         fault.upstream.over.set()
         for _ in range(50):
@@ -193,7 +83,7 @@ def reset_on_reuse(fault):
 
 
 def reuse(fault, ending):
-    stack = fault.stack()
+    stack = fault.stack(idle="20s")
     with stack.client() as client:
         seen = on_reuse(fault, ending)
         client.request("GET", "/plain")
@@ -212,9 +102,9 @@ def half_head(fault):
     stack = fault.stack()
     stalls(fault)
     fault.upstream.script = raw(b"HTTP/1.1 200 OK\r\nContent-Le")
-    equal(stack.send().status, 502)
+    equal(stack.send(target="/hasty").status, 502)
     fault.upstream.script = raw(b"HTTP/1.1 200 OK\r\nContent-Le", "stall")
-    equal(stack.send().status, 504)
+    equal(stack.send(target="/hasty").status, 504)
     equal(stack.new_lines(2), [(502, "UR"), (504, "UT")])
 
 
@@ -281,15 +171,7 @@ def early_answer(fault):
         fault.upstream.script = script
         client = fault.keep(stack.client())
         client.send(f"POST /patient HTTP/1.1\r\nHost: a\r\nContent-Length: {16 * MIB}\r\n\r\n")
-
-        def send():
-            try:
-                client.send(bytes(16 * MIB))
-            except OSError:
-                pass
-
-        sender = threading.Thread(target=send, daemon=True)
-        sender.start()
+        sender = send_in_background(client, bytes(16 * MIB))
         equal(client.response().status, 413, f"the status when the upstream would {ending}")
         sender.join(DEADLINE)
         client.socket.close()
@@ -433,48 +315,6 @@ def flaky(fault):
     equal(len(posts), len(set(posts)), "a POST is executed once at most")
 
 
-@row(34, "one of three addresses is dead: it is left out, and taken back", modes=("plain",))
-def one_dead(fault):
-    first, second, third = outside(fault), outside(fault), outside(fault)
-    places = ", ".join(f"'127.0.0.1:{one.port}'" for one in (first, second, third))
-    stack = fault.stack(upstreams={"app": f"{{ address: [{places}], idle: 400ms, connect: 600ms }}"})
-    third.stop()
-    for _ in range(60):
-        equal(stack.send("GET", "/plain", None, None).status, 200, "a request with one address dead")
-    back = outside(fault, port=third.port)
-    wait_until(lambda: (stack.send("GET", "/plain", None, None).status == 200
-                        and json.loads(stack.ask("/upstreams")[1])
-                        and stack.total("recast_upstream_endpoint_healthy") == 3), "it is taken back", 40)
-    del back
-
-
-@row(35, "all addresses are dead: 5xx at once, and well again within seconds", modes=("plain",))
-def all_dead(fault):
-    first, second = outside(fault), outside(fault)
-    places = ", ".join(f"'127.0.0.1:{one.port}'" for one in (first, second))
-    stack = fault.stack(upstreams={"app": f"{{ address: [{places}], idle: 400ms, connect: 600ms }}"})
-    first.stop()
-    second.stop()
-    for _ in range(40):
-        begun = time.monotonic()
-        status = stack.send("GET", "/plain", None, None).status
-        check(status in (502, 503) and time.monotonic() - begun < 1, f"{status} after {time.monotonic() - begun:.2f} s")
-    outside(fault, port=first.port)
-    outside(fault, port=second.port)
-    wait_until(lambda: stack.send("GET", "/plain", None, None).status == 200, "it recovers", 15)
-
-
-@row(36, "three of ten packets are lost: slower, and right", modes=("plain",), needs=("nft",))
-def loss(fault):
-    stack = fault.stack(timeouts="header: 20s, body_gap: 20s, write: 20s", connect="20s")
-    with firewall(f"tcp dport {fault.upstream.port} numgen random mod 100 < 20 drop"):
-        for _ in range(3):
-            with stack.client() as client:
-                client.socket.settimeout(2 * DEADLINE)
-                client.request("POST", "/patient", bytes(300_000), "application/octet-stream")
-                equal(client.response().status, 200)
-
-
 @row(37, "answers in pieces of seven bytes: right")
 def slices(fault):
     stack = fault.stack()
@@ -495,16 +335,3 @@ def slices(fault):
     equal((response.status, response.body), (200, body))
     response = stack.send(target="/answered", body=b"x")
     equal(response.status, 200, response.body)
-
-
-@row(38, "256 kbit/s: right, paused cleanly", modes=("plain",), needs=("tc",))
-def narrow(fault):
-    stack = fault.stack(timeouts="header: 20s, body_gap: 30s, write: 30s", connect="20s")
-    subprocess.run(["tc", "qdisc", "add", "dev", "lo", "root", "tbf", "rate", "256kbit", "burst", "70000", "limit", "500000"],
-                   check=True)
-    try:
-        with stack.client() as client:
-            client.request("POST", "/patient", bytes(60_000), "application/octet-stream")
-            equal(client.response().status, 200)
-    finally:
-        subprocess.run(["tc", "qdisc", "del", "dev", "lo", "root"], check=True)

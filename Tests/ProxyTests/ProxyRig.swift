@@ -3,6 +3,7 @@ import Foundation
 import Octets
 import Proxy
 import Serialization
+import TestSupport
 import Testing
 
 /// A worker, a scripted upstream and scripted clients on one loop, on the test's thread: whatever happens, happens
@@ -29,7 +30,7 @@ final class ProxyRig {
     private var listener: Listener!
 
     /// How long a condition may take to come true.
-    private static let bound: UInt64 = 60_000_000_000
+    private static let bound: UInt64 = patience * 1_000_000_000
 
     /// - Parameter unix: connects both sides by unix sockets, whose buffers are small and don't grow.
     fileprivate init(

@@ -1,0 +1,146 @@
+"""Certificates and keys as files: what `recast check` says of them, and what happens when they change."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from harness import DEADLINE, RECAST, Recast, Upstream, free_port, select_nothing
+from tls_support import TLSClient, certificates, pair, path, pin
+
+
+class ChangedFilesTests(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="recast-tls-")
+        self.addCleanup(shutil.rmtree, self.folder, True)
+        # As Kubernetes mounts a secret: the files are links through ..data, which is swapped.
+        self.install("server", "one")
+        os.symlink("one", os.path.join(self.folder, "..data"))
+        for name in ("tls.crt", "tls.key"):
+            os.symlink(f"..data/{name}", os.path.join(self.folder, name))
+        upstream = Upstream()
+        self.addCleanup(upstream.stop)
+        self.port = free_port()
+        files = f"certificate: {self.folder}/tls.crt, key: {self.folder}/tls.key"
+        self.recast = Recast(
+            '  - { name: all, match: "/*", upstream: app }\n', {"app": f"127.0.0.1:{upstream.port}"}, workers=2,
+            listeners=(f"{{address: '127.0.0.1:{self.port}', tls: {{{files}}}}}",))
+        self.addCleanup(self.recast.remove)
+        self.addCleanup(self.recast.stop)
+
+    def install(self, certificate, folder):
+        os.makedirs(os.path.join(self.folder, folder), exist_ok=True)
+        for end, name in (("pem", "tls.crt"), ("key", "tls.key")):
+            shutil.copy(path(f"{certificate}.{end}"), os.path.join(self.folder, folder, name))
+
+    def swap(self, folder):
+        os.symlink(folder, os.path.join(self.folder, "..new"))
+        os.rename(os.path.join(self.folder, "..new"), os.path.join(self.folder, "..data"))
+
+    def subject(self):
+        with TLSClient(self.port, certificates().client_context(check_hostname=False)) as client:
+            return client.socket.getpeercert()["subject"][0][0][1]
+
+    def wait_until(self, what, condition):
+        for _ in range(DEADLINE * 50):
+            if condition():
+                return
+            select_nothing()
+        self.fail(f"never came true: {what}: {self.recast.error_text()}")
+
+    def test_row_57_a_certificate_is_replaced_and_garbage_is_kept_out(self):
+        self.assertEqual(self.subject(), "server")
+        with TLSClient(self.port, certificates().client_context()) as old:
+            old.request("GET", "/before")
+            self.assertEqual(old.response().status, 200)
+            self.install("rsa", "two")
+            self.swap("two")
+            self.wait_until("the new certificate is shown", lambda: self.subject() == "rsa")
+            # What is open goes on.
+            old.request("GET", "/after")
+            self.assertEqual(old.response().status, 200)
+        # Garbage, in place: nothing changes, and it is told.
+        with open(os.path.join(self.folder, "two", "tls.crt"), "w") as file:
+            file.write("-----BEGIN CERTIFICATE-----\ngarbage\n-----END CERTIFICATE-----\n")
+        self.wait_until("an error is logged", lambda: "the old ones stay" in self.recast.error_text())
+        self.assertEqual(self.subject(), "rsa")
+        self.assertNotIn("garbage", self.recast.error_text())
+        # A certificate whose key is another one's, and then all is well again.
+        self.install("wild", "three")
+        shutil.copy(path("rsa.key"), os.path.join(self.folder, "three", "tls.key"))
+        self.swap("three")
+        self.wait_until("the mismatch is logged", lambda: "the key of another certificate" in self.recast.error_text())
+        self.assertEqual(self.subject(), "rsa")
+        self.install("wild", "four")
+        self.swap("four")
+        self.wait_until("the certificate is shown", lambda: self.subject() == "wild")
+
+
+class CheckTests(unittest.TestCase):
+    def check(self, listen="127.0.0.1:1", tls="true"):
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml", dir=certificates().folder) as file:
+            file.write(f"version: 1\nlisten: {listen}\nupstreams:\n  app: {{address: 'a:1', tls: {tls}}}\n"
+                       'routes: [{name: all, match: "/*", upstream: app}]\n')
+            file.flush()
+            result = subprocess.run([RECAST, "check", "--quiet", file.name], capture_output=True, text=True)
+            output = (result.stdout + result.stderr).replace(file.name, "FILE")
+            return result.returncode, output.replace(certificates().folder + "/", "")
+
+    def test_files_are_loaded_and_what_is_wrong_is_told_where_it_stands(self):
+        for tls, message in (
+            (pair("server"), None),
+            # Relative paths begin at the file's folder.
+            ("certificate: server.pem, key: server.key", None),
+            ("certificate: none.pem, key: server.key", "FILE:2:53: .*none.pem doesn't exist"),
+            ("certificate: server.pem, key: none.key", "FILE:2:70: .*none.key doesn't exist"),
+            ("certificate: server.pem, key: rsa.key", "FILE:2:70: .*rsa.key holds the key of another certificate"),
+            ("certificate: expired.pem, key: expired.key", "FILE:2:53: this certificate ran out on 2021-01-01"),
+            ("certificate: future.pem, key: future.key", "FILE:2:53: this certificate holds from 2040-01-01"),
+            ("certificate: client.pem, key: locked.key", "FILE:2:.*with a password"),
+            ("certificate: server.pem, key: server.key, certificates: [{certificate: rsa.pem, key: self.key}]",
+             "FILE:2:.*self.key holds the key of another"),
+            ("certificate: server.pem, key: server.key, client_ca: none.pem", "FILE:2:.*none.pem doesn't exist"),
+            ("certificate: server.pem, key: server.key, client_auth: optional", "FILE:2:.*needs \"client_ca\""),
+            ("key: server.key", "FILE:2:.*needs \"certificate\""),
+            ("certificate: server.pem, key: server.key, min_version: '1.1'", "FILE:2:.*\"min_version\" is not \"1.1\""),
+            ("certificate: server.pem, key: server.key, cert: x", "FILE:2:.*no key \"cert\""),
+        ):
+            with self.subTest(tls):
+                code, output = self.check(listen=f"{{address: '127.0.0.1:1', tls: {{{tls}}}}}")
+                self.assertEqual(code == 0, message is None, output)
+                if message:
+                    self.assertRegex(output, message)
+
+    def test_upstreams(self):
+        for tls, message in (
+            ("true", None), ("false", None), ("{ca: ca.pem}", None), ("{verify: false}", None),
+            (f"{{pins: ['{pin('server')}']}}", None), ("{pinned_certificates: [server.pem, rsa.pem]}", None),
+            ("{ca: ca.pem, certificate: client.pem, key: client.key, sni: b, name: a, session_resumption: false}", None),
+            ("maybe", "FILE:4:.*\"tls\" is true or false"),
+            ("{ca: none.pem}", "FILE:4:35: .*none.pem doesn't exist"),
+            ("{ca: server.key}", "FILE:4:35: .*server.key holds no certificate"),
+            ("{pins: [sha256/abc]}", "FILE:4:.*a pin is sha256/"),
+            (f"{{pins: ['{pin('server')}'], pinned_certificates: server.pem}}", "FILE:4:.*can't stand beside"),
+            ("{pinned_certificates: server.key}", "FILE:4:.*server.key holds no certificate"),
+            ("{verify: false, ca: ca.pem}", "FILE:4:.*is not looked at"),
+            ("{key: client.key}", "FILE:4:.*\"key\" needs \"certificate\""),
+        ):
+            with self.subTest(tls):
+                code, output = self.check(tls=tls)
+                self.assertEqual(code == 0, message is None, output)
+                if message:
+                    self.assertRegex(output, message)
+
+    def test_no_key_is_ever_shown(self):
+        with open(path("server.key")) as file:
+            secret = file.read().split("\n")[1]
+        for listen in ("{address: '127.0.0.1:1', tls: {certificate: server.key, key: server.pem}}",
+                       f"{{address: '127.0.0.1:1', tls: {{certificate: server.pem, key: '-----BEGIN {secret}'}}}}"):
+            code, output = self.check(listen=listen)
+            self.assertNotEqual(code, 0)
+            self.assertNotIn(secret, output)
+
+
+if __name__ == "__main__":
+    unittest.main()
