@@ -126,9 +126,16 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
     }
 
     private func appendIPv4(to buffer: inout OutputBuffer) {
-        for shift in stride(from: UInt64(24), through: 0, by: -8) {
-            buffer.append(decimal: Int((low >> shift) & 0xFF))
-            if shift != 0 { buffer.append(UInt8(ascii: ".")) }
+        buffer.append(upTo: 15) { text in
+            var shift: UInt64 = 32
+            while shift > 0 {
+                shift &-= 8
+                let number = UInt8(truncatingIfNeeded: low &>> shift)
+                if number >= 100 { text.append(0x30 &+ number / 100) }
+                if number >= 10 { text.append(0x30 &+ number / 10 % 10) }
+                text.append(0x30 &+ number % 10)
+                if shift > 0 { text.append(UInt8(ascii: ".")) }
+            }
         }
     }
 

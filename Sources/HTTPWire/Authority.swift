@@ -18,6 +18,7 @@ internal struct Authority {
             guard let close = endOfLiteral(bytes, start, end) else { return nil }
             at = close
         } else {
+            at = min(Scan.endOfPlainName(in: bytes, from: at), end)
             while at < end, isHostByte(bytes[at]) { at &+= 1 }
         }
         guard at > start else { return nil }
@@ -66,14 +67,7 @@ extension MessageHead {
         hostRange = authority.host
         authorityRange = authority.whole
         port = authority.port
-        guard span(hostRange).hasUppercase else { return }
+        guard Scan.holdsUppercase(span(hostRange)) else { return }
         for index in authority.host.range { bytes[index] = ASCII.lowercased(bytes[index]) }
-    }
-}
-
-extension Span where Element == UInt8 {
-    fileprivate var hasUppercase: Bool {
-        for index in indices where self[index] &- 0x41 < 26 { return true }
-        return false
     }
 }

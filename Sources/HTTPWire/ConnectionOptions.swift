@@ -6,9 +6,9 @@ internal enum ConnectionOptions {
     static func applyToRequest(_ head: inout MessageHead) throws(WireError) {
         // RFC 9112 §9.3: a proxy must not keep a connection to an HTTP/1.0 client.
         head.isKeepAlive = head.minorVersion > 0
-        guard head.contains(.connection) else { return }
+        guard head.contains(.connection), !isOneWord(&head) else { return }
         var count = 0
-        for index in head.lines.indices where head.lines[index].known == .connection {
+        for index in 0..<head.lines.count where head.lines[index].known == .connection {
             let base = Int(head.lines[index].value.start)
             var start = 0
             while start <= head.value(index).count {
@@ -31,10 +31,10 @@ internal enum ConnectionOptions {
     static func applyToResponse(_ head: inout MessageHead) {
         // RFC 9112 §9.3: a response of HTTP/1.0 keeps the connection only where it says so.
         head.isKeepAlive = head.minorVersion > 0
-        guard head.contains(.connection) else { return }
+        guard head.contains(.connection), !isOneWord(&head) else { return }
         var count = 0
         var isReadable = true
-        for index in head.lines.indices where head.lines[index].known == .connection {
+        for index in 0..<head.lines.count where head.lines[index].known == .connection {
             let base = Int(head.lines[index].value.start)
             var start = 0
             while start <= head.value(index).count, count <= WireLimits.connectionOptions {
@@ -55,6 +55,19 @@ internal enum ConnectionOptions {
         if !isReadable || has("close", head) { head.isKeepAlive = false }
     }
 
+    /// Acts on what Connection says nearly always, one `keep-alive` or `close`. False, and nothing is done, for all else.
+    private static func isOneWord(_ head: inout MessageHead) -> Bool {
+        guard let line = head.first(.connection), !head.isRepeated(.connection) else { return false }
+        if head.value(line).isEqualIgnoringCase(to: "keep-alive") {
+            // A request of HTTP/1.0 doesn't keep its connection all the same.
+            if head.status != 0 { head.isKeepAlive = true }
+            return true
+        }
+        guard head.value(line).isEqualIgnoringCase(to: "close") else { return false }
+        head.isKeepAlive = false
+        return true
+    }
+
     /// Acts on one option, the token at `start..<end` of the head.
     private static func apply(_ head: inout MessageHead, _ start: Int, _ end: Int, _ known: KnownField) {
         let range = ByteRange(start, end)
@@ -66,20 +79,20 @@ internal enum ConnectionOptions {
                 head.isKeepAlive = false
                 return
             }
-            for index in head.lines.indices where head.lines[index].known == .other {
+            for index in 0..<head.lines.count where head.lines[index].known == .other {
                 guard head.span(head.lines[index].name).isEqualIgnoringCase(to: head.span(range)) else { continue }
                 head.lines[index].isHopByHop = true
             }
         default:
             guard head.contains(known) else { return }
-            for index in head.lines.indices where head.lines[index].known == known {
+            for index in 0..<head.lines.count where head.lines[index].known == known {
                 head.lines[index].isHopByHop = true
             }
         }
     }
 
     private static func has(_ option: StaticString, _ head: borrowing MessageHead) -> Bool {
-        for index in head.lines.indices where head.lines[index].known == .connection {
+        for index in 0..<head.lines.count where head.lines[index].known == .connection {
             if ListMember.contains(option, in: head.value(index)) { return true }
         }
         return false

@@ -100,7 +100,10 @@ internal struct HeadLines: Sendable {
     ) throws(WireError) -> Bool {
         let start = start
         let limit = limits.fieldLine
-        let colon = Scan.endOfToken(in: input, from: start)
+        // A name that has other token bytes, too, is looked at byte by byte.
+        var colon = Scan.endOfPlainName(in: input, from: start)
+        let isPlain = colon < input.count && input[colon] == UInt8(ascii: ":")
+        if !isPlain { colon = Scan.endOfToken(in: input, from: colon) }
         guard colon < input.count else {
             try pause(input, limit: limit, fault: .fieldLineTooLong, limits: limits)
             return false
@@ -133,7 +136,10 @@ internal struct HeadLines: Sendable {
         while valueEnd > valueStart, input[valueEnd - 1] == ASCII.space || input[valueEnd - 1] == ASCII.tab {
             valueEnd -= 1
         }
-        head.add(input, name: ByteRange(start, colon), value: ByteRange(valueStart, valueEnd))
+        let isVerbatim = valueStart == colon + 2 && input[colon + 1] == ASCII.space && valueEnd == lineEnd
+        head.add(
+            input, name: ByteRange(start, colon), value: ByteRange(valueStart, valueEnd), isPlain: isPlain,
+            isVerbatim: isVerbatim)
         return true
     }
 
@@ -161,23 +167,27 @@ extension Scan {
 }
 
 extension MessageHead {
-    /// Adds a field line to the index. The ranges are those of `input`, whose bytes follow when the head is whole.
+    /// Adds a field line to the index. The ranges are those of `input`, whose bytes follow when the head is whole. A plain name
+    /// has no `_`.
     @inline(__always)
-    internal mutating func add(_ input: Span<UInt8>, name: ByteRange, value: ByteRange) {
+    internal mutating func add(
+        _ input: Span<UInt8>, name: ByteRange, value: ByteRange, isPlain: Bool, isVerbatim: Bool
+    ) {
         let word = input.extracting(name.range)
         let known = KnownField.find(word)
         var hasUnderscore = false
         if known == .other {
-            for index in word.indices where word[index] == UInt8(ascii: "_") { hasUnderscore = true }
+            hasUnderscore = !isPlain && Scan.holds(UInt8(ascii: "_"), in: word)
             hasUnderscores = hasUnderscores || hasUnderscore
         } else {
-            let bit = UInt64(1) << UInt64(known.rawValue)
+            let bit = UInt64(1) &<< UInt64(known.rawValue)
             repeated |= present & bit
             present |= bit
         }
         lines.append(
             FieldLine(
-                name: name, value: value, known: known, isHopByHop: known.isHopByHop, hasUnderscore: hasUnderscore))
+                name: name, value: value, known: known, isHopByHop: known.isHopByHop, hasUnderscore: hasUnderscore,
+                isVerbatim: isVerbatim))
     }
 }
 

@@ -33,18 +33,15 @@ public enum HeadWriter {
 
     /// The request line of a parsed head, its target in origin form (asterisk form stays; CONNECT keeps its authority).
     public static func requestLine(of head: borrowing MessageHead, into output: inout OutputBuffer) {
-        output.append(head.method)
-        output.append(ASCII.space)
-        if head.targetForm == .authority {
-            output.append(head.target)
+        if head.targetForm == .absolute {
+            output.append(head.method)
+            output.append(" ", head.path, "")
+            if let query = head.query { output.append("?", query, "") }
+            output.append(" HTTP/1.1\r\n")
         } else {
-            output.append(head.path)
-            if let query = head.query {
-                output.append(UInt8(ascii: "?"))
-                output.append(query)
-            }
+            // Both stand in the head with the one space between them.
+            output.append("", head.methodAndTarget, " HTTP/1.1\r\n")
         }
-        output.append(" HTTP/1.1\r\n")
     }
 
     /// `HTTP/1.1 SP status SP reason` with the registered reason phrase, empty for statuses that have none.
@@ -60,11 +57,13 @@ public enum HeadWriter {
 
     /// The status line of a parsed response, its reason phrase kept.
     public static func statusLine(of head: borrowing MessageHead, into output: inout OutputBuffer) {
-        output.append("HTTP/1.1 ")
-        output.append(decimal: head.status)
-        output.append(ASCII.space)
-        output.append(head.reason)
-        output.append("\r\n")
+        if head.isVerbatimStart {
+            output.append("", head.startLine, "\r\n")
+        } else {
+            output.append("HTTP/1.1 ")
+            output.append(decimal: head.status)
+            output.append(" ", head.reason, "\r\n")
+        }
     }
 
     /// A field of our own. Both texts are constants of the program, so a bad one is a fault of ours.
@@ -77,21 +76,18 @@ public enum HeadWriter {
     }
 
     /// A field of ours with a value from elsewhere. `false` when the value holds a control other than HTAB.
+    @inlinable
+    @inline(__always)
     public static func field(_ name: StaticString, _ value: Span<UInt8>, into output: inout OutputBuffer) -> Bool {
         guard isFieldValue(value) else { return false }
-        output.append(name)
-        output.append(": ")
-        output.append(value)
-        output.append("\r\n")
+        output.append(line: name, value)
         return true
     }
 
     /// A field of ours with a number, such as Content-Length.
+    @inlinable
     public static func field(_ name: StaticString, decimal value: Int, into output: inout OutputBuffer) {
-        output.append(name)
-        output.append(": ")
-        output.append(decimal: value)
-        output.append("\r\n")
+        output.append(line: name, decimal: value)
     }
 
     /// A field with name and value from elsewhere. `false` when the name isn't a token, or the value holds a control other
@@ -99,25 +95,49 @@ public enum HeadWriter {
     public static func field(_ name: Span<UInt8>, _ value: Span<UInt8>, into output: inout OutputBuffer) -> Bool {
         guard ListMember.isToken(name), isFieldValue(value) else { return false }
         output.append(name)
-        output.append(": ")
-        output.append(value)
-        output.append("\r\n")
+        output.append(": ", value, "\r\n")
         return true
     }
 
     /// Field line `i` of a parsed head, which is known to be clean.
     public static func field(_ i: Int, of head: borrowing MessageHead, into output: inout OutputBuffer) {
         output.append(head.name(i))
-        output.append(": ")
-        output.append(head.value(i))
-        output.append("\r\n")
+        output.append(": ", head.value(i), "\r\n")
+    }
+
+    /// The field lines of a parsed head at `lines` in their order, without those of this hop and those of `others`, and without
+    /// names that hold `_` unless `passesUnderscores`.
+    ///
+    /// Lines that follow each other and came as we would write them go out as they came, in one copy.
+    public static func fields(
+        of head: borrowing MessageHead, lines: Range<Int>, without others: KnownFieldSet,
+        passesUnderscores: Bool = true,
+        into output: inout OutputBuffer
+    ) {
+        // The run of bytes that is still to be copied.
+        var start: UInt32 = 0
+        var end: UInt32 = 0
+        for index in lines {
+            let line = head.lines[index]
+            if line.isHopByHop || others.contains(line.known) || line.hasUnderscore && !passesUnderscores { continue }
+            if line.name.start != end || !line.isVerbatim {
+                if end > start { output.append(head.span(ByteRange(start, end))) }
+                start = line.name.start
+            }
+            end = line.value.end &+ 2
+            if !line.isVerbatim {
+                field(index, of: head, into: &output)
+                start = end
+            }
+        }
+        if end > start { output.append(head.span(ByteRange(start, end))) }
     }
 
     /// The fields that announce a body framed so: Content-Length, Transfer-Encoding, or none.
     public static func framing(_ framing: BodyFraming, into output: inout OutputBuffer) {
         switch framing {
         case .none, .untilClose: break
-        case .length(let length): field("Content-Length", decimal: length, into: &output)
+        case .length(let length): output.append(line: "Content-Length", decimal: length)
         case .chunked: output.append("Transfer-Encoding: chunked\r\n")
         }
     }
@@ -128,9 +148,8 @@ public enum HeadWriter {
     }
 
     /// Whether bytes may stand in a field value: no CR, LF, NUL or other control but HTAB.
-    public static func isFieldValue(_ value: Span<UInt8>) -> Bool {
-        Scan.firstControl(in: value, from: 0) == value.count
-    }
+    @inlinable
+    public static func isFieldValue(_ value: Span<UInt8>) -> Bool { !Scan.holdsControl(value) }
 
     private static func isTarget(_ target: Span<UInt8>) -> Bool {
         for index in target.indices where target[index] <= 0x20 || target[index] >= 0x7F { return false }

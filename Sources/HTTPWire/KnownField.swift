@@ -1,7 +1,7 @@
 internal import Octets
 
 /// The fields that forwarding, framing or re-encoding acts on. All others are `other`: carried, never looked at.
-public enum KnownField: UInt8, Hashable, Sendable, CaseIterable {
+public enum KnownField: UInt8, Hashable, Sendable, BitwiseCopyable, CaseIterable {
     case other
     // Framing and hop-by-hop fields (RFC 9110 §7.6.1, RFC 9112 §6).
     case host, contentLength, transferEncoding, connection, keepAlive, proxyConnection, te, trailer, upgrade, expect
@@ -86,6 +86,21 @@ public enum KnownField: UInt8, Hashable, Sendable, CaseIterable {
         case .tracestate: "tracestate"
         }
     }
+}
+
+/// A set of known fields.
+public struct KnownFieldSet: Hashable, Sendable, ExpressibleByArrayLiteral {
+    @usableFromInline internal var bits: UInt64
+
+    public init(arrayLiteral fields: KnownField...) {
+        bits = fields.reduce(0) { $0 | 1 << UInt64($1.rawValue) }
+    }
+
+    @inlinable
+    public func contains(_ field: KnownField) -> Bool { bits & (1 &<< UInt64(field.rawValue)) != 0 }
+
+    @inlinable
+    public mutating func formUnion(_ other: KnownFieldSet) { bits |= other.bits }
 }
 
 extension KnownField {

@@ -1,4 +1,4 @@
-internal import Octets
+public import Octets
 
 /// A parsed head: the bytes as they came, and an index of what stands where.
 ///
@@ -6,8 +6,8 @@ internal import Octets
 /// that could start a line of its own. Use one value for many messages: parsing into it again keeps its allocations.
 /// Spans borrow the head; copy what must outlive the next parse.
 public struct MessageHead: ~Copyable, Sendable {
-    @usableFromInline internal var bytes: [UInt8] = []
-    @usableFromInline internal var lines: [FieldLine] = []
+    @usableFromInline internal var bytes = OwnedArray<UInt8>()
+    @usableFromInline internal var lines = OwnedArray<FieldLine>()
     /// One bit for each known field: that it is there; that it is there more than once.
     @usableFromInline internal var present: UInt64 = 0
     internal var repeated: UInt64 = 0
@@ -21,6 +21,11 @@ public struct MessageHead: ~Copyable, Sendable {
     internal var authorityRange = ByteRange.empty
     internal var hostRange = ByteRange.empty
     internal var reasonRange = ByteRange.empty
+    /// Where the first `?` of a request's target stands, and the first `%` before it; offsets into the bytes.
+    internal var queryMark: Int?
+    internal var firstEscape: Int?
+    /// Whether the response's start line is what we would write for it.
+    internal var isVerbatimStart = false
 
     /// The method of a request, where forwarding cares.
     public internal(set) var methodKind = Method.other
@@ -32,6 +37,8 @@ public struct MessageHead: ~Copyable, Sendable {
     public internal(set) var status = 0
     /// Whether the target is of absolute form with the scheme `https`.
     public internal(set) var isSecureTarget = false
+    /// Whether a `%` stands in the path.
+    public internal(set) var pathHasEscapes = false
     /// The port of the effective host where one was written.
     public internal(set) var port: Int?
     /// Whether the connection persists after this message as far as this head says. A request of HTTP/1.0 never does
@@ -49,10 +56,14 @@ public struct MessageHead: ~Copyable, Sendable {
 
     /// Forgets the message and keeps the allocations.
     public mutating func removeAll() {
-        bytes.removeAll(keepingCapacity: true)
-        lines.removeAll(keepingCapacity: true)
+        bytes.removeAll()
+        lines.removeAll()
         present = 0
         repeated = 0
+        queryMark = nil
+        firstEscape = nil
+        isVerbatimStart = false
+        pathHasEscapes = false
         hasUnderscores = false
         methodRange = .empty
         targetRange = .empty
@@ -77,16 +88,16 @@ public struct MessageHead: ~Copyable, Sendable {
     public mutating func shrink(to limit: Int) {
         guard bytes.capacity > limit else { return }
         removeAll()
-        bytes = []
-        lines = []
+        bytes.free()
+        lines.free()
     }
 
-    /// SAFETY: the span points into `bytes`, which self owns; the borrow keeps self unchanged while the span lives. Every
-    /// range was made by a parser from offsets into those bytes, and `extracting` checks it.
+    /// The bytes at `range`, which a parser made of offsets into them.
     @inlinable
     @_lifetime(borrow self)
     internal func span(_ range: ByteRange) -> Span<UInt8> {
-        unsafe _overrideLifetime(bytes.span.extracting(range.range), borrowing: self)
+        // SAFETY: the span points into `bytes`, which self owns; the borrow keeps self unchanged while the span lives.
+        unsafe _overrideLifetime(bytes.slice(Int(range.start)..<Int(range.end)), borrowing: self)
     }
 }
 
@@ -125,8 +136,9 @@ extension MessageHead {
     @inlinable
     public func first(_ field: KnownField) -> Int? {
         guard contains(field) else { return nil }
-        for index in lines.indices where lines[index].known == field { return index }
-        return nil
+        var index = 0
+        while lines[index].known != field { index &+= 1 }
+        return index
     }
 
     /// The first line at or after `start` whose name is `name`, letters in either case; for names that are not known.
@@ -166,6 +178,18 @@ extension MessageHead {
     public var target: Span<UInt8> {
         @_lifetime(borrow self)
         get { span(targetRange) }
+    }
+
+    /// Both, as they were written, and the space between them.
+    internal var methodAndTarget: Span<UInt8> {
+        @_lifetime(borrow self)
+        get { span(ByteRange(methodRange.start, targetRange.end)) }
+    }
+
+    /// The response's start line without its line end, where `isVerbatimStart`.
+    internal var startLine: Span<UInt8> {
+        @_lifetime(borrow self)
+        get { span(ByteRange(0, reasonRange.end)) }
     }
 
     /// The path as it was written: not decoded, dots not removed, never empty. `/` where an absolute-form target has none,

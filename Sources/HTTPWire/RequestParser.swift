@@ -82,7 +82,8 @@ public struct RequestParser: Sendable {
 
         var found: (fault: WireFault, at: Int)?
         let targetStart = methodEnd + 1
-        let targetEnd = RequestTarget.end(in: input, from: targetStart)
+        let target = RequestTarget.extent(in: input, from: targetStart)
+        let targetEnd = target.end
         let lineEnd = Scan.firstControl(in: input, from: targetEnd)
         guard lineEnd + 1 < input.count else {
             if lineEnd < input.count, input[lineEnd] == ASCII.lineFeed {
@@ -112,6 +113,8 @@ public struct RequestParser: Sendable {
         head.methodRange = ByteRange(start, methodEnd)
         head.methodKind = Method.find(input.extracting(start..<methodEnd))
         head.targetRange = ByteRange(targetStart, targetEnd)
+        head.queryMark = target.query
+        head.firstEscape = target.escape
         head.minorVersion = min(head.minorVersion, 1)
         return true
     }
@@ -146,7 +149,12 @@ public struct RequestParser: Sendable {
 
     /// Reads `HTTP/1.x`; nil when it is one. A well-formed version of another major is told apart from nonsense.
     internal static func version(_ input: Span<UInt8>, _ start: Int, _ end: Int, _ minor: inout Int) -> WireFault? {
-        guard end - start == 8, input.extracting(start..<start + 5).isEqual(to: "HTTP/"),
+        guard end - start == 8 else { return .badVersion }
+        if input.extracting(start..<end).isEqual(to: "HTTP/1.1") {
+            minor = 1
+            return nil
+        }
+        guard input.extracting(start..<start + 5).isEqual(to: "HTTP/"),
             ASCII.isDigit(input[start + 5]), input[start + 6] == UInt8(ascii: "."), ASCII.isDigit(input[start + 7])
         else { return .badVersion }
         minor = Int(input[start + 7] &- 0x30)

@@ -47,7 +47,10 @@ public struct RequestRules: Hashable, Sendable {
         guard head.targetForm == .absolute || head.targetForm == .authority else {
             head.setAuthority(host)
             // A colon without a port says nothing and is not passed on.
-            head.lines[index].value = host.whole
+            if host.whole != value {
+                head.lines[index].value = host.whole
+                head.lines[index].isVerbatim = false
+            }
             return
         }
         let standard = head.isSecureTarget ? 443 : 80
@@ -59,7 +62,7 @@ public struct RequestRules: Hashable, Sendable {
     /// R18: a CGI-like upstream reads `Content_Length` as Content-Length.
     private func checkNames(_ head: borrowing MessageHead) throws(WireError) {
         guard head.hasUnderscores else { return }
-        for index in head.lines.indices where head.lines[index].hasUnderscore {
+        for index in 0..<head.lines.count where head.lines[index].hasUnderscore {
             let line = head.lines[index]
             let name = head.span(line.name)
             for field in KnownField.allCases where field.mustNotBeImitated && name.isImitation(of: field.name) {
@@ -84,7 +87,7 @@ public struct RequestRules: Hashable, Sendable {
     private func checkUpgrade(_ head: inout MessageHead) throws(WireError) {
         guard head.contains(.upgrade) else { return }
         var isCleartextHTTP2 = false
-        for index in head.lines.indices where head.lines[index].known == .upgrade {
+        for index in 0..<head.lines.count where head.lines[index].known == .upgrade {
             let value = head.value(index)
             guard value.isASCII else { throw WireError(.badFieldValue, at: Int(head.lines[index].value.start)) }
             if ListMember.contains("h2c", in: value) { isCleartextHTTP2 = true }
@@ -96,13 +99,19 @@ public struct RequestRules: Hashable, Sendable {
     /// R14, R35: fields with one value come once, and Content-Type is no list.
     private func checkSingletons(_ head: borrowing MessageHead) throws(WireError) {
         if head.repeated != 0 {
-            for line in head.lines where line.known.isSingleton && head.isRepeated(line.known) {
+            for index in 0..<head.lines.count {
+                let line = head.lines[index]
+                guard line.known.isSingleton, head.isRepeated(line.known) else { continue }
                 throw WireError(.repeatedSingleton, at: Int(line.name.start))
             }
         }
         guard let index = head.first(.contentType) else { return }
         let value = head.value(index)
         let at = Int(head.lines[index].value.start)
+        // One look at a value that has neither a comma nor a byte above 0x7F, which is nearly every one.
+        let comma = UInt8(ascii: ",")
+        let run = Scan.run(to: comma, comma, comma, comma, in: value, from: 0)
+        if run.isASCII, run.end == value.count { return }
         guard value.isASCII else { throw WireError(.badFieldValue, at: at) }
         guard !value.hasUnquotedComma else { throw WireError(.listedSingleton, at: at) }
     }

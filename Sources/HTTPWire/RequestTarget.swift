@@ -9,11 +9,30 @@ internal enum RequestTarget {
         return (word >> UInt64(byte & 63)) & UInt64(1 &- byte >> 7) != 0
     }
 
-    /// The first index at or after `start` whose byte can't be part of a target, or the count.
-    static func end(in input: Span<UInt8>, from start: Int) -> Int {
-        var at = start
-        while at < input.count, isTargetByte(input[at]) { at &+= 1 }
-        return at
+    /// What one look at a target finds.
+    struct Extent {
+        /// The first index whose byte can't be part of a target, or the count.
+        var end: Int
+        /// The first `?`, and the first `%` before it.
+        var query: Int?
+        var escape: Int?
+    }
+
+    /// The extent of the target that starts at `start`.
+    static func extent(in input: Span<UInt8>, from start: Int) -> Extent {
+        var extent = Extent(end: start)
+        while extent.query == nil {
+            extent.end = Scan.endOfPlainTarget(in: input, from: extent.end, passesMarks: false)
+            guard extent.end < input.count, isTargetByte(input[extent.end]) else { return extent }
+            if input[extent.end] == UInt8(ascii: "?") { extent.query = extent.end }
+            if input[extent.end] == UInt8(ascii: "%"), extent.escape == nil { extent.escape = extent.end }
+            extent.end &+= 1
+        }
+        while true {
+            extent.end = Scan.endOfPlainTarget(in: input, from: extent.end, passesMarks: true)
+            guard extent.end < input.count, isTargetByte(input[extent.end]) else { return extent }
+            extent.end &+= 1
+        }
     }
 
     /// Splits the target of a head whose start line was read, and checks it against the method.
@@ -52,7 +71,7 @@ internal enum RequestTarget {
         head.isSecureTarget = isSecure
         let authorityStart = start + (isSecure ? 8 : 7)
         var at = authorityStart
-        while at < end, head.bytes[at] != UInt8(ascii: "/"), head.bytes[at] != UInt8(ascii: "?") { at += 1 }
+        while at < end, head.bytes[at] != UInt8(ascii: "/"), at != head.queryMark { at += 1 }
         guard let authority = Authority.parse(head.bytes.span, authorityStart, at) else {
             throw WireError(.badAuthority, at: authorityStart)
         }
@@ -73,10 +92,12 @@ internal enum RequestTarget {
     private static func splitPath(
         _ head: inout MessageHead, _ start: Int, _ end: Int, _ rules: RequestRules
     ) throws(WireError) {
-        let mark = Scan.firstIndex(of: UInt8(ascii: "?"), in: head.bytes.span.extracting(start..<end))
-        let pathEnd = mark.map { start + $0 } ?? end
+        let pathEnd = head.queryMark ?? end
         head.pathRange = ByteRange(start, pathEnd)
-        try checkBytes(head.bytes.span, start, pathEnd, rules, isPath: true)
+        if let escape = head.firstEscape, escape >= start { head.pathHasEscapes = true }
+        if head.pathHasEscapes || rules.refusesUnwiseBytes {
+            try checkBytes(head.bytes.span, start, pathEnd, rules, isPath: true)
+        }
         guard pathEnd < end else { return }
         head.queryRange = ByteRange(pathEnd + 1, end)
         try checkBytes(head.bytes.span, pathEnd + 1, end, rules, isPath: false)

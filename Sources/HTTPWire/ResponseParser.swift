@@ -106,6 +106,7 @@ public struct ResponseParser: Sendable {
         guard line.count == 12 || line[12] == ASCII.space else { return .badStatusLine }
         head.status = status
         head.reasonRange = line.count > 13 ? ByteRange(13, line.count) : .empty
+        head.isVerbatimStart = line.count > 13 && line[7] == UInt8(ascii: "1")
         return nil
     }
 }

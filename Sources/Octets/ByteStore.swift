@@ -83,6 +83,7 @@ public struct ByteStore: Sendable {
     public mutating func append(contentsOf other: ByteStore) { append(contentsOf: other.span) }
 
     @inlinable
+    @inline(__always)
     public mutating func append(_ text: StaticString) {
         let length = text.utf8CodeUnitCount
         // SAFETY: a StaticString made from a literal with a pointer representation lives for ever; there is room for it.
@@ -124,24 +125,32 @@ public struct ByteStore: Sendable {
     }
 
     @inlinable
+    @inline(__always)
     internal mutating func appendDigits(_ value: UInt, radix: UInt) {
+        // SAFETY: there is room for the digits of any number, in any radix from 10 on.
+        unsafe write(upTo: 20) { target in unsafe ByteStore.writeDigits(value, radix: radix, to: target) }
+    }
+
+    /// Writes the digits of `value`, 20 at most, and returns how many they are. Inlined, so that the radix is a constant.
+    @inlinable
+    @inline(__always)
+    @unsafe
+    internal static func writeDigits(_ value: UInt, radix: UInt, to target: UnsafeMutablePointer<UInt8>) -> Int {
         var length = 1
         var rest = value / radix
         while rest != 0 {
             length &+= 1
             rest /= radix
         }
-        // SAFETY: `length` digits are written, from the last one back to the first.
-        unsafe write(upTo: length) { target in
-            var rest = value
-            var at = length
-            while at > 0 {
-                at &-= 1
-                unsafe target[at] = ASCII.lowerHexDigit(UInt8(truncatingIfNeeded: rest % radix))
-                rest /= radix
-            }
-            return length
+        rest = value
+        // SAFETY: the caller has room for 20 digits; `length` of them are written, from the last one back to the first.
+        var at = length
+        while at > 0 {
+            at &-= 1
+            unsafe target[at] = ASCII.lowerHexDigit(UInt8(truncatingIfNeeded: rest % radix))
+            rest /= radix
         }
+        return length
     }
 
     /// Takes all bytes away and keeps the memory.

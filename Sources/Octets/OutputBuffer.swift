@@ -46,6 +46,7 @@ public struct OutputBuffer: Sendable {
     }
 
     @inlinable
+    @inline(__always)
     public mutating func append(_ text: StaticString) {
         storage.append(text)
     }

@@ -30,6 +30,13 @@ extension Scan {
         }
     }
 
+    /// Whether `byte` is among the bytes.
+    @inlinable
+    @inline(__always)
+    public static func holds(_ byte: UInt8, in bytes: Span<UInt8>) -> Bool {
+        firstIndex(ofAny: byte, byte, byte, byte, in: bytes, from: 0) < bytes.count
+    }
+
     /// The same search, which also says whether the bytes before that index are all ASCII.
     @inlinable
     public static func run(

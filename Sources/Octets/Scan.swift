@@ -15,19 +15,26 @@ public enum Scan {
 }
 
 extension Span where Element == UInt8 {
-    /// Whether the bytes are those of `text`.
+    /// Whether the bytes are those of `text`. For a literal the compiler makes it a few comparisons with numbers.
     @inlinable
+    @inline(__always)
     public func isEqual(to text: StaticString) -> Bool {
-        guard count == text.utf8CodeUnitCount else { return false }
-        // SAFETY: index < count, which is the literal's own length.
-        for index in indices where unsafe self[index] != text.utf8Start[index] { return false }
-        return true
+        // SAFETY: the literal's bytes live for ever, and are as many as it says.
+        unsafe holdsSame(as: Span(_unsafeStart: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 
     /// Whether the bytes are those of `text`, where ASCII letters match in either case. `text` must be in lower case.
     @inlinable
+    @inline(__always)
     public func isEqualIgnoringCase(to text: StaticString) -> Bool {
-        guard count == text.utf8CodeUnitCount else { return false }
+        let length = text.utf8CodeUnitCount
+        guard count == length else { return false }
+        if length <= 16 {
+            // SAFETY: the literal's bytes live for ever, and are as many as it says.
+            let wanted = unsafe Scan.edges(of: Span(_unsafeStart: text.utf8Start, count: length))
+            let words = Scan.edges(of: self)
+            return words.0 | Scan.caseBits(wanted.0) == wanted.0 && words.1 | Scan.caseBits(wanted.1) == wanted.1
+        }
         // SAFETY: index < count, which is the literal's own length.
         for index in indices where unsafe ASCII.lowercased(self[index]) != text.utf8Start[index] { return false }
         return true
@@ -35,7 +42,11 @@ extension Span where Element == UInt8 {
 
     /// Whether both hold the same bytes.
     @inlinable
-    public func isEqual(to other: Span<UInt8>) -> Bool {
+    public func isEqual(to other: Span<UInt8>) -> Bool { holdsSame(as: other) }
+
+    @inlinable
+    @inline(__always)
+    internal func holdsSame(as other: Span<UInt8>) -> Bool {
         let length = count
         guard length == other.count else { return false }
         // SAFETY: both hold `length` bytes. Two words that may overlap cover from one word's size to twice that.

@@ -106,6 +106,16 @@ extension Scan {
         }
     }
 
+    /// Bit 5 of each byte of the word that is a lower-case ASCII letter: the bit that tells it from the capital. All bytes of the
+    /// word are ASCII.
+    @inlinable
+    @inline(__always)
+    internal static func caseBits(_ word: UInt64) -> UInt64 {
+        // Seven bits and a sum that sets the eighth from a bound on: the sums differ between both bounds.
+        let letters = (word &+ 0x1F1F_1F1F_1F1F_1F1F) ^ (word &+ 0x0505_0505_0505_0505)
+        return (letters & 0x8080_8080_8080_8080) &>> 2
+    }
+
     /// Not zero where a byte of the word is `"`, `\` or below 0x20.
     @inlinable
     @inline(__always)

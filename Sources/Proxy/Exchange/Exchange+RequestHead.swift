@@ -68,6 +68,25 @@ extension Method {
     var mayHaveBody: Bool { self == .post || self == .put || self == .patch }
 }
 
+/// Fields of the client's that don't go on.
+private enum RemovedFields {
+    /// What the head that we write says itself.
+    static let always: KnownFieldSet = [.host, .contentLength, .transferEncoding, .expect, .xRequestID]
+    static let trace: KnownFieldSet = [.traceparent, .tracestate]
+    static let forwarded: KnownFieldSet = [
+        .xForwardedFor, .xForwardedProto, .xForwardedHost, .xForwardedPort, .xRealIP, .forwarded,
+    ]
+    /// They speak of the bytes as they were before the conversion (docs/rules.md F2).
+    static let ofOldBytes: KnownFieldSet = [
+        .contentType, .contentEncoding, .contentMD5, .contentDigest, .reprDigest, .digest, .contentRange, .range,
+        .ifRange,
+    ]
+    /// They ask for bytes that the client wouldn't get.
+    static let aboutResponseBytes: KnownFieldSet = [
+        .range, .ifRange, .acceptEncoding, .wantContentDigest, .wantReprDigest, .wantDigest,
+    ]
+}
+
 extension MessageHead {
     fileprivate func appendMethod(to output: inout OutputBuffer) {
         output.append(method)
@@ -80,33 +99,26 @@ extension MessageHead {
         to output: inout OutputBuffer
     ) {
         let keepsTrace = contains(.traceparent) && TraceContext.traceID(of: self) != nil
-        for index in 0..<fieldCount where !isHopByHop(index) {
-            switch known(index) {
-            case .traceparent, .tracestate:
-                if !keepsTrace { continue }
-            case .host, .contentLength, .transferEncoding, .expect, .xRequestID: continue
-            case .xForwardedFor, .xForwardedProto, .xForwardedHost, .xForwardedPort, .xRealIP, .forwarded:
-                if !passesForwarded { continue }
-            case .maxForwards:
-                if methodKind == .options || methodKind == .trace, let left = maxForwards {
-                    // 0 doesn't come here: then the request ends with us (RFC 9110 §7.6.2).
-                    HeadWriter.field("Max-Forwards", decimal: left - 1, into: &output)
-                    continue
-                }
-            case .contentType, .contentEncoding, .contentMD5, .contentDigest, .reprDigest, .digest, .contentRange:
-                // They speak of the bytes as they were before the conversion (docs/rules.md F2).
-                if isConverted { continue }
-            case .range, .ifRange:
-                if isConverted || convertsResponses { continue }
-            case .acceptEncoding, .wantContentDigest, .wantReprDigest, .wantDigest:
-                // They ask for bytes that the client wouldn't get.
-                if convertsResponses { continue }
-            default:
-                // Servers of the CGI family read `a_b` as `a-b`: such a name could pass for one that we set.
-                if hasUnderscore(index), !passesUnderscores { continue }
+        var others = RemovedFields.always
+        if !keepsTrace { others.formUnion(RemovedFields.trace) }
+        if !passesForwarded { others.formUnion(RemovedFields.forwarded) }
+        if isConverted { others.formUnion(RemovedFields.ofOldBytes) }
+        if convertsResponses { others.formUnion(RemovedFields.aboutResponseBytes) }
+        var start = 0
+        if contains(.maxForwards), methodKind == .options || methodKind == .trace {
+            for index in 0..<fieldCount where known(index) == .maxForwards && !isHopByHop(index) {
+                // 0 doesn't come here: then the request ends with us (RFC 9110 §7.6.2).
+                guard let left = maxForwards else { continue }
+                HeadWriter.fields(
+                    of: self, lines: start..<index, without: others, passesUnderscores: passesUnderscores, into: &output
+                )
+                HeadWriter.field("Max-Forwards", decimal: left - 1, into: &output)
+                start = index + 1
             }
-            HeadWriter.field(index, of: self, into: &output)
         }
+        // Servers of the CGI family read `a_b` as `a-b`: such a name could pass for one that we set.
+        HeadWriter.fields(
+            of: self, lines: start..<fieldCount, without: others, passesUnderscores: passesUnderscores, into: &output)
     }
 
     /// Trailer and TE on a route that passes the trailer fields `names`: which of them follow, and whether the client takes any.

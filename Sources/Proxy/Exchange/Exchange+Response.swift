@@ -54,12 +54,19 @@ extension Exchange {
         responseEncoder = BodyEncoder(framing: framing)
         endsWithConnection = framing == .untilClose
         if endsWithConnection { keepsAlive = false }
-        var writer = ResponseHeadWriter(
-            isHead: request.methodKind == .head, framing: framing, keepsAlive: keepsAlive, requestID: requestID,
-            clock: worker.clock, changes: changes, contentType: contentType, coding: coding)
-        if let generation, generation.forwarding.addsViaToResponses { writer.via = generation.forwarding.via?.new }
-        if passesResponseTrailers, let route { writer.trailers = route.forwarding.trailers }
-        writer.write(head, into: &responseFramed)
+        let writer = ResponseHeadWriter(
+            isHead: request.methodKind == .head, framing: framing, keepsAlive: keepsAlive, changes: changes,
+            coding: coding)
+        let requestID = requestID
+        writer.write(
+            head, requestID: requestID.span, clock: worker.clock, contentType: contentType?.span, into: &responseFramed)
+        if let generation, generation.forwarding.addsViaToResponses, let via = generation.forwarding.via {
+            responseFramed.append(via.new.span)
+        }
+        if framing == .chunked, passesResponseTrailers, let route {
+            head.appendTrailerField(route.forwarding.trailers, to: &responseFramed)
+        }
+        writer.end(into: &responseFramed)
     }
 
     /// Whether trailer fields of the response can reach the client: the route lists some, the client takes them, and the body is

@@ -36,7 +36,7 @@ extension Exchange {
                 HeadWriter.clean("X-Forwarded-Host", request.authority, into: &output)
                 if !downstream.peer.isUnix {
                     output.append("X-Forwarded-For: ")
-                    downstream.peer.unmapped.appendIP(to: &output)
+                    downstream.appendPeer(to: &output)
                     output.append("\r\n")
                 }
                 downstream.appendSchemeAndPort(into: &output)
@@ -57,6 +57,12 @@ extension Exchange {
 
 extension DownstreamConnection {
     fileprivate var scheme: StaticString { isSecure ? "https" : "http" }
+
+    /// Appends the peer's IP address.
+    fileprivate func appendPeer(to output: inout OutputBuffer) {
+        // Nearly every address is none to be looked at in another form, of which it would be a copy.
+        if peer.isIPv4 { peer.appendIP(to: &output) } else { peer.unmapped.appendIP(to: &output) }
+    }
 
     fileprivate func appendSchemeAndPort(into output: inout OutputBuffer) {
         let lines = isSecure ? place.securedSchemeLines : place.schemeLines
@@ -81,7 +87,7 @@ extension MessageHead {
             let hasOthers = appendValues(of: .xForwardedFor, into: &output)
             if !peer.peer.isUnix {
                 if hasOthers { output.append(", ") }
-                peer.peer.unmapped.appendIP(to: &output)
+                peer.appendPeer(to: &output)
             }
             output.append("\r\n")
         }

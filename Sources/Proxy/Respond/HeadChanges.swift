@@ -16,27 +16,27 @@ struct HeadChanges: OptionSet {
 }
 
 extension ResponseHeadWriter {
+    private static let fieldsOfOldBytes: KnownFieldSet = [
+        .contentMD5, .contentDigest, .reprDigest, .digest, .acceptRanges, .contentRange, .contentEncoding,
+    ]
+
     /// Copies the end-to-end fields with the changes; `contentType` replaces the body's type.
     static func copyFields(
         of head: borrowing MessageHead, _ changes: HeadChanges, contentType: Span<UInt8>?,
         into output: inout OutputBuffer
     ) {
-        for index in 0..<head.fieldCount where !head.isHopByHop(index) {
-            switch head.known(index) {
-            case .contentLength, .transferEncoding: continue
-            case .contentType:
-                if contentType != nil { continue }
-            case .contentMD5, .contentDigest, .reprDigest, .digest, .acceptRanges, .contentRange, .contentEncoding:
-                if changes.contains(.otherBytes) { continue }
-            case .etag:
-                if changes.contains(.weakTag) {
-                    writeWeakTag(head.value(index), into: &output)
-                    continue
-                }
-            default: break
+        var others = framingFields
+        if contentType != nil { others.formUnion([.contentType]) }
+        if changes.contains(.otherBytes) { others.formUnion(fieldsOfOldBytes) }
+        var start = 0
+        if changes.contains(.weakTag), head.contains(.etag) {
+            for index in 0..<head.fieldCount where head.known(index) == .etag && !head.isHopByHop(index) {
+                HeadWriter.fields(of: head, lines: start..<index, without: others, into: &output)
+                writeWeakTag(head.value(index), into: &output)
+                start = index + 1
             }
-            HeadWriter.field(index, of: head, into: &output)
         }
+        HeadWriter.fields(of: head, lines: start..<head.fieldCount, without: others, into: &output)
         if let contentType { HeadWriter.clean("Content-Type", contentType, into: &output) }
         if changes.contains(.variesByAccept), !head.varies(by: "accept") {
             HeadWriter.field("Vary", "Accept", into: &output)

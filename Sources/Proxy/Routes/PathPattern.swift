@@ -103,7 +103,7 @@ extension PathPattern: CustomStringConvertible {
 /// Bytes of a path after one round of percent-decoding, with those apart that stay escaped.
 struct PathLiteral: Hashable, Sendable {
     /// A byte, or 0x100 and the byte where it stays escaped.
-    private let units: [UInt16]
+    let units: [UInt16]
 
     /// Marks a byte that is not taken for the character it stands for.
     private static let escaped: UInt16 = 0x100
@@ -160,11 +160,11 @@ struct PathLiteral: Hashable, Sendable {
         return UInt16(UInt8(ascii: "%"))
     }
 
-    /// Where the literal ends in `path` when it stands at `start`, else nil.
-    func end(in path: Span<UInt8>, from start: Int, to limit: Int) -> Int? {
+    /// Where the literal that has these units ends in `path` when it stands at `start`, else nil.
+    static func end(of units: Span<UInt16>, in path: Span<UInt8>, from start: Int, to limit: Int) -> Int? {
         var at = start
-        for unit in units {
-            guard at < limit, Self.nextOrByte(path, &at) == unit else { return nil }
+        for index in units.indices {
+            guard at < limit, nextOrByte(path, &at) == units[index] else { return nil }
         }
         return at
     }

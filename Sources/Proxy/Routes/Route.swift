@@ -26,6 +26,8 @@ public final class Route: Sendable {
     let responseRules: ResponseRules?
     /// Whether one of them converts: then the upstream is asked for whole bodies without a content coding.
     let convertsResponses: Bool
+    /// Whether `match` asks for more than a path.
+    let hasConditions: Bool
     /// Whether the route slows bodies down or bounds the whole exchange: all that a route without asks.
     let hasPace: Bool
 
@@ -60,6 +62,7 @@ public final class Route: Sendable {
         self.responses = responses
         self.responseLimit = responseLimit
         self.options = options
+        hasConditions = !(match.methods.isEmpty && match.hosts.isEmpty && match.types.isEmpty && match.headers.isEmpty)
         responseRules = ResponseRules(responses)
         hasPace = options.rate.request > 0 || options.rate.response > 0 || timeouts.request != nil
         convertsResponses = responseRules?.converts == true

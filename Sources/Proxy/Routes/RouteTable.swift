@@ -25,20 +25,43 @@ public struct RouteTable: Sendable {
         case malformedPath(offset: Int)
     }
 
-    /// A place in the tree: the path's segments so far.
+    /// A place in the tree, the path's segments so far, with ranges of the lists below. All are plain numbers, so that a walk
+    /// through the tree counts no references.
     private struct Node {
-        /// The places behind a literal segment, by the segment's hash in ascending order.
-        var literals: [(hash: UInt64, literal: PathLiteral, node: Int)] = []
-        /// The place behind a free segment.
-        var any: Int?
-        /// The routes whose path ends here, in ascending order.
-        var ends: [Int] = []
-        /// The routes with a star at the end, by what stands before the star.
-        var rests: [(prefix: PathLiteral, routes: [Int])] = []
+        /// Among `literals`, by their hashes in ascending order.
+        var literals: Range<Int>
+        /// The place behind a free segment, or -1.
+        var any: Int
+        /// Among `candidates`: the routes whose path ends here, in ascending order.
+        var ends: Range<Int>
+        /// Among `stars`.
+        var stars: Range<Int>
+    }
+
+    /// The place behind a literal segment.
+    private struct Literal {
+        var hash: UInt64
+        /// Among `units`.
+        var units: Range<Int>
+        var node: Int
+    }
+
+    /// The routes with a star at the end, by what stands before the star.
+    private struct Star {
+        /// Among `units`.
+        var prefix: Range<Int>
+        /// Among `candidates`, in ascending order.
+        var routes: Range<Int>
     }
 
     public let routes: [Route]
-    private var nodes = [Node()]
+    private var nodes: [Node] = []
+    private var literals: [Literal] = []
+    private var stars: [Star] = []
+    /// Indices of routes.
+    private var candidates: [Int] = []
+    /// The bytes of all literals.
+    private var units: [UInt16] = []
 
     /// Whether a malformed escape in a path is an error, or else bytes like any others.
     private let checksEscapes: Bool
@@ -46,45 +69,40 @@ public struct RouteTable: Sendable {
     public init(_ routes: [Route], checksEscapes: Bool = true) {
         self.routes = routes
         self.checksEscapes = checksEscapes
-        for (index, route) in routes.enumerated() { insert(route.match.path, route: index) }
+        let tree = RouteTree(routes)
+        for node in tree.nodes { add(node) }
     }
 
-    private mutating func insert(_ pattern: PathPattern, route: Int) {
-        var node = 0
-        for segment in pattern.segments {
-            switch segment {
-            case .any:
-                if let next = nodes[node].any {
-                    node = next
-                } else {
-                    nodes[node].any = nodes.count
-                    node = nodes.count
-                    nodes.append(Node())
-                }
-            case .literal(let literal):
-                if let next = nodes[node].literals.first(where: { $0.literal == literal }) {
-                    node = next.node
-                } else {
-                    let place = nodes[node].literals.firstIndex { $0.hash > literal.hash }
-                    nodes[node].literals.insert(
-                        (literal.hash, literal, nodes.count), at: place ?? nodes[node].literals.count)
-                    node = nodes.count
-                    nodes.append(Node())
-                }
-            }
+    private mutating func add(_ node: RouteTree.Node) {
+        let (literal, star) = (literals.count, stars.count)
+        for (hash, literal, next) in node.literals {
+            literals.append(Literal(hash: hash, units: add(literal), node: next))
         }
-        guard let rest = pattern.rest else { return nodes[node].ends.append(route) }
-        if let known = nodes[node].rests.firstIndex(where: { $0.prefix == rest }) {
-            nodes[node].rests[known].routes.append(route)
-        } else {
-            nodes[node].rests.append((rest, [route]))
-        }
+        for (prefix, routes) in node.rests { stars.append(Star(prefix: add(prefix), routes: add(routes))) }
+        let ends = add(node.ends)
+        nodes.append(
+            Node(
+                literals: literal..<literals.count, any: node.any ?? -1, ends: ends, stars: star..<stars.count))
+    }
+
+    private mutating func add(_ literal: PathLiteral) -> Range<Int> {
+        let start = units.count
+        units += literal.units
+        return start..<units.count
+    }
+
+    private mutating func add(_ indices: [Int]) -> Range<Int> {
+        let start = candidates.count
+        candidates += indices
+        return start..<candidates.count
     }
 
     /// The route for a request, or what to answer when there is none.
     public func find(_ head: borrowing MessageHead) -> Lookup {
         let path = head.path
-        if checksEscapes, let offset = PathLiteral.malformedEscape(in: path) { return .malformedPath(offset: offset) }
+        if checksEscapes, head.pathHasEscapes, let offset = PathLiteral.malformedEscape(in: path) {
+            return .malformedPath(offset: offset)
+        }
         guard path.count > 0, path[0] == UInt8(ascii: "/") else { return .noRoute }
         var search = Search(best: routes.count)
         visit(0, path, from: 1, head, &search)
@@ -126,19 +144,22 @@ public struct RouteTable: Sendable {
         _ node: Int, _ path: Span<UInt8>, from start: Int, _ head: borrowing MessageHead,
         _ search: inout Search
     ) {
-        for (prefix, routes) in nodes[node].rests {
-            guard let end = prefix.end(in: path, from: start, to: path.count) else { continue }
+        let node = nodes[node]
+        for index in node.stars {
+            let star = stars[index]
+            guard let end = end(of: star.prefix, in: path, from: start, to: path.count) else { continue }
             search.way.push(end..<path.count)
-            consider(routes, head, &search)
+            consider(star.routes, head, &search)
             search.way.pop()
         }
+        guard !node.literals.isEmpty || node.any >= 0 else { return }
         let end = Scan.firstIndex(of: UInt8(ascii: "/"), in: path, from: start) ?? path.count
-        if let next = literal(nodes[node].literals, in: path, start..<end) {
+        if let next = literal(node.literals, in: path, start..<end) {
             enter(next, path, behind: end, head, &search)
         }
-        if start < end, let next = nodes[node].any {
+        if start < end, node.any >= 0 {
             search.way.push(start..<end)
-            enter(next, path, behind: end, head, &search)
+            enter(node.any, path, behind: end, head, &search)
             search.way.pop()
         }
     }
@@ -156,19 +177,18 @@ public struct RouteTable: Sendable {
     }
 
     /// The node behind the literal segment in `range`, found by its hash.
-    private func literal(
-        _ literals: [(hash: UInt64, literal: PathLiteral, node: Int)], in path: Span<UInt8>, _ range: Range<Int>
-    ) -> Int? {
-        guard !literals.isEmpty else { return nil }
+    private func literal(_ places: Range<Int>, in path: Span<UInt8>, _ range: Range<Int>) -> Int? {
+        guard !places.isEmpty else { return nil }
         let hash = PathLiteral.hash(path, range)
-        var low = 0
-        var high = literals.count
+        var low = places.lowerBound
+        var high = places.upperBound
         while low < high {
             let middle = (low + high) / 2
             if literals[middle].hash < hash { low = middle + 1 } else { high = middle }
         }
-        while low < literals.count, literals[low].hash == hash {
-            if literals[low].literal.end(in: path, from: range.lowerBound, to: range.upperBound) == range.upperBound {
+        while low < places.upperBound, literals[low].hash == hash {
+            let units = literals[low].units
+            if end(of: units, in: path, from: range.lowerBound, to: range.upperBound) == range.upperBound {
                 return literals[low].node
             }
             low += 1
@@ -176,26 +196,87 @@ public struct RouteTable: Sendable {
         return nil
     }
 
-    /// Takes the first of `candidates`, whose paths match, for which the other conditions hold too.
-    private func consider(
-        _ candidates: [Int], _ head: borrowing MessageHead, _ search: inout Search
-    ) {
-        for index in candidates where index < search.best {
+    /// Where the literal of `range` among the units ends in `path` when it stands at `start`, else nil.
+    private func end(of range: Range<Int>, in path: Span<UInt8>, from start: Int, to limit: Int) -> Int? {
+        if range.isEmpty { return start }
+        return PathLiteral.end(of: units.span.extracting(range), in: path, from: start, to: limit)
+    }
+
+    /// Takes the first of the `candidates` in `range`, whose paths match, for which the other conditions hold too.
+    private func consider(_ range: Range<Int>, _ head: borrowing MessageHead, _ search: inout Search) {
+        for place in range {
+            let index = candidates[place]
+            guard index < search.best else { return }
             let route = routes[index]
-            guard route.takesHost(of: head), route.takesHeaders(of: head) else { continue }
-            guard route.takesMethod(of: head) else {
-                search.hasOtherMethod = true
-                if search.collects, !search.hasOtherType { search.refused.append(index) }
-                continue
-            }
-            guard route.takesType(of: head) else {
-                search.hasOtherType = true
-                if search.collects { search.refused.append(index) }
-                continue
+            if route.hasConditions {
+                guard route.takesHost(of: head), route.takesHeaders(of: head) else { continue }
+                guard route.takesMethod(of: head) else {
+                    search.hasOtherMethod = true
+                    if search.collects, !search.hasOtherType { search.refused.append(index) }
+                    continue
+                }
+                guard route.takesType(of: head) else {
+                    search.hasOtherType = true
+                    if search.collects { search.refused.append(index) }
+                    continue
+                }
             }
             search.best = index
             search.captures = search.way
             return
+        }
+    }
+}
+
+/// The tree as it grows route by route; `RouteTable` lays it out flat.
+private struct RouteTree {
+    /// A place: the path's segments so far.
+    struct Node {
+        /// The places behind a literal segment, by the segment's hash in ascending order.
+        var literals: [(hash: UInt64, literal: PathLiteral, node: Int)] = []
+        /// The place behind a free segment.
+        var any: Int?
+        /// The routes whose path ends here, in ascending order.
+        var ends: [Int] = []
+        /// The routes with a star at the end, by what stands before the star.
+        var rests: [(prefix: PathLiteral, routes: [Int])] = []
+    }
+
+    private(set) var nodes = [Node()]
+
+    init(_ routes: [Route]) {
+        for (index, route) in routes.enumerated() { insert(route.match.path, route: index) }
+    }
+
+    private mutating func insert(_ pattern: PathPattern, route: Int) {
+        var node = 0
+        for segment in pattern.segments {
+            switch segment {
+            case .any:
+                if let next = nodes[node].any {
+                    node = next
+                } else {
+                    nodes[node].any = nodes.count
+                    node = nodes.count
+                    nodes.append(Node())
+                }
+            case .literal(let literal):
+                if let next = nodes[node].literals.first(where: { $0.literal == literal }) {
+                    node = next.node
+                } else {
+                    let place = nodes[node].literals.firstIndex { $0.hash > literal.hash }
+                    nodes[node].literals.insert(
+                        (literal.hash, literal, nodes.count), at: place ?? nodes[node].literals.count)
+                    node = nodes.count
+                    nodes.append(Node())
+                }
+            }
+        }
+        guard let rest = pattern.rest else { return nodes[node].ends.append(route) }
+        if let known = nodes[node].rests.firstIndex(where: { $0.prefix == rest }) {
+            nodes[node].rests[known].routes.append(route)
+        } else {
+            nodes[node].rests.append((rest, [route]))
         }
     }
 }
