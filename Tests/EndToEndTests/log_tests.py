@@ -157,18 +157,26 @@ class LogFieldTests(ProxyTestCase):
 class CombinedLogTests(ProxyTestCase):
     routes = ROUTES
     access_log = "{ to: stdout, format: combined, query: drop }"
+    settings = "trusted: [127.0.0.0/8]\n"
+
+    def line(self, *fields):
+        """The line of one request, behind those that were there."""
+        with open(self.recast.output) as file:
+            file.seek(0, os.SEEK_END)
+            with Client(self.recast.port) as client:
+                client.request("GET", "/a?token=SECRET", fields=fields)
+                client.response()
+            text = ""
+            while not text.endswith("\n"):
+                text += file.read()
+                select_nothing()
+        return text
+
+    def test_the_client_is_whom_a_trusted_peer_speaks_for(self):
+        self.assertRegex(self.line("X-Forwarded-For: 203.0.113.9"), r"^203\.0\.113\.9 - - \[")
 
     def test_a_line_is_what_log_readers_expect_and_nothing_can_break_it(self):
-        with Client(self.recast.port) as client:
-            client.request("GET", "/a?token=SECRET", fields=[
-                'User-Agent: evil" 200 "\\x', "Referer: http://r.example/p?SECRET=SECRET"])
-            client.response()
-        while True:
-            with open(self.recast.output) as file:
-                text = file.read()
-            if text.endswith("\n"):
-                break
-            select_nothing()
+        text = self.line('User-Agent: evil" 200 "\\x', "Referer: http://r.example/p?SECRET=SECRET")
         self.assertRegex(text, r'^127\.0\.0\.1 - - \[\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d \+0000\] '
                                r'"GET /a HTTP/1\.1" 200 2 "http://r\.example/p" "evil\\x22 200 \\x22\\x5Cx"\n$')
         self.assertNotIn("SECRET", text)

@@ -120,7 +120,7 @@ final class AccessLog {
 
     private func appendCombined(_ exchange: Exchange) {
         var line = CombinedLine(into: takeLines())
-        line.client(exchange.downstream?.peer)
+        line.client(exchange.client)
         line.time { time.appendCombined(loop.wallClockMilliseconds, to: &$0) }
         line.request(exchange.request, form.query)
         line.outcome(status: exchange.record.status, bytes: exchange.record.bytesBack)
