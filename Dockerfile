@@ -9,8 +9,9 @@ COPY Sources Sources
 COPY Tests Tests
 COPY Examples Examples
 COPY Benchmarks Benchmarks
-RUN swift build --configuration release --static-swift-stdlib --product recast -Xlinker -s \
-    && install -D "$(swift build --configuration release --show-bin-path)/recast" /out/recast
+COPY scripts/release scripts/
+RUN scripts/release --product recast -Xlinker -s \
+    && install -D "$(scripts/release --show-bin-path)/recast" /out/recast
 
 FROM debian:bookworm-slim
 COPY scripts/dependencies /tmp/recast/scripts/

@@ -2,9 +2,6 @@
 .DEFAULT_GOAL := help
 .PHONY: help run build test faults soak sanitize bench bench-codecs fuzz lint format clean
 
-# The Swift runtime is linked in, so that the binary needs Debian's C libraries only (docs/decisions/0005).
-RELEASE = --configuration release --static-swift-stdlib --product recast
-
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
 
@@ -13,7 +10,7 @@ run: build ## Build, start an echo upstream and Recast, print requests to try: m
 
 build: ## Build the release binary
 	scripts/dependencies build
-	swift build $(RELEASE)
+	scripts/release --product recast
 
 test: ## Unit tests, then the end-to-end suite with real clients
 	scripts/test

@@ -32,6 +32,13 @@ int recast_temporary_file(const char *folder) {
     return -1;
 }
 
+/* The Swift runtime's own switch (stdlib/public/runtime/Exclusivity.cpp), which debuggers set, too. */
+extern bool _swift_disableExclusivityChecking;
+
+void recast_trust_accesses(void) {
+    _swift_disableExclusivityChecking = true;
+}
+
 void recast_tune_allocator(size_t large, int arenas) {
     /* Setting either threshold also ends glibc's habit of raising it after the first large free. */
     (void)mallopt(M_MMAP_THRESHOLD, (int)large);

@@ -22,6 +22,14 @@ public final class ContentDecoder {
             }
         }
 
+        func heldCount(after written: Int) -> Int {
+            switch self {
+            case .inflate(let decoder): decoder.heldCount
+            case .brotli(let decoder): decoder.heldCount(after: written)
+            case .zstd(let decoder): decoder.heldCount(after: written)
+            }
+        }
+
         var isAtEnd: Bool {
             switch self {
             case .inflate(let decoder): decoder.isAtEnd
@@ -62,6 +70,8 @@ public final class ContentDecoder {
             engine = Engine(coding)
         }
 
+        var heldCount: Int { engine.heldCount(after: count) }
+
         mutating func reset() {
             engine.reset()
             hasMore = false
@@ -92,6 +102,9 @@ public final class ContentDecoder {
 
     /// Bytes written so far.
     public var outputCount: Int { second?.count ?? first?.count ?? 0 }
+
+    /// Bytes that its decoders hold now. It grows with what comes out, up to the numbers above.
+    public var heldCount: Int { (first?.heldCount ?? 0) + (second?.heldCount ?? 0) }
 
     /// Whether there may be output without more input: then feed again, nothing if there is nothing.
     public var hasMore: Bool { first?.hasMore == true || second?.hasMore == true || !between.isEmpty }

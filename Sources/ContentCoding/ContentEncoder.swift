@@ -26,6 +26,15 @@ public final class ContentEncoder {
 
     static let pieceSize = 16 * 1024
 
+    /// Bytes that an encoder of `coding` holds while a body goes through it, about.
+    public static func heldCount(for coding: Coding) -> Int {
+        switch coding {
+        case .gzip, .deflate: 268 * 1024
+        case .br: 1024 * 1024
+        case .zstd: 1536 * 1024
+        }
+    }
+
     public init(_ coding: Coding, level: CodingLevel = CodingLevel()) {
         self.coding = coding
         self.level = level

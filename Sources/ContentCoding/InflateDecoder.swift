@@ -27,6 +27,9 @@ final class InflateDecoder {
         unsafe stream.deallocate()
     }
 
+    /// Bytes held: zlib's own sum.
+    var heldCount: Int { isOpen ? 44 * 1024 : 0 }
+
     func reset() {
         isDecided = false
         first = nil

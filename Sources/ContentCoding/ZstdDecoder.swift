@@ -18,6 +18,15 @@ final class ZstdDecoder {
         if let context = unsafe context { _ = unsafe ZSTD_freeDCtx(context) }
     }
 
+    /// Bytes held once `written` have come out. Of a large window only what was written to, as the system gives no memory for
+    /// the rest.
+    ///
+    /// SAFETY: the context is this object's.
+    func heldCount(after written: Int) -> Int {
+        guard let context = unsafe context else { return 0 }
+        return min(unsafe ZSTD_sizeof_DCtx(context), Self.keptSize + written)
+    }
+
     // SAFETY: as for `deinit`; the address of a context that is given back is forgotten.
     func reset() {
         isAtEnd = false

@@ -6,7 +6,7 @@ internal import Glibc
 /// that was turned to another place, as Kubernetes does with the folders of its volumes.
 ///
 /// The folders are watched, not the files (inotify(7)): a replaced file would be watched no more. Events only say when to
-/// look; what tells is the files' identity, size and time. Network file systems send no events for what others write.
+/// look; what tells is the files' stamps. Network file systems send no events for what others write.
 @safe
 public final class FileWatch {
     /// How long after an event the files are looked at, so that several changes at once are one: 200 ms.
@@ -17,7 +17,7 @@ public final class FileWatch {
     private let event: OpaquePointer
     private var descriptor: Int32 = -1
     private var files: [String] = []
-    private var seen: [FileState] = []
+    private var seen: [FileStamp?] = []
     private var timer: Timer!
 
     /// - Parameter onChange: called on the loop; lives as long as the watch.
@@ -50,8 +50,8 @@ public final class FileWatch {
         for (index, file) in files.enumerated() {
             if let state = old[file] {
                 seen[index] = state
-            } else if seen[index].changed >= second {
-                seen[index] = FileState()
+            } else if let stamp = seen[index], stamp.changed >= second {
+                seen[index] = nil
             }
         }
         look()
@@ -79,7 +79,7 @@ public final class FileWatch {
             }, Unmanaged.passUnretained(self).toOpaque())
         unsafe event_add(event, nil)
         self.files = files
-        seen = files.map(FileState.init)
+        seen = files.map { FileStamp($0) }
         return true
     }
 
@@ -117,31 +117,6 @@ public final class FileWatch {
             let count = unsafe readlink(path, buffer.baseAddress!, buffer.count)
             guard count > 0 else { return nil }
             return unsafe String(decoding: buffer[..<count].lazy.map(UInt8.init(bitPattern:)), as: UTF8.self)
-        }
-    }
-
-    /// What tells one content of a file from another without reading it.
-    private struct FileState: Equatable {
-        var device: dev_t = 0
-        var inode: ino_t = 0
-        var size: off_t = 0
-        var seconds = 0
-        var nanoseconds = 0
-        /// The second in which the content or the name last changed.
-        var changed = 0
-
-        init() {}
-
-        init(_ path: String) {
-            var status = stat()
-            // SAFETY: the path is end-marked, the status is written during the call.
-            guard unsafe stat(path, &status) == 0 else { return }
-            device = status.st_dev
-            inode = status.st_ino
-            size = status.st_size
-            seconds = status.st_mtim.tv_sec
-            nanoseconds = status.st_mtim.tv_nsec
-            changed = status.st_ctim.tv_sec
         }
     }
 }

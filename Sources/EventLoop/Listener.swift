@@ -52,7 +52,7 @@ public final class Listener {
     /// Binds `address` and starts to accept. A unix socket that nobody listens on any more is replaced.
     /// - Parameters:
     ///   - reusePort: lets each loop have a listener of its own on the same address; the system spreads connections. Has
-    ///     no meaning for unix sockets: see `init(sharing:on:onAccept:)`.
+    ///     no meaning for unix sockets: see `ListeningSocket.duplicate()`.
     ///   - backlog: connections that the system keeps until they are accepted; it cuts the number at `somaxconn`.
     ///   - onAccept: owns the descriptor (non-blocking, close-on-exec) that it is given. May close the listener.
     /// - Throws: `LoopError`, `.addressInUse` among others.
@@ -64,18 +64,7 @@ public final class Listener {
         self.init(loop: loop, socket: socket, onAccept: onAccept)
     }
 
-    /// Accepts on `loop` from the socket of another listener, as several loops must on one unix socket. Called on the
-    /// thread of `loop`; `duplicate` is a descriptor made by `duplicateDescriptor()`, which this takes over.
-    public convenience init(
-        loop: EventLoop, sharing duplicate: Int32, onAccept: @escaping (Int32, SocketAddress) -> Void
-    ) {
-        let address = SocketAddress(boundBy: duplicate) ?? SocketAddress(unixPath: "")
-        self.init(
-            loop: loop, socket: ListeningSocket(descriptor: duplicate, address: address, isShared: true),
-            onAccept: onAccept)
-    }
-
-    /// Accepts on `loop` from `socket`, whose descriptor this takes over.
+    /// Accepts on `loop` from `socket`, whose descriptor this takes over. Called on the thread of `loop`.
     public init(loop: EventLoop, socket: ListeningSocket, onAccept: @escaping (Int32, SocketAddress) -> Void) {
         self.loop = loop
         self.descriptor = socket.descriptor
@@ -96,13 +85,6 @@ public final class Listener {
                 unsafe Unmanaged<Listener>.fromOpaque(context!).takeUnretainedValue().becameReadable()
             }, Unmanaged.passRetained(self).toOpaque())
         update()
-    }
-
-    /// A second descriptor of the listening socket, for a listener on another loop.
-    public func duplicateDescriptor() throws(LoopError) -> Int32 {
-        let duplicate = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
-        guard duplicate >= 0 else { throw .system(call: "dup of a listener", errno: errno) }
-        return duplicate
     }
 
     /// Stops accepting; connections wait in the backlog.

@@ -105,27 +105,13 @@ extension SocketAddress {
         return (descriptor, descriptor < 0 ? nil : SocketAddress(storage, length: length))
     }
 
-    /// The address at the other end of `socket`.
-    init?(peerOf socket: Int32) {
-        // SAFETY: see `init(asking:_:)`.
-        unsafe self.init(asking: socket) { unsafe getpeername($0, $1, $2) }
-    }
-
     /// The address that `socket` is bound to.
     init?(boundBy socket: Int32) {
-        // SAFETY: see `init(asking:_:)`.
-        unsafe self.init(asking: socket) { unsafe getsockname($0, $1, $2) }
-    }
-
-    private init?(
-        asking socket: Int32,
-        _ ask: (Int32, UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int32
-    ) {
         var storage = sockaddr_storage()
         var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
         // SAFETY: the system writes at most `length` bytes into the storage.
         let outcome = unsafe withUnsafeMutablePointer(to: &storage) { pointer in
-            unsafe ask(socket, UnsafeMutableRawPointer(pointer).assumingMemoryBound(to: sockaddr.self), &length)
+            unsafe getsockname(socket, UnsafeMutableRawPointer(pointer).assumingMemoryBound(to: sockaddr.self), &length)
         }
         guard outcome == 0 else { return nil }
         self.init(storage, length: length)

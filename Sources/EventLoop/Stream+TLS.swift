@@ -125,10 +125,13 @@ extension Stream {
         if first.count < TLSWire.recordSize {
             // The first piece and as much of the second as one record takes.
             let part = min(second.count, TLSWire.recordSize - first.count)
-            wire.joined.append(first)
-            wire.joined.append(second.extracting(0..<part))
-            isWritten = tls.write(wire.joined.span)
-            wire.joined.removeAll()
+            var joined = OutputBuffer()
+            swap(&joined, &wire.joined)
+            joined.append(first)
+            joined.append(second.extracting(0..<part))
+            isWritten = tls.write(joined.span)
+            joined.removeAll()
+            swap(&joined, &wire.joined)
             if isWritten, part < second.count { isWritten = tls.write(second.extracting(part..<second.count)) }
         } else {
             isWritten = tls.write(first) && tls.write(second)

@@ -120,8 +120,6 @@ public final class Stream {
     }
 
     public var isClosed: Bool { state.contains(.closed) }
-    /// The peer's address, asked from the system; nil if it is not connected any more.
-    public var peerAddress: SocketAddress? { isClosed ? nil : SocketAddress(peerOf: descriptor) }
     /// The error that broke the connection for writing, 0 while there is none.
     public var peerError: Int32 { brokenBy }
 

@@ -27,15 +27,6 @@ public struct RequestParser: Sendable {
         hasRequestLine = false
     }
 
-    /// Whether `input` holds nothing but empty lines that come before a request: the connection is idle, not in a head.
-    public static func isIdle(_ input: Span<UInt8>) -> Bool {
-        for index in input.indices
-        where input[index] != ASCII.carriageReturn && input[index] != ASCII.lineFeed {
-            return false
-        }
-        return true
-    }
-
     /// Reads a head from the start of `input`. Returns the bytes it takes, empty lines before it included, or nil when more
     /// are needed; nothing is consumed then. Throws where the request must be refused, with the status to answer. From the
     /// request line on the head has its method and target, also after nil and after an error.

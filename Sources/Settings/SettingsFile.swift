@@ -91,7 +91,7 @@ public struct SettingsFile: Sendable {
         let listen = ListenReader(context).read(file)
         let workers = Self.workers(file)
         let log = AccessLogReader(context).read(file)
-        let client = ClientTimeoutSettings(Self.part("timeouts", file), grace: .seconds(25))
+        let client = ClientTimeoutSettings(file.part("timeouts"), grace: .seconds(25))
         var limits = LimitSettings(response: Route.standardResponseLimit)
         var timeouts = TimeoutSettings(bodyGap: client.bodyGap)
         var options = RouteOptions()
@@ -99,8 +99,8 @@ public struct SettingsFile: Sendable {
         if let node = file.take("defaults"), let defaults = SectionReader(node, "\"defaults\"", context) {
             // Their values are recorded where they take effect: in the routes.
             let before = context.takeEffective()
-            limits.read(Self.part("limits", defaults))
-            timeouts.read(Self.part("timeouts", defaults))
+            limits.read(defaults.part("limits"))
+            timeouts.read(defaults.part("timeouts"))
             RouteOptionsReader(context).read(defaults, into: &options)
             inherited = context.takeEffective()
             for value in before { context.record(value.key, value.value, value.origin) }
@@ -113,7 +113,7 @@ public struct SettingsFile: Sendable {
         let admission = AdmissionReader(context).read(file)
         let memory = MemoryReader(context).read(file)
         let lifecycle = LifecycleReader(context).read(file)
-        let admin = AdminReader(context).read(file)
+        let admin = AdminReader(context).read(file, listen: listen.addresses)
         effective = context.takeEffective()
         context.inherited = Dictionary(inherited.map { ($0.key, $0.origin) }) { $1 }
         let reader = RouteReader(
@@ -121,7 +121,7 @@ public struct SettingsFile: Sendable {
             options: options)
         let routes =
             file.required("routes", example: "[{name: all, match: \"/*\", upstream: app}]").map(reader.read) ?? []
-        file.notYet("tls", "include")
+        file.refuse("tls", "belongs to an address: write listen: {address: 0.0.0.0:8443, tls: {…}}")
         file.finish()
         substitutions = context.substitutions
         effectiveOfRoutes = routes.map(\.effective)
@@ -140,13 +140,6 @@ public struct SettingsFile: Sendable {
         settings.lifecycle = lifecycle
         settings.admin = admin
         self.settings = settings
-    }
-
-    /// A section that may be missing.
-    private static func part(_ key: String, _ file: SectionReader) -> SectionReader {
-        let absent = SectionReader.absent("\"\(key)\"", path: key, file.context)
-        guard let node = file.take(key) else { return absent }
-        return SectionReader(node, "\"\(key)\"", path: key, file.context) ?? absent
     }
 
     /// `auto` is one for each core that this process may run on.

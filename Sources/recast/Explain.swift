@@ -42,13 +42,9 @@ struct Explain: ParsableCommand {
         guard let index = loaded.settings.routes.firstIndex(where: { $0.name == route }) else {
             throw usage("\(file) has no route \"\(route)\": \(loaded.hint(forRoute: route))")
         }
-        let found = loaded.settings.routes[index]
-        guard case .convert(let plan, _, _) = found.request else {
-            throw usage("the route \"\(route)\" forwards bodies as they are: there is nothing to explain")
-        }
+        let plan = try ExplainedSample.plan(of: loaded.settings.routes[index])
         let sample = try sample(plan, loaded.examplesOfRoutes[index])
-        let explained = ExplainedSample(request: sample.request, type: sample.body.type, body: sample.body.bytes)
-        let explanation = try explained.explanation(of: index, in: loaded)
+        let explanation = try sample.explanation(of: index, in: loaded)
         try StandardStreams.write(text: json ? explanation.json : explanation.text)
     }
 
@@ -58,12 +54,7 @@ struct Explain: ParsableCommand {
 
     // MARK: - The sample
 
-    private struct Sample {
-        var request: SampleRequest
-        var body: RouteExample.Body
-    }
-
-    private func sample(_ plan: ConversionPlan, _ examples: [RouteExample]) throws -> Sample {
+    private func sample(_ plan: ConversionPlan, _ examples: [RouteExample]) throws -> ExplainedSample {
         var input: [UInt8] = []
         if example == nil {
             input = try StandardStreams.readAll()
@@ -75,31 +66,19 @@ struct Explain: ParsableCommand {
             var request = chosen.request
             try apply(to: &request)
             do throws(ConversionError) {
-                var body = try chosen.body(for: plan)
-                if let type { body.type = type }
-                return Sample(request: request, body: body)
+                let body = try chosen.body(for: plan)
+                return ExplainedSample(request: request, type: type ?? body.type, body: body.bytes)
             } catch {
                 throw CommandFault(CommandFault.data, "recast explain: the example's input: \(error)")
             }
         }
         var request = SampleRequest()
         try apply(to: &request)
-        return Sample(request: request, body: .init(bytes: input, type: try inputType(plan)))
+        return ExplainedSample(request: request, type: type, body: input)
     }
 
     /// What the options say instead of the example.
     private func apply(to request: inout SampleRequest) throws(CommandFault) {
         try ExplainedSample.apply(path: path, query: query, headers: header, to: &request)
-    }
-
-    private func inputType(_ plan: ConversionPlan) throws(CommandFault) -> String {
-        if let type { return type }
-        guard plan.inputs.count == 1, let input = plan.inputs.first else {
-            throw usage("the route takes several types: say which it is, as in --type application/json")
-        }
-        if input == .multipart {
-            throw usage("multipart is read by its boundary: --type 'multipart/form-data; boundary=…'")
-        }
-        return input.mediaType
     }
 }

@@ -13,15 +13,13 @@ struct ExplainedSample {
     ///   where the body can't be converted.
     func explanation(of index: Int, in file: SettingsFile) throws(CommandFault) -> Explanation {
         let route = file.settings.routes[index]
-        guard case .convert(let plan, _, _) = route.request else {
-            throw usage("the route \"\(route.name)\" forwards bodies as they are: there is nothing to explain")
-        }
+        let plan = try Self.plan(of: route)
         let type = if let type { type } else { try inputType(plan) }
         let values: SampleRequest.Values
         do throws(SampleRequest.Fault) {
             values = try request.values(for: route)
         } catch {
-            throw usage(error.reason)
+            throw Self.usage(error.reason)
         }
         let trace: ConversionTrace
         do throws(ConversionError) {
@@ -33,6 +31,14 @@ struct ExplainedSample {
         return Explanation(
             route: route, upstream: file.settings.upstreams[route.upstream], plan: plan,
             effective: file.effectiveOfRoutes[index].map(file.redacted), type: type, values: values, trace: trace)
+    }
+
+    /// The conversion of a route's requests, where it has one.
+    static func plan(of route: Route) throws(CommandFault) -> ConversionPlan {
+        guard case .convert(let plan, _, _) = route.request else {
+            throw usage("the route \"\(route.name)\" forwards bodies as they are: there is nothing to explain")
+        }
+        return plan
     }
 
     /// Puts what somebody wrote instead of what the request says: `Name: value` each.
@@ -54,15 +60,15 @@ struct ExplainedSample {
 
     private func inputType(_ plan: ConversionPlan) throws(CommandFault) -> String {
         guard plan.inputs.count == 1, let input = plan.inputs.first else {
-            throw usage("the route takes several types: say which it is, as in --type application/json")
+            throw Self.usage("the route takes several types: say which it is, as in --type application/json")
         }
         if input == .multipart {
-            throw usage("multipart is read by its boundary: --type 'multipart/form-data; boundary=…'")
+            throw Self.usage("multipart is read by its boundary: --type 'multipart/form-data; boundary=…'")
         }
         return input.mediaType
     }
 
-    private func usage(_ reason: String) -> CommandFault {
+    private static func usage(_ reason: String) -> CommandFault {
         CommandFault(CommandFault.usage, "recast explain: \(reason)")
     }
 }

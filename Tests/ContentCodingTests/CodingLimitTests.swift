@@ -81,6 +81,49 @@ import Testing
         #expect(decoded(header + [14 << 3] + block, .zstd).error == .malformed(.zstd, .window))
     }
 
+    @Test("a decoder says what it holds while a body goes through it, and keeps little", arguments: Coding.allCases)
+    func held(_ coding: Coding) throws {
+        let body = encoded(text(2_000_000), coding)
+        let decoder = ContentDecoder()
+        decoder.begin(AppliedCodings(coding), limits: CodingLimits())
+        #expect(decoder.heldCount < 1024)
+        var output = OutputBuffer()
+        var at = 0
+        while at < body.count {
+            at += try decoder.feed(body.span.extracting(at..<body.count), into: &output)
+            output.removeAll()
+        }
+        // The windows of our own encoders: 32 KiB, 256 KiB, 512 KiB.
+        let window = coding == .br ? 256 : coding == .zstd ? 512 : 32
+        #expect(decoder.heldCount >= window * 1024 && decoder.heldCount <= (window + 512) * 1024)
+        decoder.end()
+        #expect(decoder.heldCount <= 384 * 1024)
+    }
+
+    @Test("of a window that is asked for only what is written to counts: four bytes hold no 16 MiB")
+    func window24() throws {
+        // RFC 7932 §9: a window of 16 MiB, and a block of 16 MiB that isn't compressed.
+        let header: [UInt8] = [0xCF, 0xFF, 0xFF, 0xFF]
+        let decoder = ContentDecoder()
+        decoder.begin(AppliedCodings(.br), limits: CodingLimits())
+        var output = OutputBuffer()
+        let used = try decoder.feed(header.span, into: &output)
+        #expect(used == 4 && output.isEmpty)
+        #expect(decoder.heldCount < 64 * 1024)
+        let piece = [UInt8](repeating: 7, count: 64 * 1024)
+        for count in 1...16 {
+            var at = 0
+            while at < piece.count || decoder.hasMore {
+                at += try decoder.feed(piece.span.extracting(at..<piece.count), into: &output)
+                output.removeAll()
+            }
+            let written = count * piece.count
+            #expect(decoder.heldCount >= written && decoder.heldCount < written + 64 * 1024)
+        }
+        decoder.end()
+        #expect(decoder.heldCount == 0)
+    }
+
     @Test("a brotli body with a large window is refused")
     func largeWindow() {
         // The header that RFC 7932 leaves invalid and the large-window format uses: 0x11, then the window's bits.

@@ -198,6 +198,45 @@ class AdminEndTests(unittest.TestCase):
             self.assertEqual(client.response().status, 200)
         self.assertEqual(self.recast.process.wait(DEADLINE), 0)
 
+    def switches(self):
+        """How often the main thread and the other worker's have slept: one that serves a request wakes for it."""
+        counts = {}
+        process = self.recast.process.pid
+        for thread in os.listdir(f"/proc/{process}/task"):
+            with open(f"/proc/{process}/task/{thread}/status") as status:
+                lines = dict(line.rstrip("\n").split(":\t", 1) for line in status if ":\t" in line)
+            name = "main" if thread == str(process) else lines["Name"]
+            counts[name] = int(lines["voluntary_ctxt_switches"])
+        return counts
+
+    def client_of_the_main_thread(self):
+        """A connection that the main thread serves. Others serve the further ones that this makes."""
+        while True:
+            client = Client(self.recast.port)
+            self.addCleanup(client.socket.close)
+            before = self.switches()
+            for _ in range(50):
+                client.request("GET", "/")
+                self.assertEqual(client.response().status, 200)
+            after = self.switches()
+            if after["main"] - before["main"] > after["worker-1"] - before["worker-1"]:
+                return client
+
+    def test_of_a_worker_that_has_ended_only_the_counts_stay(self):
+        self.admin.until_ready()
+        with self.client_of_the_main_thread() as client:
+            self.assertEqual(self.admin.metrics().sum("recast_upstream_endpoint_healthy"), 2)
+            client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nx")
+            self.assertEqual(self.admin.ask("POST", "/drain")[0], 202)
+            while (metrics := self.admin.metrics()).sum("recast_workers") != 1:
+                select_nothing()
+            self.assertEqual(metrics.sum("recast_upstream_endpoint_healthy"), 1)
+            self.assertEqual(metrics.sum("recast_connections", side="client"), 1)
+            self.assertEqual(metrics.sum("recast_requests_total") + 1, len(self.upstream.requests))
+            client.send("y")
+            self.assertEqual(client.response().status, 200)
+        self.assertEqual(self.recast.process.wait(DEADLINE), 0)
+
     def test_a_client_that_half_closes_gets_its_answer(self):
         with Client(self.admin.port) as client:
             client.send("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n")

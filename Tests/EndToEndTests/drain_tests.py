@@ -1,5 +1,6 @@
 """The end of a process: drained under load, handed over to another one, cut short (P9; faults 65 to 67)."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -157,6 +158,39 @@ class EndingTests(DrainTestCase):
                 self.assertLess(time.monotonic() - started, 10)  # far from the 25 s of grace
                 with self.assertRaises(Closed):
                     client.response()
+
+    def test_a_second_signal_loses_no_line_of_the_log(self):
+        """Those of both workers: of requests that were answered just before it, and of those that it cuts."""
+        recast = self.start()
+        go_on = threading.Event()
+        never = threading.Event()
+        self.addCleanup(never.set)
+
+        def script(exchange):
+            (go_on if exchange.received.target == "/plain" else never).wait(DEADLINE)
+            exchange.answer()
+
+        self.upstream.script = script
+        clients = [Client(recast.port) for _ in range(32)]  # so many that both workers have some of each kind
+        answered, cut = clients[::2], clients[1::2]
+        with contextlib.ExitStack() as stack:
+            for client in clients:
+                stack.enter_context(client)
+                client.request("GET", "/plain" if client in answered else "/plain/cut")
+            self.upstream.wait_for(len(clients))
+            recast.process.send_signal(signal.SIGTERM)
+            wait_until("it drains", lambda: "draining" in recast.error_text())
+            go_on.set()
+            for client in answered:
+                self.assertEqual(client.response().status, 200)
+            recast.process.send_signal(signal.SIGTERM)
+            for client in cut:
+                with self.assertRaises(Closed):
+                    client.response()
+        self.assertNotEqual(recast.process.wait(DEADLINE), 0)
+        self.assertIn(f"ended by a signal: {len(cut)} connections", recast.error_text())
+        seen = sorted((line["path"], line["status"], line.get("flags")) for line in recast.log_lines(len(clients)))
+        self.assertEqual(seen, [("/plain", 200, None)] * len(answered) + [("/plain/cut", 503, "GT")] * len(cut))
 
     def test_for_the_delay_it_still_accepts(self):
         """Balancers need time to see that it is not ready; who comes meanwhile is served, and told to go."""

@@ -179,6 +179,26 @@ class ReloadTests(ReloadTestCase):
         self.assertIn('a new value of "workers" takes effect after a restart', recast.error_text())
         self.assertEqual(self.status("/new"), 200)
 
+    def test_settings_that_differ_in_what_needs_a_restart_still_reach_every_worker(self):
+        # Fewer workers in the file than run, and more: each must have what follows, and no socket may be without a worker.
+        for workers in (1, 4):
+            with self.subTest(workers=workers):
+                self.start(workers=3)
+                changed = self.text.replace("workers: 3", f"workers: {workers}")
+                self.write(changed)
+                reload(self.recast)
+                port = free_port()
+                self.write(changed.replace("/plain", "/new").replace("listen: [", f"listen: [127.0.0.1:{port}, "))
+                reload(self.recast)
+                for place in (self.recast.port, port):
+                    statuses = set()
+                    for _ in range(60):
+                        with Client(place) as client:
+                            client.request("GET", "/new")
+                            statuses.add(client.response().status)
+                    self.assertEqual(statuses, {200}, f"port {place}")
+                self.assertEqual(self.recast.stop(), 0)
+
     def test_the_upstreams_connection_is_kept_where_nothing_changed_and_closed_where_it_did(self):
         recast = self.start(workers=1)
         self.assertEqual(self.status("/plain"), 200)

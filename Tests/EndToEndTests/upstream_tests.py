@@ -200,6 +200,18 @@ class AddressTests(RecastTestCase):
         self.addCleanup(returned.end)
         self.wait_for("it gets requests", lambda: self.get(proxy).status == 200 and returned.seen)
 
+    def test_the_log_says_which_address_gets_requests_all_the_same(self):
+        for ports, outcome in ((1, "requests try it all the same"), (2, "it gets no requests for a while")):
+            addresses = ", ".join(f"127.0.0.1:{self.dead_port()}" for _ in range(ports))
+            proxy = self.recast(f"{{ address: [{addresses}], health: {{ passive: {{ failures: 2 }} }} }}")
+            for _ in range(4):
+                self.assertIn(self.get(proxy).status, (502, 503))
+            self.wait_for("it is said", lambda: proxy.error_text().count(outcome) >= 1)
+            said = [line for line in proxy.error_text().splitlines() if "times in a row" in line]
+            self.assertIn(outcome, said[0])
+            if ports == 1:
+                self.assertEqual([self.get(proxy).status for _ in range(3)], [502] * 3)
+
     def test_row_35_all_addresses_are_dead_and_one_returns(self):
         ports = [self.dead_port(), self.dead_port()]
         proxy = self.recast(f"{{ address: [127.0.0.1:{ports[0]}, 127.0.0.1:{ports[1]}] }}")

@@ -15,7 +15,7 @@ import traceback
 import rig
 from tls_support import Certificates
 
-GROUPS = ("client_rows", "network_rows", "upstream_rows", "resource_rows", "tls_rows", "dns_rows", "process_rows")
+GROUPS = ("client_rows", "network_rows", "upstream_rows", "resource_rows", "memory_rows", "tls_rows", "dns_rows", "process_rows")
 
 
 def lacks(row):

@@ -76,11 +76,6 @@ struct RequestRuleTests {
             " GET /~\r\n": "400 http_bad_method",
             "\u{0}GET /~\r\n": "400 http_bad_method",
         ])
-        for (text, isIdle) in [("", true), ("\r\n\r", true), ("\r\nG", false)] {
-            let input = Array(text.utf8)
-            let answer = RequestParser.isIdle(input.span)
-            #expect(answer == isIdle)
-        }
     }
 
     @Test("R4 the request line is three parts with one space between them")

@@ -37,6 +37,19 @@ import Testing
         }
     }
 
+    // MARK: Shares
+
+    @Test(
+        "each worker has its share of the connections, on a unix socket too: workers all accept there",
+        arguments: [ListenAddress.tcp(host: "127.0.0.1", port: 0), .unix(path: "/tmp/unused.sock")])
+    func shares(address: ListenAddress) {
+        for (workers, total, share) in [(1, 10, 10), (2, 10, 5), (3, 10, 4), (4, 3, 1)] {
+            var settings = ProxySettings(listen: [address], workers: workers, upstreams: [], routes: [])
+            settings.admission.connections = total
+            #expect(AdmissionLimits(settings).connections == share, "\(workers) workers, \(total) connections")
+        }
+    }
+
     // MARK: One connection
 
     @Test("the answer to the last request that a connection may make says so, and the connection ends")

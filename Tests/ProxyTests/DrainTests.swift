@@ -148,4 +148,30 @@ import Testing
             #expect(calls == 1)
         }
     }
+
+    @Test(
+        "what the grace time cuts is logged with what the client had of it: the status of a head, else 503",
+        arguments: [
+            ("nothing", "", 503), ("an interim response", "HTTP/1.1 103 Early Hints\r\n\r\n", 503),
+            ("a head", "HTTP/1.1 201 Created\r\nContent-Length: 4\r\n\r\n", 201),
+            ("half of a body", "HTTP/1.1 203 So So\r\nContent-Length: 4\r\n\r\nab", 203),
+        ])
+    func cutOff(name: String, answer: String, status: Int) throws {
+        try withRig { settings in
+            settings.grace = .milliseconds(40)
+        } _: { rig in
+            let client = try rig.connect(sending: get)
+            _ = try rig.request()
+            if !answer.isEmpty {
+                rig.upstreams[0].send(answer)
+                try rig.until(name) { client.text.hasSuffix(answer.suffix(2)) }
+            }
+            var calls = 0
+            rig.drain { calls += 1 }
+            try rig.until("it is over") { calls == 1 }
+            let lines = try rig.logLines()
+            #expect(lines.map { $0["status"] as? Int } == [status])
+            #expect(lines.map { $0["flags"] as? String } == ["GT"])
+        }
+    }
 }

@@ -195,6 +195,27 @@ import Testing
         }
     }
 
+    @Test("the time to connect that is logged is that of the last connection, without what came before it")
+    func connectTime() throws {
+        var options = RouteOptions()
+        options.retry.onTimeout = true
+        let silence = 0.2
+        let route = forward(timeouts: { $0.firstByte = .milliseconds(200) }, options: options)
+        try withRig([route]) { rig in
+            let client = try rig.connect(sending: get)
+            _ = try rig.request()
+            _ = try rig.request(on: 1)
+            rig.upstreams[1].send(ok)
+            #expect(try rig.response(to: client).text == "ok")
+            let line = try #require(try rig.logLines().first)
+            #expect(line["attempts"] as? Int == 2)
+            let total = try #require(line["t_total"] as? Double)
+            // Left out where it was too short for the loop's clock.
+            let connect = line["t_connect"] as? Double ?? 0
+            #expect(connect + silence <= total)
+        }
+    }
+
     @Test("F20 c: the last answer passes when the attempts are spent", arguments: [1, 2])
     func attempts(count: Int) throws {
         try withRig([

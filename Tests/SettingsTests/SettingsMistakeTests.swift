@@ -38,7 +38,18 @@ import Testing
                 "version: 1\nlog: { level: loud }",
                 "2:15: \"level\" is not \"loud\": known are debug, info, warning, error"
             ),
-            ("version: 1\ntls: {}", "2:1: \"tls\" is not available yet: remove it"),
+            (
+                "version: 1\ntls: {}",
+                "2:1: \"tls\" belongs to an address: write listen: {address: 0.0.0.0:8443, tls: {…}}"
+            ),
+            (
+                "version: 1\nadmin: systemd:web",
+                "2:8: \"admin\": it has no socket of the service manager's: write an address; or off for no admin port"
+            ),
+            (
+                "version: 1\nadmin: localhost:8080",
+                "2:8: \"admin\": 127.0.0.1:8080 is listened on already; or off for no admin port"
+            ),
             ("version: 1\ntimeouts: { header: 10 }", "2:21: \"header\": a time needs a unit (ms, s, m, h), as in 3s"),
             (
                 "version: 1\ntimeouts: { gap: 10s }",
@@ -203,7 +214,10 @@ import Testing
                 "name: a, match: /a, upstream: app, respons: x",
                 "5:42: a route has no key \"respons\": did you mean \"response\"?"
             ),
-            ("name: a, match: /a, upstream: app, verify: []", "5:42: \"verify\" is not available yet: remove it"),
+            (
+                "name: a, match: /a, upstream: app, request: { decode: { as: form }, encode: { as: json }, framing: length }",
+                "5:97: \"framing\" is an upstream's: write upstreams: {NAME: {address: …, framing: length}}"
+            ),
             (
                 "name: a, match: /a, upstream: app, on_other_type: pass",
                 "5:57: \"on_other_type\" is for routes that convert: add \"request\" or remove it"

@@ -59,7 +59,7 @@ import Testing
         #expect(upstream.maxConnections == nil && upstream.maxRequests == nil && upstream.queue.size == 128)
         #expect(upstream.health.active == nil && upstream.health.passive.failures == 5)
         let shown = { (key: String) in file.effective.first { $0.key == "upstreams.x.\(key)" }?.value }
-        #expect(shown("max_connections") == "1024 for each worker")
+        #expect(shown("max_connections") == "4096 for each worker")
         #expect(shown("health.active") == "off")
         #expect(shown("max_age") == "5m")
         let retry = file.settings.routes[0].options.retry

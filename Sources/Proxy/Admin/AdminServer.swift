@@ -13,7 +13,8 @@ final class AdminServer {
     private let loop: EventLoop
     private var listener: Listener?
     private var connections: [ObjectIdentifier: AdminConnection] = [:]
-    /// What each worker counted when it answered last: a worker that is silent must not make sums go down.
+    /// What each worker counted when it answered last, or at its end: a worker that is silent, or has ended, must not make
+    /// sums go down.
     private var lastSamples: [ObjectIdentifier: MetricSamples] = [:]
 
     private static let connectionLimit = 64
@@ -94,7 +95,7 @@ final class AdminServer {
 
     private func answerMetrics(_ control: ServerControl, _ respond: @escaping (AdminResponse) -> Void) {
         control.gather(within: Self.gatherTime) { worker in
-            WorkerSamples(worker: ObjectIdentifier(worker), samples: worker.metricSamples())
+            WorkerSamples(worker)
         } _: { [weak self, weak control] (answers: [WorkerSamples], missing) in
             guard let self, let control else { return }
             for answer in answers { lastSamples[answer.worker] = answer.samples }
@@ -108,9 +109,10 @@ final class AdminServer {
         }
     }
 
-    private struct WorkerSamples: Sendable {
-        let worker: ObjectIdentifier
-        let samples: MetricSamples
+    /// A worker has come to its end, with these samples. What it counted stays in the sums, and nothing else of it.
+    func ended(_ last: WorkerSamples) {
+        lastSamples[last.worker] = last.samples
+        lastSamples[last.worker]?.dropGauges()
     }
 
     private func answerUpstreams(_ control: ServerControl, _ respond: @escaping (AdminResponse) -> Void) {
@@ -229,6 +231,17 @@ final class AdminServer {
             ])
         }
         return .object([("routes", .list(shown))])
+    }
+}
+
+/// What a worker says of itself, to be told apart from what it said before.
+struct WorkerSamples: Sendable {
+    let worker: ObjectIdentifier
+    let samples: MetricSamples
+
+    init(_ worker: Worker) {
+        self.worker = ObjectIdentifier(worker)
+        samples = worker.metricSamples()
     }
 }
 

@@ -25,9 +25,7 @@ struct AdmissionLimits {
         let admission = settings.admission
         let descriptors = raiseDescriptorLimit()
         let total = admission.connections ?? max(1, min((descriptors - 64) / 2, AdmissionSettings.largestTotal))
-        // A unix socket is the first worker's alone.
-        let sharers = settings.listen.allSatisfy(\.isUnix) ? 1 : settings.workers
-        connections = (total + sharers - 1) / sharers
+        connections = (total + settings.workers - 1) / settings.workers
         relief = connections - (connections + 9) / 10
         resume = connections - 1 - connections / 64
         switch admission.perClient {

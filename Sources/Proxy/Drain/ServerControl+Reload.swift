@@ -53,7 +53,7 @@ extension ServerControl {
         for name in Self.needingRestart(from: old, to: settings) {
             worker.logger.warning("reload: a new value of \"\(name)\" takes effect after a restart")
         }
-        let settings = Self.keepingUpstreams(of: old, in: settings)
+        let settings = Self.keepingWhatRuns(of: old, in: settings)
         self.settings = settings
         // Nothing can fail from here on.
         distribute(opened.map { SettingsChange(settings: settings, opened: $0, logSink: logSink) }) { $0.adopt($1) }
@@ -69,10 +69,17 @@ extension ServerControl {
         watch(settings.lifecycle.files)
     }
 
+    /// What `needingRestart` names keeps the value that the process started with, so that these settings say what is in
+    /// effect: so many workers get the next ones, and share limits out.
+    ///
     /// Upstreams that are the same stay the same objects: their pools go on, and what was read of their certificates now is
     /// what these pools use.
-    private static func keepingUpstreams(of old: ProxySettings, in new: ProxySettings) -> ProxySettings {
+    private static func keepingWhatRuns(of old: ProxySettings, in new: ProxySettings) -> ProxySettings {
         var settings = new
+        settings.workers = old.workers
+        settings.lifecycle.reusePort = old.lifecycle.reusePort
+        settings.memory = old.memory
+        settings.admin.address = old.admin.address
         for (index, upstream) in new.upstreams.enumerated() {
             guard let same = old.upstreams.first(where: { $0 == upstream }) else { continue }
             if let tls = same.tls, let read = upstream.tls { tls.use(read) }

@@ -46,6 +46,8 @@ final class ServerControl {
     /// Whether workers were told to stop accepting: one that starts late is told then.
     private var isDraining = false
     private var delay: Timer?
+    /// Nanoseconds that the end at once waits for the workers, 1 s.
+    private static let endTime: UInt64 = 1_000_000_000
     /// Connections that were cut when the grace time was over.
     private var cut = 0
     /// Whether new requests are wanted: what `/ready` says.
@@ -121,9 +123,11 @@ final class ServerControl {
             main.perform { loop in ServerControl.of(loop).started(inbox) }
             loop.run()
             let cut = worker.connectionsCut
+            let samples = WorkerSamples(worker)
             main.perform { loop in
                 let control = ServerControl.of(loop)
                 control.watchdog?.forget(inbox)
+                control.admin?.ended(samples)
                 control.ended(inbox, cut: cut)
             }
         } catch {
@@ -161,17 +165,22 @@ final class ServerControl {
 
     // MARK: The end
 
-    /// The first signal drains, the second ends.
+    /// The first signal drains, the second ends at once, and so does the third where a worker is stuck.
     func stopRequested() {
-        guard !isSignalled else {
-            worker.logger.warning("a second signal: ending with requests in flight")
-            outcome = .interrupted
-            worker.log.end()
-            worker.loop.stop()
-            return
+        guard isSignalled else {
+            isSignalled = true
+            return beginDrain()
         }
-        isSignalled = true
-        beginDrain()
+        guard outcome != .interrupted else { return worker.loop.stop() }
+        worker.logger.warning("a second signal: ending with requests in flight")
+        outcome = .interrupted
+        if !isDraining { drainAll() }
+        // Each worker cuts what it serves, so that nothing cut looks whole, and logs it. None of them is waited for long.
+        let timer = Timer(loop: worker.loop) { [unowned self] in worker.loop.stop() }
+        timer.set(after: Self.endTime)
+        delay = timer
+        for inbox in others { inbox.perform { loop in Self.worker(of: loop).endDrain() } }
+        worker.endDrain()
     }
 
     /// Ends the process in an orderly way: it is not ready any more from here on and says so in responses, accepts for
@@ -211,7 +220,8 @@ final class ServerControl {
         self.cut += cut
         guard serving == 0 else { return }
         if self.cut > 0 {
-            worker.logger.warning("the grace time is over: \(self.cut) connections were still open and are cut")
+            let reason = outcome == .interrupted ? "ended by a signal" : "the grace time is over"
+            worker.logger.warning("\(reason): \(self.cut) connections were still open and are cut")
         }
         worker.loop.stop()
     }

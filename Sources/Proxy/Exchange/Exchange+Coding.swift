@@ -40,6 +40,7 @@ extension Exchange {
                 guard self.decoding === decoding, decoding.run == run else { return slice.count }
                 guard isClear, !isHeldBack, at < slice.count || decoding.decoder.hasMore else { return at }
                 at += try decoding.decoder.feed(slice.extracting(at..<slice.count), into: &decoding.waiting)
+                guard payForDecoder(decoding) else { return slice.count }
             }
         } catch {
             refuseCoding(error)
@@ -61,6 +62,7 @@ extension Exchange {
                 }
                 guard decoding.decoder.hasMore else { return true }
                 _ = try decoding.decoder.feed(Span(), into: &decoding.waiting)
+                guard payForDecoder(decoding) else { return false }
             }
         } catch {
             refuseCoding(error)
@@ -83,8 +85,11 @@ extension Exchange {
                 }
                 guard decoding.decoder.hasMore else { break }
                 _ = try decoding.decoder.feed(Span(), into: &decoding.waiting)
+                guard payForDecoder(decoding) else { return false }
             }
             try decoding.decoder.finish()
+            recycleDecoding()
+            if requestCharge.bytes > 0 { chargeRequest(leftover: 0) }
             return true
         } catch {
             refuseCoding(error)
@@ -107,6 +112,11 @@ extension Exchange {
         return decoding.waiting.isEmpty
     }
 
+    /// Pays for what the decoders hold by now. Returns false when the request was refused.
+    private func payForDecoder(_ decoding: RequestDecoding) -> Bool {
+        decoding.decoder.heldCount < MemoryCharge.step || payForRequest()
+    }
+
     private func refuseCoding(_ error: CodingError) {
         worker.counters.coding.countError(error.code, .requestDecoded)
         refuse(.conversion(ConversionError(error), accepted: []))
@@ -114,19 +124,27 @@ extension Exchange {
 
     /// Lets go of the coders of an exchange that is over.
     func recycleCoders() {
-        if let decoding {
-            self.decoding = nil
-            count(decoding.decoder, .requestDecoded)
-            worker.coders.recycle(decoding)
-        }
-        if let decoder = held?.takeDecoder() {
-            count(decoder, .responseDecoded)
-            worker.coders.recycle(decoder)
-        }
+        recycleDecoding()
+        recycleHeldDecoder()
         if let coding = responseCoding {
             responseCoding = nil
             recycle(coding.encoder)
         }
+    }
+
+    /// Gives the decoders of the request's codings back, which may be large: a slow answer must not keep them.
+    private func recycleDecoding() {
+        guard let decoding else { return }
+        self.decoding = nil
+        count(decoding.decoder, .requestDecoded)
+        worker.coders.recycle(decoding)
+    }
+
+    /// The same of the response's.
+    func recycleHeldDecoder() {
+        guard let decoder = held?.takeDecoder() else { return }
+        count(decoder, .responseDecoded)
+        worker.coders.recycle(decoder)
     }
 
     /// Counts what went through `encoder` and gives it back.

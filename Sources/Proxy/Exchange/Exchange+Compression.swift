@@ -28,9 +28,10 @@ extension Exchange {
             return nil
         }
         changes.formUnion(.variesByCoding)
-        guard let coding = AcceptEncodingField.choose(among: compression.options.codings, for: request) else {
-            return nil
-        }
+        // Without memory for an encoder the body passes as it is.
+        guard let coding = AcceptEncodingField.choose(among: compression.options.codings, for: request),
+            isHead || payForEncoder(coding)
+        else { return nil }
         changes.formUnion([.otherBytes, .weakTag])
         if !isHead {
             let encoder = worker.coders.takeEncoder(coding, level: compression.options.level)

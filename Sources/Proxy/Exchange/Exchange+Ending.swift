@@ -150,8 +150,11 @@ extension Exchange {
         if record.status == 0 { record.status = 499 }
     }
 
-    /// The grace time of a drain is over.
+    /// The grace time of a drain is over. A client that got no head of a response got none of an answer: 503, as nobody else
+    /// was at fault.
     func cutByDrain() {
+        withdrawHead()
+        if awaitsResponse { record.status = 503 }
         if record.flag.utf8CodeUnitCount == 0 { record.flag = "GT" }
     }
 

@@ -97,7 +97,7 @@ extension Exchange {
         } catch {
             return refuseHeld(error)
         }
-        if held.count >= MemoryCharge.step { chargeHeld(held) }
+        if max(held.count, held.decoderCount) >= MemoryCharge.step { chargeHeld(held) }
     }
 
     /// The upstream's body is whole: sends the response. Returns false when it was refused instead, and with that the exchange
@@ -106,6 +106,7 @@ extension Exchange {
         guard let held, let upstream else { preconditionFailure("a held response without its connection") }
         do throws(ConversionError) {
             try held.finishDecoding()
+            recycleHeldDecoder()
             if !held.isUntouched { try held.finish() }
         } catch {
             // It was read to its end all the same, and its connection can serve on.

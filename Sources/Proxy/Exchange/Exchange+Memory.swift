@@ -1,10 +1,12 @@
+internal import ContentCoding
 internal import EventLoop
 internal import HTTPWire
 internal import Octets
 internal import Serialization
 
 // What an exchange holds of the process' memory. Waiting output and the streams' queues are bounded by their watermarks, so
-// they are only counted; trees, converted responses and spools grow with the body, so they ask before they go on.
+// they are only counted; trees, decoders' windows, converted responses and spools grow with the body, so they ask before they
+// go on.
 extension Exchange {
     /// Bytes of a body that passes although memory is short: it fits the loop's buffers.
     private static let smallBody = 16 * 1024
@@ -63,16 +65,23 @@ extension Exchange {
 
     // MARK: While bodies are here
 
-    /// Counts what waits for an upstream that takes no more, with `leftover` bytes that stay with the client's stream.
-    func chargeRequest(leftover: Int) {
-        let output = (conversion?.outputCount ?? 0) + waiting.count + (upstream?.stream.queued ?? 0)
-        requestCharge.force(max(Self.reserve, output + leftover + (conversion?.heldCount ?? 0)), from: worker.memory)
+    /// What the request holds: output that waits, a tree, the decoders of its codings, the copy for another attempt.
+    private var requestBytes: Int {
+        var bytes = waiting.count + replay.count + (upstream?.stream.queued ?? 0)
+        if let conversion { bytes += conversion.outputCount + conversion.heldCount }
+        if let decoding { bytes += decoding.decoder.heldCount }
+        return max(Self.reserve, bytes)
     }
 
-    /// Pays for a tree that grows. Returns false when the request was refused: there is no memory for more of it.
-    func chargeTree(of conversion: Conversion) -> Bool {
-        let held = max(Self.reserve, conversion.heldCount + conversion.outputCount)
-        guard requestCharge.set(held, from: worker.memory) else {
+    /// Counts what waits for an upstream that takes no more, with `leftover` bytes that stay with the client's stream.
+    func chargeRequest(leftover: Int) {
+        requestCharge.force(requestBytes + leftover, from: worker.memory)
+    }
+
+    /// Pays for what grows with the body: a tree, the decoders' windows. Returns false when the request was refused: there is
+    /// no memory for more of it.
+    func payForRequest() -> Bool {
+        guard requestCharge.set(requestBytes, from: worker.memory) else {
             worker.memory.counters.refusedRequest += 1
             refuse(.memoryExhausted)
             return false
@@ -80,18 +89,30 @@ extension Exchange {
         return true
     }
 
+    /// Pays for a copy that has become large. Returns false when there is no memory for it.
+    func payForReplay() -> Bool {
+        replay.count < MemoryCharge.step || requestCharge.set(requestBytes, from: worker.memory)
+    }
+
     /// Pays for a response that is converted. It is refused when there is no memory for more of it.
     func chargeHeld(_ held: HeldResponse) {
         guard let conversion = held.conversion else { return }
-        guard responseCharge.set(conversion.heldCount + conversion.outputCount, from: worker.memory) else {
+        let bytes = conversion.heldCount + conversion.outputCount + held.decoderCount
+        guard responseCharge.set(bytes, from: worker.memory) else {
             worker.memory.counters.refusedResponse += 1
             return refuse(.memoryExhausted)
         }
     }
 
-    /// Counts what waits for a client that doesn't read.
+    /// Whether there is memory to spare for an encoder of `coding`, which is paid for then.
+    func payForEncoder(_ coding: Coding) -> Bool {
+        worker.pressure == 0 && responseCharge.set(ContentEncoder.heldCount(for: coding), from: worker.memory)
+    }
+
+    /// Counts what waits for a client that doesn't read, and the encoder that it keeps.
     func chargeResponse(queued: Int) {
-        responseCharge.force(queued, from: worker.memory)
+        let encoder = responseCoding.map { ContentEncoder.heldCount(for: $0.encoder.coding) } ?? 0
+        responseCharge.force(queued + encoder, from: worker.memory)
     }
 
     /// The request is sent and will not be sent again.

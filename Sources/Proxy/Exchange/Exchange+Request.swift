@@ -248,7 +248,7 @@ extension Exchange {
             refuse(.conversion(error, accepted: []))
             return slice.count
         }
-        if conversion.consumedCount >= MemoryCharge.step, conversion.heldCount > 0, !chargeTree(of: conversion) {
+        if conversion.consumedCount >= MemoryCharge.step, conversion.heldCount > 0, !payForRequest() {
             return slice.count
         }
         if upstreamIsFull { holdBack(.upstream) }

@@ -23,6 +23,7 @@ extension Exchange {
         guard replay.count + framed.count + body.count <= (route?.options.retry.buffer ?? 0) else { return cutReplay() }
         replay.append(framed.span)
         replay.append(body)
+        if !payForReplay() { cutReplay() }
     }
 
     /// `framed` was sent; it leaves its bytes here and is empty then.
@@ -88,7 +89,6 @@ extension Exchange {
             return false
         }
         record.retries += 1
-        record.attempts += 1
         pool.tally.count(cause.result)
         releaseUpstream(reusable: false)
         upstreamPhase = .connecting

@@ -17,7 +17,6 @@ extension Exchange {
         }
         noteFraming(framing)
         record.upstreamStartedAt = worker.loop.now
-        record.attempts += 1
         let pool = generation.pools[route.upstream]
         if let connection = pool.takeIdle() {
             open(connection)
@@ -37,10 +36,11 @@ extension Exchange {
         if let route, connection.isReused ? route.repeatsRequests : route.repeatsOnConditions { holdReplay(route) }
     }
 
-    /// The attempt succeeded: what has waited is sent, and the client may go on.
-    func connected(_ connection: UpstreamConnection) {
+    /// The attempt succeeded: what has waited is sent, and the client may go on. `connectTime` is 0 for a connection that was
+    /// there already.
+    func connected(_ connection: UpstreamConnection, madeIn connectTime: UInt64) {
         attempt = nil
-        record.connectTime = worker.loop.now &- record.upstreamStartedAt
+        record.connectTime = connectTime
         open(connection)
         if !replay.isEmpty { sendReplay() }
         if requestPhase == .sent {

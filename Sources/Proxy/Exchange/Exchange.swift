@@ -8,7 +8,12 @@ internal import Serialization
 ///
 /// The request half is in `Exchange+Request.swift`, the response half in `Exchange+Response.swift`, a response's
 /// conversion in `Exchange+HeldResponse.swift`, the ways it can end in `Exchange+Ending.swift`.
-/// What bodies hold of memory and disk is in `Exchange+Memory.swift` and `Exchange+Spool.swift`. Exchanges are reused; `reset` keeps allocations of ordinary size.
+/// What bodies hold of memory and disk is in `Exchange+Memory.swift` and `Exchange+Spool.swift`.
+///
+/// Exchanges are reused; `reset` keeps allocations of ordinary size.
+///
+/// SAFETY of `@exclusivity(unchecked)`, for what each request touches many times: one thread uses an exchange, and nothing that
+/// is called while such a property is changed or lent comes back to it (docs/decisions/0007).
 final class Exchange {
     enum RequestPhase {
         /// The head is being read. → body, ending, sent
@@ -57,23 +62,23 @@ final class Exchange {
     var attempt: UpstreamWait?
 
     // The request.
-    var parser: RequestParser
-    var request = MessageHead()
+    @safe @exclusivity(unchecked) var parser: RequestParser
+    @safe @exclusivity(unchecked) var request = MessageHead()
     var requestPhase = RequestPhase.head
-    var requestDecoder: BodyDecoder
-    var requestEncoder = BodyEncoder(framing: .none)
+    @safe @exclusivity(unchecked) var requestDecoder: BodyDecoder
+    @safe @exclusivity(unchecked) var requestEncoder = BodyEncoder(framing: .none)
     /// What the settings were when the request began; set with the route.
     var generation: Generation?
     var route: Route?
-    var captures = PathCaptures()
-    var times = RouteTimes()
+    @safe @exclusivity(unchecked) var captures = PathCaptures()
+    @safe @exclusivity(unchecked) var times = RouteTimes()
     var conversion: Conversion?
     /// The codings of the request's body while they are undone in front of the conversion.
     var decoding: RequestDecoding?
     /// Body bytes that wait for the upstream: converted ones, or those of a plain forward.
-    var waiting = OutputBuffer()
+    @safe @exclusivity(unchecked) var waiting = OutputBuffer()
     /// The request's head and chunk framing that go out in front of the next body bytes.
-    var framed = OutputBuffer()
+    @safe @exclusivity(unchecked) var framed = OutputBuffer()
     /// Why nothing is read of the body for now.
     var holds: HoldReasons = []
     var isHeldBack: Bool { !holds.isEmpty }
@@ -84,7 +89,7 @@ final class Exchange {
     var deadline: Timer?
     /// Whether the exchange counts among the requests in flight of the process.
     var isCounted = false
-    var requestID: [UInt8] = []
+    @safe @exclusivity(unchecked) var requestID: [UInt8] = []
     /// Whether the client's peer is one whose word about the client is believed.
     var trustsPeer = false
     /// The client that a trusted peer speaks for; nil: the peer itself.
@@ -99,8 +104,8 @@ final class Exchange {
     /// The body, where it is held until its length is known; until the response begins.
     var spool: Spool?
     /// What the request and the response hold of the worker's memory.
-    var requestCharge = MemoryCharge(.request)
-    var responseCharge = MemoryCharge(.response)
+    @safe @exclusivity(unchecked) var requestCharge = MemoryCharge(.request)
+    @safe @exclusivity(unchecked) var responseCharge = MemoryCharge(.response)
     /// The body's framing, while nothing of it is read because memory is short.
     var framingInQueue: BodyFraming?
 
@@ -120,8 +125,8 @@ final class Exchange {
     // The response.
     var upstreamPhase = UpstreamPhase.unassigned
     var responsePhase = ResponsePhase.awaited
-    var responseEncoder = BodyEncoder(framing: .none)
-    var responseFramed = OutputBuffer()
+    @safe @exclusivity(unchecked) var responseEncoder = BodyEncoder(framing: .none)
+    @safe @exclusivity(unchecked) var responseFramed = OutputBuffer()
     var keepsAlive = false
     /// Whether a cut must be shown by a reset, because the end of the connection is the end of the body (HTTP/1.0).
     var endsWithConnection = false
@@ -130,7 +135,7 @@ final class Exchange {
     /// The content coding that a streamed response gets on its way to the client.
     var responseCoding: ResponseCoding?
 
-    var record = ExchangeRecord()
+    @safe @exclusivity(unchecked) var record = ExchangeRecord()
     /// Whom the request went to.
     var upstreamAddress: SocketAddress?
 
@@ -221,12 +226,12 @@ struct ExchangeRecord {
     /// When an upstream was first asked for, and the nanoseconds until its response was whole.
     var upstreamStartedAt: UInt64 = 0
     var upstreamTime: UInt64 = 0
-    /// Nanoseconds that a new connection took.
+    /// Nanoseconds that making the last connection took, where it was made for this exchange.
     var connectTime: UInt64 = 0
-    /// How often the request was handed to an upstream connection, or an attempt at one was made.
-    var attempts = 0
     /// How often the request was sent again after a connection that it had been given to failed.
     var retries = 0
+    /// How often the request was handed to an upstream connection, or was to be.
+    var attempts: Int { upstreamStartedAt == 0 ? 0 : retries + 1 }
     /// Why it was not sent once more, when that would have been asked for (docs/rules.md F20, F21).
     var retrySkip: RetrySkip?
     var framing: StaticString = ""

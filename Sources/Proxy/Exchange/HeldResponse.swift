@@ -47,6 +47,7 @@ final class HeldResponse {
     /// Lets `decoder` undo the body's codings. The body, as it comes, may have `limit` bytes.
     func undo(with decoder: ContentDecoder, limit: Int) {
         self.decoder = decoder
+        coding = decoder.codings.first
         codedLimit = limit
         conversion?.bodyLimit = .max
     }
@@ -55,9 +56,12 @@ final class HeldResponse {
     var isDecoded: Bool { codedCount > 0 }
 
     /// The coding of the body that came, if it had one.
-    var coding: Coding? { decoder?.codings.first }
+    private(set) var coding: Coding?
 
-    /// Gives the decoder away, at the end.
+    /// Bytes that the decoder holds.
+    var decoderCount: Int { decoder?.heldCount ?? 0 }
+
+    /// Gives the decoder away, at the body's end.
     func takeDecoder() -> ContentDecoder? {
         defer { decoder = nil }
         return decoder
@@ -163,6 +167,7 @@ final class HeldResponse {
         isOneSpace = false
         accounting = nil
         decoder = nil
+        coding = nil
         codedCount = 0
         hasCodingError = false
         decoded.removeAll()

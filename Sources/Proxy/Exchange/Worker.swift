@@ -19,7 +19,7 @@ public final class Worker {
     private(set) var log: AccessLog
     /// What the proxy itself has to say, apart from the access log.
     let logger = OperationalLog.logger
-    var counters = Counters()
+    var counters: Counters
     let coders = CoderPool()
     /// What is counted of requests, for `/metrics`.
     let requests = RequestCounters()
@@ -84,13 +84,12 @@ public final class Worker {
         memory.counters.tellsBudget = budgets == nil
         spools = SpoolStore(quota: own.spool, memory: memory)
         self.budgets = own
-        counters.memory = memory
-        counters.spools = spools
+        let counters = Counters(memory: memory, spools: spools)
+        self.counters = counters
         self.clock = Clock(loop: loop)
         self.log = AccessLog(loop: loop, sink: logSink, form: settings.accessLogForm)
         isCounting = settings.admin.address != nil
         isMeasuring = isCounting || logSink != nil
-        let upstreams = counters.upstreams
         let resolver: Resolver
         do {
             resolver = try Resolver(loop: loop)
@@ -101,11 +100,8 @@ public final class Worker {
         self.current = Generation(
             settings: settings,
             pools: settings.upstreams.map {
-                UpstreamPool(
-                    loop: loop, resolver: resolver, settings: $0, wireLimits: WireLimits(),
-                    tally: upstreams.tally(of: $0.name), workers: settings.workers)
+                UpstreamPool($0, loop: loop, resolver: resolver, counters: counters, workers: settings.workers)
             })
-        for pool in current.pools { follow(pool) }
         memoryQueue = MemoryQueue(worker: self, wait: settings.memory.wait.nanoseconds)
     }
 
@@ -215,7 +211,9 @@ public final class Worker {
         let settings = change.settings
         // Pools of upstreams that are the same go on with their connections and all they know.
         let pools = settings.upstreams.map { upstream in
-            old.settings.upstreams.firstIndex(of: upstream).map { old.pools[$0] } ?? makePool(upstream)
+            old.settings.upstreams.firstIndex(of: upstream).map { old.pools[$0] }
+                ?? UpstreamPool(
+                    upstream, loop: loop, resolver: resolver, counters: counters, workers: old.settings.workers)
         }
         if settings.accessLog != old.settings.accessLog || settings.accessLogForm != old.settings.accessLogForm {
             moveLog(to: change.logSink, settings)
@@ -226,24 +224,6 @@ public final class Worker {
         guard !isClosingIdle else { return change.opened.forEach { $0.socket.close() } }
         listen(on: change.opened)
         leave { !settings.listen.contains($0) }
-    }
-
-    private func makePool(_ settings: UpstreamSettings) -> UpstreamPool {
-        let pool = UpstreamPool(
-            loop: loop, resolver: resolver, settings: settings, wireLimits: WireLimits(),
-            tally: counters.upstreams.tally(of: settings.name), workers: current.settings.workers)
-        follow(pool)
-        return pool
-    }
-
-    /// Counts the TLS handshakes with an upstream.
-    private func follow(_ pool: UpstreamPool) {
-        pool.onHandshake = { [unowned self] result in
-            switch result {
-            case .success(let isResumed): counters.tls.succeeded(.upstream, isResumed: isResumed)
-            case .failure(let error): counters.tls.failed(.upstream, error)
-            }
-        }
     }
 
     private func moveLog(to sink: LogSink?, _ settings: ProxySettings) {
@@ -278,7 +258,8 @@ public final class Worker {
         if isClosingIdle, connections.isEmpty, closingListeners == 0 { endDrain() }
     }
 
-    private func endDrain() {
+    /// Ends the drain now, whatever is in flight. Without one it does nothing.
+    func endDrain() {
         guard let done = onDrained else { return }
         onDrained = nil
         graceTimer?.cancel()

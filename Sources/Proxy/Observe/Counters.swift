@@ -6,11 +6,11 @@ struct Counters {
     var coding = CodingCounters()
     var forwarding = ForwardingCounters()
     var framing = FramingCounters()
-    var tls = TLSCounters()
+    let tls = TLSCounters()
     let upstreams = UpstreamCounters()
     /// The gauges of these two stand with what they count.
-    var memory: MemoryAllowance?
-    var spools: SpoolStore?
+    let memory: MemoryAllowance
+    let spools: SpoolStore
 
     /// All of them, as they stand.
     func visit(_ samples: inout MetricSamples) {
@@ -21,7 +21,7 @@ struct Counters {
         framing.visit(&samples)
         tls.visit(&samples)
         upstreams.visit(&samples)
-        memory?.visit(&samples)
-        spools?.visit(&samples)
+        memory.visit(&samples)
+        spools.visit(&samples)
     }
 }

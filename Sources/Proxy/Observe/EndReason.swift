@@ -39,7 +39,7 @@ enum EndReason: String, CaseIterable {
     case loop = "LP"
     /// A tunnel, as of a WebSocket, had no byte in either direction for its time.
     case tunnelIdle = "TI"
-    /// The grace time of a drain was over before the exchange, or the tunnel, was.
+    /// The grace time of a drain was over before the exchange, or the tunnel, was; or a second signal ended it.
     case graceTime = "GT"
     /// The proxy has no capacity for the request: connections, or requests in flight.
     case overload = "OL"

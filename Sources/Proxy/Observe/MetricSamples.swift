@@ -81,6 +81,11 @@ struct MetricSamples: Sendable {
         families[name] = family
     }
 
+    /// Forgets how things stood, and keeps what was counted: of a worker that has ended.
+    mutating func dropGauges() {
+        families = families.filter { $0.value.kind != .gauge }
+    }
+
     /// Adds what another worker has counted.
     mutating func merge(_ other: MetricSamples) {
         for (name, family) in other.families {

@@ -48,7 +48,7 @@ extension Worker {
     }
 
     /// How the upstreams stand on this worker.
-    func upstreamStates() -> [UpstreamState] { current.pools.map { UpstreamState($0.snapshot()) } }
+    func upstreamStates() -> [UpstreamState] { upstreams.map(UpstreamState.init) }
 }
 
 extension Exchange {

@@ -1,17 +1,11 @@
 internal import Octets
 internal import Serialization
 
-/// Writes one flat JSON object through the library's own encoder: problems and log lines.
+/// Writes one flat JSON object through the library's own encoder: the problems that clients are told.
 struct JSONObjectWriter: ~Copyable {
     private var encoder = JSON.Encoder(options: JSON.EncodingOptions())
 
     init() {
-        encoder.beginObject()
-    }
-
-    /// Starts behind what `output` holds; its allocation is kept.
-    init(into output: consuming OutputBuffer) {
-        encoder.output = output
         encoder.beginObject()
     }
 
@@ -31,20 +25,6 @@ struct JSONObjectWriter: ~Copyable {
         encoder.key(name)
         var text = OutputBuffer()
         text.append(decimal: value)
-        encoder.number(text.span)
-    }
-
-    /// A time in seconds with six decimals, as nginx's log has it with three.
-    mutating func member(_ name: StaticString, seconds nanoseconds: UInt64) {
-        encoder.key(name)
-        let microseconds = Int(nanoseconds / 1000)
-        var text = OutputBuffer()
-        text.append(decimal: microseconds / 1_000_000)
-        text.append(".")
-        // Seven digits of which the first goes: the leading zeros of the fraction.
-        var fraction = OutputBuffer()
-        fraction.append(decimal: 1_000_000 + microseconds % 1_000_000)
-        text.append(fraction.span.extracting(1..<7))
         encoder.number(text.span)
     }
 

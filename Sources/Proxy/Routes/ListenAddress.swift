@@ -11,9 +11,6 @@ public enum ListenAddress: Hashable, Sendable {
 extension ListenAddress: CustomStringConvertible {
     /// The address as the settings write it.
     public var description: String { AddressText.describe(self) }
-
-    /// Whether it is a unix socket, which one worker has to itself.
-    var isUnix: Bool { if case .unix = self { true } else { false } }
 }
 
 /// Where an upstream is reached.

@@ -33,8 +33,9 @@ public struct UpstreamSettings: Hashable, Sendable {
     public var health = UpstreamHealthSettings()
     public var resolving = ResolvingSettings()
 
-    /// Connections of each worker where no setting says otherwise: 1024.
-    public static let standardConnections = 1024
+    /// Connections of each worker where no setting says otherwise: 4096. Each serves one client's connection, and those leave
+    /// half of the descriptors free; so many that a thousand slow clients don't take all.
+    public static let standardConnections = 4096
 
     public init(name: String, addresses: [UpstreamAddress]) {
         self.name = name

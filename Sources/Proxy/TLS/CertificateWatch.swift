@@ -1,5 +1,4 @@
 internal import EventLoop
-internal import Glibc
 internal import Logging
 
 /// Looks every second whether files of certificates have changed, and loads what has. The main thread's.
@@ -20,29 +19,6 @@ final class CertificateWatch {
         /// What was there when the files were loaded, and when they were looked at last.
         var loaded: [FileStamp?]
         var seen: [FileStamp?]
-    }
-
-    private struct FileStamp: Equatable {
-        let device: dev_t
-        let inode: ino_t
-        let size: off_t
-        let seconds: Int
-        let nanoseconds: Int
-        let changedSeconds: Int
-        let changedNanoseconds: Int
-
-        init?(_ path: String) {
-            var status = stat()
-            // SAFETY: the path is end-marked, the status is written during the call.
-            guard unsafe stat(path, &status) == 0 else { return nil }
-            device = status.st_dev
-            inode = status.st_ino
-            size = status.st_size
-            seconds = status.st_mtim.tv_sec
-            nanoseconds = status.st_mtim.tv_nsec
-            changedSeconds = status.st_ctim.tv_sec
-            changedNanoseconds = status.st_ctim.tv_nsec
-        }
     }
 
     /// - Parameter worker: the main one, whose counters and log are used.
@@ -68,13 +44,13 @@ final class CertificateWatch {
 
     private func add(_ files: [String], _ reload: @escaping () throws(TLSFileError) -> Void) {
         guard !files.isEmpty else { return }
-        let stamps = files.map(FileStamp.init)
+        let stamps = files.map { FileStamp($0) }
         entries.append(Entry(files: files, reload: reload, loaded: stamps, seen: stamps))
     }
 
     private func look() {
         for index in entries.indices {
-            let stamps = entries[index].files.map(FileStamp.init)
+            let stamps = entries[index].files.map { FileStamp($0) }
             let isSettled = stamps == entries[index].seen
             entries[index].seen = stamps
             guard isSettled, stamps != entries[index].loaded else { continue }

@@ -1,7 +1,7 @@
 internal import EventLoop
 
-/// What one worker counts of TLS.
-struct TLSCounters {
+/// What one worker counts of TLS. The worker's upstream pools count here themselves, hence a class.
+final class TLSCounters {
     enum Side: String {
         case client, upstream
     }
@@ -18,11 +18,11 @@ struct TLSCounters {
     var reloads: UInt64 = 0
     var failedReloads: UInt64 = 0
 
-    mutating func succeeded(_ side: Side, isResumed: Bool) {
+    func succeeded(_ side: Side, isResumed: Bool) {
         handshakes[Handshake(side: side, result: "ok", isResumed: isResumed), default: 0] += 1
     }
 
-    mutating func failed(_ side: Side, _ error: TLSError) {
+    func failed(_ side: Side, _ error: TLSError) {
         handshakes[Handshake(side: side, result: error.word, isResumed: false), default: 0] += 1
     }
 

@@ -38,7 +38,7 @@ final class ConnectAttempt {
     /// here: it ends in `succeed`, or in `fail` as a refused connection does.
     private func opened(_ descriptor: Int32) {
         guard let context = pool.settings.tls?.context else {
-            return succeed(ReadyConnection(descriptor: descriptor, endpoint: endpoint))
+            return succeed(descriptor, nil)
         }
         handshake = TLSHandshake(
             loop: pool.loop, descriptor: descriptor, context: context, endpoint: endpoint.host, timeout: timeLeft
@@ -46,20 +46,24 @@ final class ConnectAttempt {
             handshake = nil
             switch result {
             case .success(let stream):
-                pool.onHandshake?(.success(stream.tlsFacts?.isResumed == true))
-                succeed(ReadyConnection(descriptor: -1, endpoint: endpoint, stream: stream))
+                pool.handshakes.succeeded(.upstream, isResumed: stream.tlsFacts?.isResumed == true)
+                succeed(-1, stream)
             case .failure(let error):
-                pool.onHandshake?(.failure(error))
+                pool.handshakes.failed(.upstream, error)
                 fail(error.reason == .handshakeTimeout ? .timedOut : .insecure(error))
             }
         }
     }
 
-    private func succeed(_ connection: ReadyConnection) {
+    private func succeed(_ descriptor: Int32, _ stream: Stream?) {
         pool.noteConnected(endpoint)
         let completion = completion
         self.completion = nil
-        completion?(.success(connection))
+        completion?(
+            .success(
+                ReadyConnection(
+                    descriptor: descriptor, endpoint: endpoint, connectTime: pool.loop.now - startedAt, stream: stream))
+        )
     }
 
     private func fail(_ failure: UpstreamFailure) {

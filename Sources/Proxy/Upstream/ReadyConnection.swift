@@ -6,8 +6,10 @@ struct ReadyConnection {
     let descriptor: Int32
     /// Whom it goes to.
     let endpoint: Endpoint
+    /// Nanoseconds that it took, TLS included.
+    let connectTime: UInt64
     /// The stream that speaks TLS already, whose handler is to be set.
-    var stream: Stream?
+    let stream: Stream?
 
     /// Takes over the descriptor. The one place where the bytes of an upstream connection get their way.
     func makeStream(loop: EventLoop, handler: any StreamHandler) -> Stream {

@@ -76,6 +76,9 @@ extension UpstreamPool {
         }
         return !asksAnyway || endpoints.allSatisfy(\.isFailingChecks)
     }
+
+    /// Whether that exception holds: requests go to addresses that can't be connected to, as there are no others.
+    var asksTheDead: Bool { !isDown && endpoints.allSatisfy { $0.isDead || $0.isFailingChecks } }
 }
 
 extension SocketAddress {

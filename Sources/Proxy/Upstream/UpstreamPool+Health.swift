@@ -49,7 +49,10 @@ extension UpstreamPool {
         let wasHealthy = endpoint.isHealthy
         endpoint.eject(loop.now, times: ejectionTimes, jitter: nextRandom() & 0xFF)
         tally.ejections &+= 1
-        if wasHealthy { tell("\(endpoint.label) \(why): it gets no requests for a while") }
+        if wasHealthy {
+            let outcome = asksTheDead ? "requests try it all the same" : "it gets no requests for a while"
+            tell("\(endpoint.label) \(why): \(outcome)")
+        }
         closeIdle(of: endpoint)
     }
 

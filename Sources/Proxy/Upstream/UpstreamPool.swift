@@ -11,10 +11,11 @@ internal import Octets
 final class UpstreamPool {
     let loop: EventLoop
     let resolver: Resolver
-    let wireLimits: WireLimits
+    let wireLimits = WireLimits()
     let settings: UpstreamSettings
     /// What is counted, for this pool and those of the same name before and after a reload.
     let tally: UpstreamTally
+    let handshakes: TLSCounters
     let takesLeastLoaded: Bool
     let idleTime: UInt64
     let connectTime: UInt64
@@ -49,9 +50,6 @@ final class UpstreamPool {
     var probeTimer: Timer!
     var checks: [ActiveCheck] = []
 
-    /// Hears of each TLS handshake: whether an earlier session was taken up, or why it failed.
-    var onHandshake: ((Result<Bool, TLSError>) -> Void)?
-
     /// What an upstream's address stands for.
     private enum Source {
         /// With the name that stands for it in TLS.
@@ -59,17 +57,17 @@ final class UpstreamPool {
         case name(NameSource)
     }
 
-    /// - Parameter workers: how many share the limits of the settings.
-    init(
-        loop: EventLoop, resolver: Resolver, settings: UpstreamSettings, wireLimits: WireLimits,
-        tally: UpstreamTally = UpstreamTally(), workers: Int = 1
-    ) {
+    /// - Parameters:
+    ///   - resolver: the worker's, for names without name servers of their own.
+    ///   - counters: the worker's.
+    ///   - workers: how many share the limits of the settings.
+    init(_ settings: UpstreamSettings, loop: EventLoop, resolver: Resolver, counters: Counters, workers: Int) {
         self.loop = loop
         let servers = settings.resolving.servers.compactMap { SocketAddress.parse($0.description) }
         self.resolver = servers.isEmpty ? resolver : (try? Resolver(loop: loop, servers: servers)) ?? resolver
         self.settings = settings
-        self.wireLimits = wireLimits
-        self.tally = tally
+        self.tally = counters.upstreams.tally(of: settings.name)
+        self.handshakes = counters.tls
         self.takesLeastLoaded = settings.balance == .leastRequests
         self.idleTime = settings.idle.nanoseconds
         self.connectTime = settings.connect.nanoseconds

@@ -76,7 +76,8 @@ final class UpstreamWait: TurnWork {
             ConnectAttempt(pool: pool, endpoint: endpoint, timeout: pool.connectTime) { [self] result in
                 pool.ended(on: endpoint)
                 switch result {
-                case .success(let connection): take(UpstreamConnection(connection, pool: pool))
+                case .success(let connection):
+                    take(UpstreamConnection(connection, pool: pool), madeIn: connection.connectTime)
                 case .failure(let error): connectFailed(error.failure, to: endpoint)
                 }
             })
@@ -95,13 +96,13 @@ final class UpstreamWait: TurnWork {
         }
     }
 
-    /// There is a connection.
-    func take(_ connection: UpstreamConnection) {
+    /// There is a connection, which was there already or was made for this request, in so many nanoseconds.
+    func take(_ connection: UpstreamConnection, madeIn connectTime: UInt64 = 0) {
         timer.cancel()
         state = .over
         let exchange = exchange
         self.exchange = nil
-        exchange?.connected(connection)
+        exchange?.connected(connection, madeIn: connectTime)
     }
 
     private func timedOut() {

@@ -68,7 +68,9 @@ internal final class FormCharsets {
         hint.append(contentsOf: piece)
         guard isLast else { return false }
         isHint = false
-        guard let charset = Charset(label: hint.span), charset.isInstalled else {
+        var label = ByteStore()
+        swap(&label, &hint)
+        guard let charset = Charset(label: label.span), charset.isInstalled else {
             throw Charset.Fault.unknown.error(offset: offset, field: "_charset_")
         }
         use(charset)

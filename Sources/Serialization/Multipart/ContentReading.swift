@@ -142,7 +142,9 @@ extension Multipart.Decoder {
         }
         reading.hint.append(contentsOf: piece)
         guard isLast else { return false }
-        guard let charset = Charset(label: reading.hint.span), charset.isInstalled else {
+        var label = ByteStore()
+        swap(&label, &reading.hint)
+        guard let charset = Charset(label: label.span), charset.isInstalled else {
             throw Charset.Fault.unknown.error(offset: headers.offset, field: "_charset_")
         }
         setCharsets(declared: declaredCharset, hinted: charset)

@@ -95,7 +95,8 @@ internal import Octets
     private func settleCarried(before end: Int, to output: inout [UInt8]) throws(Invalid) {
         while !carried.isEmpty {
             var consumed = 0
-            let outcome = convert(carried.span, &consumed, to: &output)
+            let character = carried
+            let outcome = convert(character.span, &consumed, to: &output)
             carried.removeFirst(consumed)
             switch outcome {
             case .done, .cut: return

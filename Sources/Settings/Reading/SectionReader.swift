@@ -59,9 +59,12 @@ final class SectionReader {
         context.report(member.position, "\"\(key)\" \(reason)")
     }
 
-    /// Refuses keys that the design has and this version has not.
-    func notYet(_ keys: String...) {
-        for key in keys { refuse(key, "is not available yet: remove it") }
+    /// The section `key` within this one; where it isn't there, one without values that stands where this one does.
+    func part(_ key: String) -> SectionReader {
+        let path = self.path.isEmpty ? key : "\(self.path).\(key)"
+        let absent = SectionReader(context, position, "\"\(key)\"", path, [])
+        guard let node = take(key) else { return absent }
+        return SectionReader(node, "\"\(key)\"", path: path, context) ?? absent
     }
 
     private func member(_ key: String) -> SettingsNode.Member? {
@@ -108,6 +111,10 @@ final class SectionReader {
 
     func count(_ key: String, standard: Sourced<Int>, in range: ClosedRange<Int>) -> Sourced<Int> {
         value(key, standard: standard, describe: String.init) { context.count($0, $1, in: range) }
+    }
+
+    func bool(_ key: String, standard: Bool) -> Bool {
+        value(key, standard: Sourced(standard), describe: String.init) { context.bool($0, $1) }.value
     }
 
     func time(_ key: String, standard: Sourced<Duration>, mayBeZero: Bool = false) -> Sourced<Duration> {

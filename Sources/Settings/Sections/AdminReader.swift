@@ -8,8 +8,8 @@ struct AdminReader {
         self.context = context
     }
 
-    /// Takes what the top of the file says.
-    func read(_ section: SectionReader) -> AdminSettings {
+    /// Takes what the top of the file says. Clients connect to `listen`, which can't be the admin port as well.
+    func read(_ section: SectionReader, listen: [ListenAddress]) -> AdminSettings {
         var settings = AdminSettings()
         let standard = Sourced(settings.address)
         settings.address =
@@ -17,24 +17,23 @@ struct AdminReader {
                 guard let text = context.text(node, what) else { return nil }
                 if text == "off" { return .some(nil) }
                 do throws(AddressFault) {
-                    return .some(try AddressText.listen(text))
+                    let address = try AddressText.listen(text)
+                    if case .systemd = address {
+                        throw AddressFault(reason: "it has no socket of the service manager's: write an address")
+                    }
+                    guard !listen.contains(address) else {
+                        throw AddressFault(reason: "\(address) is listened on already")
+                    }
+                    return .some(address)
                 } catch {
                     context.report(node.position, "\(what): \(error.reason); or off for no admin port")
                     return nil
                 }
             }.value
-        if let node = section.take("log") {
-            guard let log = SectionReader(node, "\"log\"", path: "log", context) else { return settings }
-            readLog(log, &settings)
-            log.finish()
-        } else {
-            readLog(.absent("\"log\"", path: "log", context), &settings)
-        }
+        let log = section.part("log")
+        settings.logFormat = log.word("format", standard: settings.logFormat) ?? settings.logFormat
+        settings.logLevel = log.word("level", standard: settings.logLevel) ?? settings.logLevel
+        log.finish()
         return settings
-    }
-
-    private func readLog(_ section: SectionReader, _ settings: inout AdminSettings) {
-        settings.logFormat = section.word("format", standard: settings.logFormat) ?? settings.logFormat
-        settings.logLevel = section.word("level", standard: settings.logLevel) ?? settings.logLevel
     }
 }

@@ -11,19 +11,12 @@ struct AdmissionReader {
     /// Takes what the top of the file says.
     func read(_ file: SectionReader) -> AdmissionSettings {
         var settings = AdmissionSettings()
-        settings.head = head(part("limits", file))
-        connections(part("connections", file), into: &settings)
-        let requests = part("requests", file)
+        settings.head = head(file.part("limits"))
+        connections(file.part("connections"), into: &settings)
+        let requests = file.part("requests")
         settings.inFlight = cap("in_flight", in: requests, standard: nil, upTo: 1_000_000)
         requests.finish()
         return settings
-    }
-
-    /// A section that may be missing.
-    private func part(_ key: String, _ file: SectionReader) -> SectionReader {
-        let absent = SectionReader.absent("\"\(key)\"", path: key, context)
-        guard let node = file.take(key) else { return absent }
-        return SectionReader(node, "\"\(key)\"", path: key, context) ?? absent
     }
 
     private func head(_ section: SectionReader) -> AdmissionSettings.Head {

@@ -14,19 +14,15 @@ struct ForwardingReader {
     func read(_ section: SectionReader, into options: inout ForwardingOptions) {
         options.host = host(section, options.host)
         options.forwarded = section.word("forwarded", standard: options.forwarded) ?? options.forwarded
-        options.realIP = bool("real_ip", section, options.realIP)
+        options.realIP = section.bool("real_ip", standard: options.realIP)
         options.underscores = section.word("underscores", standard: options.underscores) ?? options.underscores
-        options.requiresLength = bool("require_length", section, options.requiresLength)
+        options.requiresLength = section.bool("require_length", standard: options.requiresLength)
         options.expectContinue =
             section.word("expect_continue", standard: options.expectContinue) ?? options.expectContinue
         options.noTransform = section.word("no_transform", standard: options.noTransform) ?? options.noTransform
         options.halfClose = section.word("half_close", standard: options.halfClose) ?? options.halfClose
         options.trailers = trailers(section, options.trailers)
         options.upgrade = upgrade(section, options.upgrade)
-    }
-
-    private func bool(_ key: String, _ section: SectionReader, _ standard: Bool) -> Bool {
-        section.value(key, standard: Sourced(standard), describe: { "\($0)" }) { context.bool($0, $1) }.value
     }
 
     /// `preserve`, `upstream`, or a host and an optional port.

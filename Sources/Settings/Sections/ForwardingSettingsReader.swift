@@ -24,11 +24,7 @@ struct ForwardingSettingsReader {
     func read(_ section: SectionReader) -> ForwardingSettings {
         var settings = ForwardingSettings()
         settings.via = via(section, settings.via)
-        settings.addsViaToResponses =
-            section.value(
-                "via_responses", standard: Sourced(settings.addsViaToResponses), describe: { "\($0)" },
-                read: { context.bool($0, $1) }
-            ).value
+        settings.addsViaToResponses = section.bool("via_responses", standard: settings.addsViaToResponses)
         settings.loopLimit = section.count("loop_limit", standard: Sourced(settings.loopLimit), in: 1...100).value
         settings.trusted = trusted(section)
         settings.refusesLaterMinor = section.word("http_minor", standard: Minor.accept) == .refuse

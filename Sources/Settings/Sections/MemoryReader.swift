@@ -13,12 +13,12 @@ struct MemoryReader {
     /// Takes what the top of the file says.
     func read(_ section: SectionReader) -> MemorySettings {
         var settings = MemorySettings()
-        let memory = part("memory", section)
+        let memory = section.part("memory")
         settings.bodies =
             memory.value("bodies", standard: Sourced(settings.bodies), describe: Self.describe, read: budget).value
         settings.wait = memory.time("wait", standard: Sourced(settings.wait)).value
         memory.finish()
-        let spool = part("spool", section)
+        let spool = section.part("spool")
         settings.spoolTotal = spool.size("total", standard: Sourced(settings.spoolTotal), from: 0).value
         spool.finish()
         return settings
@@ -30,11 +30,5 @@ struct MemoryReader {
     private func budget(_ node: SettingsNode, _ what: String) -> Int?? {
         if case .scalar("auto", _) = node.content { return .some(nil) }
         return context.size(node, what, from: Self.leastBudget).map { .some($0) } ?? nil
-    }
-
-    private func part(_ key: String, _ section: SectionReader) -> SectionReader {
-        let absent = SectionReader.absent("\"\(key)\"", path: key, context)
-        guard let node = section.take(key) else { return absent }
-        return SectionReader(node, "\"\(key)\"", path: key, context) ?? absent
     }
 }

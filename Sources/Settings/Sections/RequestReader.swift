@@ -31,7 +31,7 @@ struct RequestReader {
         } else if let section = SectionReader(node, "\"request\"", path: "request", context) {
             inRequest = section.take("on_other_type")
             plan = reader.long(section)
-            section.notYet("verify", "sign", "late_fields", "framing")
+            section.refuse("framing", "is an upstream's: write upstreams: {NAME: {address: …, framing: length}}")
             section.finish()
         }
         if let onRoute, inRequest != nil {

@@ -58,9 +58,9 @@ struct RouteReader {
         let values = RequestValueReader(context, variables: match?.path.variables)
         let rewrite = section.take("rewrite").flatMap { RewriteReader(context, values: values).read($0) }
         var limits = limits
-        if let part = part("limits", section) { limits.read(part) }
+        limits.read(section.part("limits"))
         var timeouts = timeouts
-        if let part = part("timeouts", section) { timeouts.read(part) }
+        timeouts.read(section.part("timeouts"))
         let request = RequestReader(context, values: values).read(section, limits: limits.limits)
         let responses = ResponseReader(context, variables: match?.path.variables).read(section, limits: limits.limits)
         let examples = section.take("examples")
@@ -70,7 +70,6 @@ struct RouteReader {
         RouteOptionsReader(context).read(section, into: &options)
         options.coding.limits = limits.codingLimits
         if let responses { CodingReader(context).checkUse(compress, of: options.coding, responses: responses) }
-        section.notYet("verify")
         section.finish()
         guard let name, let match, let upstream, let request, let responses else { return nil }
         let route = Route(
@@ -97,11 +96,6 @@ struct RouteReader {
             context.report(
                 member.position, "\"\(member.key)\" is for routes that convert nothing: remove it, or write off")
         }
-    }
-
-    private func part(_ key: String, _ section: SectionReader) -> SectionReader? {
-        guard let node = section.take(key) else { return .absent("\"\(key)\"", path: key, context) }
-        return SectionReader(node, "\"\(key)\"", path: key, context)
     }
 
     private func name(_ node: SettingsNode, _ names: inout [String: Int]) -> String? {

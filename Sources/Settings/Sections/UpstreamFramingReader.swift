@@ -14,10 +14,7 @@ struct UpstreamFramingReader {
         guard upstream.framing == .length else {
             return section.refuse("spool", "is used with \"framing: length\" only: add that, or remove it")
         }
-        let path = "\(section.path).spool"
-        let node = section.take("spool")
-        let absent = SectionReader.absent("\"spool\"", path: path, context)
-        let spool = node.map { SectionReader($0, "\"spool\"", path: path, context) ?? absent } ?? absent
+        let spool = section.part("spool")
         var settings = upstream.spool
         settings.memory = spool.size("memory", standard: Sourced(settings.memory), from: 0).value
         settings.disk = spool.size("disk", standard: Sourced(settings.disk), from: 0).value
@@ -30,7 +27,7 @@ struct UpstreamFramingReader {
         // One that nobody wrote is looked at too: it is where the bodies go.
         if settings.disk > 0, let reason = context.environment.folderFault(settings.directory) {
             context.report(
-                node?.position ?? section.position, "the folder of spooled bodies, \(settings.directory), \(reason)")
+                spool.position, "the folder of spooled bodies, \(settings.directory), \(reason)")
         }
         upstream.spool = settings
     }

@@ -133,16 +133,6 @@ struct UpstreamReader {
     private static let addressLimit = 256
 }
 
-extension SectionReader {
-    /// The section `key` within this one; one without values when it isn't there.
-    func part(_ key: String) -> SectionReader {
-        let path = self.path.isEmpty ? key : "\(self.path).\(key)"
-        let absent = SectionReader.absent("\"\(key)\"", path: path, context)
-        guard let node = take(key) else { return absent }
-        return SectionReader(node, "\"\(key)\"", path: path, context) ?? absent
-    }
-}
-
 /// The names of routes and upstreams, which stand in logs and metrics.
 enum SettingsName {
     static let rule = "has 1 to 64 letters, digits and the characters - _ . only"

@@ -43,17 +43,18 @@ struct UpstreamTLSReader {
 
     private func read(_ tls: SectionReader, _ files: TLSFileReader, _ options: inout TLSClientOptions) {
         options.authorities = files.path(tls, "ca", .authorities)
-        options.verifies = flag(tls, "verify", options.verifies)
-        options.verifiesName = flag(tls, "verify_name", options.verifiesName)
+        options.verifies = tls.bool("verify", standard: options.verifies)
+        options.verifiesName = tls.bool("verify_name", standard: options.verifiesName)
         options.name = text(tls, "name")
         options.indication = text(tls, "sni")
         options.identity = files.identity(tls, index: 0, isNeeded: false)
         options.revocations = files.path(tls, "crl", .revocations)
-        options.resumes = flag(tls, "session_resumption", options.resumes)
+        options.resumes = tls.bool("session_resumption", standard: options.resumes)
         files.versions(tls, &options.minimum, &options.maximum)
         if let node = tls.take("pins") {
-            options.pinning = .keys((context.elements(node, "\"pins\"") ?? []).compactMap(pin))
-            tls.record("pins", "\(context.elements(node, "\"pins\"")?.count ?? 0) keys", .line(node.position.line))
+            let pins = (context.elements(node, "\"pins\"") ?? []).compactMap(pin)
+            options.pinning = .keys(pins)
+            tls.record("pins", "\(pins.count) keys", .line(node.position.line))
             tls.refuse("pinned_certificates", "can't stand beside \"pins\": pin keys or certificates")
         } else if let node = tls.take("pinned_certificates") {
             let paths = (context.elements(node, "\"pinned_certificates\"") ?? []).compactMap {
@@ -70,11 +71,6 @@ struct UpstreamTLSReader {
         if !options.verifies, options.authorities != nil {
             context.report(tls.position, "\"ca\" is not looked at with \"verify: false\": remove one of them")
         }
-    }
-
-    private func flag(_ section: SectionReader, _ key: String, _ standard: Bool) -> Bool {
-        section.value(key, standard: Sourced(standard), describe: { $0 ? "true" : "false" }) { context.bool($0, $1) }
-            .value
     }
 
     private func text(_ section: SectionReader, _ key: String) -> String? {
