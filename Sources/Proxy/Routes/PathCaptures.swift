@@ -1,6 +1,7 @@
 /// What the free segments of a route's path stand for in a request: ranges of bytes of the path as received.
 public struct PathCaptures: Sendable {
-    private var ranges: [8 of Range<Int>] = InlineArray(repeating: 0..<0)
+    /// Of 32 bits each, as captures are copied several times for each request; a path is never longer than a head.
+    private var ranges: [8 of Range<UInt32>] = InlineArray(repeating: 0..<0)
     /// The number of ranges.
     public private(set) var count = 0
 
@@ -9,11 +10,11 @@ public struct PathCaptures: Sendable {
     /// The range of the variable at `index` of the pattern's variables.
     public subscript(index: Int) -> Range<Int> {
         precondition(index < count, "the path has no such variable")
-        return ranges[index]
+        return Int(ranges[index].lowerBound)..<Int(ranges[index].upperBound)
     }
 
     mutating func push(_ range: Range<Int>) {
-        ranges[count] = range
+        ranges[count] = UInt32(range.lowerBound)..<UInt32(range.upperBound)
         count += 1
     }
 

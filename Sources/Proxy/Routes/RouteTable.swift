@@ -4,8 +4,8 @@ internal import Octets
 /// The routes, ready for look-up: the first one in their order whose conditions all hold decides.
 ///
 /// Paths stand in a tree of segments, so a look-up costs by the depth of the path and not by the number of routes. It
-/// allocates nothing when a route is found.
-public struct RouteTable: Sendable {
+/// allocates nothing when a route is found. A class, so that nobody who looks something up copies its lists' references.
+public final class RouteTable: Sendable {
     /// A route that takes the request.
     public struct Found: Sendable {
         public let route: Route
@@ -54,14 +54,47 @@ public struct RouteTable: Sendable {
         var routes: Range<Int>
     }
 
+    /// The tree, laid out flat.
+    private struct Lists {
+        var nodes: [Node] = []
+        var literals: [Literal] = []
+        var stars: [Star] = []
+        /// Indices of routes.
+        var candidates: [Int] = []
+        /// The bytes of all literals.
+        var units: [UInt16] = []
+
+        mutating func add(_ node: RouteTree.Node) {
+            let (literal, star) = (literals.count, stars.count)
+            for (hash, literal, next) in node.literals {
+                literals.append(Literal(hash: hash, units: add(literal), node: next))
+            }
+            for (prefix, routes) in node.rests { stars.append(Star(prefix: add(prefix), routes: add(routes))) }
+            let ends = add(node.ends)
+            nodes.append(
+                Node(
+                    literals: literal..<literals.count, any: node.any ?? -1, ends: ends, stars: star..<stars.count))
+        }
+
+        private mutating func add(_ literal: PathLiteral) -> Range<Int> {
+            let start = units.count
+            units += literal.units
+            return start..<units.count
+        }
+
+        private mutating func add(_ indices: [Int]) -> Range<Int> {
+            let start = candidates.count
+            candidates += indices
+            return start..<candidates.count
+        }
+    }
+
     public let routes: [Route]
-    private var nodes: [Node] = []
-    private var literals: [Literal] = []
-    private var stars: [Star] = []
-    /// Indices of routes.
-    private var candidates: [Int] = []
-    /// The bytes of all literals.
-    private var units: [UInt16] = []
+    private let nodes: [Node]
+    private let literals: [Literal]
+    private let stars: [Star]
+    private let candidates: [Int]
+    private let units: [UInt16]
 
     /// Whether a malformed escape in a path is an error, or else bytes like any others.
     private let checksEscapes: Bool
@@ -69,32 +102,10 @@ public struct RouteTable: Sendable {
     public init(_ routes: [Route], checksEscapes: Bool = true) {
         self.routes = routes
         self.checksEscapes = checksEscapes
-        let tree = RouteTree(routes)
-        for node in tree.nodes { add(node) }
-    }
-
-    private mutating func add(_ node: RouteTree.Node) {
-        let (literal, star) = (literals.count, stars.count)
-        for (hash, literal, next) in node.literals {
-            literals.append(Literal(hash: hash, units: add(literal), node: next))
-        }
-        for (prefix, routes) in node.rests { stars.append(Star(prefix: add(prefix), routes: add(routes))) }
-        let ends = add(node.ends)
-        nodes.append(
-            Node(
-                literals: literal..<literals.count, any: node.any ?? -1, ends: ends, stars: star..<stars.count))
-    }
-
-    private mutating func add(_ literal: PathLiteral) -> Range<Int> {
-        let start = units.count
-        units += literal.units
-        return start..<units.count
-    }
-
-    private mutating func add(_ indices: [Int]) -> Range<Int> {
-        let start = candidates.count
-        candidates += indices
-        return start..<candidates.count
+        var lists = Lists()
+        for node in RouteTree(routes).nodes { lists.add(node) }
+        (nodes, literals, stars) = (lists.nodes, lists.literals, lists.stars)
+        (candidates, units) = (lists.candidates, lists.units)
     }
 
     /// The route for a request, or what to answer when there is none.
@@ -199,6 +210,7 @@ public struct RouteTable: Sendable {
     /// Where the literal of `range` among the units ends in `path` when it stands at `start`, else nil.
     private func end(of range: Range<Int>, in path: Span<UInt8>, from start: Int, to limit: Int) -> Int? {
         if range.isEmpty { return start }
+        let units = units
         return PathLiteral.end(of: units.span.extracting(range), in: path, from: start, to: limit)
     }
 
