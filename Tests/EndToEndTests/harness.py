@@ -6,6 +6,7 @@ Nothing here sleeps: waiting is for an event, a connection or a byte, each with 
 import base64
 import json
 import os
+import random
 import re
 import shutil
 import signal
@@ -28,9 +29,15 @@ JSON = "application/json"
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port that nobody has, below those that the system gives to connections: one of them would take it meanwhile."""
+    while True:
+        port = random.SystemRandom().randrange(10_000, 32_768)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                pass
 
 
 def memory_of(process, line):
