@@ -1,7 +1,8 @@
 internal import CAllocations
 internal import Glibc
 
-/// Measures the codecs: `codec-bench measure FOLDER SECONDS [WORD...]` and `codec-bench allocations`.
+/// Measures the codecs: `codec-bench measure FOLDER SECONDS [WORD...]`, `codec-bench allocations` and
+/// `codec-bench requests COUNT [WORD...]`, which converts small bodies COUNT times, for a program that counts instructions.
 ///
 /// Prints one line for a case, fields separated by tabs, for `scripts/bench-codecs` to read. FOLDER has the documents
 /// that the script has made; a WORD picks the cases that have it in their name.
@@ -14,6 +15,9 @@ struct CodecBench {
             guard let seconds = Double(arguments[arguments.startIndex + 2]) else { usage() }
             measure(
                 folder: arguments[arguments.startIndex + 1], seconds: seconds, words: Array(arguments.dropFirst(3)))
+        case "requests" where arguments.count >= 2:
+            guard let count = Int(arguments[arguments.startIndex + 1]) else { usage() }
+            convertRequests(count: count, words: Array(arguments.dropFirst(2)))
         case "allocations" where arguments.count == 1: countAllocations()
         default: usage()
         }
@@ -27,6 +31,13 @@ struct CodecBench {
         }
     }
 
+    private static func convertRequests(count: Int, words: [String]) {
+        for request in RequestCase.all {
+            guard words.isEmpty || words.contains(where: { request.name.contains($0) }) else { continue }
+            print("\(request.name)\t\(request.body.count)\t\(count)\t\(request.run(count))")
+        }
+    }
+
     private static func countAllocations() {
         guard allocations_are_counted() != 0 else { fail("allocations can't be counted here") }
         for lane in AllocationCount.lanes {
@@ -36,7 +47,9 @@ struct CodecBench {
         }
     }
 
-    private static func usage() -> Never { fail("usage: codec-bench measure FOLDER SECONDS [WORD...] | allocations") }
+    private static func usage() -> Never {
+        fail("usage: codec-bench measure FOLDER SECONDS [WORD...] | requests COUNT [WORD...] | allocations")
+    }
 }
 
 /// Ends the program with a sentence.

@@ -1,4 +1,5 @@
 /// The bytes of a block of sixteen before the first marked one; 16 where none is marked. A mark is a byte of ones.
+@inlinable
 @inline(__always)
 internal func markedLength(_ marks: SIMD2<UInt64>) -> Int {
     let low = marks[0].trailingZeroBitCount
@@ -7,6 +8,7 @@ internal func markedLength(_ marks: SIMD2<UInt64>) -> Int {
 }
 
 /// The bits of the first `length` bytes of a block, at most sixteen, joined: a high bit is set when one of them has it.
+@inlinable
 @inline(__always)
 internal func joinedBits(_ words: SIMD2<UInt64>, _ length: Int) -> UInt64 {
     if length >= 8 {

@@ -52,6 +52,14 @@ public struct ByteStore: Sendable {
         return room[index]
     }
 
+    /// Calls `body` with the bytes in use and the room behind them, in which anything may stand.
+    @inlinable
+    @inline(__always)
+    public func withRoom<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+        // SAFETY: the bytes stay where they are while `body` runs, for which alone the buffer is made.
+        unsafe room.withUnsafeBytes { room in unsafe body(room) }
+    }
+
     // MARK: Changing
 
     @inlinable
@@ -73,6 +81,26 @@ public struct ByteStore: Sendable {
                 if let base = source.baseAddress { unsafe ByteStore.copy(base, to: target, count: length) }
             }
             return length
+        }
+    }
+
+    /// Appends two runs of bytes with one look at the room.
+    @inlinable
+    @inline(__always)
+    public mutating func append(_ first: Span<UInt8>, _ second: Span<UInt8>) {
+        let length = first.count
+        let total = length &+ second.count
+        // SAFETY: there is room for both, and the spans hold their bytes, which lie outside of the store.
+        unsafe write(upTo: total) { target in
+            unsafe first.withUnsafeBufferPointer { source in
+                if let base = source.baseAddress { unsafe ByteStore.copy(base, to: target, count: length) }
+            }
+            unsafe second.withUnsafeBufferPointer { source in
+                if let base = source.baseAddress {
+                    unsafe ByteStore.copy(base, to: target + length, count: total &- length)
+                }
+            }
+            return total
         }
     }
 

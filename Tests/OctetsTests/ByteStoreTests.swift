@@ -58,4 +58,16 @@ struct ByteStoreTests {
         store.append(hexadecimal: value)
         #expect(store.span.lossyString() == String(value, radix: 16))
     }
+
+    @Test(
+        "two runs are appended as they are one by one", arguments: [0, 1, 3, 4, 7, 8, 15, 16, 31, 32, 33, 63, 64, 200])
+    func twoRuns(length: Int) {
+        for other in [0, 1, 2, 5, 8, 16, 17, 32, 33, 64, 100] {
+            let first = (0..<length).map { UInt8(truncatingIfNeeded: $0) }
+            let second = (0..<other).map { UInt8(truncatingIfNeeded: 200 &- $0) }
+            var store = ByteStore(copying: [7].span)
+            store.append(first.span, second.span)
+            #expect(store.span.copied() == [7] + first + second)
+        }
+    }
 }

@@ -32,7 +32,7 @@ extension Conversion {
         }
     }
 
-    private static func fieldLane<Decoder: FieldDecoder & LaneDecoder & ~Copyable>(
+    private static func fieldLane<Decoder: FieldLaneDecoder & ~Copyable>(
         _ plan: ConversionPlan, _ input: BodyEncoding, _ sources: [[UInt8]], _ decoder: consuming Decoder
     ) -> Conversion {
         guard plan.streamsFields else {

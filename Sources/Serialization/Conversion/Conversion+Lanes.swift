@@ -166,7 +166,7 @@ extension Conversion {
     }
 
     /// Fields and files to the formats that are rarely what a flat body becomes.
-    private static func otherLane<Decoder: FieldDecoder & LaneDecoder & ~Copyable>(
+    private static func otherLane<Decoder: FieldLaneDecoder & ~Copyable>(
         _ plan: ConversionPlan, _ input: BodyEncoding, _ sources: [[UInt8]], _ decoder: consuming Decoder
     ) -> Conversion {
         switch plan.output {

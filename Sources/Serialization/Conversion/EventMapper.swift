@@ -94,7 +94,7 @@ internal struct EventMapper<Encoder: EventEncoder>: EventSink, OutputEncoder, ~C
         gate.reset()
         received.reset()
         sent.reset()
-        frames.removeAll(keepingCapacity: true)
+        if !frames.isEmpty { frames.removeAll(keepingCapacity: true) }
         place.removeAll()
         (skipDepth, skipsNext) = (0, false)
         for index in hasMoved.indices { (hasMoved[index], hasMet[index]) = (false, false) }

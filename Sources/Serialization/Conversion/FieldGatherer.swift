@@ -26,6 +26,13 @@ internal protocol FileOutlet: EventSink, OutputEncoder, LaneEncoder, ~Copyable {
     var sharesNoRoots: Bool { get }
     /// Whether a file has taken that member of the root for itself.
     func claims(rootKey: Span<UInt8>) -> Bool
+    /// Writes the document that `tree` holds at once, in the order of the input. Returns false, with nothing written, where
+    /// that isn't for the outlet to do, or not now; its events are the general way.
+    mutating func write(whole tree: borrowing Tree) -> Bool
+}
+
+extension FileOutlet where Self: ~Copyable {
+    mutating func write(whole tree: borrowing Tree) -> Bool { false }
 }
 
 /// Gathers fields in a tree and lets files pass to the outlet.
@@ -44,6 +51,9 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: FieldSink, ~Copya
     private let wantsTexts: Bool
     private let readsAsLibrary: Bool
     private let makesFiles: Bool
+    private let hasTypes: Bool
+    /// Whether `field` may be called: fields go into the tree and nowhere else.
+    let takesFields: Bool
     private let input: BodyEncoding
     private var names: NameMapper
     private var gate: FileGate
@@ -58,6 +68,8 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: FieldSink, ~Copya
     private var naming = FileNaming.received
     private var walk = TreeWalk()
     private var counts = Accounting()
+    /// Whether a field has come in that the decoder keeps until its end is known.
+    var isAwaiting = false
 
     init(_ outlet: consuming Outlet, plan: ConversionPlan, input: BodyEncoding) {
         self.outlet = outlet
@@ -66,12 +78,17 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: FieldSink, ~Copya
         limits = plan.limits
         hasMap = !plan.map.isEmpty
         readsAsLibrary = plan.fieldDecoding.readsNamesAsLibrary
-        fields = FieldTreeBuilder(
+        hasTypes = !plan.types.isEmpty
+        let fields = FieldTreeBuilder(
             options: plan.fieldDecoding, limits: plan.limits, duplicates: plan.spliceDuplicates)
-        names = NameMapper(plan.map)
-        gate = FileGate(plan)
+        let gate = FileGate(plan)
+        let makesFiles = plan.output.hasFiles && plan.files.contains { $0.source(from: input) != nil }
+        takesFields = fields.takesFields && !gate.wantsTexts && !makesFiles
+        self.makesFiles = makesFiles
         wantsTexts = gate.wantsTexts
-        makesFiles = plan.output.hasFiles && plan.files.contains { $0.source(from: input) != nil }
+        self.fields = fields
+        self.gate = gate
+        names = NameMapper(plan.map)
     }
 
     mutating func reset() {
@@ -79,11 +96,13 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: FieldSink, ~Copya
         names.reset()
         gate.reset()
         counts = Accounting()
+        isAwaiting = false
     }
 
     var accounting: Accounting {
         var accounting = counts
         accounting.removed += fields.tree.removedCount + outlet.removedCount
+        if isAwaiting { accounting.fields += 1 }
         return accounting
     }
 
@@ -130,6 +149,17 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: FieldSink, ~Copya
         try gate.describe(&head, rule: rule)
         try outlet.beginFile(head, at: mapped, naming: naming, as: policy)
     }
+
+    /// Takes a field of a form that lies before us with its whole value, as `beginPart` and `content` do. A form has no
+    /// files, so nobody else can have its place. A plain name has no brackets.
+    @inline(__always)
+    mutating func field(_ name: Span<UInt8>, _ value: Span<UInt8>, isPlain: Bool) throws(ConversionError) {
+        counts.fields += 1
+        try fields.field(name, value, isPlain: isPlain)
+    }
+
+    /// Whether a name without brackets is one key, about which nothing is to be said before its value has come.
+    var takesPlainNames: Bool { fields.takesPlainNames }
 
     /// Begins a text that a rule makes a file. Returns false where none does.
     private mutating func beginMade(_ part: borrowing PartHead) throws(ConversionError) -> Bool {
@@ -203,11 +233,15 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: FieldSink, ~Copya
         _ plan: ConversionPlan, sources: [[UInt8]], splicer: inout JSONSplicer
     ) throws(ConversionError) {
         try fields.settle()
-        try fields.tree.apply(plan.map, sources: sources)
-        try fields.tree.apply(plan.types, splicer: &splicer)
+        if hasMap { try fields.tree.apply(plan.map, sources: sources) }
+        if hasTypes { try fields.tree.apply(plan.types, splicer: &splicer) }
         fields.tree.remove(plan.removeNulls)
         try outlet.endFiles()
-        walk.start(&fields.tree, order: plan.treeOrder, isOpen: outlet.isRootOpen)
+        let order = plan.treeOrder
+        // A walk that was left in its middle, with the body before, must not go on.
+        walk = TreeWalk()
+        if order == .input, outlet.write(whole: fields.tree) { return }
+        walk.start(&fields.tree, order: order, isOpen: outlet.isRootOpen)
         var member = fields.tree.firstChild(fields.tree.root)
         while member != Tree.none {
             if outlet.claims(rootKey: fields.tree.name(member)) { throw Self.taken(fields.tree.name(member)) }

@@ -3,7 +3,7 @@ internal import Octets
 /// Form or multipart to anything by way of a tree. Files never enter it: they go to the outlet as they come, and what
 /// cannot be placed any more is refused by name.
 internal class FieldTreeLane<Decoder, Outlet>: Conversion
-where Decoder: FieldDecoder & LaneDecoder & ~Copyable, Outlet: FileOutlet & ~Copyable {
+where Decoder: FieldLaneDecoder & ~Copyable, Outlet: FileOutlet & ~Copyable {
     /// All that changes, as one property: each access to one of a class is checked for overlaps while it runs.
     private struct Work: ~Copyable {
         var decoder: Decoder
@@ -13,7 +13,7 @@ where Decoder: FieldDecoder & LaneDecoder & ~Copyable, Outlet: FileOutlet & ~Cop
 
         mutating func end(_ plan: ConversionPlan, sources: [[UInt8]]) throws(ConversionError) -> Bool {
             if !isSending {
-                try decoder.finish(into: &gatherer)
+                try decoder.finish(gathering: &gatherer)
                 try gatherer.settle(plan, sources: sources, splicer: &splicer)
                 isSending = true
             }
@@ -30,7 +30,7 @@ where Decoder: FieldDecoder & LaneDecoder & ~Copyable, Outlet: FileOutlet & ~Cop
         }
 
         mutating func feed(_ input: Span<UInt8>) throws(ConversionError) -> Int {
-            try decoder.feed(input, into: &gatherer)
+            try decoder.feed(input, gathering: &gatherer)
         }
     }
 

@@ -4,6 +4,12 @@ internal import Octets
 internal protocol FileValueEncoder: EventSink, OutputEncoder, LaneEncoder, ~Copyable {
     /// Begins a file as what `policy` says, `base64` or `object`; `fileContent` follows.
     mutating func beginFile(_ head: borrowing PartHead, as policy: FilePolicy) throws(ConversionError)
+    /// Writes the document that `tree` holds at once; see `FileOutlet`.
+    mutating func write(whole tree: borrowing Tree) -> Bool
+}
+
+extension FileValueEncoder where Self: ~Copyable {
+    mutating func write(whole tree: borrowing Tree) -> Bool { false }
 }
 
 extension JSON.Encoder: FileValueEncoder {}

@@ -90,6 +90,10 @@ internal struct DocumentOutlet<Encoder: FileValueEncoder & ~Copyable>: FileOutle
         isRootOpen && places.child(of: places.root, named: rootKey) != Tree.none
     }
 
+    mutating func write(whole tree: borrowing Tree) -> Bool {
+        !isRootOpen && !numericBooleans && encoder.write(whole: tree)
+    }
+
     /// Writes what stands before the value of `node` in the innermost open container.
     private mutating func enter(_ node: Tree.Node) throws(ConversionError) {
         guard let level = open.last, level.isArray else { return try Self.sendName(of: node, in: places, to: &encoder) }
@@ -135,7 +139,7 @@ internal struct DocumentOutlet<Encoder: FileValueEncoder & ~Copyable>: FileOutle
     mutating func restart() {
         encoder.restart()
         places.removeAll()
-        open.removeAll(keepingCapacity: true)
+        if !open.isEmpty { open.removeAll(keepingCapacity: true) }
         isRootOpen = false
     }
 

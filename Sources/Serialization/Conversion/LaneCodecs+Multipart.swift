@@ -1,6 +1,6 @@
 internal import Octets
 
-extension Multipart.Decoder: LaneDecoder {
+extension Multipart.Decoder: FieldLaneDecoder {
     internal init(_ plan: ConversionPlan, contentType: Span<UInt8>) throws(ConversionError) {
         var declared: Charset?
         let boundary = try Multipart.Boundary(

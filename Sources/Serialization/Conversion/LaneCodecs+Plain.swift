@@ -12,7 +12,7 @@ extension PlainText.Encoder: DirectEncoder {
     private static let mediaType = Array("text/plain; charset=utf-8".utf8)
 }
 
-extension Raw.Decoder: LaneDecoder {
+extension Raw.Decoder: FieldLaneDecoder {
     internal init(_ plan: ConversionPlan, contentType: Span<UInt8>) {
         self.init(field: plan.inputField ?? Self.standardField, contentType: contentType)
     }

@@ -6,6 +6,32 @@ internal protocol LaneDecoder: ~Copyable {
     mutating func restart(contentType: Span<UInt8>, limits: Limits) throws(ConversionError)
 }
 
+/// A decoder of fields that a lane gathers in a tree.
+internal protocol FieldLaneDecoder: FieldDecoder, LaneDecoder, ~Copyable {
+    /// As `feed(_:into:)`, for a decoder that has more to give than events.
+    mutating func feed<Outlet: FileOutlet & ~Copyable>(
+        _ input: Span<UInt8>, gathering gatherer: inout FieldGatherer<Outlet>
+    ) throws(ConversionError) -> Int
+    /// As `finish(into:)`, behind `feed(_:gathering:)`.
+    mutating func finish<Outlet: FileOutlet & ~Copyable>(
+        gathering gatherer: inout FieldGatherer<Outlet>
+    ) throws(ConversionError)
+}
+
+extension FieldLaneDecoder where Self: ~Copyable {
+    internal mutating func feed<Outlet: FileOutlet & ~Copyable>(
+        _ input: Span<UInt8>, gathering gatherer: inout FieldGatherer<Outlet>
+    ) throws(ConversionError) -> Int {
+        try feed(input, into: &gatherer)
+    }
+
+    internal mutating func finish<Outlet: FileOutlet & ~Copyable>(
+        gathering gatherer: inout FieldGatherer<Outlet>
+    ) throws(ConversionError) {
+        try finish(into: &gatherer)
+    }
+}
+
 /// What a lane asks of an encoder besides encoding: to begin another body, and the name of what it writes.
 internal protocol LaneEncoder: ~Copyable {
     /// Makes the encoder as new for another body.
@@ -37,7 +63,7 @@ extension JSON.Encoder: DirectEncoder {
     private static let mediaType = Array("application/json".utf8)
 }
 
-extension Form.Decoder: LaneDecoder {
+extension Form.Decoder: FieldLaneDecoder {
     internal init(_ plan: ConversionPlan, contentType: Span<UInt8>) {
         self.init(options: plan.fieldDecoding, limits: plan.limits)
         declare(contentType)

@@ -16,7 +16,7 @@ where
 }
 
 internal final class OtherFieldTreeLane<Decoder, Outlet>: FieldTreeLane<Decoder, Outlet>
-where Decoder: FieldDecoder & LaneDecoder & ~Copyable, Outlet: FileOutlet & ~Copyable {
+where Decoder: FieldLaneDecoder & ~Copyable, Outlet: FileOutlet & ~Copyable {
     override func decode(_ input: Span<UInt8>) throws(ConversionError) -> Int { try decodeInput(input) }
     override func end() throws(ConversionError) -> Bool { try endInput() }
     override func reset(contentType: Span<UInt8>) throws(ConversionError) { try resetCodecs(contentType: contentType) }

@@ -109,7 +109,7 @@ public struct Flattener<Target: FieldSink & ~Copyable>: EventSink, ~Copyable {
     /// Makes the flattener as new for another document, with its allocations kept. The target stays as it is.
     public mutating func reset() {
         name.removeAll()
-        containers.removeAll(keepingCapacity: true)
+        if !containers.isEmpty { containers.removeAll(keepingCapacity: true) }
         isRootLiteral = false
         inString = false
         groupedArrays = 0

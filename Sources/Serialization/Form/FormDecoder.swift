@@ -40,17 +40,17 @@ extension Form {
         internal var head = PartHead()
         internal var name = ByteStore()
         /// Decoded bytes of the value that have not been handed on. Empty between two calls but for `carriedDecoded`.
-        private var decoded = ByteStore()
+        internal var decoded = ByteStore()
         /// Whether nothing in `decoded` is above 0x7F.
         private var decodedIsASCII = true
         /// How many bytes at the front of `decoded` came from an escape that the last slice cut, and where it began.
-        private var carriedDecoded = 0
+        internal private(set) var carriedDecoded = 0
         private var carriedOffset = 0
         /// The bytes of an escape that the end of the slice cut: none, `%`, or `%` and a digit.
-        private var carryCount = 0
+        internal private(set) var carryCount = 0
         private var carriedDigit: UInt8 = 0
         private var validator = UTF8Validator()
-        private var repair: UTF8Repair?
+        internal private(set) var repair: UTF8Repair?
         private var mended: [UInt8] = []
         /// Takes whole pairs apart under `dialect: qs`.
         internal var pair: QSPair?
@@ -92,18 +92,24 @@ extension Form {
             var at = 0
             if carryCount > 0 { try resumeEscape(input, &at) }
             while at < input.count || carriedDecoded > 0 {
-                var sentEvent = false
-                switch place {
-                case .pairStart:
-                    try startPair(input, &at)
-                    if place == .name { sentEvent = try readName(input, &at, into: &sink) }
-                case .name: sentEvent = try readName(input, &at, into: &sink)
-                case .value: sentEvent = try readValue(input, &at, into: &sink)
-                }
-                if sentEvent && sink.isFull { break }
+                if try step(input, &at, into: &sink), sink.isFull { break }
             }
             consumed += at
             return at
+        }
+
+        /// Reads on to the next event, or to the end of the slice. Returns whether there was an event.
+        internal mutating func step<Sink: FieldSink & ~Copyable>(
+            _ input: Span<UInt8>, _ at: inout Int, into sink: inout Sink
+        ) throws(ConversionError) -> Bool {
+            switch place {
+            case .pairStart:
+                try startPair(input, &at)
+                guard place == .name else { return false }
+                return try readName(input, &at, into: &sink)
+            case .name: return try readName(input, &at, into: &sink)
+            case .value: return try readValue(input, &at, into: &sink)
+            }
         }
 
         /// Says that the body has ended. Sends at most two events whether or not the sink is full.
@@ -436,7 +442,7 @@ extension Form.Decoder {
     }
 
     /// Goes on with an escape that the last slice cut. What it gives stands in `decoded`, `carriedDecoded` bytes of it.
-    private mutating func resumeEscape(_ input: Span<UInt8>, _ at: inout Int) throws(ConversionError) {
+    internal mutating func resumeEscape(_ input: Span<UInt8>, _ at: inout Int) throws(ConversionError) {
         guard !input.isEmpty else { return }
         var high = carriedDigit
         if carryCount == 1 {

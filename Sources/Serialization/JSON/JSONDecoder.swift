@@ -110,15 +110,15 @@ extension JSON {
         public mutating func reset() {
             state = .start
             offset = 0
-            levels.removeAll(keepingCapacity: true)
+            if !levels.isEmpty { levels.removeAll(keepingCapacity: true) }
             isInObject = false
             elementIndex = 0
             path.removeAll(keepingCapacity: path.capacity <= Self.keptCapacity)
             namePlace = .none
-            nameBytes.removeAll(keepingCapacity: true)
+            if !nameBytes.isEmpty { nameBytes.removeAll(keepingCapacity: true) }
             memberNames?.removeAll()
             mutedDepth = -1
-            scratch.removeAll(keepingCapacity: true)
+            if !scratch.isEmpty { scratch.removeAll(keepingCapacity: true) }
             text = TextState()
             matched = 0
         }

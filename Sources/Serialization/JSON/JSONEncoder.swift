@@ -25,6 +25,9 @@ extension JSON {
 
         public var isFull: Bool { output.isFull }
 
+        /// Whether something stands before what comes next, in this document.
+        internal var hasBegun: Bool { needsComma || isInText }
+
         /// Makes the encoder ready for another body. The output is emptied and its allocation kept.
         public mutating func reset() {
             output.removeAll()

@@ -275,11 +275,15 @@ extension Multipart.Decoder {
     private mutating func readHeaders<Sink: FieldSink & ~Copyable>(
         _ input: Span<UInt8>, _ at: inout Int, into sink: inout Sink
     ) throws(ConversionError) -> Bool {
-        guard try headers.read(input, &at, base: consumed) else { return false }
-        for field in headers.fields where headers.begins(field, with: scanner.delimiter, from: 2) {
-            throw Multipart.Fault.delimiterInHeaders.error(offset: field.offset)
+        if headers.isUntouched, let end = headReader.readUsual(input, from: at, limits: limits, into: &head) {
+            at = end
+        } else {
+            guard try headers.read(input, &at, base: consumed) else { return false }
+            for field in headers.fields where headers.begins(field, with: scanner.delimiter, from: 2) {
+                throw Multipart.Fault.delimiterInHeaders.error(offset: field.offset)
+            }
+            try headReader.read(headers, repair: repair, limits: limits, into: &head)
         }
-        try headReader.read(headers, repair: repair, limits: limits, into: &head)
         if !head.isFile {
             guard fields < limits.fields else {
                 throw .limit(

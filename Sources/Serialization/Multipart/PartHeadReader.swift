@@ -30,13 +30,7 @@ internal struct PartHeadReader {
         _ headers: PartHeaders, repair: UTF8Repair?, limits: Limits, into head: inout PartHead
     ) throws(ConversionError) {
         let text = headers.bytes.span
-        isOpaqueText = false
-        if !isPlain {
-            charset = nil
-            transfer = .identity
-            isMixed = false
-            isPlain = true
-        }
+        begin()
         try readDisposition(headers, repair: repair, limits: limits)
         if let outerName {
             head.setName(outerName.span)
@@ -72,6 +66,44 @@ internal struct PartHeadReader {
             case .other: head.addField(name: text.extracting(field.name), value: value)
             }
         }
+    }
+
+    private mutating func begin() {
+        isOpaqueText = false
+        guard !isPlain else { return }
+        charset = nil
+        transfer = .identity
+        isMixed = false
+        isPlain = true
+    }
+
+    /// What browsers and most libraries write before the name of a field.
+    private static let usualStart = Array("Content-Disposition: form-data; name=\"".utf8)
+
+    /// Reads headers that begin at `start` where they are those of most fields, letter by letter: a Content-Disposition with a
+    /// name in ASCII that has nothing to decode, and the empty line. Returns where they end; nil, with nothing done, for any
+    /// other headers and where not all of them lie here: then `PartHeaders` and `read` are the way.
+    mutating func readUsual(
+        _ input: Span<UInt8>, from start: Int, limits: Limits, into head: inout PartHead
+    ) -> Int? {
+        guard outerName == nil, transcoder == nil, limits.partHeaders > 0,
+            input.count - start > Self.usualStart.count,
+            input.extracting(start..<start + Self.usualStart.count).isEqual(to: Self.usualStart.span)
+        else { return nil }
+        let nameStart = start + Self.usualStart.count
+        let run = Scan.textRun(in: input, from: nameStart)
+        let end = run.end
+        guard run.isASCII, end + 5 <= input.count, input[end] == UInt8(ascii: "\""),
+            input.extracting((end + 1)..<(end + 5)).isEqual(to: "\r\n\r\n")
+        else { return nil }
+        let name = input.extracting(nameStart..<end)
+        let length = end + 1 - start
+        guard name.count <= limits.key, length <= min(limits.partHeaderLine, limits.partHeaderBytes),
+            Scan.firstIndex(ofAny: UInt8(ascii: "%"), 0x7F, 0x7F, 0x7F, in: name, from: 0) == name.count
+        else { return nil }
+        begin()
+        head.setName(name)
+        return end + 5
     }
 
     private mutating func readDisposition(

@@ -54,6 +54,9 @@ internal struct PartHeaders {
         openField = nil
     }
 
+    /// Whether nothing of the headers has been taken.
+    var isUntouched: Bool { place == .lineStart && lineCount == 0 }
+
     /// Takes bytes from `at` on, which is the offset `base + at` of the body, up to the end of the headers. Returns
     /// whether it has come.
     mutating func read(_ input: Span<UInt8>, _ at: inout Int, base: Int) throws(ConversionError) -> Bool {

@@ -31,7 +31,7 @@ public struct FieldTreeBuilder: FieldSink, ~Copyable {
     /// Whose rules put the fields together; nil: ours.
     private let library: Dialect?
     /// Whether a name without brackets is one key, so that nothing else has to be looked at.
-    private let takesPlainNames: Bool
+    internal let takesPlainNames: Bool
     /// Whether a value that lies in one piece goes into the tree at once.
     private let isDirect: Bool
     /// The fields under qs, by their whole names; see `Tree+QSFields.swift`.
@@ -64,7 +64,7 @@ public struct FieldTreeBuilder: FieldSink, ~Copyable {
     /// Empties the tree for another body and keeps the allocations.
     public mutating func reset() {
         tree.removeAll()
-        trail.removeAll(keepingCapacity: true)
+        if !trail.isEmpty { trail.removeAll(keepingCapacity: true) }
         pairs = Tree.none
         value.removeAll(keepingUpTo: 128 * 1024)
     }
@@ -93,9 +93,7 @@ public struct FieldTreeBuilder: FieldSink, ~Copyable {
     }
 
     public mutating func content(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
-        guard value.count + piece.count <= limits.field else {
-            throw .limit("field", of: limits.field, what: "a value", field: name.spelling)
-        }
+        guard value.count + piece.count <= limits.field else { throw valueTooLong }
         if isLast, isDirect, value.isEmpty, !isJSON {
             // The usual case: the whole value lies here and is copied into the tree only.
             try tree.makeRootObject()
@@ -104,6 +102,52 @@ public struct FieldTreeBuilder: FieldSink, ~Copyable {
         }
         value.append(contentsOf: piece)
         if isLast { try putValue() }
+    }
+
+    /// Whether `field` may be called. It can't where the value of a field isn't always one string or scalar.
+    internal var takesFields: Bool { isDirect }
+
+    /// Takes a field that lies before us with its whole value: what `beginPart` and `content` do, in one go. `isPlain` says
+    /// that the name has no brackets.
+    @inline(__always)
+    internal mutating func field(
+        _ name: Span<UInt8>, _ value: Span<UInt8>, isPlain: Bool
+    ) throws(ConversionError) {
+        // The usual cases: a name without structure that no other field has, and one with a pair of brackets.
+        if takesPlainNames, options.types == .strings, value.count <= limits.field {
+            if isPlain {
+                if tree.append(value, to: tree.root, named: name) { return }
+            } else if limits.keyDepth > 0, appendMember(name, value) {
+                return
+            }
+        }
+        try generalField(name, value)
+    }
+
+    /// Takes a field `a[b]`. Returns false, with nothing changed, where that isn't its name, or not all that is to be done.
+    private mutating func appendMember(_ name: Span<UInt8>, _ value: Span<UInt8>) -> Bool {
+        let open = UInt8(ascii: "["), close = UInt8(ascii: "]")
+        let middle = Scan.firstIndex(ofAny: open, close, open, close, in: name, from: 0)
+        let end = name.count - 1
+        guard middle > 0, middle + 1 < end, name[middle] == open, name[end] == close,
+            Scan.firstIndex(ofAny: open, close, open, close, in: name, from: middle + 1) == end
+        else { return false }
+        let object = tree.keyedObject(name.extracting(0..<middle))
+        return object != Tree.none && tree.append(value, to: object, named: name.extracting((middle + 1)..<end))
+    }
+
+    @inline(never)
+    private mutating func generalField(_ name: Span<UInt8>, _ value: Span<UInt8>) throws(ConversionError) {
+        if !takesPlainNames || !self.name.takePlain(name) {
+            try self.name.parse(name, options: options, limits: limits)
+        }
+        guard value.count <= limits.field else { throw valueTooLong }
+        try tree.makeRootObject()
+        try place(tree.makeScalar(value, isTyped: options.types == .safe))
+    }
+
+    private var valueTooLong: ConversionError {
+        .limit("field", of: limits.field, what: "a value", field: name.spelling)
     }
 
     /// Puts the value that was gathered into the tree.
@@ -209,6 +253,31 @@ extension Tree {
     /// Makes the root an object, when there is no root yet.
     internal mutating func makeRootObject() throws(ConversionError) {
         if root == Tree.none { root = try makeNode(.object) }
+    }
+
+    /// The root's member with that name where it is an object that field names have made, else `none`.
+    internal func keyedObject(_ name: Span<UInt8>) -> Node {
+        guard root != Tree.none else { return Tree.none }
+        let member = child(of: root, named: name)
+        return member != Tree.none && kind(member) == .keyed ? member : Tree.none
+    }
+
+    /// Puts a string last into an object under a name that no member has. Returns false, with nothing changed, where that
+    /// can't be told at once, or where there is no such object: `put` is the general way.
+    internal mutating func append(_ value: Span<UInt8>, to object: Node, named name: Span<UInt8>) -> Bool {
+        let length = name.count &+ value.count
+        guard object != Tree.none, childCount(object) < TreeIndex.threshold,
+            cost &+ length &+ Tree.nodeCost <= limit, child(of: object, named: name) == Tree.none
+        else { return false }
+        var record = Record(kind: .string)
+        // The limit keeps both below what 32 bits hold.
+        record.nameStart = Int32(truncatingIfNeeded: bytes.count)
+        record.nameCount = Int32(truncatingIfNeeded: name.count)
+        record.valueStart = record.nameStart &+ record.nameCount
+        record.valueCount = Int32(truncatingIfNeeded: value.count)
+        bytes.append(name, value)
+        records.append(record, lastBelow: Int(object))
+        return true
     }
 
     /// The node of a text field, or of what it says where types are wanted.
@@ -381,11 +450,11 @@ extension Tree {
 
     /// Orders the members by their keys and returns true, when these are exactly 0…n-1.
     private mutating func orderByIndex(_ node: Node) -> Bool {
+        guard numbersItsMembers(node) else { return false }
         let count = Int(records[Int(node)].count)
         scratch.removeAll(keepingCapacity: true)
         var child = records[Int(node)].first
         while child != Tree.none {
-            guard let index = name(child).canonicalIndex, index < count else { return false }
             scratch.append(child)
             child = records[Int(child)].next
         }
@@ -398,6 +467,6 @@ extension Tree {
             }
         }
         relinkScratch(below: node)
-        return count > 0
+        return true
     }
 }

@@ -125,7 +125,7 @@ extension Tree: EventSink {
 
     /// Forgets all that was built since `mark`.
     internal mutating func rollBack(_ mark: Mark) {
-        records.removeSubrange(mark.nodes...)
+        records.truncate(to: mark.nodes)
         bytes.truncate(to: mark.bytes)
         open = mark.open
         openString = Tree.none

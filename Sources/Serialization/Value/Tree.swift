@@ -54,7 +54,7 @@ public struct Tree: ~Copyable {
         var isTyped = false
     }
 
-    internal var records: [Record] = []
+    internal var records = TreeRecords()
     internal var bytes = ByteStore()
     internal var index = TreeIndex()
     internal let limit: Int
@@ -88,7 +88,7 @@ public struct Tree: ~Copyable {
     /// Empties the tree. It keeps its allocations unless they are large for what a request usually needs.
     public mutating func removeAll() {
         bytes.removeAll(keepingUpTo: 128 * 1024)
-        if records.capacity > 4096 { records = [] } else { records.removeAll(keepingCapacity: true) }
+        records.removeAll(keepingUpTo: 4096)
         if scratch.capacity > 4096 { scratch = [] }
         index.removeAll()
         open = Tree.none
@@ -201,27 +201,22 @@ public struct Tree: ~Copyable {
     }
 
     internal mutating func link(_ node: Node, to parent: Node, nameStart: Int32, nameCount: Int32) {
-        var all = records.mutableSpan
-        let last = all[Int(parent)].last
-        all[Int(node)].parent = parent
-        all[Int(node)].previous = last
-        all[Int(node)].next = Tree.none
-        all[Int(node)].nameStart = nameStart
-        all[Int(node)].nameCount = nameCount
-        if last == Tree.none { all[Int(parent)].first = node } else { all[Int(last)].next = node }
-        all[Int(parent)].last = node
-        all[Int(parent)].count &+= 1
-        guard all[Int(parent)].kind.hasNames else { return }
-        let count = Int(all[Int(parent)].count)
-        guard count > TreeIndex.threshold else { return }
-        if count > TreeIndex.threshold + 1 {
-            enter(node)
-        } else if count == TreeIndex.threshold + 1 {
-            var child = records[Int(parent)].first
-            while child != Tree.none {
-                enter(child)
-                child = records[Int(child)].next
-            }
+        let last = records[Int(parent)].last
+        records[Int(node)].parent = parent
+        records[Int(node)].previous = last
+        records[Int(node)].next = Tree.none
+        records[Int(node)].nameStart = nameStart
+        records[Int(node)].nameCount = nameCount
+        if last == Tree.none { records[Int(parent)].first = node } else { records[Int(last)].next = node }
+        records[Int(parent)].last = node
+        records[Int(parent)].count &+= 1
+        let count = Int(records[Int(parent)].count)
+        guard count > TreeIndex.threshold, records[Int(parent)].kind.hasNames else { return }
+        guard count == TreeIndex.threshold + 1 else { return enter(node) }
+        var child = records[Int(parent)].first
+        while child != Tree.none {
+            enter(child)
+            child = records[Int(child)].next
         }
     }
 
