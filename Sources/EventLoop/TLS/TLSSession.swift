@@ -200,7 +200,11 @@ final class TLSSession {
         let isWritten = unsafe bytes.withUnsafeBufferPointer { buffer in
             unsafe recast_tls_write(pointer, buffer.baseAddress, buffer.count)
         }
-        if !isWritten { noteFault() }
+        if !isWritten {
+            noteFault()
+            // What it has left there would go out with the records of the connection that writes next.
+            wire.clearOutput()
+        }
         return isWritten
     }
 
