@@ -78,10 +78,13 @@ class UpstreamsTests(ProxyTestCase):
     def test_sessions_with_upstreams_are_taken_up_again(self):
         server = self.servers["server"]
         server.script = lambda exchange: (exchange.read_body(), exchange.answer(fields=("Connection: close",)))
-        before = len(server.sessions)
-        for _ in range(3):
+        # May go over a connection that an earlier test has left, and ends it.
+        for _ in range(2):
             self.assertEqual(self.send("GET", "/good").status, 200)
-        self.assertEqual(server.sessions[before + 1:], [True, True])
+        before = len(server.sessions)
+        for _ in range(2):
+            self.assertEqual(self.send("GET", "/good").status, 200)
+        self.assertEqual(server.sessions[before:], [True, True])
 
     def test_row_51_what_ends_with_the_connection_is_complete_with_close_notify_only(self):
         server = self.servers["server"]
