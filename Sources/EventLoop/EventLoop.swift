@@ -12,8 +12,6 @@ internal import Octets
 public final class EventLoop {
     /// Bytes of the one buffer that all streams of a loop read into, 256 KiB.
     public static let readBufferSize = 256 * 1024
-    /// Bytes of two pieces that are put together so that one simple call sends them, 4 KiB.
-    internal static let joinBufferSize = 4 * 1024
     /// Write queues and leftovers that ran empty are kept for the next stream: at most this many, of at most
     /// `spareCapacity` bytes each.
     private static let spareCount = 8
@@ -22,7 +20,7 @@ public final class EventLoop {
     internal let base: OpaquePointer
     internal var pool = EventPool()
     internal let readBuffer: UnsafeMutableBufferPointer<UInt8>
-    internal let joinBuffer: UnsafeMutableBufferPointer<UInt8>
+    internal let outbox = Outbox()
     internal let wheel = TimerWheel()
     /// For other threads: work posted here runs on this loop.
     public let inbox: LoopInbox
@@ -41,7 +39,8 @@ public final class EventLoop {
     private var running: [Deferred] = []
     private var cachedNow: UInt64 = 0
     private var cachedMilliseconds = 0
-    private var isRunning = false
+    /// Whether a turn's end is still to come.
+    internal private(set) var isRunning = false
     private var isStopRequested = false
     /// Turns that are still to come before timers that are late fire, see `wheelIsDue`.
     private var catchUp = 0
@@ -72,7 +71,6 @@ public final class EventLoop {
         self.inbox = inbox
         unsafe self.base = base
         unsafe self.readBuffer = .allocate(capacity: Self.readBufferSize)
-        unsafe self.joinBuffer = .allocate(capacity: Self.joinBufferSize)
         unsafe self.inboxEvent = pool.take()
         unsafe self.timerEvent = pool.take()
 
@@ -100,7 +98,6 @@ public final class EventLoop {
         peerWatchStorage?.remove(from: self)
         unsafe event_base_free(base)
         unsafe readBuffer.deallocate()
-        unsafe joinBuffer.deallocate()
     }
 
     // MARK: Running
@@ -121,6 +118,7 @@ public final class EventLoop {
             precondition(outcome >= 0, "libevent could not wait for events")
             endTurn()
             if catchUp > 0 { turnCaughtUp() }
+            outbox.sendAll()
         } while !isStopRequested
         isStopRequested = false
         isRunning = false

@@ -46,6 +46,7 @@ extension Stream {
             return fail(error)
         }
         noteRead(count, of: size)
+        loop.outbox.noteRead(count)
         let wasEstablished = tls.isEstablished
         let (made, outcome) = unsafe tls.take(count, into: room)
         flushWire(tls)
@@ -178,6 +179,7 @@ extension Stream {
     }
 
     private func sendOnce(_ bytes: UnsafeBufferPointer<UInt8>) {
+        flush()
         guard bytes.count > 0 else { return }
         // SAFETY: the pointer is used only during the call.
         _ = unsafe Glibc.send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))

@@ -4,13 +4,18 @@ internal import Glibc
 public import Octets
 
 extension Stream {
-    /// Writes `bytes`: at once if nothing is queued, else behind the queue. What the socket doesn't take is copied.
+    /// Writes `bytes`: behind the queue if there is one, else at once, or when the turn ends if they are few (`Outbox`).
+    /// What the socket doesn't take is copied.
     /// Errors are told from the loop; a stream that can't write (`isWritable`) drops the bytes.
     public func write(_ bytes: Span<UInt8>) {
         guard isWritable, !bytes.isEmpty else { return }
         if let tls { return writeSecured(tls, bytes) }
-        let sent = queue.isEmpty ? send(bytes) : 0
-        if sent < bytes.count { enqueue(bytes, from: sent) }
+        writeOut(bytes)
+    }
+
+    /// Sends what is held to the end of the turn now, so that `queued` says what the socket didn't take of all that was written.
+    public func flush() {
+        if outboxPlace >= 0 { loop.outbox.send(self) }
     }
 
     /// Writes `first` and `second` as one: one system call when nothing is queued, and in TLS one record where they fit one.
@@ -19,6 +24,8 @@ extension Stream {
         guard !second.isEmpty else { return write(first) }
         guard isWritable else { return }
         if let tls { return writeSecured(tls, first, second) }
+        if queue.isEmpty, loop.isRunning, loop.outbox.hold(first, second, for: self) { return }
+        flush()
         let sent = queue.isEmpty ? send(first, second) : 0
         if sent < first.count {
             enqueue(first, from: sent)
@@ -36,6 +43,8 @@ extension Stream {
             writeSecured(tls, buffer.span)
             return buffer.removeAll()
         }
+        if queue.isEmpty, loop.isRunning, loop.outbox.hold(buffer.span, for: self) { return buffer.removeAll() }
+        flush()
         guard queue.isEmpty else {
             enqueue(buffer.span, from: 0)
             return buffer.removeAll()
@@ -52,9 +61,22 @@ extension Stream {
     }
 
     /// Sends what TLS made of other bytes, or queues it.
-    internal func sendRecords(_ bytes: Span<UInt8>) {
+    internal func sendRecords(_ bytes: Span<UInt8>) { writeOut(bytes) }
+
+    private func writeOut(_ bytes: Span<UInt8>) {
+        if queue.isEmpty, loop.isRunning, loop.outbox.hold(bytes, for: self) { return }
+        flush()
         let sent = queue.isEmpty ? send(bytes) : 0
         if sent < bytes.count { enqueue(bytes, from: sent) }
+    }
+
+    /// Sends what the outbox held; what the system doesn't take begins the queue.
+    internal func sendHeld(_ bytes: UnsafeBufferPointer<UInt8>) {
+        guard brokenBy == 0 else { return }
+        // SAFETY: the bytes live during the call.
+        let span = unsafe bytes.span
+        let sent = send(span)
+        if sent < span.count { enqueue(span, from: sent) }
     }
 
     private func enqueue(_ bytes: Span<UInt8>, from start: Int) {
@@ -75,7 +97,6 @@ extension Stream {
     }
 
     private func send(_ first: Span<UInt8>, _ second: Span<UInt8>) -> Int {
-        if first.count + second.count <= EventLoop.joinBufferSize { return sendJoined(first, second) }
         // SAFETY: pointers and vectors are used only during the call; sendmsg doesn't write through them.
         let sent = unsafe first.withUnsafeBufferPointer { head in
             unsafe second.withUnsafeBufferPointer { tail in
@@ -92,21 +113,6 @@ extension Stream {
             }
         }
         return sent >= 0 ? took(sent) : refused(first.count + second.count)
-    }
-
-    /// Two short pieces, put together: copying them costs less than the system takes to read a list of two.
-    private func sendJoined(_ first: Span<UInt8>, _ second: Span<UInt8>) -> Int {
-        let count = first.count + second.count
-        // SAFETY: the caller has seen that both fit; the pointers are used only during the calls.
-        let sent = unsafe first.withUnsafeBufferPointer { head in
-            unsafe second.withUnsafeBufferPointer { tail in
-                let joined = unsafe loop.joinBuffer.baseAddress!
-                unsafe joined.update(from: head.baseAddress!, count: head.count)
-                unsafe (joined + head.count).update(from: tail.baseAddress!, count: tail.count)
-                return unsafe recast_send(descriptor, joined, count)
-            }
-        }
-        return sent >= 0 ? took(sent) : refused(count)
     }
 
     private func took(_ count: Int) -> Int {

@@ -6,8 +6,8 @@ internal import Octets
 /// One connected, non-blocking socket: TCP or unix.
 ///
 /// Reads go into the loop's buffer and from there straight to the handler; the stream owns memory only for bytes that the
-/// handler left and for bytes that the system didn't take. Writes go out at once and are queued only after `EAGAIN`.
-/// An idle stream holds no buffer.
+/// handler left and for bytes that the system didn't take. Short writes are held by the loop until the turn ends, others go out
+/// at once; they are queued only after `EAGAIN`. An idle stream holds no buffer.
 ///
 /// The queue is an `OutputBuffer`, not an evbuffer: what doesn't fit is mostly the rest of one `OutputBuffer`, whose
 /// memory changes hands instead of being copied into a chain, and one contiguous piece leaves in one `send`.
@@ -28,6 +28,8 @@ public final class Stream {
     private var currentHandler: any StreamHandler
     private var pending = OutputBuffer()
     internal var queue = OutputBuffer()
+    /// Where in the loop's outbox this stream's piece is; -1: it holds nothing there.
+    internal var outboxPlace = -1
     /// Why writing isn't possible any more, else 0. Reading goes on to its end, then `failed` tells.
     internal var brokenBy: Int32 = 0
     /// Bytes of one read at most. A read's rest stays here when the handler pauses, so it shrinks with each pause, and grows
@@ -210,6 +212,7 @@ public final class Stream {
         let count = unsafe recast_recv(descriptor, buffer.baseAddress! + kept, room)
         if count > 0 {
             noteRead(count, of: room)
+            loop.outbox.noteRead(count)
             unsafe deliver(UnsafeBufferPointer(start: buffer.baseAddress, count: kept + count))
         } else if count == 0 {
             readEnd()
@@ -346,11 +349,13 @@ public final class Stream {
 
     // MARK: Writing; the rest is in Stream+Writing.swift
 
-    /// Bytes that wait because the socket was full.
+    /// Bytes that wait because the socket was full. What is held to the end of the turn isn't among them, see `flush()`.
     public var queued: Int {
         guard let tls else { return queue.count }
         return queue.count + tls.early.count
     }
+    /// Whether something that was written is still here: queued, or held to the end of the turn.
+    public var holdsOutput: Bool { outboxPlace >= 0 || queued > 0 }
     /// Whether the queue has passed the high watermark. Holds until the low one is reached: as long as it does, `drained`
     /// is still to come.
     public var isAboveHighWatermark: Bool { state.contains(.aboveHigh) }
@@ -392,6 +397,7 @@ public final class Stream {
             tls.shut()
             flushWire(tls)
         }
+        flush()
         state.insert(.writeShut)
         if let tls, !tls.isEstablished { return }
         if queue.isEmpty { _ = Glibc.shutdown(descriptor, Int32(SHUT_WR)) }
@@ -400,6 +406,8 @@ public final class Stream {
     /// The connection broke: nothing more is written. What can still be read is read first, then `failed` tells. A paused
     /// stream tells `peerGone`, if it hasn't, and `failed` when it has resumed.
     internal func breakWriting(_ error: Int32) {
+        // What was written before a fault of our own, such as TLS's, still goes out.
+        flush()
         guard brokenBy == 0 else { return }
         brokenBy = error
         disarmWriting()
@@ -439,6 +447,7 @@ public final class Stream {
     /// Closing twice does nothing. With TLS a close_notify goes out first, if the system takes it at once.
     public func close() {
         guard !isClosed else { return }
+        flush()
         if let tls { sayFarewell(tls) }
         tearDown()
     }
@@ -446,6 +455,7 @@ public final class Stream {
     /// Closes with a reset, so that the peer can't take what it got for complete.
     public func abort() {
         guard !isClosed else { return }
+        flush()
         var linger = Glibc.linger(l_onoff: 1, l_linger: 0)
         // SAFETY: the option is a struct linger, read during the call.
         _ = unsafe setsockopt(
@@ -460,6 +470,7 @@ public final class Stream {
     }
 
     private func tearDown() {
+        flush()
         unwatch()
         disarmReading()
         disarmWriting()

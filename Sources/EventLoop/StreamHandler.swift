@@ -16,6 +16,9 @@ public protocol StreamHandler: AnyObject {
     /// set.
     func drained(_ stream: Stream)
 
+    /// The socket was full when the turn ended: what was held to its end is queued, in part at least.
+    func backedUp(_ stream: Stream)
+
     /// The connection broke: a reset, `EPIPE`, a time-out of the system. The stream is closed already. All bytes that the
     /// system still had were handed over before, so an early answer of a peer that resets is not lost.
     func failed(_ stream: Stream, _ errno: Int32)
@@ -31,6 +34,9 @@ public protocol StreamHandler: AnyObject {
 }
 
 extension StreamHandler {
+    /// Does nothing: `queued` tells.
+    public func backedUp(_ stream: Stream) {}
+
     /// Does nothing: the end is told when reading resumes.
     public func peerGone(_ stream: Stream) {}
 

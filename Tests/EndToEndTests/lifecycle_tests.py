@@ -207,8 +207,10 @@ class RunTests(unittest.TestCase):
         # What the answer to a request must have in it, where the line below the request's says so.
         expected = dict(re.findall(r"^ *# try: (.*)\n *# answer has: (.*)", text, re.MULTILINE))
         self.assertEqual(len(expected), text.count("# answer has:"), "a line that belongs to no request")
+        # A shell gives SIGINT as ignored to what it starts in the background, and that is handed down; a terminal doesn't.
         run = subprocess.Popen([os.path.join(ROOT, "scripts", "run"), config], stdin=subprocess.DEVNULL,
-                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
+                               preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
         self.addCleanup(run.stdout.close)
         self.addCleanup(run.wait)
         self.addCleanup(run.terminate)

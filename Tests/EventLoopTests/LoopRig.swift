@@ -90,6 +90,7 @@ final class Probe: StreamHandler {
     var drains = 0
     var failures: [Int32] = []
     var peerGones = 0
+    var backUps = 0
 
     var onReceived: ((Span<UInt8>, Stream) -> Int)?
     var onEnded: ((Stream) -> Void)?
@@ -119,6 +120,8 @@ final class Probe: StreamHandler {
         #expect(stream.isClosed)
         onFailed?(stream)
     }
+
+    func backedUp(_ stream: Stream) { backUps += 1 }
 
     func peerGone(_ stream: Stream) {
         peerGones += 1

@@ -20,6 +20,35 @@ import Testing
         }
     }
 
+    @Test(arguments: [1, 3], [false, true])
+    func `an ending comes behind what the turn has written`(_ writes: Int, _ closes: Bool) throws {
+        try withSecurePair { pair in
+            pair.until { pair.isSecured }
+            pair.loop.afterTurn(
+                AtTurnEnd {
+                    for number in 0..<writes { pair.server.write("answer \(number), ") }
+                    if closes { pair.server.close() } else { pair.server.shutdownWrite() }
+                })
+            pair.until { pair.atClient.probe.ends == 1 }
+            #expect(pair.atClient.probe.bytes.text == (0..<writes).map { "answer \($0), " }.joined())
+            #expect(!pair.client.isTruncated)
+            #expect(pair.atClient.probe.failures.isEmpty)
+        }
+    }
+
+    @Test func `a reset comes behind what the turn has written, and is no clean end`() throws {
+        try withSecurePair(tcp: true) { pair in
+            pair.loop.afterTurn(
+                AtTurnEnd {
+                    pair.server.write("a part")
+                    pair.server.abort()
+                })
+            pair.until { !pair.atClient.probe.failures.isEmpty }
+            #expect(pair.atClient.probe.bytes.text == "a part")
+            #expect(pair.atClient.probe.ends == 0)
+        }
+    }
+
     @Test func `row 51 a FIN without close_notify is an end that somebody may have made`() throws {
         try withRelayedPair { pair, relay in
             pair.server.write("a part")

@@ -86,7 +86,8 @@ def refused(fault):
 def dropped(fault):
     lost = free_port()
     stack = fault.stack(
-        upstreams={"app": f"127.0.0.1:{fault.upstream.port}", "lost": f"{{ address: '127.0.0.1:{lost}', connect: 600ms }}"},
+        upstreams={"app": f"{{ address: '127.0.0.1:{fault.upstream.port}', idle: 400ms }}",
+                   "lost": f"{{ address: '127.0.0.1:{lost}', connect: 600ms }}"},
         routes="  - { name: lost, match: /lost, upstream: lost }\n" + ROUTES)
     with firewall(f"tcp dport {lost} drop"):
         client = fault.keep(stack.client())

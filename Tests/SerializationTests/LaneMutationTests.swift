@@ -26,7 +26,7 @@ struct LaneMutationTests {
         let row = LaneContractTests.rows[index]
         let input = Array(row.input.utf8)
         var numbers = Numbers(state: UInt64(index) + 1)
-        for _ in 0..<100 {
+        for _ in 0..<tries(100) {
             var body = input
             for _ in 0...numbers.next(4) {
                 let at = numbers.next(body.count + 1)
@@ -47,7 +47,7 @@ struct LaneMutationTests {
         var numbers = Numbers(state: 7)
         for styles in ArrayStyle.allCases {
             for nesting in NestingStyle.allCases {
-                for _ in 0..<150 {
+                for _ in 0..<tries(150) {
                     let pairs = (0...numbers.next(12)).map { value in
                         (0...numbers.next(4)).map { _ in alphabet[numbers.next(alphabet.count)] }.joined() + "=\(value)"
                     }

@@ -131,6 +131,7 @@ final class AdminConnection: StreamHandler {
 
     /// Closes once the answer is out and the peer has had time to read it.
     private func finish() {
+        stream.flush()
         if stream.queued > 0 {
             stream.wantsEmpty = true
         } else if stream.isEnded {
@@ -152,6 +153,7 @@ final class AdminConnection: StreamHandler {
 
     func ended(_ stream: Stream) {
         // A client that half-closes after its request still gets the answer; without one under way it is over.
+        stream.flush()
         if isAnswering || stream.queued > 0 { isClosing = true } else { close() }
     }
 

@@ -21,7 +21,7 @@ final class DownstreamConnection: StreamHandler {
     }
 
     /// What the timer means when it fires.
-    private enum Wait {
+    enum Wait {
         case nothing, handshake, request, head, body, write, linger, halfClosed
     }
 
@@ -36,7 +36,7 @@ final class DownstreamConnection: StreamHandler {
     private var timer: Timer!
     private(set) var exchange: Exchange?
     private var phase = Phase.idle
-    private var wait = Wait.nothing
+    private(set) var wait = Wait.nothing
     private var lingered = 0
     /// What the last answer, not read yet, holds of the worker's memory.
     private var charge = MemoryCharge(.response)
@@ -53,20 +53,20 @@ final class DownstreamConnection: StreamHandler {
     /// Requests whose heads were read.
     private var requests = 0
     /// What the route of the last request asks for.
-    private var rates = MinimumRates()
+    var rates = MinimumRates()
     /// How the request's body comes, or how the client takes what waits for it: one is looked at at a time, as `wait` says.
-    private var flow = MinimumRate()
-    private var flowIsBody = false
+    var flow = MinimumRate()
+    var flowIsBody = false
     /// When the silence has lasted too long: of the body that comes, or of the client that takes nothing.
-    private var silentAt: UInt64 = 0
+    var silentAt: UInt64 = 0
     /// What the client had taken when it was last looked at.
-    private var takenBefore: UInt64 = 0
+    var takenBefore: UInt64 = 0
 
     /// Bytes thrown away at most before a connection with an unread request is closed (docs/rules.md F13). Clients send
     /// megabytes before they look for an answer, and a reset would take it from them; the time bounds the rest.
     private static let lingerBytes = 16 * 1024 * 1024
     /// Time for that: long enough for the client to read the answer, short enough not to be held.
-    private static let lingerTime: UInt64 = 2_000_000_000
+    static let lingerTime: UInt64 = 2_000_000_000
     /// Requests that one delivery of bytes may begin. What one read holds may be thousands, and other connections wait.
     private static let requestsPerDelivery = 64
     /// Time for the first byte of the answer to a client that has ended its side.
@@ -187,36 +187,6 @@ final class DownstreamConnection: StreamHandler {
         return requests >= generation.admission.requests || worker.loop.now &- openedAt > generation.admission.age
     }
 
-    /// Says what the route of the request that has begun asks of the client.
-    func setRates(_ rates: MinimumRates) { self.rates = rates }
-
-    /// Says that the exchange reads the body now: from here on the client must keep sending, without a pause longer than
-    /// `time`, and as fast as the route asks.
-    ///
-    /// A client that has an answer to read is held to that first: bytes that it sends are no sign that it reads.
-    func expectBody(within time: UInt64) {
-        guard wait != .write else { return }
-        if !flowIsBody {
-            flowIsBody = true
-            flow.start(rate: rates.request, grace: rates.grace, pause: time, count: stream.bytesRead)
-        }
-        guard flow.isOn else { return arm(.body, time) }
-        let now = worker.loop.now
-        silentAt = now &+ time
-        flow.want(now)
-        arm(.body, min(time, flow.wait(now)))
-    }
-
-    /// Says that no more of the request is expected for now: it is complete, or we hold it back ourselves.
-    func expectNothing() {
-        guard wait == .body else { return }
-        flow.rest(worker.loop.now)
-        disarm()
-    }
-
-    /// Says that the answer is out and the rest of the request is thrown away: a client that doesn't send it is let go.
-    func expectDiscard() { arm(.linger, Self.lingerTime) }
-
     // MARK: Endings
 
     /// The exchange is over. `keepAlive`: the request was read to its end and both sides may go on.
@@ -240,6 +210,7 @@ final class DownstreamConnection: StreamHandler {
             stream.resumeReading()
             return
         }
+        stream.flush()
         if requestComplete, stream.queued == 0, stream.pendingCount == 0 {
             close()
         } else {
@@ -251,6 +222,7 @@ final class DownstreamConnection: StreamHandler {
     private func linger() {
         phase = .lingering
         lingered = 0
+        stream.flush()
         if stream.queued > 0 {
             // A slow client still gets what waits for it, as long as it takes some.
             stream.wantsEmpty = true
@@ -264,6 +236,7 @@ final class DownstreamConnection: StreamHandler {
 
     /// Closes as soon as what waits is sent.
     private func closeWhenSent() {
+        stream.flush()
         if stream.queued == 0 { close() } else if phase != .lingering { linger() }
     }
 
@@ -285,6 +258,7 @@ final class DownstreamConnection: StreamHandler {
     /// The grace time of a drain is over: closes at once. What isn't whole at the client must not look so (docs/rules.md F14).
     func cutOff() {
         if phase == .exchange || phase == .tunnel { exchange?.cutByDrain() }
+        stream.flush()
         close(reset: stream.queued > 0 || phase == .exchange && exchange?.endsWithConnection == true)
     }
 
@@ -308,8 +282,10 @@ final class DownstreamConnection: StreamHandler {
 
     /// For draining: closes a connection that serves no request, at once or when it has been idle for a short while.
     func closeIfIdle() {
+        guard phase == .idle else { return }
         // One whose answer still waits becomes idle when it is out.
-        guard phase == .idle, stream.queued == 0 else { return }
+        stream.flush()
+        guard stream.queued == 0 else { return backedUp(stream) }
         let passed = worker.loop.now &- since
         let rest = worker.drainIdleTime > passed ? worker.drainIdleTime - passed : 0
         if rest > 0 || !stream.isQuiet { arm(.request, rest) } else { close() }
@@ -347,6 +323,13 @@ final class DownstreamConnection: StreamHandler {
 
     // MARK: Writing
 
+    func backedUp(_ stream: Stream) {
+        // The answer that ended an exchange in this turn isn't out yet.
+        guard phase == .idle else { return }
+        stream.wantsEmpty = true
+        expectDrain()
+    }
+
     func drained(_ stream: Stream) {
         if wait == .write { disarm() }
         if charge.bytes > 0 { charge.force(stream.queued, from: worker.memory) }
@@ -373,34 +356,14 @@ final class DownstreamConnection: StreamHandler {
         }
     }
 
-    /// From here on the client must take bytes: some within its time, and as many as the route asks.
-    func expectDrain() {
-        guard wait != .write else { return }
-        let now = worker.loop.now
-        let time = worker.clientTimes.write
-        flowIsBody = false
-        takenBefore = stream.bytesTaken
-        silentAt = now &+ time
-        flow.start(rate: rates.response, grace: rates.grace, pause: time, count: takenBefore)
-        flow.want(now)
-        arm(.write, nextLook(now))
-    }
-
-    /// Nanoseconds until the client is looked at again. It can take bytes without our seeing it: the system here has a
-    /// buffer, too, and says that it has room when much of it is free.
-    private func nextLook(_ now: UInt64) -> UInt64 {
-        let left = min(worker.clientTimes.write / 4, silentAt > now ? silentAt - now : 0)
-        return flow.isOn ? min(left, flow.wait(now)) : left
-    }
-
     // MARK: Time
 
-    private func arm(_ wait: Wait, _ nanoseconds: UInt64) {
+    func arm(_ wait: Wait, _ nanoseconds: UInt64) {
         self.wait = wait
         timer.set(after: nanoseconds)
     }
 
-    private func disarm() {
+    func disarm() {
         guard wait != .nothing else { return }
         wait = .nothing
         timer.cancel()
@@ -439,37 +402,6 @@ final class DownstreamConnection: StreamHandler {
         }
     }
 
-    /// The body was silent for too long, or it is time to see how fast it comes.
-    private func lookAtBody() {
-        let now = worker.loop.now
-        guard flow.isOn, now < silentAt else {
-            worker.counters.admission.count(.bodyGap)
-            exchange?.bodyTimedOut(.bodyTimeout)
-            return
-        }
-        guard flow.check(now, count: stream.bytesRead) else {
-            worker.counters.admission.count(.bodyRate)
-            exchange?.bodyTimedOut(.bodyTooSlow(rates.request))
-            return
-        }
-        arm(.body, min(silentAt - now, flow.wait(now)))
-    }
-
-    /// It is time to see how fast the client takes what waits for it.
-    private func lookAtClient() {
-        let now = worker.loop.now
-        let taken = stream.bytesTaken
-        if taken > takenBefore {
-            takenBefore = taken
-            silentAt = now &+ worker.clientTimes.write
-        }
-        let isSilent = now >= silentAt
-        if !isSilent, !flow.isOn || flow.check(now, count: taken) { return arm(.write, nextLook(now)) }
-        worker.counters.admission.count(isSilent ? .write : .responseRate)
-        exchange?.clientStalled()
-        close(reset: true)
-    }
-
     // MARK: Making room
 
     /// What a connection does that serves no request, and since when.
@@ -484,7 +416,7 @@ final class DownstreamConnection: StreamHandler {
     var rest: Rest {
         switch phase {
         case .idle where requests == 0: .head(since: since)
-        case .idle where stream.queued == 0: .idle(since: since)
+        case .idle where !stream.holdsOutput: .idle(since: since)
         case .head: .head(since: since)
         case .idle, .exchange, .lingering, .tunnel, .closed: .none
         }
