@@ -79,16 +79,23 @@ bool recast_ignore_new(int listener) {
 int recast_file_watch_create(void) { return inotify_init1(IN_NONBLOCK | IN_CLOEXEC); }
 
 bool recast_file_watch_add(int watch, const char *folder) {
-    /* Not IN_CREATE and IN_MODIFY: a file that is being written is not whole. */
+    /* Not IN_MODIFY: a file that is being written is not whole. */
     return inotify_add_watch(watch, folder,
-                             IN_CLOSE_WRITE | IN_MOVED_TO | IN_DELETE | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR) >= 0;
+                             IN_CREATE | IN_CLOSE_WRITE | IN_MOVED_TO | IN_DELETE | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR) >= 0;
 }
 
-bool recast_file_watch_read(int watch) {
+int recast_file_watch_read(int watch) {
     char events[4096] __attribute__((aligned(8)));
-    bool any = false;
-    while (read(watch, events, sizeof events) > 0) any = true;
-    return any;
+    int seen = 0;
+    ssize_t count;
+    while ((count = read(watch, events, sizeof events)) > 0) {
+        for (ssize_t at = 0; at < count;) {
+            const struct inotify_event *event = (const struct inotify_event *)(events + at);
+            seen |= (event->mask & IN_CREATE) != 0 ? RECAST_WATCH_CREATED : RECAST_WATCH_CHANGED;
+            at += (ssize_t)(sizeof *event + event->len);
+        }
+    }
+    return seen;
 }
 
 int recast_unsent(int socket) {

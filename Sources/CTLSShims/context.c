@@ -41,6 +41,16 @@ static int choose_protocol(
     return *chosen == NULL ? SSL_TLSEXT_ERR_ALERT_FATAL : SSL_TLSEXT_ERR_OK;
 }
 
+/* Takes the certificate alone from `other`: whom clients are believed, and all else, stays what the listener says. Without
+   clearing, a certificate of another kind of key would stay beside it, and might be chosen. */
+static bool use_identity(SSL *ssl, SSL_CTX *other, X509 *certificate) {
+    EVP_PKEY *key = SSL_CTX_get0_privatekey(other);
+    STACK_OF(X509) *chain = NULL;
+    if (key == NULL || SSL_CTX_get0_chain_certs(other, &chain) != 1) return false;
+    SSL_certs_clear(ssl);
+    return SSL_use_cert_and_key(ssl, certificate, key, chain, 1) == 1;
+}
+
 /* A certificate for the very name wins over one for a pattern; in a tie the first one does. */
 static int choose_certificate(SSL *ssl, int *alert, void *argument) {
     (void)alert;
@@ -55,7 +65,7 @@ static int choose_certificate(SSL *ssl, int *alert, void *argument) {
             SSL_CTX *other = context->alternatives[at]->ssl;
             X509 *certificate = SSL_CTX_get0_certificate(other);
             if (certificate == NULL || X509_check_host(certificate, name, 0, flags, NULL) != 1) continue;
-            return SSL_set_SSL_CTX(ssl, other) == NULL ? SSL_TLSEXT_ERR_ALERT_FATAL : SSL_TLSEXT_ERR_OK;
+            return use_identity(ssl, other, certificate) ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
         }
     }
     return SSL_TLSEXT_ERR_OK;

@@ -108,7 +108,24 @@ bool recast_tls_write(recast_tls *session, const uint8_t *bytes, size_t count) {
     return false;
 }
 
-void recast_tls_release(recast_tls *session) { (void)SSL_free_buffers(session->ssl); }
+/* Whether SSL_free_buffers may be called on a session of which half a record has come: before these versions it freed memory
+   that was still in use (CVE-2024-4741). The library is the machine's, and may be older than the one we were built with. */
+static bool releases_safely(void) {
+    unsigned long version = OpenSSL_version_num();
+    unsigned major = (unsigned)(version >> 28), minor = (unsigned)(version >> 20 & 0xff), patch = (unsigned)(version >> 4 & 0xff);
+    if (major != 3) return major > 3;
+    switch (minor) {
+    case 0: return patch >= 14;
+    case 1: return patch >= 6;
+    case 2: return patch >= 2;
+    case 3: return patch >= 1;
+    default: return true;
+    }
+}
+
+void recast_tls_release(recast_tls *session) {
+    if (releases_safely()) (void)SSL_free_buffers(session->ssl);
+}
 
 void recast_tls_shut(recast_tls *session) {
     if (SSL_in_init(session->ssl)) return;

@@ -10,6 +10,8 @@ public struct FileStamp: Hashable, Sendable {
     /// The second of 1970 in which the content, the name or the rights last changed.
     let changed: Int
     private let changedNanoseconds: Int
+    /// Whether it has several names (link(2)).
+    let isLinked: Bool
 
     /// The stamp of the file at `path`, behind symbolic links; nil where there is none.
     public init?(_ path: String) {
@@ -23,5 +25,6 @@ public struct FileStamp: Hashable, Sendable {
         nanoseconds = status.st_mtim.tv_nsec
         changed = status.st_ctim.tv_sec
         changedNanoseconds = status.st_ctim.tv_nsec
+        isLinked = status.st_nlink > 1
     }
 }

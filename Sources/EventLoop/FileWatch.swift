@@ -19,6 +19,8 @@ public final class FileWatch {
     private var files: [String] = []
     private var seen: [FileStamp?] = []
     private var timer: Timer!
+    /// Whether an event since the last look tells of more than that something new has a name.
+    private var sawMoreThanNew = false
 
     /// - Parameter onChange: called on the loop; lives as long as the watch.
     /// - Throws: `LoopError.system` when the system has no more watches.
@@ -84,13 +86,33 @@ public final class FileWatch {
     }
 
     private func becameReadable() {
-        if recast_file_watch_read(descriptor), !timer.isSet { timer.set(after: Self.settleTime) }
+        let what = recast_file_watch_read(descriptor)
+        if what & Int32(RECAST_WATCH_CHANGED) != 0 { sawMoreThanNew = true }
+        if what != 0, !timer.isSet { timer.set(after: Self.settleTime) }
     }
 
     private func look() {
         let before = seen
+        let sawMoreThanNew = self.sawMoreThanNew
+        self.sawMoreThanNew = false
         guard open(files) || descriptor >= 0 else { return }
+        if !sawMoreThanNew {
+            // A new file is being written now; its end is told by an event of its own. A link is whole from the start.
+            for (index, file) in files.enumerated() where seen[index]?.isLinked == false && !Self.leadsThroughLink(file)
+            {
+                seen[index] = before[index]
+            }
+        }
         if seen != before { onChange() }
+    }
+
+    private static func leadsThroughLink(_ path: String) -> Bool {
+        var prefix = path.hasPrefix("/") ? "" : "."
+        for component in path.split(separator: "/") {
+            prefix += "/\(component)"
+            if linkTarget(prefix) != nil { return true }
+        }
+        return false
     }
 
     /// The folders in which a change of `path` is seen: its own, and that of each symbolic link on the way.

@@ -30,12 +30,19 @@ public enum Framing {
         }
         // §6.3 step 1: no body whatever the fields say.
         if toHead || head.status < 200 || head.status == 204 || head.status == 304 { return .none }
-        // RFC 9110 §15.3.6: a 205 has no content, so none is waited for; what follows makes its connection useless.
+        // RFC 9110 §15.3.6: a 205 has no content, so none is waited for. Its fields may frame some all the same (RFC 9112 §6.3),
+        // if only a last chunk: who would use the connection again has to ask `declaresEmpty`.
         if head.status == 205 { return .length(0) }
         // Steps 4 to 6.
         if let framing { return framing }
         // Step 8.
         return .untilClose
+    }
+
+    /// Whether a response to any other request than HEAD says that not one byte follows its head, whatever its status means.
+    public static func declaresEmpty(_ head: borrowing MessageHead) -> Bool {
+        guard !head.contains(.transferEncoding), let index = head.first(.contentLength) else { return false }
+        return length(head.value(index)) == 0
     }
 
     private static let fields: UInt64 =

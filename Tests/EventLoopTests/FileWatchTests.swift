@@ -49,6 +49,53 @@ import Testing
         }
     }
 
+    @Test(arguments: [false, true]) func `a link takes the place of a file`(_ isHard: Bool) throws {
+        try withFolder { folder in
+            let file = folder.appending(path: "live")
+            let other = folder.appending(path: "elsewhere")
+            try FileManager.default.createDirectory(at: other, withIntermediateDirectories: true)
+            let next = other.appending(path: "next")
+            try Data("1".utf8).write(to: file)
+            try Data("22".utf8).write(to: next)
+            try told(
+                [file.path], in: folder,
+                [
+                    { try FileManager.default.removeItem(at: file) },
+                    {
+                        if isHard {
+                            try FileManager.default.linkItem(at: next, to: file)
+                        } else {
+                            try FileManager.default.createSymbolicLink(at: file, withDestinationURL: next)
+                        }
+                    },
+                ])
+        }
+    }
+
+    @Test func `a new file is looked at when it is whole`() throws {
+        try withFolder { folder in
+            let path = folder.appending(path: "a").path
+            try withLoop { loop in
+                var content: [String] = []
+                let watch = try FileWatch(loop: loop, files: [path]) {
+                    content.append((try? String(contentsOfFile: path, encoding: .utf8)) ?? "none")
+                    loop.stop()
+                }
+                let descriptor = unsafe open(path, O_WRONLY | O_CREAT, 0o600)
+                put("half", to: descriptor)
+                let timer = Timer(loop: loop) { loop.stop() }
+                timer.set(after: FileWatch.settleTime * 2)
+                loop.run()
+                #expect(content == [])
+                put(" and whole", to: descriptor)
+                close(descriptor)
+                loop.run()
+                #expect(content == ["half and whole"])
+                withExtendedLifetime(watch) {}
+            }
+        }
+    }
+
     @Test func `a link on the way is turned to another folder`() throws {
         try withFolder { folder in
             for name in ["one", "two"] {

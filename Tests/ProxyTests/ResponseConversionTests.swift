@@ -201,7 +201,10 @@ import Testing
             (answer(" ", fields: tag), "200", " ", "1"),
             (chunkedAnswer(" ").replacing("\r\n\r\n1", with: "\r\n\(tag)\r\n1"), "200", " ", "1"),
             ("HTTP/1.1 204 No Content\r\nContent-Type: application/json\r\n\(tag)\r\n", "204", "", nil),
-            ("HTTP/1.1 205 Reset Content\r\nContent-Type: application/json\r\n\(tag)\r\n", "205", "", "0"),
+            (
+                "HTTP/1.1 205 Reset Content\r\nContent-Length: 0\r\nContent-Type: application/json\r\n\(tag)\r\n",
+                "205", "", "0"
+            ),
             (
                 answer("{}", status: "206 Partial Content", fields: tag + "Content-Range: bytes 0-1/9\r\n"), "206",
                 "{}", "2"

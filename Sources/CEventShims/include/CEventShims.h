@@ -45,8 +45,14 @@ bool recast_ignore_new(int listener);
 int recast_file_watch_create(void);
 /* Reports what is written to its end, moved, made or deleted in `folder`. */
 bool recast_file_watch_add(int watch, const char *folder);
-/* Reads all events. Whether there was one that can mean another content. */
-bool recast_file_watch_read(int watch);
+/* Reads all events. What there was among them, together; 0: none. */
+enum {
+    /* Something was made: a link that is whole, or a file that is about to be written. */
+    RECAST_WATCH_CREATED = 1,
+    /* Something that can mean another content. */
+    RECAST_WATCH_CHANGED = 2
+};
+int recast_file_watch_read(int watch);
 /* A file of mode 0600 in `folder` that has no name, or has lost it, close-on-exec; -1 with errno. */
 int recast_temporary_file(const char *folder);
 

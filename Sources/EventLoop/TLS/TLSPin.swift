@@ -20,13 +20,20 @@ public struct TLSPin: Hashable, Sendable {
 
     /// Those of all certificates in a PEM file.
     internal static func certificates(of path: String) throws(TLSFileError) -> [TLSPin] {
-        var bytes = [UInt8](repeating: 0, count: size * TLSClientContext.chainLimit)
+        // One more than may be: what doesn't fit is not left out in silence.
+        let room = TLSClientContext.chainLimit + 1
+        var bytes = [UInt8](repeating: 0, count: size * room)
         let count = try unsafe TLSFile.read(path, .pinned) { text in
             // SAFETY: there is room for as many digests as are asked for.
-            unsafe recast_tls_digests(text.baseAddress, text.count, false, &bytes, TLSClientContext.chainLimit)
+            unsafe recast_tls_digests(text.baseAddress, text.count, false, &bytes, room)
         }
         guard count > 0 else {
             throw TLSFileError(role: .pinned, index: 0, path: path, reason: "holds no certificate that can be read")
+        }
+        guard count < room else {
+            throw TLSFileError(
+                role: .pinned, index: 0, path: path,
+                reason: "holds more than \(TLSClientContext.chainLimit) certificates")
         }
         return split(bytes, count: Int(count))
     }

@@ -273,6 +273,8 @@ final class UpstreamConnection: StreamHandler {
             // An upstream that was offered another protocol may have begun to speak it.
             if !exchange.offeredUpgrades.isEmpty { mayReuse = false }
         }
+        // What frames a 205 may still come, and would pass for the next answer.
+        if head.status == 205, !Framing.declaresEmpty(head) { mayReuse = false }
         mayReuse = mayReuse && head.isKeepAlive && !isUntilClose
         phase = .body
         pool.noteResponse(head.status, from: endpoint)
