@@ -36,7 +36,9 @@ def run_closed(server, folder, exchange, seconds, connections, core, *, port=Non
     if line is None:
         raise BenchError(f"wrk gave no result: {result.stdout}{result.stderr}")
     seen = json.loads(line.removeprefix("RESULT "))
-    if seen["failed"] or not seen["requests"]:
+    if not seen["requests"]:
+        raise BenchError(f"no request of {connections} connections was answered in {seconds} s; its log:\n{server.log()}")
+    if seen["failed"]:
         raise BenchError(f"{seen['failed']} of {seen['requests']} requests failed; its log:\n{server.log()}")
     figures = {"requests_per_s": seen["requests"] / seen["seconds"], "p50_us": seen["p50_us"], "p99_us": seen["p99_us"],
                "cpu_us_per_request": cpu / seen["requests"] * 1e6, "core_share": cpu / took, "requests": seen["requests"]}

@@ -154,7 +154,8 @@ class Run:
                 raise BenchError(f"it speaks {agreed[case.name]}, others {first}")
 
         def measure(server, case, number):
-            seconds = options.seconds if 0 < number <= options.rounds else 1
+            # A slow peer needs more than a second to answer on many connections at all.
+            seconds = options.seconds if 0 < number <= options.rounds else 2 if load.connections else 1
             if load.is_resumed:
                 return loads.run_resumed(server, case.folder, case.exchange, seconds)
             return loads.run_closed(
