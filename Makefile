@@ -29,7 +29,7 @@ sanitize: ## The suites on builds with the address and the thread sanitizer
 	scripts/sanitize address
 	scripts/sanitize thread
 
-bench: ## Measure against nginx and HAProxy: scripts/bench --help
+bench: ## Measure against nginx, HAProxy, Envoy and Caddy: docs/benchmarks.md; make bench ARGS=--quick
 	scripts/dependencies build bench
 	scripts/bench $(ARGS)
 

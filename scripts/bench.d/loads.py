@@ -1,211 +1,189 @@
-"""The loads: small requests by wrk, uploads of a gigabyte, idle connections."""
+"""The loads on one peer: wrk as fast as it can, pace.c at a constant rate, large uploads, idle connections."""
 
-import base64
 import json
-import random
+import os
 import socket
-import ssl
+import statistics
 import subprocess
 import time
 
-from processes import BenchError
+import bodies
+import clients
+from processes import BenchError, count_instructions
 
-FORM_TYPE = "application/x-www-form-urlencoded"
-# 200 bytes, ten fields, two of them nested.
-FORM = ("name=Ada+Lovelace&email=ada%40example.org&age=36&plan=professional&newsletter=true&city=London"
-        "&street=St+James+Square+12&user[id]=1815&user[role]=owner&comment=The+engine+weaves+algebraic+patterns.+OK")
-FORM_AS_JSON = {
-    "name": "Ada Lovelace", "email": "ada@example.org", "age": "36", "plan": "professional", "newsletter": "true",
-    "city": "London", "street": "St James Square 12", "user": {"id": "1815", "role": "owner"},
-    "comment": "The engine weaves algebraic patterns. OK"}
-assert len(FORM) == 200 and FORM.count("&") == 9
-
-BOUNDARY = "----bench-7f3c1e5a9b2d4f60"
+HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-def read_response(connection):
-    """One response with Content-Length: its status and body."""
-    data = b""
-    while b"\r\n\r\n" not in data:
-        more = connection.recv(65536)
-        if not more:
-            raise BenchError(f"the connection was closed before a response came; it began with {data[:200]!r}")
-        data += more
-    head, body = data.split(b"\r\n\r\n", 1)
-    lines = head.decode("latin-1").split("\r\n")
-    status = int(lines[0].split()[1])
-    fields = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:])}
-    if "content-length" in fields:
-        while len(body) < int(fields["content-length"]):
-            body += connection.recv(65536)
-    elif fields.get("transfer-encoding") == "chunked":
-        while not body.endswith(b"0\r\n\r\n"):
-            body += connection.recv(65536)
-        body = b"".join(piece for _, piece in chunks(body))
-    return status, body
+def target(folder, exchange):
+    """The sink answers with 415 when the body isn't of this type, so each single request of a load is checked."""
+    return f"{folder}/load?type={exchange.expected_type}"
 
 
-def chunks(body):
-    while True:
-        size, _, body = body.partition(b"\r\n")
-        count = int(size.split(b";")[0], 16)
-        if count == 0:
-            return
-        yield count, body[:count]
-        body = body[count + 2:]
-
-
-def post(port, path, body, media_type, connection=None):
-    own = connection or socket.create_connection(("127.0.0.1", port), timeout=30)
-    own.sendall((f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: {media_type}\r\n"
-                 f"Content-Length: {len(body)}\r\n\r\n").encode() + body)
-    try:
-        return read_response(own)
-    finally:
-        if connection is None:
-            own.close()
-
-
-def check_small(port, folder, converts):
-    """One request before the load: the peer must really do what is to be measured."""
-    check_body(*post(port, f"{folder}/echo", FORM.encode(), FORM_TYPE), converts)
-
-
-def check_body(status, body, converts):
-    if status != 200:
-        raise BenchError(f"the first request was answered with {status}: {body[:300]!r}")
-    if converts and json.loads(body) != FORM_AS_JSON:
-        raise BenchError(f"the upstream received the wrong JSON: {body!r}")
-    if not converts and body != FORM.encode():
-        raise BenchError(f"the upstream received another body than was sent: {body!r}")
-
-
-def check_secured(port, folder, converts):
-    """The same over TLS; returns what was agreed on, so that peers that differ aren't compared."""
-    context = ssl.create_default_context()
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    with socket.create_connection(("127.0.0.1", port), timeout=30) as plain, context.wrap_socket(plain) as connection:
-        check_body(*post(port, f"{folder}/echo", FORM.encode(), FORM_TYPE, connection), converts)
-        return f"{connection.version()} {connection.cipher()[0]}"
-
-
-def run_small(server, folder, seconds, connections, core, script, *, port=None, is_new=False):
+def run_closed(server, folder, exchange, seconds, connections, core, *, port=None, is_new=False, instructions=False):
     """wrk on one peer: plain HTTP, or TLS on `port`; with `is_new` each request has a connection of its own. The peer's CPU
     time is read before and after, so wrk's start counts for every peer alike."""
-    before = server.cpu_seconds()
     place = f"https://127.0.0.1:{port}" if port else f"http://127.0.0.1:{server.port}"
     ending = ["close"] if is_new else []
-    result = subprocess.run(
-        ["taskset", "-c", str(core), "wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency", "-s", script,
-         f"{place}{folder}/small", "--", FORM, FORM_TYPE, *ending],
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds + 60)
-    cpu = server.cpu_seconds() - before
+    command = ["taskset", "-c", str(core), "wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency", "-s",
+               os.path.join(HERE, "wrk.lua"), place + target(folder, exchange), "--", exchange.sent.decode(),
+               exchange.content_type, *ending]
+    before, began = server.cpu_seconds(), time.monotonic()
+    counting = count_instructions(server.processes()) if instructions else None
+    result = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds + 60)
+    counted = counting() if counting else None
+    cpu, took = server.cpu_seconds() - before, time.monotonic() - began
     line = next((line for line in result.stdout.splitlines() if line.startswith("RESULT ")), None)
     if line is None:
         raise BenchError(f"wrk gave no result: {result.stdout}{result.stderr}")
     seen = json.loads(line.removeprefix("RESULT "))
-    if seen["failed"] or not seen["requests"]:
-        raise BenchError(f"{server.name}: {seen['failed']} of {seen['requests']} requests failed; its log:\n{server.log()}")
-    return {
-        "requests_per_s": seen["requests"] / seen["seconds"], "p50_us": seen["p50_us"], "p99_us": seen["p99_us"],
-        "cpu_us_per_request": cpu / seen["requests"] * 1e6, "requests": seen["requests"]}
+    if not seen["requests"]:
+        raise BenchError(f"no request of {connections} connections was answered in {seconds} s; its log:\n{server.log()}")
+    if seen["failed"]:
+        raise BenchError(f"{seen['failed']} of {seen['requests']} requests failed; its log:\n{server.log()}")
+    figures = {"requests_per_s": seen["requests"] / seen["seconds"], "p50_us": seen["p50_us"], "p99_us": seen["p99_us"],
+               "cpu_us_per_request": cpu / seen["requests"] * 1e6, "core_share": cpu / took, "requests": seen["requests"]}
+    if counted is not None:
+        figures["instructions_per_request"] = counted / seen["requests"]
+    return figures
 
 
-def run_resumed(server, folder, seconds):
+def run_paced(program, server, folder, exchange, rate, seconds, connections, core):
+    """pace.c on one peer: requests at a constant rate, latencies from the moment when each was due."""
+    command = ["taskset", "-c", str(core), program, str(server.port), target(folder, exchange), f"{rate:.0f}", str(seconds),
+               str(connections), exchange.content_type]
+    before = server.cpu_seconds()
+    result = subprocess.run(command, input=exchange.sent, capture_output=True, timeout=seconds + 60)
+    cpu = server.cpu_seconds() - before
+    if result.returncode:
+        raise BenchError(f"{result.stderr.decode().strip()}; its log:\n{server.log()}")
+    seen = json.loads(result.stdout)
+    if seen["failed"]:
+        raise BenchError(f"{seen['failed']} of {seen['asked']} requests failed, the first: {seen['failure']}")
+    if seen["answered"] < seen["asked"]:
+        raise BenchError(f"{seen['asked'] - seen['answered']} of {seen['asked']} requests were not answered in time: it doesn't "
+                         f"keep up with {rate:.0f} requests/s")
+    percentiles = {f"{share:g}": value for share, value in seen["percentiles"]}
+    return {"rate": rate, "p50_us": percentiles["50"], "p99_us": percentiles["99"], "p999_us": percentiles["99.9"],
+            "most_us": percentiles["100"], "percentiles": percentiles, "client_lag_p99_us": seen["lag_p99_us"],
+            "cpu_us_per_request": cpu / seen["asked"] * 1e6, "requests": seen["asked"]}
+
+
+def run_resumed(server, folder, exchange, seconds):
     """One connection after the other, each taking up the session of the one before: wrk can't. The client is slow, so only the
     peer's CPU time says something."""
-    context = ssl.create_default_context()
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    request = (f"POST {folder}/small HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: {FORM_TYPE}\r\n"
-               f"Content-Length: {len(FORM)}\r\nConnection: close\r\n\r\n{FORM}").encode()
-    session, count, full, times = None, 0, 0, []
+    context = clients.tls_context()
+    request = clients.request(server.secure_port, target(folder, exchange), exchange.sent, exchange.content_type, closes=True)
+    session, count, full = None, 0, 0
     before, began = server.cpu_seconds(), time.monotonic()
     while time.monotonic() - began < seconds:
-        start = time.monotonic()
-        plain = socket.create_connection(("127.0.0.1", server.secure_port), timeout=30)
+        plain = clients.connect(server.secure_port)
         with context.wrap_socket(plain, session=session, suppress_ragged_eofs=True) as connection:
             connection.sendall(request)
-            status, _ = read_response(connection)
+            status, _, body = clients.read_response(connection)
             if status != 200:
-                raise BenchError(f"{server.name} answered {status}")
+                raise BenchError(f"a request was answered with {status}: {body[:300]!r}")
             full += not connection.session_reused
             session = connection.session
-        times.append(time.monotonic() - start)
         count += 1
+    took = time.monotonic() - began
     if full > 1 + count // 100:
-        raise BenchError(f"{server.name}: {full} of {count} handshakes took no session up")
-    times.sort()
-    return {"requests_per_s": count / (time.monotonic() - began), "p50_us": times[count // 2] * 1e6,
-            "p99_us": times[count * 99 // 100] * 1e6,
-            "cpu_us_per_request": (server.cpu_seconds() - before) / count * 1e6, "requests": count}
+        raise BenchError(f"{full} of {count} handshakes took no session up")
+    return {"cpu_us_per_request": (server.cpu_seconds() - before) / count * 1e6, "requests": count,
+            "core_share": (server.cpu_seconds() - before) / took}
 
 
-def upload_body(kind, size):
-    """The start, a block to be repeated, how often, and the end of a body whose file has `size` bytes."""
-    block = random.Random(20).randbytes(3 << 18)  # 768 KiB: a multiple of 3, so that base64 blocks join
-    count = -(-size // len(block))
-    if kind == "multipart":
-        start = "".join(
-            f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
-            for name, value in (("title", "An upload"), ("album", "42")))
-        start += (f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="big.bin"\r\n'
-                  "Content-Type: application/octet-stream\r\n\r\n")
-        return (start.encode(), block, count, f"\r\n--{BOUNDARY}--\r\n".encode(),
-                f"multipart/form-data; boundary={BOUNDARY}")
-    text = base64.b64encode(block)
-    count = -(-size // len(text))  # here the string itself has `size` bytes
-    return b'{"title":"An upload","album":42,"file":"', text, count, b'"}', "application/json"
-
-
-def run_upload(server, path, kind, size, expected):
-    """One upload over a new connection, made on the fly. `expected` bounds the upstream's byte count, per input byte."""
-    start, block, count, end, media_type = upload_body(kind, size)
-    length = len(start) + len(block) * count + len(end)
-    before = server.cpu_seconds()
-    began = time.monotonic()
+def run_upload(server, folder, kind, size, expected):
+    """One upload over a new connection, made on the fly. `expected`: the upstream's media type, and bounds of its byte count
+    per input byte."""
+    media_type, low, high = expected
+    upload = bodies.upload(kind, size)
+    length = upload.length()
+    before, began = server.cpu_seconds(), time.monotonic()
     with socket.create_connection(("127.0.0.1", server.port), timeout=300) as connection:
         try:
-            connection.sendall((f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n"
-                                f"Content-Type: {media_type}\r\nContent-Length: {length}\r\n\r\n").encode() + start)
-            for _ in range(count):
-                connection.sendall(block)
-            connection.sendall(end)
+            connection.sendall((f"POST {folder}/load?type={media_type} HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n"
+                                f"Content-Type: {upload.content_type}\r\nContent-Length: {length}\r\n\r\n").encode()
+                               + upload.start)
+            for _ in range(upload.count):
+                connection.sendall(upload.block)
+            connection.sendall(upload.end)
         except (BrokenPipeError, ConnectionResetError):
             pass  # an early answer: the status below says why
-        status, body = read_response(connection)
+        status, _, body = clients.read_response(connection)
     seconds = time.monotonic() - began
     cpu = server.cpu_seconds() - before
     if status != 200:
-        raise BenchError(f"{server.name}{path} answered {status}: {body[:500]!r}")
-    low, high = expected
+        raise BenchError(f"the upload was answered with {status}: {body[:500]!r}")
     if not low <= int(body) / length <= high:
-        raise BenchError(f"{server.name}{path}: the upstream received {int(body)} bytes for {length}")
+        raise BenchError(f"the upstream received {int(body)} bytes for {length}")
     gib = length / (1 << 30)
-    return {"cpu_s_per_gib": cpu / gib, "seconds_per_gib": seconds / gib, "peak_mib": server.peak_bytes() / (1 << 20),
-            "bytes": length}
+    return {"cpu_s_per_gib": cpu / gib, "seconds_per_gib": seconds / gib, "core_share": cpu / seconds,
+            "peak_mib": server.peak_bytes() / (1 << 20), "bytes": length}
 
 
-def run_idle(server, folder, count):
-    """Opens connections that send one request each and stay; returns what each adds to the resident memory."""
-    warm = [socket.create_connection(("127.0.0.1", server.port), timeout=30) for _ in range(100)]
-    for connection in warm:
-        post(server.port, f"{folder}/idle", FORM.encode(), FORM_TYPE, connection)
-    before = server.resident_bytes()
-    held = []
+def run_idle(server, folder, exchange, count):
+    """Opens connections that send one request each and stay; returns what they add to the process's floor, which is its
+    resident memory after the start and one request."""
+    held, curve = [], []
+
+    def ask(connection):
+        status, _, body = clients.post(connection, server.port, target(folder, exchange), exchange.sent,
+                                       exchange.content_type)
+        if status != 200:
+            raise BenchError(f"a request on connection {len(held)} was answered with {status}: {body[:300]!r}")
+
     try:
-        for _ in range(count):
-            connection = socket.create_connection(("127.0.0.1", server.port), timeout=30)
-            held.append(connection)
-            status, _ = post(server.port, f"{folder}/idle", FORM.encode(), FORM_TYPE, connection)
-            if status != 200:
-                raise BenchError(f"{server.name} answered connection {len(held)} with {status}")
+        with clients.connect(server.port) as first:
+            ask(first)
+        floor, anonymous = server.resident_bytes(), server.anonymous_bytes()
+        curve.append([0, floor / (1 << 20)])
+        for number in range(1, count + 1):
+            held.append(clients.connect(server.port))
+            ask(held[-1])
+            if number % max(1, count // 20) == 0 or number == count:
+                curve.append([number, server.resident_bytes() / (1 << 20)])
         after = server.resident_bytes()
         # All must still be there, or the figure is of fewer connections than it says.
-        for connection in (held[0], held[len(held) // 2], held[-1]):
-            if post(server.port, f"{folder}/idle", FORM.encode(), FORM_TYPE, connection)[0] != 200:
-                raise BenchError(f"{server.name} didn't keep its idle connections")
-        return {"connections": count, "bytes_per_connection": (after - before) / count,
-                "resident_before_mib": before / (1 << 20), "resident_after_mib": after / (1 << 20)}
+        for connection in held:
+            connection.setblocking(False)
+            try:
+                closed = connection.recv(1, socket.MSG_PEEK) == b""
+            except BlockingIOError:
+                closed = False
+            except ConnectionResetError:
+                closed = True
+            if closed:
+                raise BenchError("it didn't keep its idle connections")
+        return {"connections": count, "bytes_per_connection": (after - floor) / count, "floor_mib": floor / (1 << 20),
+                "floor_anonymous_mib": anonymous / (1 << 20),
+                "resident_after_mib": after / (1 << 20), "curve": curve}
     finally:
-        for connection in warm + held:
+        for connection in held:
             connection.close()
+
+
+def run_start(peer, folder, upstream, core, files, exchange, times):
+    """From the start of the process to its first answer, each time with a fresh one."""
+    taken = []
+    for _ in range(times):
+        launch = peer.prepare(folder, upstream, files)
+        began = time.monotonic()
+        server = launch(core, waits=False)
+        try:
+            while True:
+                try:
+                    connection = socket.create_connection(("127.0.0.1", server.port), timeout=10)
+                    break
+                except ConnectionRefusedError:
+                    if server.process.poll() is not None or time.monotonic() - began > 10:
+                        raise BenchError(f"it doesn't listen; its log:\n{server.log()}") from None
+                    time.sleep(0.0002)
+            with connection:
+                status, _, body = clients.post(connection, server.port, target("/measured", exchange), exchange.sent,
+                                               exchange.content_type)
+            taken.append((time.monotonic() - began) * 1000)
+            if status != 200:
+                raise BenchError(f"the first request was answered with {status}: {body[:300]!r}")
+        finally:
+            server.stop()
+    return {"start_ms": statistics.median(taken), "slowest_start_ms": max(taken), "starts": times}

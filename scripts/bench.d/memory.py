@@ -43,7 +43,8 @@ def memory(pid):
 
 def report(step, pid):
     now = memory(pid)
-    print(f"{step:42s} VmHWM {now['VmHWM']:7.1f} MiB   VmRSS {now['VmRSS']:7.1f} MiB   anonymous {now['RssAnon']:7.1f} MiB", flush=True)
+    print(f"{step:42s} VmHWM {now['VmHWM']:7.1f} MiB   VmRSS {now['VmRSS']:7.1f} MiB   anonymous {now['RssAnon']:7.1f} MiB",
+          flush=True)
     return now["VmHWM"]
 
 
@@ -83,7 +84,8 @@ class Sink(asyncio.Protocol):
 async def upload(port, length):
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     total = len(HEAD) + length + len(TAIL)
-    writer.write(f"POST /upload HTTP/1.1\r\nHost: a\r\nContent-Type: multipart/form-data; boundary=x\r\nContent-Length: {total}\r\n\r\n".encode() + HEAD)
+    writer.write(f"POST /upload HTTP/1.1\r\nHost: a\r\nContent-Type: multipart/form-data; boundary=x\r\n"
+                 f"Content-Length: {total}\r\n\r\n".encode() + HEAD)
     left = length
     while left:
         piece = BLOCK[:min(left, len(BLOCK))]
@@ -110,6 +112,8 @@ async def measure(options):
         with open(config, "w") as file:
             file.write(f"version: 1\nlisten: 127.0.0.1:{port}\nworkers: {options.workers}\naccess_log: off\n"
                        f"memory: {{ bodies: {options.bodies} }}\n"
+                       # Above 90 % of the connections the idle ones are closed.
+                       f"connections: {{ total: {(options.idle + options.uploads) * 5 // 4} }}\n"
                        "timeouts: { header: 1h, keep_alive: 1h, body_gap: 5m }\n"
                        f"upstreams: {{ app: 127.0.0.1:{upstream} }}\n"
                        "routes:\n  - name: parts\n    match: /upload\n    upstream: app\n    limits: { body: 2GiB }\n"
@@ -131,7 +135,11 @@ async def measure(options):
             statuses = await asyncio.gather(*(upload(port, options.size) for _ in range(options.uploads)))
             took = time.monotonic() - began
             peak = report(f"{options.uploads} uploads of {options.size / UNITS['MiB']:.0f} MiB in {took:.1f} s", recast.pid)
-            print("answers:", {status: statuses.count(status) for status in set(statuses)}, f"the uploads added {peak - base:.1f} MiB")
+            closed = sum(is_closed(client) for client in idle)
+            if closed:
+                raise BenchError(f"{closed} of {options.idle} idle connections were closed")
+            print("answers:", {status: statuses.count(status) for status in set(statuses)},
+                  f"the uploads added {peak - base:.1f} MiB")
             await asyncio.sleep(2)
             report("two seconds later", recast.pid)
             for client in idle:
@@ -141,6 +149,15 @@ async def measure(options):
             recast.terminate()
             recast.wait()
             server.close()
+
+
+def is_closed(client):
+    try:
+        return client.recv(1) == b""
+    except BlockingIOError:
+        return False
+    except ConnectionResetError:
+        return True
 
 
 def raise_limit():
@@ -170,7 +187,10 @@ def main():
     parser.add_argument("--limit", type=size, default="128MiB", help="fails when the peak is above")
     options = parser.parse_args()
     raise_limit()
-    peak, _, statuses = asyncio.run(measure(options))
+    try:
+        peak, _, statuses = asyncio.run(measure(options))
+    except BenchError as error:
+        sys.exit(f"memory: {error}")
     if set(statuses) != {204} or peak * UNITS["MiB"] > options.limit:
         sys.exit(1)
 

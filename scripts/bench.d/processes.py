@@ -2,10 +2,13 @@
 
 import os
 import resource
+import shutil
 import signal
 import socket
 import subprocess
 import time
+
+INSTRUCTIONS = "instructions:u"
 
 
 class BenchError(Exception):
@@ -31,16 +34,61 @@ def raise_file_limit(wanted):
     return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 
+def counts_instructions():
+    """Whether `perf` counts the instructions of a process here: many virtual machines have no counters."""
+    if not shutil.which("perf"):
+        return False
+    result = subprocess.run(["perf", "stat", "-x,", "-e", INSTRUCTIONS, "true"], capture_output=True, text=True,
+                            stdin=subprocess.DEVNULL)
+    return result.returncode == 0 and read_counter(result.stderr) is not None
+
+
+def read_counter(text):
+    """The number in what `perf stat -x,` prints, or None where it says <not supported> or <not counted>."""
+    for line in text.splitlines():
+        value = line.split(",")[0]
+        if value.isdigit():
+            return int(value)
+    return None
+
+
+def count_instructions(pids):
+    """Starts to count in these processes; what is returned ends it and says how many there were."""
+    counter = subprocess.Popen(["perf", "stat", "-x,", "-e", INSTRUCTIONS, "-p", ",".join(map(str, pids))],
+                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+    def end():
+        counter.send_signal(signal.SIGINT)
+        _, text = counter.communicate(timeout=10)
+        counted = read_counter(text)
+        if counted is None:
+            raise BenchError(f"perf counted no instructions: {text.strip()}")
+        return counted
+
+    return end
+
+
+def server_environment(more):
+    """This process's environment without what is the TLS clients' alone (openssl.cnf)."""
+    return {**{key: value for key, value in os.environ.items() if key != "OPENSSL_CONF"}, **more}
+
+
 class Server:
     """A server on 127.0.0.1, with its children."""
 
-    def __init__(self, name, command, port, core, log_path):
+    def __init__(self, name, command, port, cores, log_path, *, environment=None, waits=True):
         self.name, self.port, self.log_path = name, port, log_path
-        with open(log_path, "ab") as log:
-            self.process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                preexec_fn=lambda: os.sched_setaffinity(0, {core}), start_new_session=True)
-        self._await()
+        # The child takes over the cores of the thread that starts it; setting them in the child costs a slower way to fork.
+        own = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, cores)
+        try:
+            with open(log_path, "ab") as log:
+                self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                                start_new_session=True, env=server_environment(environment or {}))
+        finally:
+            os.sched_setaffinity(0, own)
+        if waits:
+            self._await()
 
     def _await(self, seconds=10):
         deadline = time.monotonic() + seconds
@@ -99,6 +147,10 @@ class Server:
 
     def resident_bytes(self):
         return self._memory("VmRSS")
+
+    def anonymous_bytes(self):
+        """Of the resident memory what is no file: the program itself and its libraries are shared with others."""
+        return self._memory("RssAnon")
 
     def peak_bytes(self):
         """The sum of each process's peak since it started."""

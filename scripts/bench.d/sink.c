@@ -2,7 +2,9 @@
 // of bytes it held. One thread, epoll, keep-alive. Usage: sink PORT
 //
 // nginx's `return 200` answers before the body has come, which cuts an upload short; this one can't. A target that
-// contains "echo" is answered with the body itself (at most 64 KiB), so that what a proxy sends can be checked.
+// contains "echo" is answered with the body itself (at most 256 KiB) and its Content-Type, so that what a proxy sends can be
+// checked. A target that ends in "?type=MEDIA" is answered with 415 when the body is of another media type: a proxy that
+// doesn't convert fails in every single request.
 // It trusts its peers, the proxies under test: it reads well-formed requests only and ends on any other.
 
 #define _GNU_SOURCE // accept4
@@ -19,19 +21,21 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { head_capacity = 16 * 1024, echo_capacity = 64 * 1024, read_capacity = 256 * 1024 };
+enum { head_capacity = 16 * 1024, echo_capacity = 256 * 1024, read_capacity = 256 * 1024, type_capacity = 256 };
 
 enum state { HEAD, LENGTH, CHUNK_SIZE, CHUNK_BYTES, CHUNK_END, TRAILER };
 
 struct connection {
     enum state state;
     int is_echo;
+    int is_other_type;            // than the one that the target asks for
     size_t head_length;           // bytes of `line` in use: the head, a chunk-size line or a trailer line
     char line[head_capacity];
     unsigned long long remaining; // bytes of the body, or of the chunk, still to come
     unsigned long long total;     // bytes of the body so far
     size_t echo_length;
     char *echo;                   // allocated by the first request that asks for it
+    char type[type_capacity];     // the Content-Type of a body to be echoed
 };
 
 static struct connection **connections;
@@ -63,8 +67,9 @@ static void answer(int fd, struct connection *c) {
     int count_length = snprintf(count, sizeof count, "%llu\n", c->total);
     size_t length = c->is_echo ? c->echo_length : (size_t)count_length;
     int head = snprintf(text, sizeof text,
-                        "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %zu\r\n\r\n%s", length,
-                        c->is_echo ? "" : count);
+                        "HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n\r\n%s",
+                        c->is_other_type ? "415 Unsupported Media Type" : "200 OK", c->is_echo ? c->type : "text/plain",
+                        length, c->is_echo ? "" : count);
     send_all(fd, text, (size_t)head);
     if (c->is_echo) send_all(fd, c->echo, c->echo_length);
     c->state = HEAD;
@@ -93,12 +98,28 @@ static const char *field(const char *head, const char *name) {
     return NULL;
 }
 
+// Whether the body is of another type than "?type=" in the target asks for; parameters of the type don't matter.
+static int differs(const char *head, const char *end_of_target) {
+    const char *wanted = strstr(head, "?type=");
+    if (!wanted || !end_of_target || wanted > end_of_target) return 0;
+    wanted += strlen("?type=");
+    size_t length = (size_t)(end_of_target - wanted);
+    const char *type = field(head, "content-type");
+    return !type || strncasecmp(type, wanted, length) != 0 || !strchr("; \r", type[length]);
+}
+
 // A head is complete in `line`: decides how the body ends.
 static void begin_body(int fd, struct connection *c) {
     c->line[c->head_length] = 0;
     const char *end_of_target = strstr(c->line, " HTTP/1.");
     const char *echo = strstr(c->line, "echo");
     c->is_echo = echo && end_of_target && echo < end_of_target;
+    c->is_other_type = differs(c->line, end_of_target);
+    if (c->is_echo) {
+        const char *type = field(c->line, "content-type");
+        size_t type_length = type ? strcspn(type, "\r") : 0;
+        snprintf(c->type, sizeof c->type, "%.*s", (int)type_length, type ? type : "");
+    }
     const char *coding = field(c->line, "transfer-encoding");
     const char *length = field(c->line, "content-length");
     if (field(c->line, "expect")) send_all(fd, "HTTP/1.1 100 Continue\r\n\r\n", 25);

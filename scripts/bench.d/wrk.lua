@@ -1,4 +1,4 @@
--- wrk's part of the small load: posts one body over and over, and says what it saw as one line of JSON.
+-- wrk's part of a closed loop: posts one body over and over, and says what it saw as one line of JSON.
 -- Arguments after `--`: the body, its Content-Type, and a value for Connection, if any.
 function init(arguments)
    wrk.method = "POST"

@@ -1,0 +1,38 @@
+"""What Recast is to reach."""
+
+from cases import BASE, MANY_ROUTES, ONE_ROUTE, ONE_WORKER, START, TWO_WORKERS
+from figures import Bound
+
+CPU, PER_GIB, PEAK = "cpu_us_per_request", "cpu_s_per_gib", "peak_mib"
+FORM_JSON = "recast form -> json"
+
+
+def against(load, case, figure, limit, *bases):
+    return Bound(load, case, figure, limit, bases or (BASE,), "ratio")
+
+
+BOUNDS = [
+    against("small", FORM_JSON, CPU, 1.0),
+    against("small", FORM_JSON, CPU, 0.75, "nginx-lua form -> json"),
+    against("small", FORM_JSON, CPU, 0.2, "envoy-lua form -> json"),
+    against("small", "recast plain", CPU, 0.95),
+    against("half", FORM_JSON, "p99_us", 1.1),
+    against("medium", "recast json -> form", CPU, 1.5),
+    against("medium", "recast json -> multipart", CPU, 1.5),
+    against("tls", FORM_JSON, CPU, 1.0),
+    against("tls-new", FORM_JSON, CPU, 1.0),
+    against("tls-resumed", FORM_JSON, CPU, 1.0),
+    against("upload", "recast multipart -> multipart", PER_GIB, 1.0, BASE, "envoy plain"),
+    Bound("upload", "recast multipart -> multipart", PEAK, 24),
+    against("upload", "recast multipart -> json base64", PER_GIB, 1.8),
+    Bound("upload", "recast multipart -> json base64", PEAK, 24),
+    against("upload", "recast json base64 -> multipart", PER_GIB, 1.8),
+    Bound("upload", "recast json base64 -> multipart", PEAK, 24),
+    Bound("idle", "recast", "bytes_per_connection", 1024),
+    Bound("idle", "recast", "floor_mib", 12),
+    Bound("memory", "recast", PEAK, 128),
+    Bound("memory", "recast, slow upstream", PEAK, 128),
+    Bound("start", START, "start_ms", 30),
+    Bound("routes", MANY_ROUTES, CPU, 1, (ONE_ROUTE,), "difference"),
+    Bound("workers", TWO_WORKERS, "requests_per_s", 1.8, (ONE_WORKER,), "ratio", is_least=True),
+]

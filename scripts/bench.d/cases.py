@@ -1,0 +1,116 @@
+"""What is measured: the loads, and the cases of each, which are a peer and what it does with which body."""
+
+from dataclasses import dataclass
+
+import bodies
+
+
+@dataclass(frozen=True)
+class Case:
+    """`name` is what it is called in results; `folder` begins the request target, which in Recast chooses the route."""
+
+    name: str
+    peer: str
+    folder: str
+    exchange: bodies.Exchange
+
+
+def recast(conversion, exchange):
+    return Case(f"recast {conversion}", "recast", "/" + conversion.replace(" -> ", "-"), exchange)
+
+
+def plain(peer, exchange):
+    return Case(f"{peer} plain", peer, "/plain", exchange)
+
+
+BASE = "haproxy plain"
+PLAIN_PEERS = ("nginx", "haproxy", "envoy", "caddy")
+SCRIPTED_PEERS = ("nginx-lua", "nginx-njs", "envoy-lua")
+SCRIPTED = [Case(f"{peer} form -> json", peer, "/form-json", bodies.FORM_JSON) for peer in SCRIPTED_PEERS]
+PLAIN = [plain(peer, bodies.FORM_PLAIN) for peer in PLAIN_PEERS]
+RECAST = [recast("form -> json", bodies.FORM_JSON), recast("plain", bodies.FORM_PLAIN)]
+SMALL = [
+    *RECAST,
+    recast("json -> form", bodies.JSON_FORM),
+    recast("json -> multipart", bodies.JSON_MULTIPART),
+    recast("multipart -> multipart", bodies.MULTIPART_MULTIPART),
+    recast("multipart -> json", bodies.MULTIPART_JSON),
+    *PLAIN, *SCRIPTED,
+]
+MEDIUM = [
+    recast("json -> form", bodies.MEDIUM_FORM),
+    recast("json -> multipart", bodies.MEDIUM_MULTIPART),
+    recast("plain", bodies.MEDIUM_PLAIN),
+    *(plain(peer, bodies.MEDIUM_PLAIN) for peer in PLAIN_PEERS),
+]
+HALF = [*RECAST, *PLAIN, *SCRIPTED]
+
+
+@dataclass(frozen=True)
+class RequestLoad:
+    """A load of many requests by wrk. `connections` of None are those of the command line."""
+
+    title: str
+    cases: list
+    connections: int = None
+    is_secured: bool = False
+    is_new: bool = False
+    is_resumed: bool = False
+
+
+REQUESTS = {
+    "small": RequestLoad("Small requests: 200 bytes", SMALL),
+    "many": RequestLoad("Small requests on 1,000 connections", HALF, connections=1000),
+    "medium": RequestLoad("Medium requests: 16 KiB of nested JSON", MEDIUM),
+    "new": RequestLoad("Small requests, each on a new connection", [*RECAST, *PLAIN], is_new=True),
+    "tls": RequestLoad("Small requests over TLS", [*RECAST, *PLAIN], is_secured=True),
+    "tls-new": RequestLoad("Small requests over TLS, each with a full handshake", [*RECAST, *PLAIN],
+                           is_secured=True, is_new=True),
+    "tls-resumed": RequestLoad("Small requests over TLS, each taking the last session up", [*RECAST, *PLAIN],
+                               is_secured=True, is_new=True, is_resumed=True),
+}
+
+
+@dataclass(frozen=True)
+class UploadCase:
+    """`kind` is the media type that is sent, `expected` what the upstream sees: its type, and bytes per byte sent."""
+
+    name: str
+    peer: str
+    folder: str
+    kind: str
+    expected: tuple
+    exchange: bodies.Exchange
+
+
+def upload(name, peer, folder, kind, expected, conversion="plain"):
+    return UploadCase(name, peer, folder, kind, expected, bodies.upload_exchange(conversion))
+
+
+UNCHANGED = (bodies.MULTIPART_TYPE, 1, 1)
+UPLOADS = [
+    upload("recast multipart -> multipart", "recast", "/multipart-multipart", bodies.MULTIPART_TYPE,
+           (bodies.MULTIPART_TYPE, 0.999, 1.001), "multipart -> multipart"),
+    upload("recast multipart -> json base64", "recast", "/multipart-json", bodies.MULTIPART_TYPE,
+           (bodies.JSON_TYPE, 1.333, 1.334), "multipart -> json"),
+    upload("recast json base64 -> multipart", "recast", "/base64-multipart", bodies.JSON_TYPE,
+           (bodies.MULTIPART_TYPE, 0.749, 0.751), "json -> multipart"),
+    upload("recast plain", "recast", "/plain", bodies.MULTIPART_TYPE, UNCHANGED),
+    *(upload(f"{peer} plain", peer, "/plain", bodies.MULTIPART_TYPE, UNCHANGED) for peer in PLAIN_PEERS),
+]
+IDLE = [Case("recast", "recast", "/form-json", bodies.FORM_JSON),
+        *(Case(peer, peer, "/plain", bodies.FORM_PLAIN) for peer in PLAIN_PEERS)]
+# In this order: the rate of half load follows from the small requests.
+LOADS = ["small", "half", "many", "medium", "new", "tls", "tls-new", "tls-resumed", "upload", "idle", "memory", "start", "routes",
+         "workers"]
+
+ONE_ROUTE, MANY_ROUTES = "recast, 1 route", "recast, 1,000 routes"
+ONE_WORKER, TWO_WORKERS = "recast, 1 worker", "recast, 2 workers"
+START = "recast, 100 routes"
+
+
+def routes(count):
+    """The text of so many routes; the last is the one that is measured, so that all others are looked at before it."""
+    lines = [f'  - {{ name: route-{number}, match: "/route-{number}/*", upstream: sink, request: form -> json }}'
+             for number in range(count - 1)]
+    return "\n".join([*lines, '  - { name: measured, match: "/measured/*", upstream: sink, request: form -> json }'])
