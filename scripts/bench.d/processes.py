@@ -8,8 +8,22 @@ import subprocess
 import time
 
 
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
 class BenchError(Exception):
     """Something that makes the measurement void; its text says what to do."""
+
+
+def build_recast():
+    """Makes the release binary and returns its path."""
+    print("building the release binary", flush=True)
+    swift = [os.path.join(ROOT, "scripts", "release"), "--product", "recast"]
+    result = subprocess.run(swift, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if result.returncode:
+        raise BenchError(f"the build failed:\n{(result.stdout + result.stderr)[-3000:]}")
+    folder = subprocess.run([*swift, "--show-bin-path"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+    return os.path.join(folder, "recast")
 
 
 def free_port():
@@ -34,15 +48,17 @@ def raise_file_limit(wanted):
 class Server:
     """A server on 127.0.0.1, with its children."""
 
-    def __init__(self, name, command, port, core, log_path):
+    def __init__(self, name, command, port, core, log_path, environment=None, seconds=10):
+        """On `core`, or on any without one; it must listen within `seconds`."""
         self.name, self.port, self.log_path = name, port, log_path
+        cores = os.sched_getaffinity(0) if core is None else {core}
         with open(log_path, "ab") as log:
             self.process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                preexec_fn=lambda: os.sched_setaffinity(0, {core}), start_new_session=True)
-        self._await()
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment,
+                preexec_fn=lambda: os.sched_setaffinity(0, cores), start_new_session=True)
+        self._await(seconds)
 
-    def _await(self, seconds=10):
+    def _await(self, seconds):
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             if self.process.poll() is not None:

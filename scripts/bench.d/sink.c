@@ -2,7 +2,7 @@
 // of bytes it held. One thread, epoll, keep-alive. Usage: sink PORT
 //
 // nginx's `return 200` answers before the body has come, which cuts an upload short; this one can't. A target that
-// contains "echo" is answered with the body itself (at most 64 KiB), so that what a proxy sends can be checked.
+// contains "echo" is answered with the body itself (at most 128 KiB), so that what a proxy sends can be checked.
 // It trusts its peers, the proxies under test: it reads well-formed requests only and ends on any other.
 
 #define _GNU_SOURCE // accept4
@@ -19,7 +19,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { head_capacity = 16 * 1024, echo_capacity = 64 * 1024, read_capacity = 256 * 1024 };
+enum { head_capacity = 16 * 1024, echo_capacity = 128 * 1024, read_capacity = 256 * 1024 };
 
 enum state { HEAD, LENGTH, CHUNK_SIZE, CHUNK_BYTES, CHUNK_END, TRAILER };
 
