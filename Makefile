@@ -1,6 +1,6 @@
 # `make run` tries Recast out; `make test` shows that it works. The other targets are for working on it.
 .DEFAULT_GOAL := help
-.PHONY: help run build test faults soak sanitize bench bench-codecs fuzz lint format clean
+.PHONY: help run build test faults soak sanitize guard bench bench-codecs fuzz lint format clean
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
@@ -28,6 +28,10 @@ soak: ## All kinds of requests with faults and reloads under load: make soak TIM
 sanitize: ## The suites on builds with the address and the thread sanitizer
 	scripts/sanitize address
 	scripts/sanitize thread
+
+guard: ## Instructions, system calls and allocations per request, within the limits in git: make guard ARGS=--profile
+	scripts/dependencies build guard
+	scripts/guard $(ARGS)
 
 bench: ## Measure against nginx, HAProxy, Envoy and Caddy: docs/benchmarks.md; make bench ARGS=--quick
 	scripts/dependencies build bench

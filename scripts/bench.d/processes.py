@@ -9,10 +9,22 @@ import subprocess
 import time
 
 INSTRUCTIONS = "instructions:u"
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
 class BenchError(Exception):
     """Something that makes the measurement void; its text says what to do."""
+
+
+def build_recast():
+    """Makes the release binary and returns its path."""
+    print("building the release binary", flush=True)
+    swift = [os.path.join(ROOT, "scripts", "release"), "--product", "recast"]
+    result = subprocess.run(swift, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if result.returncode:
+        raise BenchError(f"the build failed:\n{(result.stdout + result.stderr)[-3000:]}")
+    folder = subprocess.run([*swift, "--show-bin-path"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+    return os.path.join(folder, "recast")
 
 
 def free_port():
@@ -76,11 +88,12 @@ def server_environment(more):
 class Server:
     """A server on 127.0.0.1, with its children."""
 
-    def __init__(self, name, command, port, cores, log_path, *, environment=None, waits=True):
+    def __init__(self, name, command, port, cores, log_path, *, environment=None, waits=True, seconds=10):
         self.name, self.port, self.log_path = name, port, log_path
+        # Without cores it has those of the caller.
         # The child takes over the cores of the thread that starts it; setting them in the child costs a slower way to fork.
         own = os.sched_getaffinity(0)
-        os.sched_setaffinity(0, cores)
+        os.sched_setaffinity(0, cores or own)
         try:
             with open(log_path, "ab") as log:
                 self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
@@ -88,9 +101,9 @@ class Server:
         finally:
             os.sched_setaffinity(0, own)
         if waits:
-            self._await()
+            self._await(seconds)
 
-    def _await(self, seconds=10):
+    def _await(self, seconds):
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             if self.process.poll() is not None:

@@ -1,0 +1,157 @@
+"""The cases: what is sent, to which route, and what the upstream must have received."""
+
+import base64
+import json
+import random
+import re
+import urllib.parse
+
+import bodies
+import codec_documents
+from processes import BenchError
+
+MIB = 1 << 20
+JSON_TYPE = "application/json"
+
+
+class Case:
+    """Requests that are all the same. `counts` are the two numbers of requests whose difference is taken."""
+
+    unit = "request"
+    is_secured = is_new = False
+    counts = (40, 140)
+    window = 10  # requests between two readings where a reading costs nothing
+    pieces = None  # of a body that is sent piece by piece: their size
+
+    def __init__(self, name, folder, body, media_type, check, **more):
+        self.name, self.folder, self.body, self.media_type, self.check = name, folder, body, media_type, check
+        self.__dict__.update(more)
+
+    def sample(self):
+        """The body of the request that the sink echoes, and what the sink then receives of `body`, in bytes more."""
+        return self.body, 0
+
+
+class Upload(Case):
+    """A multipart body with a file of 1 MiB, sent in pieces. What is echoed has a smaller file: the sink's bound is 128 KiB."""
+
+    unit = "MiB"
+    counts = (2, 8)
+    window = 1
+    pieces = 48 * 1024  # one segment of the loopback device, so that one read takes it
+    small = 30 * 1024
+
+    def __init__(self, name, folder, size_of_file, check):
+        super().__init__(name, folder, multipart(random_file(MIB)), f"multipart/form-data; boundary={bodies.BOUNDARY}", check)
+        self.size_of_file = size_of_file
+
+    def sample(self):
+        return multipart(random_file(self.small)), self.size_of_file(MIB) - self.size_of_file(self.small)
+
+
+def random_file(size):
+    return random.Random(20).randbytes(size)
+
+
+def multipart(file):
+    upload = bodies.upload(bodies.MULTIPART_TYPE, 1)
+    return upload.start + file + upload.end
+
+
+def document(size):
+    """Orders of a shop in JSON, at least `size` bytes: objects in arrays in objects, numbers, booleans, escapes, and no value
+    that a form or a multipart body can't carry. The same on every machine."""
+    writer = codec_documents.Writer()
+    number, orders = writer.random, []
+    while True:
+        orders.append({
+            "id": number.randint(10**6, 10**9), "paid": number.random() < 0.5, "total": round(number.uniform(1, 900), 2),
+            "customer": {
+                "name": writer.text(8, 20), "email": writer.word() + "@example.org",
+                "address": {"street": writer.text(10, 40), "city": writer.word(), "zip": str(number.randint(10**4, 10**5))}},
+            "tags": [writer.word() for _ in range(number.randint(1, 4))],
+            "items": [
+                {"sku": f"{writer.word()}-{number.randint(1, 999)}", "quantity": number.randint(1, 9),
+                 "note": writer.text(20, 90)} for _ in range(number.randint(1, 4))]})
+        text = json.dumps({"orders": orders}, ensure_ascii=False, separators=(",", ":")).encode()
+        if len(text) >= size:
+            return text
+
+
+def leaves(value, name=""):
+    """The texts of a document in its order, each with the name that a form in Recast's dialect gives it."""
+    if isinstance(value, dict):
+        for key, member in value.items():
+            yield from leaves(member, f"{name}[{key}]" if name else key)
+    elif isinstance(value, list):
+        # Arrays of values are `a[]`, those of objects `a[0]`: arrays: auto.
+        is_flat = not any(isinstance(element, (dict, list)) for element in value)
+        for index, element in enumerate(value):
+            yield from leaves(element, f"{name}[]" if is_flat else f"{name}[{index}]")
+    else:
+        yield name, value if isinstance(value, str) else json.dumps(value)
+
+
+def parts_of(body):
+    """Name, filename and content of each part, in their order."""
+    delimiter = body.partition(b"\r\n")[0]
+    pieces = (b"\r\n" + body).split(b"\r\n" + delimiter)
+    if len(pieces) < 3 or pieces[-1] not in (b"--", b"--\r\n"):
+        raise BenchError(f"the upstream received no whole multipart body: {body[:200]!r}")
+    parts = []
+    for piece in pieces[1:-1]:
+        head, _, content = piece.partition(b"\r\n\r\n")
+        found = dict(re.findall(r'\b(name|filename)="([^"]*)"', head.decode()))
+        parts.append((found.get("name"), found.get("filename"), content))
+    return parts
+
+
+def demand(is_right, body):
+    if not is_right:
+        raise BenchError(f"the upstream received the wrong body: {body[:500]!r}")
+
+
+def check_same(sent, body):
+    demand(body == sent, body)
+
+
+def check_json(_, body):
+    demand(json.loads(body) == bodies.FORM_AS_JSON, body)
+
+
+def check_form(sent, body):
+    demand(urllib.parse.parse_qsl(body.decode(), keep_blank_values=True) == list(leaves(json.loads(sent))), body)
+
+
+def check_parts(sent, body):
+    expected = [(name, None, text.encode()) for name, text in leaves(json.loads(sent))]
+    demand(parts_of(body) == expected, body)
+
+
+def check_upload(sent, body):
+    renamed = [("headline" if name == "title" else name, filename, content) for name, filename, content in parts_of(sent)]
+    demand(parts_of(body) == renamed, body)
+
+
+def check_base64(sent, body):
+    expected = {name: base64.b64encode(content).decode() if filename else content.decode()
+                for name, filename, content in parts_of(sent)}
+    demand(json.loads(body) == expected, body)
+
+
+def small(name, folder, check, **more):
+    return Case(name, folder, bodies.FORM.encode(), bodies.FORM_TYPE, check, **more)
+
+
+def all_cases():
+    nested = document(16 * 1024)
+    return [
+        small("plain 200 B", "", check_same),
+        small("plain 200 B, new connection", "", check_same, is_new=True),
+        small("form -> json 200 B", "/form-json", check_json),
+        small("form -> json 200 B, TLS", "/form-json", check_json, is_secured=True),
+        Case("json -> form 16 KiB", "/json-form", nested, JSON_TYPE, check_form, counts=(4, 20), window=1),
+        Case("json -> multipart 16 KiB", "/json-multipart", nested, JSON_TYPE, check_parts, counts=(4, 20), window=1),
+        Upload("multipart -> multipart", "/multipart-multipart", lambda size: size, check_upload),
+        Upload("multipart -> json base64", "/multipart-json", lambda size: -(-size // 3) * 4, check_base64),
+    ]
