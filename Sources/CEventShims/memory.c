@@ -3,9 +3,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <link.h>
 #include <malloc.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 /* Some file systems (NFS, FUSE, old overlays) have no unnamed files: there a name is made and removed at once. */
@@ -47,3 +50,23 @@ void recast_tune_allocator(size_t large, int arenas) {
 }
 
 void recast_trim_allocator(void) { (void)malloc_trim(0); }
+
+static int release_pages_of(struct dl_phdr_info *object, size_t size, void *argument) {
+    (void)size;
+    uintptr_t page = *(const uintptr_t *)argument;
+    for (int at = 0; at < object->dlpi_phnum; at++) {
+        const ElfW(Phdr) *part = &object->dlpi_phdr[at];
+        /* What can be written to may have been, and isn't in the file. */
+        if (part->p_type != PT_LOAD || (part->p_flags & PF_W) != 0) continue;
+        uintptr_t start = (object->dlpi_addr + part->p_vaddr) & ~(page - 1);
+        uintptr_t end = (object->dlpi_addr + part->p_vaddr + part->p_memsz) & ~(page - 1);
+        /* The kernel's own object isn't a file and refuses. */
+        if (end > start) (void)madvise((void *)start, end - start, MADV_DONTNEED);
+    }
+    return 0;
+}
+
+void recast_release_program_pages(void) {
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    (void)dl_iterate_phdr(release_pages_of, &page);
+}

@@ -60,6 +60,9 @@ int recast_temporary_file(const char *folder);
 void recast_tune_allocator(size_t large, int arenas);
 /* Gives free pages of all heaps back to the system. Takes up to milliseconds. */
 void recast_trim_allocator(void);
+/* Lets the system take back the pages of the program's and its libraries' code and constants; what is used comes back from
+   the files. */
+void recast_release_program_pages(void);
 /* Ends the Swift runtime's checks for overlapping accesses, for all threads and for good. */
 void recast_trust_accesses(void);
 /* Bytes that the system holds for the peer of `socket`: not sent, or sent and not acknowledged. 0 when it can't say. */

@@ -154,6 +154,7 @@ final class ServerControl {
         ready(addresses)
         watchdog = Watchdog(workers: [worker.loop.inbox] + others, notifier: notifier)
         notifier?.ready(status: "serving \(settings.routes.count) routes")
+        ProgramPages.letGo()
         if isReloadWaiting { reloadRequested() }
     }
 
