@@ -109,7 +109,7 @@ final class Outbox {
             // SAFETY: see `grow`: who is in the list is open.
             if let held = unsafe piece.stream {
                 unsafe pieces[index].stream = nil
-                send(piece, of: held)
+                unsafe send(piece, of: held)
             }
             index += 1
         }
