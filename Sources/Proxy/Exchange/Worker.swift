@@ -117,12 +117,13 @@ public final class Worker {
     /// Accepts on sockets that were opened for this worker.
     func listen(on endpoints: [BoundListener]) {
         for endpoint in endpoints {
-            let place = ListenPlace(port: Int(endpoint.socket.address.port))
+            let place = ListenPlace(
+                port: Int(endpoint.socket.address.port), tls: current.settings.tls[endpoint.name])
             let listener = Listener(loop: loop, socket: endpoint.socket) { [unowned self] descriptor, peer in
-                accept(descriptor, from: peer, at: place, tls: current.settings.tls[endpoint.name])
+                accept(descriptor, from: peer, at: place)
             }
             listener.onShortage = { [unowned self] in ranShort() }
-            gate.add(listener, endpoint.name)
+            gate.add(listener, endpoint.name, place)
         }
     }
 
@@ -138,7 +139,8 @@ public final class Worker {
         }
     }
 
-    private func accept(_ descriptor: Int32, from peer: SocketAddress, at place: ListenPlace, tls: ServerTLS?) {
+    private func accept(_ descriptor: Int32, from peer: SocketAddress, at place: ListenPlace) {
+        let tls = place.tls
         let client: ClientKey?
         switch admit(descriptor, from: peer, speaksTLS: tls != nil) {
         case .refused: return
@@ -222,6 +224,7 @@ public final class Worker {
         for pool in old.pools where !pools.contains(where: { $0 === pool }) { pool.retire() }
         if gate.reasons.contains(.connections) { resumeIfRoom() }
         guard !isClosingIdle else { return change.opened.forEach { $0.socket.close() } }
+        gate.secure(settings.listen) { settings.tls[$0] }
         listen(on: change.opened)
         leave { !settings.listen.contains($0) }
     }
