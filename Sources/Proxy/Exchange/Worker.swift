@@ -242,14 +242,15 @@ public final class Worker {
 
     /// Stops accepting, closes idle connections, lets the exchanges in flight end, and then calls `done` once: when no
     /// connection is left, or after the grace period.
-    public func drain(_ done: @escaping () -> Void) {
+    /// - Parameter nanoseconds: the grace time; nil: that of the settings.
+    public func drain(within nanoseconds: UInt64? = nil, _ done: @escaping () -> Void) {
         guard !isClosingIdle else { return }
         isDraining = true
         isClosingIdle = true
         drainIdleTime = current.settings.lifecycle.drainIdle.nanoseconds
         onDrained = done
         let timer = Timer(loop: loop) { [unowned self] in endDrain() }
-        timer.set(after: current.settings.grace.nanoseconds)
+        timer.set(after: nanoseconds ?? current.settings.grace.nanoseconds)
         graceTimer = timer
         leave { _ in true }
         // Closing removes a connection from the array, hence the copy.
