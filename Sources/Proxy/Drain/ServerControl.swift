@@ -131,7 +131,7 @@ final class ServerControl {
         do throws(ServerError) {
             let loop = try Server.makeLoop()
             let worker = try Worker(
-                loop: loop, settings: settings, budgets: budgets, shared: shared, logSink: sink)
+                loop: loop, settings: settings, number: number, budgets: budgets, shared: shared, logSink: sink)
             worker.listen(on: endpoints)
             loop.context = worker
             let inbox = loop.inbox
