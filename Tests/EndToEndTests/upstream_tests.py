@@ -13,6 +13,7 @@ from admin import Admin, admin_port
 from harness import DEADLINE, Client, ProxyTestCase, Recast, Upstream
 from lifecycle_support import reload, wait_until
 from servers.name_server import NameServer
+from tls_support import TLSUpstream, certificates
 
 ROUTES = "  - { name: all, match: /*, upstream: app }\n"
 
@@ -276,6 +277,30 @@ class AddressTests(RecastTestCase):
         for thread in threads:
             thread.join()
         self.assertEqual((len(refused), statuses), (1, [200] * 5))
+
+
+class MovedAddressTests(RecastTestCase):
+    def test_an_address_that_moves_to_another_name_is_asked_by_that_name(self):
+        context = certificates().server_context()
+        asked = []
+        context.sni_callback = lambda _, name, __: asked.append(name)
+        server = TLSUpstream(context)
+        self.addCleanup(server.stop)
+        server.script = lambda exchange: (exchange.read_body(), exchange.answer(fields=["Connection: close"]))
+        names = NameServer(["127.0.0.1"])
+        self.addCleanup(names.stop)
+        proxy = self.recast(
+            f"{{ address: [\"one.recast.test:{server.port}\", \"two.recast.test:{server.port}\"], tls: {{ verify: false }}, "
+            f"resolve: {{ servers: \"127.0.0.1:{names.port}\" }} }}")
+
+        def name():
+            self.assertEqual(self.get(proxy).status, 200)
+            return asked[-1]
+
+        self.wait_for("the first name's", lambda: name() == "one.recast.test")
+        # Nobody listens there: all requests go to the address that is the second name's alone now.
+        names.named["one.recast.test"] = ["127.0.0.9"]
+        self.wait_for("the second name's", lambda: name() == "two.recast.test")
 
 
 class ShareTests(unittest.TestCase):
