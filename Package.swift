@@ -90,6 +90,9 @@ let package = Package(
         .target(
             name: "TestSupport", dependencies: ["Octets", "Serialization"], path: "Tests/TestSupport",
             swiftSettings: settings),
+        .target(
+            name: "CertificateSupport", dependencies: ["EventLoop"], path: "Tests/CertificateSupport",
+            swiftSettings: settings),
         .target(name: "CXMLMemory", dependencies: ["CLibXML2"], path: "Tests/CXMLMemory"),
         .target(
             name: "FuzzTargets", dependencies: ["Octets", "ContentCoding", "Serialization", "TestSupport"],
@@ -114,11 +117,13 @@ let package = Package(
             ],
             swiftSettings: settings),
         .testTarget(
-            name: "EventLoopTests", dependencies: ["EventLoop", "Octets", "TestSupport"], swiftSettings: settings),
+            name: "EventLoopTests", dependencies: ["EventLoop", "Octets", "TestSupport", "CertificateSupport"],
+            swiftSettings: settings),
         .testTarget(
             name: "ProxyTests",
             dependencies: [
                 "Proxy", "EventLoop", "HTTPWire", "ContentCoding", "Serialization", "Octets", "TestSupport",
+                "CertificateSupport",
             ],
             swiftSettings: settings),
         .testTarget(

@@ -96,13 +96,15 @@ extension SocketAddress {
         self = made
     }
 
-    /// Accepts a connection, non-blocking and close-on-exec: its descriptor, or -1 with `errno`, and the peer's address.
+    /// Accepts a connection, non-blocking and close-on-exec: its descriptor, or -1 with `errno`, and the peer's address. A
+    /// client that speaks IPv4 has an IPv4 address here, also on a socket that takes both families: whoever looks at peers
+    /// (caps, trust, logs) needn't know of mapped ones.
     static func accept(from listener: Int32) -> (descriptor: Int32, peer: SocketAddress?) {
         var storage = sockaddr_storage()
         var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
         // SAFETY: the system writes at most `length` bytes into the storage.
         let descriptor = unsafe recast_accept(listener, &storage, &length)
-        return (descriptor, descriptor < 0 ? nil : SocketAddress(storage, length: length))
+        return (descriptor, descriptor < 0 ? nil : SocketAddress(storage, length: length)?.unmapped)
     }
 
     /// The address that `socket` is bound to.

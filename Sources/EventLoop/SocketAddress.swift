@@ -87,6 +87,12 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
     /// The first and last eight bytes of the IPv6 address, in host order.
     public var ipv6: (high: UInt64, low: UInt64)? { isIPv6 ? (high, low) : nil }
 
+    /// An IPv4 address for one that is mapped into IPv6 (RFC 4291 §2.5.5.2), as sockets that take both families show them.
+    public var unmapped: SocketAddress {
+        guard isIPv6, high == 0, low >> 32 == 0xFFFF else { return self }
+        return SocketAddress(ipv4: UInt32(truncatingIfNeeded: low), port: port)
+    }
+
     /// The same address with another port. A unix socket stays as it is.
     public func withPort(_ port: UInt16) -> SocketAddress {
         isUnix ? self : SocketAddress(family: family, port: port, scope: scope, high: high, low: low)

@@ -5,6 +5,8 @@ internal import Synchronization
 /// What the admin port shows of the settings that are in effect. It belongs to the main thread.
 final class AdminBackend {
     private var file: SettingsFile
+    /// What the process started with: some of it stays until it ends.
+    private let first: SettingsFile
     private let path: String
     /// What was read anew, until it is in effect.
     private let reread: RereadSettings
@@ -12,6 +14,7 @@ final class AdminBackend {
     /// - Parameter path: the file's, for the origins of values.
     init(_ file: SettingsFile, path: String, reread: RereadSettings) {
         self.file = file
+        first = file
         self.path = path
         self.reread = reread
     }
@@ -24,11 +27,26 @@ final class AdminBackend {
 
     private var settings: AdminServices.Settings {
         .init(
-            general: file.effective.map(shown),
-            routes: zip(file.settings.routes, file.effectiveOfRoutes).map { ($0.name, $1.map(shown)) })
+            general: general,
+            routes: zip(file.settings.routes, file.effectiveOfRoutes).map { route, values in
+                (route.name, values.map { shown($0, of: file) })
+            })
     }
 
-    private func shown(_ value: EffectiveValue) -> AdminServices.Setting {
+    /// Of what only a restart changes that with which the process started; all else as it was read last.
+    private var general: [AdminServices.Setting] {
+        let kept = first.effective.filter { ServerRestart.isNeeded(for: $0.key) }
+        return file.effective.compactMap { value in
+            guard ServerRestart.isNeeded(for: value.key) else { return shown(value, of: file) }
+            guard let old = kept.first(where: { $0.key == value.key }) else { return nil }
+            var setting = shown(old, of: first)
+            // The line is one of a text that may not be there any more.
+            if old.value != value.value { setting.origin += " at the start" }
+            return setting
+        }
+    }
+
+    private func shown(_ value: EffectiveValue, of file: SettingsFile) -> AdminServices.Setting {
         let value = file.redacted(value)
         let origin =
             switch value.origin {

@@ -8,8 +8,8 @@ import threading
 import time
 import unittest
 
-from harness import DEADLINE, RECAST, Client, Closed
-from lifecycle_support import DrainTestCase, Load, count_lines, repeat_body, tell_apart, wait_until
+from harness import DEADLINE, RECAST, Client, Closed, Recast
+from lifecycle_support import PLAIN, DrainTestCase, Load, count_lines, repeat_body, tell_apart, wait_until
 
 
 class LoadTests(DrainTestCase):
@@ -59,6 +59,26 @@ class LoadTests(DrainTestCase):
                 self.assertEqual(client.response().status, 200)
         self.assertEqual(recast.process.returncode, -signal.SIGKILL)
         self.assertLessEqual(len(load.failures), len(load.threads))
+
+
+class StartTests(DrainTestCase):
+    def test_a_signal_while_workers_start_is_no_hang(self):
+        """The port is open before the last of many workers runs, the more so where each has much to prepare; those that come
+        late end too."""
+        routes = PLAIN + "".join(f"  - {{ name: r{n}, match: /r{n}, upstream: u{n % 10} }}\n" for n in range(400))
+        upstreams = {"app": f"127.0.0.1:{self.upstream.port}", **{f"u{n}": "127.0.0.1:1" for n in range(10)}}
+        for delay in ("0s", "50ms"):
+            for signals in (1, 2):
+                with self.subTest(delay=delay, signals=signals):
+                    recast = Recast(routes, upstreams, workers=64,
+                                    settings=f"drain_delay: {delay}\ndrain_idle: 100ms\n")
+                    self.addCleanup(recast.remove)
+                    self.addCleanup(self._end, recast.process)
+                    for _ in range(signals):
+                        recast.process.send_signal(signal.SIGTERM)
+                        wait_until("it drains", lambda: "draining" in recast.error_text())  # noqa: B023
+                    code = recast.process.wait(DEADLINE)
+                    self.assertEqual(code == 0, signals == 1, recast.error_text())
 
 
 class EndingTests(DrainTestCase):

@@ -7,6 +7,7 @@ import threading
 import time
 import unittest
 
+from admin import Admin, admin_port
 from harness import DEADLINE, Client, Closed, Recast, Upstream, free_port
 from lifecycle_support import (PLAIN, Load, count_lines, descriptors, reload, repeat_body, resident_bytes, tell_apart,
                                wait_until)
@@ -178,6 +179,29 @@ class ReloadTests(ReloadTestCase):
         reload(recast)
         self.assertIn('a new value of "workers" takes effect after a restart', recast.error_text())
         self.assertEqual(self.status("/new"), 200)
+
+    def test_the_admin_port_shows_what_runs_and_not_what_waits_for_a_restart(self):
+        port, line = admin_port()
+        recast = self.start(settings=line + "memory: { bodies: 100MiB }\n")
+        admin = Admin(port)
+        admin.until_ready()
+        changed = self.text.replace("workers: 2", "workers: 3").replace("bodies: 100MiB", "bodies: 200MiB, wait: 3s")
+        self.write(changed.replace(line, "admin: off\nspool: { total: 1MiB }\ndrain_idle: 7s\n"))
+        reload(recast)
+        shown = {entry["key"]: entry for entry in admin.json("/config")["settings"]}
+        values = {key: shown[key]["value"] for key in (
+            "workers", "memory.bodies", "memory.wait", "spool.total", "admin", "drain_idle")}
+        self.assertEqual(values, {"workers": "2", "memory.bodies": "100MiB", "memory.wait": "1s", "spool.total": "1GiB",
+                                  "admin": f"127.0.0.1:{port}", "drain_idle": "7s"})
+        self.assertIn("at the start", shown["workers"]["origin"])
+        for name in ("workers", "memory", "spool", "admin"):
+            self.assertIn(f'a new value of "{name}" takes effect after a restart', recast.error_text())
+        # Of the budgets only that of the disk is another one.
+        self.write(self.text.replace("drain_idle: 7s", "").replace(line, line + "spool: { total: 2MiB }\n"))
+        before = count_lines(recast, 'a new value of "memory"')
+        reload(recast)
+        self.assertEqual(count_lines(recast, 'a new value of "memory"'), before)
+        self.assertEqual(count_lines(recast, 'a new value of "spool"'), 2)
 
     def test_settings_that_differ_in_what_needs_a_restart_still_reach_every_worker(self):
         # Fewer workers in the file than run, and more: each must have what follows, and no socket may be without a worker.

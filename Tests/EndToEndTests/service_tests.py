@@ -1,6 +1,7 @@
 """What a service manager, a container and an operator's tools see of the process (faults 70 and 72)."""
 
 import ctypes
+import json
 import os
 import shutil
 import signal
@@ -96,6 +97,43 @@ class ServiceManagerTests(DrainTestCase):
                     wait_until("the next one serves", lambda: len(load.answered) > count + 50)
             self.assertEqual(load.refused, 0)
             tell_apart(self, load, self.upstream)
+
+    def test_a_client_of_a_socket_for_both_families_has_its_ipv4_address(self):
+        """As systemd opens `ListenStream=8080`: trust, caps, fields and log know of no mapped addresses."""
+        recast = self.start(settings="trusted: [192.0.2.0/24]\nconnections: { per_client: 2 }\n")
+        recast.stop()
+        with open(recast.config) as file:
+            text = file.read()
+        output = os.path.join(recast.folder, "managed.log")
+        with open(recast.config, "w") as file:
+            text = text.replace(f"127.0.0.1:{recast.port}", "systemd:web").replace("access_log: stdout", f"access_log: {output}")
+            file.write(text.replace("upstream: app", "upstream: app, real_ip: true"))
+        with socket.socket(socket.AF_INET6) as listener:
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+            listener.bind(("::", 0))
+            listener.listen(16)
+            port = listener.getsockname()[1]
+            script = 'exec 3<&"$0"; export LISTEN_PID=$$; exec "$@"'
+            process = self.launch(recast, {"LISTEN_FDS": "1", "LISTEN_FDNAMES": "web"}, (listener.fileno(),),
+                                  ["sh", "-c", script, str(listener.fileno())])
+            self.upstream.reset()
+            with Client(port) as first, Client(port) as second:
+                for client in (first, second):
+                    client.request("GET", "/plain")
+                    self.assertEqual(client.response().status, 200)
+                for received in self.upstream.wait_for(2):
+                    for name in ("x-forwarded-for", "x-real-ip"):
+                        self.assertEqual(received.fields.get(name), "127.0.0.1")
+                # These are two of one address; ::1 is another one.
+                with Client(port) as third, socket.create_connection(("::1", port), DEADLINE) as other:
+                    self.assertEqual(third.response().status, 429)
+                    other.sendall(b"GET /plain HTTP/1.1\r\nHost: a\r\n\r\n")
+                    self.assertIn(b"HTTP/1.1 200", other.recv(4096))
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(process.wait(DEADLINE), 0)
+        with open(output) as log:
+            clients = {json.loads(line)["client"].rpartition(":")[0] for line in log}
+        self.assertEqual(clients, {"127.0.0.1", "[::1]"})
 
     def test_a_name_that_nobody_gave_is_said(self):
         recast = self.start()

@@ -6,7 +6,8 @@ import subprocess
 import tempfile
 import unittest
 
-from harness import DEADLINE, RECAST, Recast, Upstream, free_port, select_nothing
+from harness import DEADLINE, RECAST, Client, Recast, Upstream, free_port, select_nothing
+from lifecycle_support import PLAIN, reload
 from tls_support import TLSClient, certificates, pair, path, pin
 
 
@@ -75,6 +76,51 @@ class ChangedFilesTests(unittest.TestCase):
         self.install("wild", "four")
         self.swap("four")
         self.wait_until("the certificate is shown", lambda: self.subject() == "wild")
+
+
+class RemovedAddressTests(unittest.TestCase):
+    def test_who_waits_at_a_tls_address_that_goes_is_never_served_in_plain_text(self):
+        """Also where the address that takes its place is a part of it."""
+        for before, after in (("127.0.0.1", None), ("0.0.0.0", "127.0.0.1")):
+            with self.subTest(before=before, after=after):
+                self.replace(before, after)
+
+    def replace(self, before, after):
+        upstream = Upstream()
+        self.addCleanup(upstream.stop)
+        port = free_port()
+
+        def listener(host):
+            return f"{{address: '{host}:{port}', tls: {{{pair('server')}, client_ca: {path('ca.pem')}}}}}"
+
+        recast = Recast(PLAIN, {"app": f"127.0.0.1:{upstream.port}"}, listeners=(listener(before),),
+                        settings="connections: { total: 2 }\ntimeouts: { grace: 1s }\n")
+        self.addCleanup(recast.remove)
+        self.addCleanup(recast.stop)
+        holders = [Client(recast.port) for _ in range(2)]
+        for client in holders:
+            self.addCleanup(client.socket.close)
+            client.send("POST /plain HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nab")
+        upstream.wait_for(2)
+        # There is no room: these two wait in the address' backlog until it is left.
+        plain, secure = Client(port), Client(port)
+        self.addCleanup(plain.socket.close)
+        self.addCleanup(secure.socket.close)
+        plain.request("GET", "/plain/secret")
+        with open(recast.config) as file:
+            text = file.read()
+        with open(recast.config, "w") as file:
+            file.write(text.replace(", " + listener(before), f", {listener(after)}" if after else ""))
+        reload(recast)
+        for client in holders:
+            client.socket.close()
+        self.assertEqual(plain.response().status, 400)
+        context = certificates().client_context("client")
+        secured = context.wrap_socket(secure.socket, server_hostname="a.example")
+        self.addCleanup(secured.close)
+        secured.sendall(b"GET /plain/asked HTTP/1.1\r\nHost: a\r\n\r\n")
+        self.assertIn(b"HTTP/1.1 200", secured.recv(4096))
+        self.assertNotIn("/plain/secret", [request.target for request in upstream.requests])
 
 
 class CheckTests(unittest.TestCase):

@@ -9,8 +9,11 @@ import time
 import unittest
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from admin import Admin, admin_port
 from harness import DEADLINE, Client, ProxyTestCase, Recast, Upstream
+from lifecycle_support import reload, wait_until
 from servers.name_server import NameServer
+from tls_support import TLSUpstream, certificates
 
 ROUTES = "  - { name: all, match: /*, upstream: app }\n"
 
@@ -274,6 +277,71 @@ class AddressTests(RecastTestCase):
         for thread in threads:
             thread.join()
         self.assertEqual((len(refused), statuses), (1, [200] * 5))
+
+
+class MovedAddressTests(RecastTestCase):
+    def test_an_address_that_moves_to_another_name_is_asked_by_that_name(self):
+        context = certificates().server_context()
+        asked = []
+        context.sni_callback = lambda _, name, __: asked.append(name)
+        server = TLSUpstream(context)
+        self.addCleanup(server.stop)
+        server.script = lambda exchange: (exchange.read_body(), exchange.answer(fields=["Connection: close"]))
+        names = NameServer(["127.0.0.1"])
+        self.addCleanup(names.stop)
+        proxy = self.recast(
+            f"{{ address: [\"one.recast.test:{server.port}\", \"two.recast.test:{server.port}\"], tls: {{ verify: false }}, "
+            f"resolve: {{ servers: \"127.0.0.1:{names.port}\" }} }}")
+
+        def name():
+            self.assertEqual(self.get(proxy).status, 200)
+            return asked[-1]
+
+        self.wait_for("the first name's", lambda: name() == "one.recast.test")
+        # Nobody listens there: all requests go to the address that is the second name's alone now.
+        names.named["one.recast.test"] = ["127.0.0.9"]
+        self.wait_for("the second name's", lambda: name() == "two.recast.test")
+
+
+class ShareTests(unittest.TestCase):
+    def test_all_workers_together_send_no_more_requests_than_may_be_on_their_way(self):
+        upstream = Upstream()
+        self.addCleanup(upstream.stop)
+        gate = threading.Event()
+        self.addCleanup(gate.set)
+        upstream.script = lambda exchange: (exchange.read_body(), gate.wait(DEADLINE), exchange.answer())
+        port, line = admin_port()
+        limits = "max_requests: 5, queue: { size: 100, timeout: 60s }"
+        proxy = Recast(ROUTES, {"app": f"{{ address: 127.0.0.1:{upstream.port}, {limits} }}"}, workers=4, settings=line)
+        self.addCleanup(proxy.remove)
+        self.addCleanup(lambda: self.assertEqual(proxy.stop(), 0))
+        admin = Admin(port)
+        admin.until_ready()
+        for limit in (5, 7):
+            with self.subTest(limit):
+                if limit != 5:
+                    with open(proxy.config) as file:
+                        text = file.read()
+                    with open(proxy.config, "w") as file:
+                        file.write(text.replace("max_requests: 5", f"max_requests: {limit}"))
+                    reload(proxy)
+                upstream.requests.clear()
+                gate.clear()
+                clients = [Client(proxy.port) for _ in range(60)]
+                for client in clients:
+                    self.addCleanup(client.socket.close)
+                    client.request("GET", "/")
+
+                def numbers():
+                    state = admin.json("/upstreams")["upstreams"][0]
+                    return state["requests"], state["queued"]
+
+                wait_until("all have come", lambda: sum(numbers()) == 60)
+                self.assertLessEqual(numbers()[0], limit)
+                gate.set()
+                for client in clients:
+                    self.assertEqual(client.response().status, 200)
+                    client.socket.close()
 
 
 def descriptors(pid):

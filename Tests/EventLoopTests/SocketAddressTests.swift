@@ -26,6 +26,16 @@ import Testing
         #expect(SocketAddress.parse(text) == nil)
     }
 
+    @Test(arguments: [
+        ("[::ffff:10.1.2.3]:8080", "10.1.2.3:8080"), ("[::ffff:127.0.0.1]:1", "127.0.0.1:1"),
+        ("10.1.2.3:1", "10.1.2.3:1"),
+        ("[::1]:1", "[::1]:1"), ("[::10.1.2.3]:1", "[::10.1.2.3]:1"), ("[1::ffff:10.1.2.3]:1", "[1::ffff:10.1.2.3]:1"),
+        ("unix:/a", "unix:/a"),
+    ])
+    func `a mapped IPv4 address is an IPv4 address`(_ text: String, plain: String) throws {
+        #expect(try #require(SocketAddress.parse(text)).unmapped == SocketAddress.parse(plain))
+    }
+
     @Test func `parts`() throws {
         let four = try #require(SocketAddress.parse("10.1.2.3:8080"))
         #expect(four.ipv4 == 0x0A01_0203)

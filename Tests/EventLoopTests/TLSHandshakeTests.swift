@@ -1,3 +1,4 @@
+import CertificateSupport
 import EventLoop
 import Glibc
 import Octets

@@ -1,3 +1,4 @@
+import CertificateSupport
 import EventLoop
 import Octets
 import Testing

@@ -43,10 +43,13 @@ import Testing
         "each worker has its share of the connections, on a unix socket too: workers all accept there",
         arguments: [ListenAddress.tcp(host: "127.0.0.1", port: 0), .unix(path: "/tmp/unused.sock")])
     func shares(address: ListenAddress) {
-        for (workers, total, share) in [(1, 10, 10), (2, 10, 5), (3, 10, 4), (4, 3, 1)] {
+        for (workers, total, shares) in [
+            (1, 10, [10]), (2, 10, [5, 5]), (3, 10, [4, 3, 3]), (4, 5, [2, 1, 1, 1]), (4, 3, [1, 1, 1, 1]),
+        ] {
             var settings = ProxySettings(listen: [address], workers: workers, upstreams: [], routes: [])
             settings.admission.connections = total
-            #expect(AdmissionLimits(settings).connections == share, "\(workers) workers, \(total) connections")
+            let found = (0..<workers).map { AdmissionLimits(settings, worker: $0).connections }
+            #expect(found == shares, "\(workers) workers, \(total) connections")
         }
     }
 
@@ -198,6 +201,46 @@ import Testing
             try rig.until("the fourth is served") { rig.upstreams.count == 4 }
             // Now it has taken the last place itself.
             #expect(rig.worker.connections.count == 3)
+        }
+    }
+
+    @Test("the cap holds while a drain is announced and connections are still accepted")
+    func totalWhileAnnounced() throws {
+        try withRig { settings in
+            settings.admission.connections = 2
+        } _: { rig in
+            rig.worker.announceDrain()
+            let clients = try (0..<2).map { _ in try rig.connect(sending: get) }
+            try rig.until("two are served") { rig.upstreams.count == 2 }
+            _ = try rig.connect(sending: get)
+            rig.settle()
+            #expect(rig.worker.connections.count == 2 && rig.upstreams.count == 2)
+            clients[0].reset()
+            try rig.until("the third is served") { rig.upstreams.count == 3 }
+        }
+    }
+
+    @Test("an idle connection on which a request has just come keeps its place; the next one gives it")
+    func evictionOfAsked() throws {
+        try withRig { settings in
+            settings.admission.connections = 3
+        } _: { rig in
+            rig.answers = [ok, ok]
+            var idle: [RigPeer] = []
+            for _ in 0..<2 {
+                let client = try rig.connect(sending: get)
+                #expect(try rig.response(to: client).status == 200)
+                idle.append(client)
+            }
+            rig.settle()
+            // It is in the system's buffer, and the loop has not turned since.
+            idle[0].send(get)
+            idle[0].stream.flush()
+            #expect(rig.worker.evict(1) == 1)
+            _ = try rig.request()
+            rig.upstreams[0].send(ok)
+            #expect(try rig.response(to: idle[0]).status == 200)
+            try rig.until("the other is closed") { idle[1].isOver }
         }
     }
 

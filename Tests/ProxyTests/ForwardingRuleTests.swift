@@ -178,6 +178,8 @@ import Testing
             let (seen, response, _) = try rig.exchange(get(), answer: answer)
             #expect(seen["Via"] == "1.1 gate-1")
             #expect(response["Via"] == "1.1 app|1.1 gate-1")
+            let old = try rig.exchange(get(), answer: answer.replacing("HTTP/1.1", with: "HTTP/1.0")).response
+            #expect(old["Via"] == "1.1 app|1.0 gate-1")
         }
         try withRig(configure: {
             $0.forwarding.via = nil; $0.forwarding.addsViaToResponses = true

@@ -1,5 +1,6 @@
-import Proxy
 import Testing
+
+@testable import Proxy
 
 /// Limits of an upstream and the queue behind them.
 @Suite struct UpstreamLimitTests {
@@ -82,6 +83,46 @@ import Testing
                 #expect(try rig.response(to: client).text == "ok")
                 #expect(rig.worker.upstreams[0].connections <= 1)
             }
+        }
+    }
+
+    @Test("parts of a limit are the limit together, and one each at least")
+    func shares() {
+        for (limit, workers, parts) in [
+            (5, 4, [2, 1, 1, 1]), (8, 4, [2, 2, 2, 2]), (7, 4, [2, 2, 2, 1]), (1, 1, [1]), (2, 4, [1, 1, 1, 1]),
+        ] {
+            #expect((0..<workers).map { WorkerShare(number: $0, of: workers).share(of: limit) } == parts)
+        }
+    }
+
+    @Test("the request that may try an address again is not spent on one that can't be sent")
+    func probe() throws {
+        try withRig(addresses: 2) { settings in
+            settings.upstreams[0].maxConnections = 1
+            settings.upstreams[0].queue.timeout = .seconds(50)
+            settings.upstreams[0].health.passive.failures = 1
+            settings.upstreams[0].health.passive.ejection = .milliseconds(60)
+        } _: { rig in
+            // One of the two answers badly and is taken out.
+            let client = try rig.connect(sending: get)
+            _ = try rig.request()
+            rig.upstreams[0].send("HTTP/1.1 503 No\r\nConnection: close\r\nContent-Length: 2\r\n\r\nno")
+            #expect(try rig.response(to: client).status == 503)
+            let bad = rig.upstreams[0].localPort
+            client.send(get)
+            _ = try rig.request(on: 1)
+            #expect(rig.upstreams[1].localPort != bad)
+            try rig.pass(120)
+            // Now it may be tried, and there is no room for a connection to it yet.
+            let second = try rig.connect(sending: get)
+            try rig.until("it waits") { rig.worker.upstreams[0].queued == 1 }
+            rig.upstreams[1].send("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok")
+            #expect(try rig.response(to: client).text == "ok")
+            _ = try rig.request(on: 2)
+            #expect(rig.upstreams[2].localPort == bad)
+            rig.upstreams[2].send(ok)
+            #expect(try rig.response(to: second).text == "ok")
+            #expect(rig.worker.upstreams[0].endpoints.allSatisfy { $0.state == .healthy })
         }
     }
 

@@ -99,8 +99,14 @@ import Testing
             "rate.request = 1MiB/s line(4)", "rate.response = 5KiB/s line(6)", "min_rate.request = 500B/s standard",
             "min_rate.grace = 3s line(4)", "timeouts.request = 5m line(6)",
         ] { #expect(values.contains(expected), "\(expected)") }
-        let (off, _) = try options(", rate: off", defaults: "{ rate: 1MiB/s }")
-        #expect(off.request == 0)
+        let (off, told) = try options(", rate: off", defaults: "{ rate: { request: 1MiB/s, response: 1KiB/s } }")
+        #expect(off.request == 0 && off.response == 0)
+        #expect(
+            told.effectiveOfRoutes[0].contains {
+                $0.key == "rate.response" && $0.value == "off" && $0.origin == .line(6)
+            })
+        let (one, _) = try options(", rate: 2MiB/s", defaults: "{ rate: { request: 1MiB/s, response: 1KiB/s } }")
+        #expect(one.request == 2 << 20 && one.response == 1024)
     }
 
     @Test("the values at the top are told")

@@ -3,7 +3,7 @@ internal import HTTPWire
 
 /// What one worker may take, worked out once from the settings.
 struct AdmissionLimits {
-    /// Connections of this worker: its share of the process's. Shares are equal; the system spreads connections by hash.
+    /// Connections of this worker: its share of the process's; the system spreads connections by hash.
     let connections: Int
     /// Above this, idle connections are closed and wait for a quarter of their time only: 90 % of `connections`.
     let relief: Int
@@ -21,11 +21,12 @@ struct AdmissionLimits {
     let inFlight: Int
     let head: WireLimits
 
-    init(_ settings: ProxySettings) {
+    /// - Parameter worker: the number of the worker, from 0.
+    init(_ settings: ProxySettings, worker: Int = 0) {
         let admission = settings.admission
         let descriptors = raiseDescriptorLimit()
         let total = admission.connections ?? max(1, min((descriptors - 64) / 2, AdmissionSettings.largestTotal))
-        connections = (total + settings.workers - 1) / settings.workers
+        connections = WorkerShare(number: worker, of: settings.workers).share(of: total)
         relief = connections - (connections + 9) / 10
         resume = connections - 1 - connections / 64
         switch admission.perClient {

@@ -11,19 +11,25 @@ struct ListenerGate {
         static let pressure = Reasons(rawValue: 2)
     }
 
-    private var listeners: [(name: ListenAddress, listener: Listener)] = []
+    private var listeners: [(name: ListenAddress, listener: Listener, place: ListenPlace)] = []
     private(set) var reasons: Reasons = []
 
-    mutating func add(_ listener: Listener, _ name: ListenAddress) {
-        listeners.append((name, listener))
+    mutating func add(_ listener: Listener, _ name: ListenAddress, _ place: ListenPlace) {
+        listeners.append((name, listener, place))
         if !reasons.isEmpty { listener.pause() }
+    }
+
+    /// Gives the listeners of `addresses` what new settings say of TLS there. One whose address isn't among them keeps what it
+    /// had: who waits there is served as the address was, never in plain text where TLS was asked for.
+    func secure(_ addresses: [ListenAddress], by tls: (ListenAddress) -> ServerTLS?) {
+        for (name, _, place) in listeners where addresses.contains(name) { place.tls = tls(name) }
     }
 
     /// Whether `reason` is new.
     @discardableResult
     mutating func pause(_ reason: Reasons) -> Bool {
         guard !reasons.contains(reason) else { return false }
-        if reasons.isEmpty { for (_, listener) in listeners { listener.pause() } }
+        if reasons.isEmpty { for (_, listener, _) in listeners { listener.pause() } }
         reasons.insert(reason)
         return true
     }
@@ -31,7 +37,7 @@ struct ListenerGate {
     mutating func resume(_ reason: Reasons) {
         guard reasons.contains(reason) else { return }
         reasons.remove(reason)
-        if reasons.isEmpty { for (_, listener) in listeners { listener.resume() } }
+        if reasons.isEmpty { for (_, listener, _) in listeners { listener.resume() } }
     }
 
     /// Forgets listeners that are left, and returns them: they are the caller's to end.

@@ -83,7 +83,7 @@ extension Worker {
             let excess = connections.count - limits.relief + limits.connections / 128
             if excess > 0, evict(excess, keeping: newest) == 0 { admission.nextRelief = loop.now + Self.lookTime }
         }
-        guard connections.count >= limits.connections, !isDraining else { return }
+        guard connections.count >= limits.connections, !isClosingIdle else { return }
         if gate.pause(.connections) {
             counters.admission.pauses += 1
             if admission.capNotice.isDue(loop.now) {
@@ -122,14 +122,21 @@ extension Worker {
             }
         }
         idle.sort { $0.since < $1.since }
-        for (_, connection) in idle.prefix(count) { connection.close() }
-        counters.admission.evictedIdle += UInt64(min(count, idle.count))
-        let left = max(0, count - idle.count)
-        guard left > 0, !heads.isEmpty else { return min(count, idle.count) }
+        var evicted = 0
+        for (_, connection) in idle {
+            guard evicted < count else { break }
+            if connection.closeIfQuiet() { evicted += 1 }
+        }
+        counters.admission.evictedIdle += UInt64(evicted)
+        guard evicted < count, !heads.isEmpty else { return evicted }
         heads.sort { $0.since < $1.since }
-        for (_, connection) in heads.prefix(left) { connection.evictHead() }
-        counters.admission.evictedHeads += UInt64(min(left, heads.count))
-        return idle.count + min(left, heads.count)
+        var evictedHeads = 0
+        for (_, connection) in heads {
+            guard evicted + evictedHeads < count else { break }
+            if connection.evictHead() { evictedHeads += 1 }
+        }
+        counters.admission.evictedHeads += UInt64(evictedHeads)
+        return evicted + evictedHeads
     }
 
     /// The system had no descriptor for a connection. Idle ones make room.

@@ -74,6 +74,7 @@ public enum Server {
         control.end()
         if let failure = control.failure { throw failure }
         guard control.outcome == .drained else { return .interrupted }
+        guard !control.hasGivenUp else { return .drained }
         for thread in threads { thread.join() }
         return .drained
     }

@@ -50,7 +50,7 @@ extension ServerControl {
         } catch {
             return refuse(["\(error)"])
         }
-        for name in Self.needingRestart(from: old, to: settings) {
+        for name in ServerRestart.needed(from: old, to: settings) {
             worker.logger.warning("reload: a new value of \"\(name)\" takes effect after a restart")
         }
         let settings = Self.keepingWhatRuns(of: old, in: settings)
@@ -69,33 +69,19 @@ extension ServerControl {
         watch(settings.lifecycle.files)
     }
 
-    /// What `needingRestart` names keeps the value that the process started with, so that these settings say what is in
+    /// What `ServerRestart` names keeps the value that the process started with, so that these settings say what is in
     /// effect: so many workers get the next ones, and share limits out.
     ///
     /// Upstreams that are the same stay the same objects: their pools go on, and what was read of their certificates now is
     /// what these pools use.
     private static func keepingWhatRuns(of old: ProxySettings, in new: ProxySettings) -> ProxySettings {
-        var settings = new
-        settings.workers = old.workers
-        settings.lifecycle.reusePort = old.lifecycle.reusePort
-        settings.memory = old.memory
-        settings.admin.address = old.admin.address
+        var settings = ServerRestart.kept(of: old, in: new)
         for (index, upstream) in new.upstreams.enumerated() {
             guard let same = old.upstreams.first(where: { $0 == upstream }) else { continue }
             if let tls = same.tls, let read = upstream.tls { tls.use(read) }
             settings.upstreams[index] = same
         }
         return settings
-    }
-
-    /// The keys whose values are used only when the process starts.
-    static func needingRestart(from old: ProxySettings, to new: ProxySettings) -> [String] {
-        var names: [String] = []
-        if new.workers != old.workers { names.append("workers") }
-        if new.lifecycle.reusePort != old.lifecycle.reusePort { names.append("reuse_port") }
-        if new.memory != old.memory { names.append("memory") }
-        if new.admin.address != old.admin.address { names.append("admin") }
-        return names
     }
 
     private func watch(_ files: [String]) {

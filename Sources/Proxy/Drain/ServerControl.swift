@@ -31,8 +31,14 @@ final class ServerControl {
         /// Ends it where it may not wait for ever.
         var timer: Timer?
     }
-    /// The inboxes of the workers on other threads, by their numbers.
-    private(set) var others: [LoopInbox] = []
+    /// A worker on a thread of its own, by its number from 1, which is the thread's name too.
+    private struct Other {
+        let number: Int
+        let inbox: LoopInbox
+    }
+
+    /// Those that run, in the order of their numbers, in whichever order they have started.
+    private var others: [Other] = []
     private var watchdog: Watchdog?
     private let process = ProcessSamples()
     /// The port for operators; the server holds it.
@@ -46,10 +52,16 @@ final class ServerControl {
     /// Whether workers were told to stop accepting: one that starts late is told then.
     private var isDraining = false
     private var delay: Timer?
+    /// Ends what the workers themselves have not ended in time.
+    private var deadline: Timer?
+    /// The nanosecond in which the grace time is over.
+    private var graceEnd: UInt64 = 0
     /// Nanoseconds that the end at once waits for the workers, 1 s.
     private static let endTime: UInt64 = 1_000_000_000
     /// Connections that were cut when the grace time was over.
     private var cut = 0
+    /// Whether there are workers that were not waited for: their threads must not be waited for either.
+    private(set) var hasGivenUp = false
     /// Whether new requests are wanted: what `/ready` says.
     enum Readiness {
         case starting, ready, draining
@@ -97,9 +109,10 @@ final class ServerControl {
         do throws(LoopError) {
             for (index, endpoints) in endpoints.enumerated() {
                 threads.append(
-                    try startThread(name: "worker-\(index + 1)") {
+                    try startThread(name: Self.name(ofWorker: index + 1)) {
                         ServerControl.serve(
-                            settings, budgets: budgets, shared: shared, sink: sink, endpoints: endpoints, main: main)
+                            index + 1, settings, budgets: budgets, shared: shared, sink: sink, endpoints: endpoints,
+                            main: main)
                     })
             }
         } catch {
@@ -108,19 +121,21 @@ final class ServerControl {
         return threads
     }
 
+    private static func name(ofWorker number: Int) -> String { number == 0 ? "the main thread" : "worker-\(number)" }
+
     /// The life of a worker's thread.
     private static func serve(
-        _ settings: ProxySettings, budgets: ProcessBudgets, shared: SharedAdmission, sink: LogSink?,
+        _ number: Int, _ settings: ProxySettings, budgets: ProcessBudgets, shared: SharedAdmission, sink: LogSink?,
         endpoints: [BoundListener], main: LoopInbox
     ) {
         do throws(ServerError) {
             let loop = try Server.makeLoop()
             let worker = try Worker(
-                loop: loop, settings: settings, budgets: budgets, shared: shared, logSink: sink)
+                loop: loop, settings: settings, number: number, budgets: budgets, shared: shared, logSink: sink)
             worker.listen(on: endpoints)
             loop.context = worker
             let inbox = loop.inbox
-            main.perform { loop in ServerControl.of(loop).started(inbox) }
+            main.perform { loop in ServerControl.of(loop).started(Other(number: number, inbox: inbox)) }
             loop.run()
             let cut = worker.connectionsCut
             let samples = WorkerSamples(worker)
@@ -136,14 +151,15 @@ final class ServerControl {
         }
     }
 
-    private func started(_ inbox: LoopInbox) {
-        others.append(inbox)
+    private func started(_ other: Other) {
+        others.insert(other, at: others.firstIndex { $0.number > other.number } ?? others.endIndex)
         serving += 1
         starting -= 1
         if isDraining {
-            drain(inbox)
+            drain(other.inbox)
+            if outcome == .interrupted { Self.endDrain(other.inbox) }
         } else if isStopping {
-            Self.announceDrain(inbox)
+            Self.announceDrain(other.inbox)
         }
         if starting == 0 { allStarted() }
     }
@@ -152,7 +168,9 @@ final class ServerControl {
         guard !isStopping else { return }
         worker.counters.lifecycle.lastReload = worker.loop.wallClockSeconds
         ready(addresses)
-        watchdog = Watchdog(workers: [worker.loop.inbox] + others, notifier: notifier)
+        let main = (name: Self.name(ofWorker: 0), inbox: worker.loop.inbox)
+        watchdog = Watchdog(
+            workers: [main] + others.map { (Self.name(ofWorker: $0.number), $0.inbox) }, notifier: notifier)
         notifier?.ready(status: "serving \(settings.routes.count) routes")
         ProgramPages.letGo()
         if isReloadWaiting { reloadRequested() }
@@ -175,13 +193,24 @@ final class ServerControl {
         guard outcome != .interrupted else { return worker.loop.stop() }
         worker.logger.warning("a second signal: ending with requests in flight")
         outcome = .interrupted
+        delay?.cancel()
         if !isDraining { drainAll() }
         // Each worker cuts what it serves, so that nothing cut looks whole, and logs it. None of them is waited for long.
-        let timer = Timer(loop: worker.loop) { [unowned self] in worker.loop.stop() }
-        timer.set(after: Self.endTime)
-        delay = timer
-        for inbox in others { inbox.perform { loop in Self.worker(of: loop).endDrain() } }
+        endWithin(Self.endTime)
+        for other in others { Self.endDrain(other.inbox) }
         worker.endDrain()
+    }
+
+    /// Ends the process in so many nanoseconds, whatever the workers do by then: one may hang, or not have come to its start.
+    private func endWithin(_ nanoseconds: UInt64) {
+        let timer = Timer(loop: worker.loop) { [unowned self] in
+            let missing = serving + starting
+            worker.logger.error("\(missing) workers did not end in time: ending without them")
+            hasGivenUp = true
+            worker.loop.stop()
+        }
+        timer.set(after: nanoseconds)
+        deadline = timer
     }
 
     /// Ends the process in an orderly way: it is not ready any more from here on and says so in responses, accepts for
@@ -193,7 +222,7 @@ final class ServerControl {
         notifier?.stopping(status: "draining")
         worker.logger.info("draining: at most \(settings.grace) for what is in flight")
         worker.announceDrain()
-        for inbox in others { Self.announceDrain(inbox) }
+        for other in others { Self.announceDrain(other.inbox) }
         let time = settings.lifecycle.drainDelay.nanoseconds
         guard time > 0 else { return drainAll() }
         let timer = Timer(loop: worker.loop) { [unowned self] in drainAll() }
@@ -203,23 +232,34 @@ final class ServerControl {
 
     private func drainAll() {
         isDraining = true
-        for inbox in others { drain(inbox) }
-        worker.drain { [unowned self] in ended(cut: worker.connectionsCut) }
+        let grace = settings.grace.nanoseconds
+        graceEnd = worker.loop.now + grace
+        endWithin(grace + Self.endTime)
+        for other in others { drain(other.inbox) }
+        worker.drain(within: grace) { [unowned self] in ended(cut: worker.connectionsCut) }
     }
 
     private static func announceDrain(_ inbox: LoopInbox) {
         inbox.perform { loop in Self.worker(of: loop).announceDrain() }
     }
 
+    /// One that has started late has what is left of the grace time.
     private func drain(_ inbox: LoopInbox) {
-        inbox.perform { loop in Self.worker(of: loop).drain { loop.stop() } }
+        let now = worker.loop.now
+        let left = graceEnd > now ? graceEnd - now : 0
+        inbox.perform { loop in Self.worker(of: loop).drain(within: left) { loop.stop() } }
+    }
+
+    private static func endDrain(_ inbox: LoopInbox) {
+        inbox.perform { loop in Self.worker(of: loop).endDrain() }
     }
 
     private func ended(_ inbox: LoopInbox? = nil, cut: Int) {
-        others.removeAll { $0 === inbox }
+        others.removeAll { $0.inbox === inbox }
         serving -= 1
         self.cut += cut
-        guard serving == 0 else { return }
+        // Those that are still to start hear then that they needn't: without this loop they would wait for ever.
+        guard serving == 0, starting == 0 else { return }
         if self.cut > 0 {
             let reason = outcome == .interrupted ? "ended by a signal" : "the grace time is over"
             worker.logger.warning("\(reason): \(self.cut) connections were still open and are cut")
@@ -248,8 +288,8 @@ final class ServerControl {
 
     /// Lets each worker do `work` between two turns; each gets one of `parts`.
     func distribute<Part: Sendable>(_ parts: [Part], _ work: @escaping @Sendable (Worker, Part) -> Void) {
-        for (inbox, part) in zip(others, parts.dropFirst()) {
-            inbox.perform { loop in work(Self.worker(of: loop), part) }
+        for (other, part) in zip(others, parts.dropFirst()) {
+            other.inbox.perform { loop in work(Self.worker(of: loop), part) }
         }
         if let first = parts.first { work(worker, first) }
     }
@@ -279,8 +319,8 @@ final class ServerControl {
         }
         gatherings[number] = gathering
         let main = worker.loop.inbox
-        for inbox in others {
-            inbox.perform { loop in
+        for other in others {
+            other.inbox.perform { loop in
                 let answer = ask(Self.worker(of: loop))
                 main.perform { loop in Self.of(loop).take(answer, for: number) }
             }

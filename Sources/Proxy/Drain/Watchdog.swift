@@ -19,13 +19,13 @@ final class Watchdog: Sendable {
         let hasEnded = Atomic<Bool>(false)
     }
 
-    private let workers: [(inbox: LoopInbox, answers: Answers)]
+    private let workers: [(name: String, inbox: LoopInbox, answers: Answers)]
     private let notifier: ServiceNotifier?
     private let isStopped = Atomic<Bool>(false)
 
-    /// - Parameter workers: the inboxes of their loops, the main thread's first.
-    init?(workers: [LoopInbox], notifier: ServiceNotifier?) {
-        self.workers = workers.map { ($0, Answers()) }
+    /// - Parameter workers: what they are called, as their threads are, and the inboxes of their loops; the main thread's first.
+    init?(workers: [(name: String, inbox: LoopInbox)], notifier: ServiceNotifier?) {
+        self.workers = workers.map { ($0.name, $0.inbox, Answers()) }
         self.notifier = notifier
         // Without a thread there is no watch; serving is possible all the same.
         guard (try? startThread(name: "watchdog") { [self] in run() }) != nil else { return nil }
@@ -76,7 +76,7 @@ final class Watchdog: Sendable {
     }
 
     private func tell(_ index: Int, isStuck: Bool) {
-        let name = index == 0 ? "the main thread" : "worker-\(index)"
+        let name = workers[index].name
         guard isStuck else { return OperationalLog.logger.warning("\(name) answers again") }
         OperationalLog.logger.error("\(name) has not answered for \(Self.patience) s: what it serves stands still")
         ThreadReference(number: workers[index].answers.thread.load(ordering: .relaxed)).showStack()

@@ -422,11 +422,24 @@ final class DownstreamConnection: StreamHandler {
         }
     }
 
-    /// Gives the place of a slow head to others: with an answer where part of it has come.
-    func evictHead() {
-        guard phase == .head, let exchange else { return close() }
+    /// Gives the place of an idle connection to others, unless a request has just come on it, which closing would reset.
+    /// Returns whether it did.
+    func closeIfQuiet() -> Bool {
+        guard stream.isQuiet else { return false }
+        close()
+        return true
+    }
+
+    /// Gives the place of a slow head to others: with an answer where part of it has come. Returns whether it did.
+    func evictHead() -> Bool {
+        guard phase == .head, let exchange else {
+            guard wait == .handshake else { return closeIfQuiet() }
+            close()
+            return true
+        }
         phase = .exchange
         disarm()
         exchange.refuseHead(.overloaded, on: self)
+        return true
     }
 }

@@ -61,7 +61,8 @@ extension Exchange {
         writer.write(
             head, requestID: requestID.span, clock: worker.clock, contentType: contentType?.span, into: &responseFramed)
         if let generation, generation.forwarding.addsViaToResponses, let via = generation.forwarding.via {
-            responseFramed.append(via.new.span)
+            let line = head.minorVersion == 0 ? via.old : via.new
+            responseFramed.append(line.span)
         }
         if framing == .chunked, passesResponseTrailers, let route {
             head.appendTrailerField(route.forwarding.trailers, to: &responseFramed)

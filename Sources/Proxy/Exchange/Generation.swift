@@ -24,8 +24,10 @@ final class Generation {
     /// Conversions of one kind that are kept at most; the rest is given back to the allocator.
     private static let freeListLimit = 64
 
-    /// - Parameter pools: one for each upstream of the settings, in their order.
-    init(settings: ProxySettings, pools: [UpstreamPool]) {
+    /// - Parameters:
+    ///   - pools: one for each upstream of the settings, in their order.
+    ///   - worker: the number of the worker, from 0.
+    init(settings: ProxySettings, pools: [UpstreamPool], worker: Int) {
         self.settings = settings
         self.pools = pools
         framings = settings.upstreams.map(UpstreamFraming.init)
@@ -33,7 +35,7 @@ final class Generation {
         forwarding = ForwardingLines(settings)
         requestRules = RequestRules(settings.forwarding)
         clientTimes = ClientTimes(settings.client)
-        admission = AdmissionLimits(settings)
+        admission = AdmissionLimits(settings, worker: worker)
         routeTimes = settings.routes.map { RouteTimes($0.timeouts, $0.options.rate) }
         freeConversions = Array(repeating: [], count: settings.routes.count)
         freeResponseConversions = settings.routes.map { Array(repeating: [], count: $0.responses.count) }

@@ -59,6 +59,8 @@ public final class Worker {
 
     /// What this worker shares with the others of the process.
     let budgets: ProcessBudgets
+    /// Which of them it is.
+    private let number: Int
 
     private var freeExchanges: [Exchange] = []
     private var requestIDs = RequestIDGenerator()
@@ -72,12 +74,13 @@ public final class Worker {
     }
 
     /// The same with what workers of one process share: budgets and the counts of admission, which the one that is given none
-    /// makes, and the log; nil: nothing is logged.
+    /// makes, and the log; nil: nothing is logged. `number` says from 0 on which one it is: limits are shared out by it.
     init(
-        loop: EventLoop, settings: ProxySettings, budgets: ProcessBudgets? = nil,
+        loop: EventLoop, settings: ProxySettings, number: Int = 0, budgets: ProcessBudgets? = nil,
         shared: SharedAdmission = SharedAdmission(), logSink: LogSink?
     ) throws(ServerError) {
         self.loop = loop
+        self.number = number
         self.shared = shared
         let own = if let budgets { budgets } else { try ProcessBudgets(settings.memory) }
         memory = MemoryAllowance(own.memory)
@@ -97,11 +100,13 @@ public final class Worker {
             throw .loop(reason: "\(error)")
         }
         self.resolver = resolver
+        let share = WorkerShare(number: number, of: settings.workers)
         self.current = Generation(
             settings: settings,
             pools: settings.upstreams.map {
-                UpstreamPool($0, loop: loop, resolver: resolver, counters: counters, workers: settings.workers)
-            })
+                UpstreamPool($0, loop: loop, resolver: resolver, counters: counters, worker: share)
+            },
+            worker: number)
         memoryQueue = MemoryQueue(worker: self, wait: settings.memory.wait.nanoseconds)
     }
 
@@ -117,12 +122,13 @@ public final class Worker {
     /// Accepts on sockets that were opened for this worker.
     func listen(on endpoints: [BoundListener]) {
         for endpoint in endpoints {
-            let place = ListenPlace(port: Int(endpoint.socket.address.port))
+            let place = ListenPlace(
+                port: Int(endpoint.socket.address.port), tls: current.settings.tls[endpoint.name])
             let listener = Listener(loop: loop, socket: endpoint.socket) { [unowned self] descriptor, peer in
-                accept(descriptor, from: peer, at: place, tls: current.settings.tls[endpoint.name])
+                accept(descriptor, from: peer, at: place)
             }
             listener.onShortage = { [unowned self] in ranShort() }
-            gate.add(listener, endpoint.name)
+            gate.add(listener, endpoint.name, place)
         }
     }
 
@@ -138,7 +144,8 @@ public final class Worker {
         }
     }
 
-    private func accept(_ descriptor: Int32, from peer: SocketAddress, at place: ListenPlace, tls: ServerTLS?) {
+    private func accept(_ descriptor: Int32, from peer: SocketAddress, at place: ListenPlace) {
+        let tls = place.tls
         let client: ClientKey?
         switch admit(descriptor, from: peer, speaksTLS: tls != nil) {
         case .refused: return
@@ -210,18 +217,20 @@ public final class Worker {
         let old = current
         let settings = change.settings
         // Pools of upstreams that are the same go on with their connections and all they know.
+        let share = WorkerShare(number: number, of: old.settings.workers)
         let pools = settings.upstreams.map { upstream in
             old.settings.upstreams.firstIndex(of: upstream).map { old.pools[$0] }
                 ?? UpstreamPool(
-                    upstream, loop: loop, resolver: resolver, counters: counters, workers: old.settings.workers)
+                    upstream, loop: loop, resolver: resolver, counters: counters, worker: share)
         }
         if settings.accessLog != old.settings.accessLog || settings.accessLogForm != old.settings.accessLogForm {
             moveLog(to: change.logSink, settings)
         }
-        current = Generation(settings: settings, pools: pools)
+        current = Generation(settings: settings, pools: pools, worker: number)
         for pool in old.pools where !pools.contains(where: { $0 === pool }) { pool.retire() }
         if gate.reasons.contains(.connections) { resumeIfRoom() }
         guard !isClosingIdle else { return change.opened.forEach { $0.socket.close() } }
+        gate.secure(settings.listen) { settings.tls[$0] }
         listen(on: change.opened)
         leave { !settings.listen.contains($0) }
     }
@@ -239,14 +248,15 @@ public final class Worker {
 
     /// Stops accepting, closes idle connections, lets the exchanges in flight end, and then calls `done` once: when no
     /// connection is left, or after the grace period.
-    public func drain(_ done: @escaping () -> Void) {
+    /// - Parameter nanoseconds: the grace time; nil: that of the settings.
+    public func drain(within nanoseconds: UInt64? = nil, _ done: @escaping () -> Void) {
         guard !isClosingIdle else { return }
         isDraining = true
         isClosingIdle = true
         drainIdleTime = current.settings.lifecycle.drainIdle.nanoseconds
         onDrained = done
         let timer = Timer(loop: loop) { [unowned self] in endDrain() }
-        timer.set(after: current.settings.grace.nanoseconds)
+        timer.set(after: nanoseconds ?? current.settings.grace.nanoseconds)
         graceTimer = timer
         leave { _ in true }
         // Closing removes a connection from the array, hence the copy.

@@ -65,11 +65,3 @@ public struct TrustedPeers: Hashable, Sendable {
         }
     }
 }
-
-extension SocketAddress {
-    /// An IPv4 address for one that is mapped into IPv6 (RFC 4291 §2.5.5.2), as sockets that take both families show them.
-    var unmapped: SocketAddress {
-        guard let (high, low) = ipv6, high == 0, low >> 32 == 0xFFFF else { return self }
-        return SocketAddress(ipv4: UInt32(truncatingIfNeeded: low), port: port)
-    }
-}

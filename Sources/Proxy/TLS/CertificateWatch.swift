@@ -14,8 +14,7 @@ final class CertificateWatch {
     private static let interval: UInt64 = 1_000_000_000
 
     private struct Entry {
-        let files: [String]
-        let reload: () throws(TLSFileError) -> Void
+        let source: any LoadedFromFiles
         /// What was there when the files were loaded, and when they were looked at last.
         var loaded: [FileStamp?]
         var seen: [FileStamp?]
@@ -27,30 +26,26 @@ final class CertificateWatch {
         follow(worker.current.settings)
     }
 
-    /// Watches the files of `settings` from now on. They are taken to be loaded as they stand.
+    /// Watches the files of `settings` from now on. What has changed since they were loaded, with the settings, is seen too.
     func follow(_ settings: ProxySettings) {
         entries = []
-        for tls in settings.tls.values {
-            add(tls.options.files) { () throws(TLSFileError) in try tls.reload() }
-        }
-        for tls in settings.upstreams.compactMap(\.tls) {
-            add(tls.options.files) { () throws(TLSFileError) in try tls.reload() }
-        }
+        for tls in settings.tls.values { add(tls) }
+        for tls in settings.upstreams.compactMap(\.tls) { add(tls) }
         timer = nil
         guard !entries.isEmpty else { return }
         timer = Timer(loop: worker.loop) { [unowned self] in look() }
         timer?.set(after: Self.interval)
     }
 
-    private func add(_ files: [String], _ reload: @escaping () throws(TLSFileError) -> Void) {
-        guard !files.isEmpty else { return }
-        let stamps = files.map { FileStamp($0) }
-        entries.append(Entry(files: files, reload: reload, loaded: stamps, seen: stamps))
+    private func add(_ source: some LoadedFromFiles) {
+        guard !source.files.isEmpty else { return }
+        let stamps = source.stamps
+        entries.append(Entry(source: source, loaded: stamps, seen: stamps))
     }
 
     private func look() {
         for index in entries.indices {
-            let stamps = entries[index].files.map { FileStamp($0) }
+            let stamps = entries[index].source.files.map { FileStamp($0) }
             let isSettled = stamps == entries[index].seen
             entries[index].seen = stamps
             guard isSettled, stamps != entries[index].loaded else { continue }
@@ -62,9 +57,9 @@ final class CertificateWatch {
     }
 
     private func load(_ entry: Entry) {
-        let names = entry.files.joined(separator: ", ")
+        let names = entry.source.files.joined(separator: ", ")
         do throws(TLSFileError) {
-            try entry.reload()
+            try entry.source.reload()
             worker.counters.tls.reloads += 1
             worker.logger.notice("certificates were loaded anew: \(names)")
         } catch {

@@ -3,24 +3,31 @@ internal import Synchronization
 
 /// The TLS of a listener: what the settings say, and the context that was loaded last. All workers share it; connections
 /// keep the context that they began with.
-public final class ServerTLS: Sendable {
+public final class ServerTLS: Sendable, LoadedFromFiles {
     public let options: TLSServerOptions
-    private let slot: Mutex<TLSServerContext>
+    private let slot: Mutex<LoadedTLS<TLSServerContext>>
 
     /// Loads the files.
     public init(_ options: TLSServerOptions) throws(TLSFileError) {
         var options = options
         options.plainTextAnswer = Array(Self.plainTextAnswer.utf8)
         self.options = options
-        slot = Mutex(try TLSServerContext(options))
+        slot = Mutex(try Self.load(options))
+    }
+
+    private static func load(_ options: TLSServerOptions) throws(TLSFileError) -> LoadedTLS<TLSServerContext> {
+        let stamps = options.files.map { FileStamp($0) }
+        return LoadedTLS(context: try TLSServerContext(options), stamps: stamps)
     }
 
     /// What new connections begin with.
-    public var context: TLSServerContext { slot.withLock { $0 } }
+    public var context: TLSServerContext { slot.withLock { $0.context } }
 
-    /// Loads the files anew. What was loaded stays when one of them can't be used.
+    var files: [String] { options.files }
+    var stamps: [FileStamp?] { slot.withLock { $0.stamps } }
+
     func reload() throws(TLSFileError) {
-        let made = try TLSServerContext(options)
+        let made = try Self.load(options)
         slot.withLock { $0 = made }
     }
 

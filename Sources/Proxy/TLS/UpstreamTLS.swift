@@ -3,28 +3,35 @@ internal import Synchronization
 
 /// The TLS of an upstream: what the settings say, and the context that was loaded last, with the sessions that can be
 /// taken up. All workers share it.
-public final class UpstreamTLS: Sendable, Hashable {
+public final class UpstreamTLS: Sendable, Hashable, LoadedFromFiles {
     public let options: TLSClientOptions
-    private let slot: Mutex<TLSClientContext>
+    private let slot: Mutex<LoadedTLS<TLSClientContext>>
 
     /// Loads the files.
     public init(_ options: TLSClientOptions) throws(TLSFileError) {
         self.options = options
-        slot = Mutex(try TLSClientContext(options))
+        slot = Mutex(try Self.load(options))
+    }
+
+    private static func load(_ options: TLSClientOptions) throws(TLSFileError) -> LoadedTLS<TLSClientContext> {
+        let stamps = options.files.map { FileStamp($0) }
+        return LoadedTLS(context: try TLSClientContext(options), stamps: stamps)
     }
 
     /// What new connections begin with.
-    public var context: TLSClientContext { slot.withLock { $0 } }
+    public var context: TLSClientContext { slot.withLock { $0.context } }
 
-    /// Loads the files anew. What was loaded stays when one of them can't be used.
+    var files: [String] { options.files }
+    var stamps: [FileStamp?] { slot.withLock { $0.stamps } }
+
     func reload() throws(TLSFileError) {
-        let made = try TLSClientContext(options)
+        let made = try Self.load(options)
         slot.withLock { $0 = made }
     }
 
     /// Goes on with what `other` has loaded of the same files.
     func use(_ other: UpstreamTLS) {
-        let made = other.context
+        let made = other.slot.withLock { $0 }
         slot.withLock { $0 = made }
     }
 

@@ -3,9 +3,10 @@ internal import Octets
 
 /// One address of an upstream as one worker sees it: its idle connections, its load, its health.
 final class Endpoint {
-    let address: SocketAddress
+    let name: EndpointName
+    var address: SocketAddress { name.address }
     /// The name that stands for it in TLS: that of the settings.
-    let host: String
+    var host: String { name.host }
     /// `address` as logs and metrics show it.
     let label: String
     /// Idle connections, the last used at the end.
@@ -38,10 +39,9 @@ final class Endpoint {
     private var level: UInt64 = 0
     private var healthySince: UInt64 = 0
 
-    init(_ address: SocketAddress, host: String) {
-        self.address = address
-        self.host = host
-        self.label = address.description
+    init(_ name: EndpointName) {
+        self.name = name
+        self.label = name.address.description
     }
 
     // MARK: Health
@@ -104,6 +104,13 @@ final class Endpoint {
     private func update() {
         isHealthy = ejectedUntil == 0 && !isDead && !isFailingChecks
     }
+}
+
+/// What makes an address of an upstream the same one as before a look-up: where it is, and for which name it stands. An
+/// address that has moved to another name is another one: its connections were made, in TLS, to the name before.
+struct EndpointName: Hashable {
+    let address: SocketAddress
+    let host: String
 }
 
 /// For how long an address is left alone, in nanoseconds.

@@ -7,6 +7,8 @@ extension UpstreamPool {
     /// Fit addresses come first. One whose ejection is over gets one request now and then that shows whether it is fit
     /// again. When there is no other, the least unfit one is tried all the same, unless all of them are known to be dead:
     /// then a request would only wait for nothing (see `isDown`).
+    ///
+    /// Nothing is noted of an address that is found: whoever sends says so by `noteSending`.
     /// - Parameters:
     ///   - tried: those that this request could not reach, or has been to.
     ///   - fitOnly: whether to find none rather than an unfit one.
@@ -23,9 +25,7 @@ extension UpstreamPool {
             let endpoint = endpoints[at]
             if !tried.isEmpty, tried.contains(where: { $0 === endpoint }) { continue }
             if !endpoint.isHealthy {
-                let now = loop.now
-                guard endpoint.mayProbe(now) else { continue }
-                endpoint.noteProbe(now, probeTime)
+                guard endpoint.mayProbe(loop.now) else { continue }
                 turn = at
                 return endpoint
             }
@@ -44,6 +44,12 @@ extension UpstreamPool {
         return fitOnly ? nil : leastUnfit(excluding: tried)
     }
 
+    /// A request goes to `endpoint` now. One that isn't fit is tried by it: only what is sent can show how it is.
+    func noteSending(to endpoint: Endpoint) {
+        guard !endpoint.isHealthy else { return }
+        endpoint.noteProbe(loop.now, endpoint.mayProbe(loop.now) ? probeTime : 0)
+    }
+
     /// How long the request that tries an unfit address has before another one may.
     private var probeTime: UInt64 { connectTime + 2_000_000_000 }
 
@@ -60,7 +66,6 @@ extension UpstreamPool {
                 best = endpoint
             }
         }
-        best?.noteProbe(loop.now, 0)
         return best
     }
 

@@ -56,8 +56,12 @@ extension UpstreamPool: TurnWork {
         while let wait = queue.first {
             guard inFlight < maxRequests else { return }
             let endpoint = choose(excluding: wait.tried)
-            if let endpoint, !wait.mustBeFresh, let connection = idleConnection(of: endpoint) ?? anyIdle() {
+            // One that isn't fit is to be tried: a connection to another address would not show how it is.
+            if let endpoint, !wait.mustBeFresh,
+                let connection = idleConnection(of: endpoint) ?? (endpoint.isHealthy ? anyIdle() : nil)
+            {
                 queue.removeFirst()
+                noteSending(to: connection.endpoint)
                 wait.take(connection)
             } else if let endpoint {
                 guard makeRoom() else { return }

@@ -60,11 +60,10 @@ final class UpstreamPool {
     /// - Parameters:
     ///   - resolver: the worker's, for names without name servers of their own.
     ///   - counters: the worker's.
-    ///   - workers: how many share the limits of the settings.
-    init(_ settings: UpstreamSettings, loop: EventLoop, resolver: Resolver, counters: Counters, workers: Int) {
+    ///   - worker: with whom the limits of the settings are shared.
+    init(_ settings: UpstreamSettings, loop: EventLoop, resolver: Resolver, counters: Counters, worker: WorkerShare) {
         self.loop = loop
-        let servers = settings.resolving.servers.compactMap { SocketAddress.parse($0.description) }
-        self.resolver = servers.isEmpty ? resolver : (try? Resolver(loop: loop, servers: servers)) ?? resolver
+        self.resolver = Self.resolver(of: settings, loop: loop) ?? resolver
         self.settings = settings
         self.tally = counters.upstreams.tally(of: settings.name)
         self.handshakes = counters.tls
@@ -72,9 +71,8 @@ final class UpstreamPool {
         self.idleTime = settings.idle.nanoseconds
         self.connectTime = settings.connect.nanoseconds
         self.maxAge = settings.maxAge.nanoseconds
-        func share(_ limit: Int?) -> Int? { limit.map { max(1, ($0 + workers - 1) / workers) } }
-        maxConnections = share(settings.maxConnections) ?? UpstreamSettings.standardConnections
-        maxRequests = share(settings.maxRequests) ?? .max
+        maxConnections = settings.maxConnections.map(worker.share) ?? UpstreamSettings.standardConnections
+        maxRequests = settings.maxRequests.map(worker.share) ?? .max
         ejectionTimes = EjectionTimes(
             shortest: settings.health.passive.ejection.nanoseconds,
             longest: settings.health.passive.maximumEjection.nanoseconds)
@@ -97,31 +95,41 @@ final class UpstreamPool {
         tally.add(self)
     }
 
+    /// One that asks the name servers of the settings; nil where they name none. When it can't be made, that is told: the
+    /// system's servers may know other names than those that were written.
+    private static func resolver(of settings: UpstreamSettings, loop: EventLoop) -> Resolver? {
+        let servers = settings.resolving.servers.compactMap { SocketAddress.parse($0.description) }
+        guard !servers.isEmpty else { return nil }
+        do throws(LoopError) {
+            return try Resolver(loop: loop, servers: servers)
+        } catch {
+            OperationalLog.logger.error(
+                "upstream \(settings.name): its name servers can't be asked, those of the system are instead: \(error)")
+            return nil
+        }
+    }
+
     var names: [NameSource] {
         sources.compactMap { if case .name(let source) = $0 { source } else { nil } }
     }
 
     /// The addresses may have changed: keeps those that stay, with all that is known about them, and lets go of the others.
     func sourceChanged() {
-        var addresses: [SocketAddress] = []
-        var hosts: [String] = []
+        var found: [EndpointName] = []
         for source in sources {
-            let (found, host) =
+            let (addresses, host) =
                 switch source {
                 case .fixed(let address, let host): ([address], host)
                 case .name(let source): (source.addresses, source.host)
                 }
-            for address in found where !addresses.contains(address) {
-                addresses.append(address)
-                hosts.append(host)
+            for address in addresses where !found.contains(where: { $0.address == address }) {
+                found.append(EndpointName(address: address, host: host))
             }
         }
-        guard addresses != endpoints.map(\.address) else { return decideUnresolved() }
+        guard found != endpoints.map(\.name) else { return decideUnresolved() }
         let old = endpoints
-        if old.isEmpty { turn = Int(nextRandom() >> 33) % max(1, addresses.count) }
-        endpoints = zip(addresses, hosts).map { address, host in
-            old.first { $0.address == address } ?? Endpoint(address, host: host)
-        }
+        if old.isEmpty { turn = Int(nextRandom() >> 33) % max(1, found.count) }
+        endpoints = found.map { name in old.first { $0.name == name } ?? Endpoint(name) }
         for endpoint in old where !endpoints.contains(where: { $0 === endpoint }) {
             endpoint.isGone = true
             closeIdle(of: endpoint)
@@ -146,7 +154,9 @@ final class UpstreamPool {
             return nil
         }
         choice = endpoint
-        return idleConnection(of: endpoint)
+        guard let connection = idleConnection(of: endpoint) else { return nil }
+        noteSending(to: endpoint)
+        return connection
     }
 
     func idleConnection(of endpoint: Endpoint) -> UpstreamConnection? {

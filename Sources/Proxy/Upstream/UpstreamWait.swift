@@ -71,6 +71,7 @@ final class UpstreamWait: TurnWork {
     /// Connects to `endpoint`, for which there is room.
     func connect(to endpoint: Endpoint) {
         timer.cancel()
+        pool.noteSending(to: endpoint)
         pool.began(on: endpoint)
         state = .connecting(
             ConnectAttempt(pool: pool, endpoint: endpoint, timeout: pool.connectTime) { [self] result in

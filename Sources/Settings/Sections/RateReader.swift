@@ -10,7 +10,7 @@ struct RateReader {
 
     /// Takes what `section` says and keeps the rest of `options`.
     func read(_ section: SectionReader, into options: inout RateOptions) {
-        // One number is that of requests: what is slowed down are uploads.
+        // One number is that of requests: what is slowed down are uploads. `off` is off both ways.
         if let pair = pair("rate", section, standard: (options.request, options.response), alone: false) {
             (options.request, options.response) = pair
         }
@@ -34,10 +34,12 @@ struct RateReader {
         let node = section.take(key)
         var pair = standard
         var origin = EffectiveValue.Origin.standard
+        var originOfResponse = origin
         if let node, case .scalar = node.content {
             guard let rate = rate(node, "\"\(key)\"") else { return nil }
-            pair = (rate, both ? rate : standard.1)
             origin = .line(node.position.line)
+            pair.0 = rate
+            if both || rate == 0 { (pair.1, originOfResponse) = (rate, origin) }
         }
         let absent = SectionReader.absent("\"\(key)\"", path: key, context)
         var part = absent
@@ -47,7 +49,7 @@ struct RateReader {
             part = mapping
         }
         pair.0 = value("request", part, Sourced(pair.0, origin))
-        pair.1 = value("response", part, Sourced(pair.1, both ? origin : .standard))
+        pair.1 = value("response", part, Sourced(pair.1, originOfResponse))
         if both { grace = part.time("grace", standard: Sourced(grace)).value }
         part.finish()
         return pair

@@ -6,10 +6,11 @@ import threading
 
 
 class NameServer:
-    """`addresses`: IPv4 addresses of every name. `manner`: answers, nxdomain, servfail, silent. Long answers are cut over UDP."""
+    """`addresses`: IPv4 addresses of every name that `named` has none for. `manner`: answers, nxdomain, servfail, silent. Long answers are cut over UDP."""
 
     def __init__(self, addresses=(), manner="answers", ttl=1):
         self.addresses, self.manner, self.ttl = list(addresses), manner, ttl
+        self.named = {}
         self.questions = 0
         self.questions_over_tcp = 0
         while True:
@@ -36,12 +37,14 @@ class NameServer:
             one.close()
 
     def _answer(self, question, limit):
-        end = 12
+        end, labels = 12, []
         while question[end]:
+            labels.append(question[end + 1:end + 1 + question[end]].decode())
             end += question[end] + 1
+        name = ".".join(labels).lower()
         kind = struct.unpack("!H", question[end + 1:end + 3])[0]
         end += 5
-        addresses = self.addresses if kind == 1 and self.manner == "answers" else []
+        addresses = self.named.get(name, self.addresses) if kind == 1 and self.manner == "answers" else []
         code = {"nxdomain": 3, "servfail": 2}.get(self.manner, 0)
         flags = 0x8180 | code
         records = b"".join(

@@ -1,11 +1,9 @@
-import EventLoop
+public import EventLoop
 import Foundation
 import Glibc
-import Octets
-import Testing
 
 /// Certificates that `Tests/Certificates/make` has made for this run.
-enum Certificates {
+public enum Certificates {
     private static let folder: String = {
         let folder = NSTemporaryDirectory() + "recast-certificates-\(getpid())"
         try? FileManager.default.removeItem(atPath: folder)
@@ -20,16 +18,9 @@ enum Certificates {
         return folder
     }()
 
-    static func path(_ name: String) -> String { "\(folder)/\(name)" }
+    public static func path(_ name: String) -> String { "\(folder)/\(name)" }
 
-    static func identity(_ name: String) -> TLSIdentity {
+    public static func identity(_ name: String) -> TLSIdentity {
         TLSIdentity(certificate: path("\(name).pem"), key: path("\(name).key"))
-    }
-
-    /// The digest of its public key.
-    static func pin(_ name: String) throws -> TLSPin {
-        let text = try String(contentsOfFile: path("\(name).pin"), encoding: .utf8)
-        let bytes = try #require(Data(base64Encoded: text.trimmingCharacters(in: .whitespacesAndNewlines)))
-        return try #require(TLSPin(digest: Array(bytes)))
     }
 }
