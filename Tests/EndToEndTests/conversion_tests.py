@@ -235,7 +235,9 @@ class RefusalTests(ProxyTestCase):
         else:
             client.request("POST", "/json-form", b'{"a":1}', JSON)
             self.assertEqual(client.response().status, 200)
-            self.assertEqual(self.upstream.one().body, b"a=1")
+            # The head of a plain forward that was refused in an earlier test may come to the upstream this late.
+            seen = [received for received in self.upstream.wait_for() if received.target == "/json-form"]
+            self.assertEqual([received.body for received in seen], [b"a=1"])
 
     def test_no_route_is_a_404(self):
         self.assert_problem(self.send("GET", "/nowhere"), 404)

@@ -165,7 +165,7 @@ class Upstream:
         if not received.ended.wait(DEADLINE):
             raise AssertionError("the request neither ended nor broke off")
         if len(self.requests) != 1:
-            raise AssertionError(f"the upstream saw {len(self.requests)} requests")
+            raise AssertionError(f"the upstream saw {[(one.method, one.target) for one in self.requests]}")
         return received
 
     def _accept(self):
