@@ -30,6 +30,15 @@ public struct ByteHash: Sendable {
         return mix(product.high ^ product.low, state)
     }
 
+    /// The hash of two words, joined with `salt`.
+    @inlinable
+    @inline(__always)
+    public func callAsFunction(_ first: UInt64, _ second: UInt64, salt: Int = 0) -> UInt64 {
+        let state = seed ^ UInt64(truncatingIfNeeded: salt)
+        let product = (first ^ state).multipliedFullWidth(by: second ^ multiplier)
+        return mix(product.high ^ product.low, state)
+    }
+
     /// The hash of more than sixteen bytes.
     @usableFromInline
     @inline(never)

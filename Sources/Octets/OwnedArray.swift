@@ -83,6 +83,23 @@ public struct OwnedArray<Element: BitwiseCopyable & Sendable>: ~Copyable, @unche
         used &+= count
     }
 
+    /// Takes the last element away and returns it. There must be one.
+    @inlinable
+    @inline(__always)
+    public mutating func removeLast() -> Element {
+        precondition(used > 0, "there is no element to take away")
+        used &-= 1
+        // SAFETY: what was the last element is initialized, and a plain value.
+        return unsafe start.unsafelyUnwrapped[used]
+    }
+
+    /// Takes away what follows the first `count` elements.
+    @inlinable
+    public mutating func truncate(to count: Int) {
+        precondition(count >= 0 && count <= used, "truncated to more elements than there are")
+        used = count
+    }
+
     /// Takes all elements away and keeps the memory.
     @inlinable
     public mutating func removeAll() { used = 0 }

@@ -106,6 +106,36 @@ extension Scan {
         }
     }
 
+    /// Two words that tell at most sixteen bytes from all others of their number: the bytes, lowest first, with zeros behind
+    /// them. Of more bytes the first eight and the last eight.
+    @inlinable
+    @inline(__always)
+    public static func ends(of bytes: Span<UInt8>) -> (UInt64, UInt64) {
+        // SAFETY: words are loaded at 0 and so that they end at the count, where that is at least their size; two or
+        // three bytes are its first, its middle and its last one.
+        unsafe bytes.withUnsafeBufferPointer { buffer in
+            let raw = UnsafeRawBufferPointer(buffer)
+            let count = raw.count
+            if count >= 8 {
+                let first = unsafe UInt64(littleEndian: raw.loadUnaligned(as: UInt64.self))
+                let last = unsafe UInt64(littleEndian: raw.loadUnaligned(fromByteOffset: count &- 8, as: UInt64.self))
+                if count >= 16 { return (first, last) }
+                // Seven bytes at most are left of the last word: two shifts, since one by 64 would be none.
+                return (first, (last &>> 8) &>> UInt64(truncatingIfNeeded: (15 &- count) &* 8))
+            }
+            if count >= 4 {
+                let first = unsafe UInt64(UInt32(littleEndian: raw.loadUnaligned(as: UInt32.self)))
+                let last = unsafe UInt64(
+                    UInt32(littleEndian: raw.loadUnaligned(fromByteOffset: count &- 4, as: UInt32.self)))
+                return (first | last &<< UInt64(truncatingIfNeeded: (count &- 4) &* 8), 0)
+            }
+            guard count > 0 else { return (0, 0) }
+            let middle = count &>> 1
+            let edges = unsafe UInt64(raw[0]) | UInt64(raw[middle]) &<< UInt64(truncatingIfNeeded: middle &* 8)
+            return unsafe (edges | UInt64(raw[count &- 1]) &<< UInt64(truncatingIfNeeded: (count &- 1) &* 8), 0)
+        }
+    }
+
     /// Bit 5 of each byte of the word that is a lower-case ASCII letter: the bit that tells it from the capital. All bytes of the
     /// word are ASCII.
     @inlinable

@@ -26,6 +26,20 @@ struct OwnedArrayTests {
         #expect(found == [1, 7, 3])
     }
 
+    @Test("what is taken from the end is gone, and the rest stays")
+    func takingAway() {
+        var numbers = OwnedArray<UInt32>()
+        for number in UInt32(1)...5 { numbers.append(number) }
+        let last = numbers.removeLast()
+        #expect(last == 5)
+        numbers[3] += 10
+        numbers.truncate(to: 4)
+        let found = (0..<numbers.count).map { numbers[$0] }
+        #expect(found == [1, 2, 3, 14])
+        numbers.truncate(to: 1)
+        #expect(numbers.count == 1)
+    }
+
     @Test("emptying keeps the memory, and freeing gives it back")
     func emptying() {
         var bytes = OwnedArray<UInt8>()

@@ -110,7 +110,7 @@ internal final class JSONToJSONLane: StreamLane<JSON.Encoder> {
 }
 
 internal final class JSONToFormLane: StreamLane<FlatEncoder<Form.Encoder>> {
-    override func decode(_ input: Span<UInt8>) throws(ConversionError) -> Int { try decodeInput(input) }
+    override func decode(_ input: Span<UInt8>) throws(ConversionError) -> Int { try decodeFields(input) }
     override func end() throws(ConversionError) -> Bool { try endInput() }
     override func reset(contentType: Span<UInt8>) throws(ConversionError) { try resetCodecs(contentType: contentType) }
     override func swapOutput(_ buffer: inout OutputBuffer) { exchangeOutput(&buffer) }
@@ -119,7 +119,7 @@ internal final class JSONToFormLane: StreamLane<FlatEncoder<Form.Encoder>> {
 }
 
 internal final class JSONToMultipartLane: StreamLane<FlatEncoder<Multipart.Encoder>> {
-    override func decode(_ input: Span<UInt8>) throws(ConversionError) -> Int { try decodeInput(input) }
+    override func decode(_ input: Span<UInt8>) throws(ConversionError) -> Int { try decodeFields(input) }
     override func end() throws(ConversionError) -> Bool { try endInput() }
     override func reset(contentType: Span<UInt8>) throws(ConversionError) { try resetCodecs(contentType: contentType) }
     override func swapOutput(_ buffer: inout OutputBuffer) { exchangeOutput(&buffer) }

@@ -37,6 +37,8 @@ internal struct EventMapper<Encoder: EventEncoder>: EventSink, OutputEncoder, ~C
     let declaresFiles: Bool
     private let hasRules: Bool
     private let numericBooleans: Bool
+    /// Whether every event goes to the encoder as it comes.
+    var passesAll: Bool { !hasRules && !numericBooleans }
     let omitsNulls: Bool
     private let nameSources: [(path: FieldPath, rule: Int)]
     var gate: FileGate

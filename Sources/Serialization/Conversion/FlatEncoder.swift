@@ -10,7 +10,9 @@ internal struct FlatEncoder<Target: FieldEncoder>: EventSink, OutputEncoder, ~Co
     private static var jsonType: [UInt8] { Array("application/json".utf8) }
 
     var flattener: Flattener<Target>
-    private let hasParts: Bool
+    let hasParts: Bool
+    /// Whether to say that the output is full behind every event, so that a decoder stops there.
+    var isStepping = false
     private let parts: Int
     /// Follows the place of the value at hand, where there are parts; and the number of the next element of each open
     /// container, -1 in an object.
@@ -47,7 +49,7 @@ internal struct FlatEncoder<Target: FieldEncoder>: EventSink, OutputEncoder, ~Co
         json.reset()
     }
 
-    var isFull: Bool { flattener.isFull }
+    var isFull: Bool { isStepping || flattener.isFull }
 
     var output: OutputBuffer {
         _read { yield flattener.target.output }

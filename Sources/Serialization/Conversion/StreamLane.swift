@@ -3,8 +3,8 @@ internal import Octets
 /// JSON to anything, value by value: memory is the path of the value at hand.
 internal class StreamLane<Encoder>: Conversion
 where Encoder: EventSink & OutputEncoder & LaneEncoder & ~Copyable {
-    private var decoder: JSON.Decoder
-    private var mapper: EventMapper<Encoder>
+    fileprivate var decoder: JSON.Decoder
+    fileprivate var mapper: EventMapper<Encoder>
     private var isDraining = false
 
     init(plan: ConversionPlan, sources: [[UInt8]], encoder: consuming Encoder) {
@@ -44,4 +44,36 @@ where Encoder: EventSink & OutputEncoder & LaneEncoder & ~Copyable {
     final var waitingCount: Int { mapper.encoder.output.count }
     final var isOutputFull: Bool { mapper.encoder.output.isFull }
     final func exchangeOutput(_ buffer: inout OutputBuffer) { swap(&mapper.encoder.output, &buffer) }
+}
+
+extension StreamLane where Encoder: ~Copyable {
+    /// Takes whole fields without their events where the plan leaves them as they are, and single events in between.
+    final func decodeFields<Target>(_ input: Span<UInt8>) throws(ConversionError) -> Int
+    where Encoder == FlatEncoder<Target>, Target: DirectFieldEncoder & LaneEncoder & ~Copyable {
+        guard mapper.passesAll, !mapper.encoder.hasParts else { return try decodeInput(input) }
+        return try mapper.feed(input, from: &decoder)
+    }
+}
+
+extension EventMapper where Encoder: ~Copyable {
+    /// Feeds the decoder: see `StreamLane.decodeFields`. To the decoder, it is as if the slice were cut where the one way of
+    /// reading ends and the other begins.
+    fileprivate mutating func feed<Target>(
+        _ input: Span<UInt8>, from decoder: inout JSON.Decoder
+    ) throws(ConversionError) -> Int
+    where Encoder == FlatEncoder<Target>, Target: DirectFieldEncoder & LaneEncoder & ~Copyable {
+        var at = 0
+        while at < input.count {
+            if !encoder.flattener.isFull {
+                let slice = input.extracting(at...)
+                at += decoder.feed(slice, into: &encoder.flattener, count: &accounting.fields)
+                if at == input.count || encoder.flattener.isFull { return at }
+            }
+            encoder.isStepping = input.count - at > JSON.Decoder.shortSlice
+            defer { encoder.isStepping = false }
+            at += try decoder.feed(input.extracting(at...), into: &self)
+            if encoder.flattener.isFull { return at }
+        }
+        return at
+    }
 }

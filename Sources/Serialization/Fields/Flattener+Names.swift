@@ -12,7 +12,8 @@ extension Flattener where Target: ~Copyable {
 
     /// Begins a file whose name is given, whatever its place is called.
     internal mutating func beginNamedFile(_ file: borrowing PartHead) throws(ConversionError) {
-        guard let top = containers.indices.last else { throw FieldFault.rootNotObject.error(field: nil) }
+        guard !containers.isEmpty else { throw FieldFault.rootNotObject.error(field: nil) }
+        let top = containers.count - 1
         if !containers[top].isObject {
             if containers[top].style == .comma { throw fault(.comma) }
             if containers[top].style == .auto { containers[top].style = .brackets }
@@ -47,7 +48,7 @@ extension Flattener where Target: ~Copyable {
         }
         if awaitsFirstField {
             awaitsFirstField = false
-            for index in containers.indices where containers[index].awaitsFirstField {
+            for index in 0..<containers.count where containers[index].awaitsFirstField {
                 containers[index].awaitsFirstField = false
                 try beginGroupedObject(in: index)
             }

@@ -35,29 +35,7 @@ internal import Octets
 /// repeats the names of all it stands in, and nothing else bounds what one value becomes;
 /// `tree`, the bytes of names remembered for an element of a `brackets` array.
 public struct Flattener<Target: FieldSink & ~Copyable>: EventSink, ~Copyable {
-    /// An open object or array.
-    internal struct Container {
-        let isObject: Bool
-        /// The bytes of `name` that name this container.
-        let nameEnd: Int
-        /// The segments of that name after its root.
-        let depth: Int
-        /// How the elements are written; settled at an array's first element that is written.
-        var style: ArrayStyle
-        /// Members or elements that have ended, left out or not.
-        var position = 0
-        /// Of those, the ones that were written.
-        var written = 0
-        /// Where the names of the latest object element begin in `seen`. For `brackets` arrays.
-        var seenStart = -1
-        /// Whether the element that was written last is an object, which the next one could be joined with.
-        var lastWasObject = false
-        /// Whether the element at hand is an object.
-        var inObject = false
-        /// Whether it is an object of which no field has been written yet.
-        var awaitsFirstField = false
-    }
-
+    internal typealias Container = FieldContainer
     /// What a value is to the array it stands in.
     internal enum ValueKind {
         case scalar, file, object, array
@@ -71,7 +49,7 @@ public struct Flattener<Target: FieldSink & ~Copyable>: EventSink, ~Copyable {
     internal let limits: Limits
     /// The name of the value at hand, or of the innermost container.
     internal var name = ByteStore()
-    internal var containers: [Container] = []
+    internal var containers = OwnedArray<Container>()
     /// Reads keys of the root that have brackets or dots, and whether the one at hand is such a key.
     internal var literal = FieldName()
     internal var isRootLiteral = false
@@ -86,10 +64,12 @@ public struct Flattener<Target: FieldSink & ~Copyable>: EventSink, ~Copyable {
     internal var json: JSON.Encoder
     internal var jsonLevel = 0
     /// Writes the document in place of all of the above, under another dialect than ours.
-    private let isForeign: Bool
+    internal let isForeign: Bool
     private var foreign: DialectWriter
     /// Whether an event goes to `foreign` or to the JSON text at hand: one question for both.
-    private var isElsewhere: Bool
+    internal private(set) var isElsewhere: Bool
+    /// What stands before the names of an open container's members, as it goes out.
+    internal var prefix = FieldPrefix()
     /// Values that a rule left out of our own dialect.
     private var omittedCount = 0
 
@@ -109,7 +89,8 @@ public struct Flattener<Target: FieldSink & ~Copyable>: EventSink, ~Copyable {
     /// Makes the flattener as new for another document, with its allocations kept. The target stays as it is.
     public mutating func reset() {
         name.removeAll()
-        if !containers.isEmpty { containers.removeAll(keepingCapacity: true) }
+        containers.removeAll()
+        prefix.shrink(to: 64 * 1024)
         isRootLiteral = false
         inString = false
         groupedArrays = 0

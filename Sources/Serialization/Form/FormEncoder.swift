@@ -15,7 +15,7 @@ extension Form {
     public struct Encoder: FieldEncoder {
         public var output = OutputBuffer()
 
-        private let options: FieldEncodingOptions
+        internal let options: FieldEncodingOptions
         /// The bytes that stand for themselves, where they are not WHATWG's.
         private let kept: ByteSet
         private let isWHATWG: Bool
@@ -23,7 +23,7 @@ extension Form {
         /// Whether a space becomes `+`. qs doesn't reach those of a bare name.
         private let hasPlus: Bool
         private let hasPlusInBareNames: Bool
-        private var hasPairs = false
+        internal var hasPairs = false
         private var content = Content.text
         private var base64 = Base64Encoder()
         private var base64Text = OutputBuffer()

@@ -56,7 +56,8 @@ extension JSON.Decoder {
     func pointer(endingIn name: Span<UInt8>?) -> String? {
         guard !levels.isEmpty else { return nil }
         var tokens: [UInt8] = []
-        for (index, level) in levels.enumerated().dropFirst() {
+        for index in 1..<levels.count {
+            let level = levels[index]
             // A level holds what surrounds its container, so it has the container's own index or name.
             if level.isObject {
                 let end = index + 1 < levels.count ? levels[index + 1].pathStart : path.count

@@ -92,7 +92,7 @@ extension JSON.Decoder {
     }
 
     /// A span of a stored property would hold all of the decoder.
-    private static func isValid(_ text: ByteStore) -> Bool { UTF8Validator.isValid(text.span) }
+    static func isValid(_ text: ByteStore) -> Bool { UTF8Validator.isValid(text.span) }
 
     /// Reads the name that begins at `at`. Returns whether to return from `feed`.
     @inline(__always)
@@ -233,7 +233,7 @@ extension JSON.Decoder {
             at &+= 1
             state = .value
         }
-        if memberNames != nil { try checkDuplicate(name, in: input) }
+        if checksNames { try checkDuplicate(name, in: input) }
         guard mutedDepth < 0 else { return false }
         try sink.key(name)
         return sink.isFull
@@ -241,7 +241,7 @@ extension JSON.Decoder {
 
     @inline(never)
     private mutating func checkDuplicate(_ name: Span<UInt8>, in input: Span<UInt8>) throws(ConversionError) {
-        switch memberNames?.insert(name, depth: levels.count) {
+        switch memberNames.insert(name, depth: levels.count) {
         case .known:
             if options.duplicates == .reject {
                 throw ConversionError(.duplicateKey, offset: nameOffset, field: pointer(endingIn: name))
@@ -251,7 +251,7 @@ extension JSON.Decoder {
             throw .limit(
                 "tree", of: limits.tree, what: "what is held to find members of the same name", offset: nameOffset,
                 field: pointer(endingIn: name))
-        case .new, nil:
+        case .new:
             break
         }
     }

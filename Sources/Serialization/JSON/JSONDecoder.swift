@@ -71,11 +71,11 @@ extension JSON {
         var offset = 0
 
         /// One for each open container.
-        var levels: [Level] = []
+        var levels = OwnedArray<Level>()
         var isInObject = false
         var elementIndex = 0
         /// The names of the members that the open containers are, outermost first; `levels` says where each begins.
-        var path: [UInt8] = []
+        var path = ByteStore()
         var namePlace = NamePlace.none
         var nameStart = 0
         var nameEnd = 0
@@ -83,8 +83,9 @@ extension JSON {
         /// Where the current name's quotation mark stands in the body.
         var nameOffset = 0
 
-        /// The names of the open objects, when they are looked at.
-        var memberNames: MemberNames?
+        /// The names of the open objects, where `checksNames`.
+        var memberNames: MemberNames
+        let checksNames: Bool
         /// The number of open containers around the member that is being left out, or -1.
         var mutedDepth = -1
 
@@ -101,22 +102,21 @@ extension JSON {
         public init(options: DecodingOptions, limits: Limits) {
             self.options = options
             self.limits = limits
-            if options.duplicates == .reject || options.duplicates == .first {
-                memberNames = MemberNames(limit: limits.tree)
-            }
+            checksNames = options.duplicates == .reject || options.duplicates == .first
+            memberNames = MemberNames(limit: limits.tree)
         }
 
         /// Makes the decoder ready for another body. Allocations are kept.
         public mutating func reset() {
             state = .start
             offset = 0
-            if !levels.isEmpty { levels.removeAll(keepingCapacity: true) }
+            levels.removeAll()
             isInObject = false
             elementIndex = 0
-            path.removeAll(keepingCapacity: path.capacity <= Self.keptCapacity)
+            path.removeAll(keepingUpTo: Self.keptCapacity)
             namePlace = .none
             if !nameBytes.isEmpty { nameBytes.removeAll(keepingCapacity: true) }
-            memberNames?.removeAll()
+            memberNames.removeAll()
             mutedDepth = -1
             if !scratch.isEmpty { scratch.removeAll(keepingCapacity: true) }
             text = TextState()
@@ -262,7 +262,7 @@ extension JSON {
             levels.append(
                 Level(
                     isObject: isInObject, elementIndex: elementIndex, pathStart: path.count,
-                    nameMark: memberNames?.count ?? 0))
+                    nameMark: memberNames.count))
             switch namePlace {
             case .none: break
             case .slice: path.append(contentsOf: input.extracting(nameStart..<nameEnd))
@@ -282,10 +282,10 @@ extension JSON {
             let wasObject = isInObject
             let isMuted = mutedDepth >= 0
             let level = levels.removeLast()
-            if wasObject { memberNames?.close(to: level.nameMark) }
+            if wasObject { memberNames.close(to: level.nameMark) }
             isInObject = level.isObject
             elementIndex = level.elementIndex
-            if level.pathStart < path.count { path.removeSubrange(level.pathStart...) }
+            path.truncate(to: level.pathStart)
             namePlace = .none
             endValue(input, at: &at)
             guard !isMuted else { return false }
@@ -323,7 +323,7 @@ extension JSON {
         }
 
         /// Copies the current name out of the slice, which is about to go.
-        private mutating func keepName(from input: Span<UInt8>) {
+        mutating func keepName(from input: Span<UInt8>) {
             guard namePlace == .slice else { return }
             nameBytes.removeAll(keepingCapacity: true)
             nameBytes.append(contentsOf: input.extracting(nameStart..<nameEnd))

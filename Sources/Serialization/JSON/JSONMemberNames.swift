@@ -3,37 +3,97 @@ internal import Octets
 extension JSON {
     /// The names of the members seen so far in every open object.
     ///
-    /// One stack of names for all objects, since the names of an inner object go before its outer one gets another, and one
-    /// table of chains over it. A name that leaves is always the first of its chain, so nothing needs to be searched or
-    /// marked as deleted. A look-up is O(bytes of the name).
-    struct MemberNames {
+    /// One stack of names for all objects, since the names of an inner object go before its outer one gets another. Most
+    /// objects have few members: a name whose bit no other name of its object has is new, and one whose bit is taken is
+    /// compared with each. An object with more has its names in a table of chains besides. A name that leaves is always the
+    /// first of its chain, so nothing needs to be searched or marked as deleted. A look-up is O(bytes of the name).
+    struct MemberNames: ~Copyable {
         enum Outcome: Hashable {
             case new, known
             /// The names of the open objects would pass the limit.
             case full
         }
 
+        /// What a name is known by: up to sixteen bytes, the bytes themselves with zeros behind them; else its first and its
+        /// last eight.
+        struct Key {
+            var first: UInt64
+            var last: UInt64
+            var count: Int
+
+            init(first: UInt64, last: UInt64, count: Int) {
+                self.first = first
+                self.last = last
+                self.count = count
+            }
+
+            init(_ name: Span<UInt8>) {
+                (first, last) = Scan.ends(of: name)
+                count = name.count
+            }
+
+            /// Writes a name of at most sixteen bytes, with zeros behind it, and returns the number of its bytes.
+            ///
+            /// Unsafe: there must be room for sixteen bytes.
+            @inline(__always)
+            @unsafe
+            func store(to target: UnsafeMutableRawPointer) -> Int {
+                // SAFETY: as the caller promises.
+                unsafe target.storeBytes(of: first.littleEndian, as: UInt64.self)
+                unsafe target.storeBytes(of: last.littleEndian, toByteOffset: 8, as: UInt64.self)
+                return count
+            }
+
+            /// Which of 64 bits is the name's. Anybody can find names that share one: it saves comparisons, no more.
+            var bit: UInt64 {
+                let mixed = (first ^ (last &<< 7 | last &>> 57) ^ UInt64(count)) &* 0x9E37_79B9_7F4A_7C15
+                return 1 &<< (mixed &>> 58)
+            }
+        }
+
         private struct Entry {
+            var first: UInt64
+            var last: UInt64
+            /// Where the bytes of a name of more than sixteen stand.
             var start: Int32
+            var count: Int32
             /// The next entry of the same chain, or -1.
             var next: Int32
             var hash: UInt32
-            var depth: Int32
+        }
+
+        /// An open object that has names.
+        private struct Object {
+            var depth: Int
+            /// The entry of its first name.
+            var start: Int
+            /// The bits of its names; all of them where it is in the table.
+            var bits: UInt64 = 0
+            /// What was held before it, and the bytes of long names.
+            var heldBefore: Int
+            var bytesBefore: Int
+            var isInTable = false
         }
 
         /// What one name counts besides its bytes.
         static let overhead = 16
         /// Allocations above this many bytes are given back between two bodies.
         private static let kept = 64 * 1024
+        /// The names that an object has before it uses the table.
+        private static let few = 24
 
-        private let hash = ByteHash()
+        /// Made when an object first needs the table.
+        private var hash: ByteHash?
+        /// The bytes of names of more than sixteen.
         private var bytes = ByteStore()
-        /// Kept at its full size; the first `count` are in use, so that taking some away is one store.
-        private var entries: [Entry] = []
-        /// The number of names that are held: the mark to `close(to:)` later.
-        private(set) var count = 0
-        /// The first entry of each chain, or -1; a power of two of them, as many as `entries`.
-        private var chains: [Int32] = []
+        private var entries = OwnedArray<Entry>()
+        /// The innermost object that has names; what it says where there is none holds for none.
+        private var top = Object(depth: -1, start: 0, heldBefore: 0, bytesBefore: 0)
+        private var outer = OwnedArray<Object>()
+        /// What the names that are held count.
+        private var held = 0
+        /// The first entry of each chain, or -1; a power of two of them.
+        private var chains = OwnedArray<Int32>()
         private let limit: Int
 
         /// A table whose names take at most `limit` bytes, each counted with `overhead`.
@@ -41,82 +101,162 @@ extension JSON {
             self.limit = min(limit, Int(Int32.max))
         }
 
+        /// The number of names that are held: the mark to `close(to:)` later.
+        var count: Int {
+            @inline(__always) get { entries.count }
+        }
+
         /// Adds `name` to the open object at `depth`, unless it is there.
         mutating func insert(_ name: Span<UInt8>, depth: Int) -> Outcome {
-            let hash = UInt32(truncatingIfNeeded: self.hash(name, salt: depth))
-            if count == chains.count { grow() }
-            let chain = Int(hash) & (chains.count &- 1)
-            let first = chains[chain]
-            if first >= 0, holds(name, hash: hash, depth: depth, from: first) { return .known }
-            guard bytes.count &+ name.count &+ (count &+ 1) &* Self.overhead <= limit else { return .full }
-            // The limit keeps the bytes, and with them the number of names, below what 32 bits hold.
-            entries[count] = Entry(
-                start: Int32(truncatingIfNeeded: bytes.count), next: first, hash: hash,
-                depth: Int32(truncatingIfNeeded: depth))
-            chains[chain] = Int32(truncatingIfNeeded: count)
-            count &+= 1
-            bytes.append(contentsOf: name)
+            let key = Key(name)
+            return key.count <= 16 ? insert(key, depth: depth) : insertSlowly(key, name, depth: depth)
+        }
+
+        /// Adds a name of at most sixteen bytes to the open object at `depth`, unless it is there.
+        @inline(__always)
+        mutating func insert(_ key: Key, depth: Int) -> Outcome {
+            let bit = key.bit
+            let size = held &+ key.count &+ Self.overhead
+            if depth != top.depth { open(depth: depth) }
+            guard top.bits & bit == 0, size <= limit else {
+                return insertSlowly(key, Span(), depth: depth)
+            }
+            top.bits |= bit
+            held = size
+            entries.append(
+                Entry(
+                    first: key.first, last: key.last, start: 0, count: Int32(truncatingIfNeeded: key.count), next: -1,
+                    hash: 0))
             return .new
         }
 
-        /// Whether the chain that begins with the entry `first` has that name.
+        @inline(__always)
+        private mutating func open(depth: Int) {
+            outer.append(top)
+            top = Object(depth: depth, start: entries.count, heldBefore: held, bytesBefore: bytes.count)
+        }
+
+        /// Adds any name. `name` matters only where it has more than sixteen bytes.
         @inline(never)
-        private func holds(_ name: Span<UInt8>, hash: UInt32, depth: Int, from first: Int32) -> Bool {
-            var at = Int(first)
-            while at >= 0 {
-                let entry = entries[at]
-                if entry.hash == hash, entry.depth == depth, isName(at, equalTo: name) { return true }
-                at = Int(entry.next)
+        private mutating func insertSlowly(_ key: Key, _ name: Span<UInt8>, depth: Int) -> Outcome {
+            if depth != top.depth { open(depth: depth) }
+            var slot = UInt32(0)
+            if top.isInTable {
+                slot = chainHash(key, name)
+                var at = Int(chains[Int(slot) & (chains.count - 1)])
+                while at >= 0 {
+                    if entries[at].hash == slot, at >= top.start, isName(at, key, name) { return .known }
+                    at = Int(entries[at].next)
+                }
+            } else if top.bits & key.bit != 0 {
+                for at in top.start..<entries.count where isName(at, key, name) { return .known }
             }
-            return false
+            // The limit keeps the bytes, and with them the number of names, below what 32 bits hold.
+            guard held + key.count + Self.overhead <= limit else { return .full }
+            held += key.count + Self.overhead
+            entries.append(
+                Entry(
+                    first: key.first, last: key.last, start: Int32(truncatingIfNeeded: bytes.count),
+                    count: Int32(truncatingIfNeeded: key.count), next: -1, hash: slot))
+            if key.count > 16 { bytes.append(contentsOf: name) }
+            if top.isInTable {
+                if entries.count > chains.count { grow() } else { chain(entries.count - 1) }
+            } else {
+                top.bits |= key.bit
+                if entries.count - top.start >= Self.few { useTable() }
+            }
+            return .new
+        }
+
+        private func isName(_ index: Int, _ key: Key, _ name: Span<UInt8>) -> Bool {
+            let entry = entries[index]
+            guard entry.first == key.first, entry.last == key.last, Int(entry.count) == key.count else { return false }
+            return key.count <= 16 || bytes.slice(Int(entry.start)..<Int(entry.start) + key.count).isEqual(to: name)
         }
 
         /// Forgets the names beyond the first `mark`: the object that they belong to has ended.
+        @inline(__always)
         mutating func close(to mark: Int) {
-            guard count > mark else { return }
-            Self.unchain(mark..<count, of: entries, from: &chains)
-            bytes.truncate(to: Int(entries[mark].start))
-            count = mark
+            guard entries.count > mark else { return }
+            leave(to: mark)
         }
 
-        /// Takes the last entries out of their chains: each is the first of its own.
-        private static func unchain(_ range: Range<Int>, of entries: [Entry], from chains: inout [Int32]) {
-            let all = entries.span
-            var heads = chains.mutableSpan
-            let mask = heads.count &- 1
-            var at = range.upperBound
-            while at > range.lowerBound {
-                at &-= 1
-                heads[Int(all[at].hash) & mask] = all[at].next
+        private mutating func leave(to mark: Int) {
+            while entries.count > mark {
+                if top.isInTable {
+                    // From the last one back: each is the first of its own chain.
+                    var index = entries.count
+                    while index > top.start {
+                        index -= 1
+                        chains[Int(entries[index].hash) & (chains.count - 1)] = entries[index].next
+                    }
+                }
+                entries.truncate(to: top.start)
+                bytes.truncate(to: top.bytesBefore)
+                held = top.heldBefore
+                top = outer.removeLast()
             }
         }
 
         /// Forgets all names and keeps allocations of ordinary size.
         mutating func removeAll() {
-            if chains.count * 4 + entries.count * 16 + bytes.capacity > Self.kept {
+            close(to: 0)
+            if !outer.isEmpty {
+                // The first name of an object was one too many.
+                top = outer[0]
+                outer.removeAll()
+            }
+            if chains.count * 4 + entries.capacity * 32 + bytes.capacity > Self.kept {
                 bytes = ByteStore()
-                entries = []
-                chains = []
-                count = 0
-            } else {
-                close(to: 0)
+                entries.free()
+                chains.free()
             }
         }
 
-        private func isName(_ index: Int, equalTo name: Span<UInt8>) -> Bool {
-            let start = Int(entries[index].start)
-            let end = index + 1 < count ? Int(entries[index + 1].start) : bytes.count
-            return bytes.slice(start..<end).isEqual(to: name)
+        // MARK: The table
+
+        private func chainHash(_ key: Key, _ name: Span<UInt8>) -> UInt32 {
+            guard let hash else { return 0 }
+            let value = key.count <= 16 ? hash(key.first, key.last, salt: key.count) : hash(name)
+            return UInt32(truncatingIfNeeded: value ^ UInt64(truncatingIfNeeded: top.depth) &* 0x9E37_79B9)
         }
 
+        private mutating func chain(_ index: Int) {
+            let slot = Int(entries[index].hash) & (chains.count - 1)
+            entries[index].next = chains[slot]
+            chains[slot] = Int32(truncatingIfNeeded: index)
+        }
+
+        /// Puts the names of the innermost object into the table.
+        private mutating func useTable() {
+            if hash == nil { hash = ByteHash() }
+            for index in top.start..<entries.count {
+                let entry = entries[index]
+                let key = Key(first: entry.first, last: entry.last, count: Int(entry.count))
+                let start = Int(entry.start)
+                entries[index].hash =
+                    key.count <= 16
+                    ? chainHash(key, Span()) : chainHash(key, bytes.slice(start..<start + key.count))
+            }
+            top.isInTable = true
+            top.bits = .max
+            if entries.count > chains.count { return grow() }
+            for index in top.start..<entries.count { chain(index) }
+        }
+
+        /// Makes the table larger and chains all names anew, those of the outer objects first.
         private mutating func grow() {
-            let size = max(64, chains.count * 2)
-            entries += Array(repeating: Entry(start: 0, next: -1, hash: 0, depth: 0), count: size - entries.count)
-            chains = Array(repeating: -1, count: size)
-            for index in 0..<count {
-                let chain = Int(entries[index].hash) & (size - 1)
-                entries[index].next = chains[chain]
-                chains[chain] = Int32(index)
+            var size = max(64, chains.count * 2)
+            while size < entries.count { size *= 2 }
+            chains.removeAll()
+            for _ in 0..<size { chains.append(-1) }
+            for number in 0...outer.count {
+                let object = number < outer.count ? outer[number] : top
+                guard object.isInTable else { continue }
+                let end =
+                    number + 1 < outer.count
+                    ? outer[number + 1].start : number < outer.count ? top.start : entries.count
+                for index in object.start..<end { chain(index) }
             }
         }
     }

@@ -33,7 +33,7 @@ extension Multipart {
 
         private let options: FieldEncodingOptions
         /// What stands in front of each name: the delimiter line and the start of Content-Disposition.
-        private var opening = ByteStore()
+        internal private(set) var opening = ByteStore()
         private var boundaries = BoundarySource()
         private var content = Content.verbatim
         private var base64 = Base64Encoder()
@@ -156,7 +156,7 @@ extension Multipart.Encoder {
     }
 
     /// Whether nothing in the text is escaped or refused: no control, no DEL, no quote and no backslash.
-    private static func isPlain(_ text: Span<UInt8>) -> Bool {
+    internal static func isPlain(_ text: Span<UInt8>) -> Bool {
         Scan.isPlainText(text) && Scan.firstControl(in: text, from: 0) == text.count
     }
 

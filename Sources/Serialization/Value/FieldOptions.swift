@@ -7,7 +7,7 @@ public enum Dialect: String, Hashable, Sendable, CaseIterable {
 }
 
 /// How arrays are written in the names of form and multipart fields.
-public enum ArrayStyle: String, Hashable, Sendable, CaseIterable {
+public enum ArrayStyle: String, Hashable, Sendable, BitwiseCopyable, CaseIterable {
     /// `brackets`, and `indices` where an element is itself an object or an array, so that any parser can regroup them.
     case auto
     /// `a[]=1&a[]=2`

@@ -3,7 +3,7 @@ internal import Octets
 extension XML {
     /// Writes elements under the convention `attributes`. Every value has a place, which is the document, a member, or
     /// an array's; the place decides about its element's name.
-    internal struct ElementWriter {
+    internal struct ElementWriter: ~Copyable {
         private enum Place {
             case root
             /// The text of the innermost element, or one of its attributes.

@@ -1,0 +1,204 @@
+internal import Octets
+
+/// An encoder of fields that a decoder may write whole fields for: `DirectFields` says how, and the bytes are those that the
+/// field's events give.
+internal protocol DirectFieldEncoder: FieldEncoder, ~Copyable {
+    /// Whether names and texts are percent-encoded; else they stand as they are.
+    static var encodesText: Bool { get }
+    /// Whether a name of a field can be written so, if it isn't one of letters, digits, `-`, `.` and `_`.
+    static func takesDirectly(_ name: Span<UInt8>) -> Bool
+    /// How a field is written; nil where only its events will do.
+    var directFields: DirectFields? { get }
+    /// Writes what stands before each name of a root's member at the beginning of `prefix`, and returns where it ends.
+    func writeOpening(to prefix: inout FieldPrefix) -> Int
+    /// Exchanges the output with `buffer`.
+    mutating func exchangeOutput(_ buffer: inout OutputBuffer)
+    /// Whether a field has been written. Where none has, the first byte of the opening is left out if `encodesText`.
+    var hasFields: Bool { get set }
+}
+
+/// The bytes around names and texts, each in a word.
+internal struct DirectFields {
+    struct Mark {
+        var bits: UInt64
+        var count: Int
+
+        /// At most eight bytes.
+        init(_ text: StaticString) {
+            bits = 0
+            count = text.utf8CodeUnitCount
+            precondition(count <= 8, "a mark has at most eight bytes")
+            // SAFETY: index < count, which is the literal's own length.
+            for index in 0..<count { unsafe bits |= UInt64(text.utf8Start[index]) << UInt64(index * 8) }
+        }
+    }
+
+    /// The bracket before a name below the root's, and the one behind it.
+    let open: Mark
+    let close: Mark
+    /// What stands behind the name of a root's member, and behind that of another's.
+    let endOfRootName: Mark
+    let endOfName: Mark
+    /// What stands behind the text.
+    let endOfText: Mark
+    var hasPlus = false
+
+    /// What each byte becomes, where texts are encoded.
+    var table: [UInt32] { hasPlus ? FieldText.plusTable : FieldText.percentTable }
+}
+
+extension Form.Encoder: DirectFieldEncoder {
+    static var encodesText: Bool { true }
+    static func takesDirectly(_ name: Span<UInt8>) -> Bool { true }
+
+    var directFields: DirectFields? {
+        guard options.dialect == .recast else { return nil }
+        return DirectFields(
+            open: .init("%5B"), close: .init("%5D"), endOfRootName: .init("="), endOfName: .init("%5D="),
+            endOfText: .init(""), hasPlus: options.spaces == .plus)
+    }
+
+    func writeOpening(to prefix: inout FieldPrefix) -> Int {
+        prefix.write(Span(), at: 0, table: nil, then: .init("&"))
+    }
+
+    mutating func exchangeOutput(_ buffer: inout OutputBuffer) { swap(&output, &buffer) }
+
+    var hasFields: Bool {
+        get { hasPairs }
+        set { hasPairs = newValue }
+    }
+}
+
+extension Multipart.Encoder: DirectFieldEncoder {
+    static var encodesText: Bool { false }
+    static func takesDirectly(_ name: Span<UInt8>) -> Bool { isPlain(name) }
+
+    var directFields: DirectFields? {
+        guard !normalizesLineEnds else { return nil }
+        return DirectFields(
+            open: .init("["), close: .init("]"), endOfRootName: .init("\"\r\n\r\n"), endOfName: .init("]\"\r\n\r\n"),
+            endOfText: .init("\r\n"))
+    }
+
+    func writeOpening(to prefix: inout FieldPrefix) -> Int {
+        prefix.write(opening.span, at: 0, table: nil, then: nil)
+    }
+
+    mutating func exchangeOutput(_ buffer: inout OutputBuffer) { swap(&output, &buffer) }
+
+    var hasFields: Bool {
+        get { true }
+        set {}
+    }
+}
+
+/// The bytes before the names of the members of the open containers, each container's behind its parent's.
+///
+/// Whole blocks may be read and written behind what counts.
+@safe
+internal struct FieldPrefix: ~Copyable {
+    /// SAFETY: `room` bytes that nobody else knows, all of them initialized; nil for none.
+    private(set) var start: UnsafeMutableRawPointer?
+    private var room = 0
+
+    init() { unsafe start = nil }
+
+    deinit { unsafe start?.deallocate() }
+
+    /// Makes room for `size` bytes and blocks behind them. Returns where the bytes are.
+    @inline(__always)
+    @unsafe
+    mutating func reserve(_ size: Int) -> UnsafeMutableRawPointer {
+        if size &+ 2 &* FieldText.overhang > room { grow(to: size) }
+        return unsafe start.unsafelyUnwrapped
+    }
+
+    @inline(never)
+    private mutating func grow(to size: Int) {
+        let more = max(size + 2 * FieldText.overhang, 2 * room, 256)
+        // SAFETY: all of the new memory is initialized; the old one's bytes fit.
+        let memory = UnsafeMutableRawPointer.allocate(byteCount: more, alignment: 16)
+        unsafe memory.initializeMemory(as: UInt8.self, repeating: 0, count: more)
+        if let old = unsafe start {
+            unsafe memory.copyMemory(from: old, byteCount: room)
+            unsafe old.deallocate()
+        }
+        unsafe start = memory
+        room = more
+    }
+
+    /// Gives the memory back where it is larger than `limit` bytes.
+    mutating func shrink(to limit: Int) {
+        guard room > limit else { return }
+        // SAFETY: no pointer to it is left between two bodies.
+        unsafe start?.deallocate()
+        unsafe start = nil
+        room = 0
+    }
+
+    /// Writes `bytes` at `place`, encoded by a table of `FieldText` or not, and then `mark`. Returns where the mark ends.
+    mutating func write(_ bytes: Span<UInt8>, at place: Int, table: [UInt32]?, then mark: DirectFields.Mark?) -> Int {
+        var end = place
+        // SAFETY: there is room for three bytes for each and a mark. Nothing is read behind the bytes.
+        unsafe bytes.withUnsafeBytes { source in
+            let base = unsafe reserve(place + 3 * source.count + 8)
+            guard let from = source.baseAddress else { return }
+            if let table {
+                end += unsafe table.withUnsafeBufferPointer { table in
+                    unsafe FieldText.encode(
+                        from, source.count, readable: 0, to: base + place, table: table.baseAddress.unsafelyUnwrapped)
+                }
+            } else {
+                unsafe (base + place).copyMemory(from: from, byteCount: source.count)
+                end += source.count
+            }
+        }
+        guard let mark else { return end }
+        unsafe reserve(end + 8).storeBytes(of: mark.bits.littleEndian, toByteOffset: end, as: UInt64.self)
+        return end + mark.count
+    }
+}
+
+extension Flattener where Target: DirectFieldEncoder & ~Copyable {
+    /// How fields can be written here and now without their events: nil where they can't, for the options don't allow it, or
+    /// what is open doesn't.
+    internal mutating func directFields() -> DirectFields? {
+        guard !isElsewhere, !inString, groupedArrays == 0, !awaitsFirstField, options.nesting == .brackets,
+            options.arrays == .auto || options.arrays == .indices || options.arrays == .brackets,
+            !containers.isEmpty, let fields = target.directFields
+        else { return nil }
+        if isRootLiteral {
+            // The root's next name decides anew.
+            guard containers.count == 1 else { return nil }
+            isRootLiteral = false
+        }
+        // Below an empty root nothing has a name.
+        guard containers.count == 1 || containers[containers.count - 1].nameEnd > 0 else { return nil }
+        guard containers[containers.count - 1].prefixEnd >= 0 || makePrefix(fields) else { return nil }
+        return fields
+    }
+
+    /// Writes what stands before the names of all containers that are open. Returns false where one of them can't be written
+    /// so.
+    private mutating func makePrefix(_ fields: DirectFields) -> Bool {
+        let table = Target.encodesText ? fields.table : nil
+        // A span of the name would hold all of the flattener.
+        var name = ByteStore()
+        swap(&name, &self.name)
+        defer { swap(&name, &self.name) }
+        for index in 0..<containers.count where containers[index].prefixEnd < 0 {
+            guard index > 0 else {
+                containers[0].prefixEnd = target.writeOpening(to: &prefix)
+                continue
+            }
+            let parent = containers[index - 1]
+            let part = name.slice(parent.nameEnd..<containers[index].nameEnd)
+            guard Target.takesDirectly(part) else { return false }
+            // Behind the root's opening stands no bracket; behind all others, the one that the name's part begins with.
+            let place = index == 1 ? parent.prefixEnd : parent.prefixEnd - fields.open.count
+            containers[index].prefixEnd = prefix.write(part, at: place, table: table, then: fields.open)
+        }
+        return true
+    }
+}

@@ -1,0 +1,229 @@
+import Octets
+import Serialization
+import TestSupport
+import Testing
+
+/// JSON to a form and to multipart writes most fields without their events: the bytes, the accounting and the errors are
+/// those that the events give.
+@Suite("Fields written without events")
+struct DirectFieldTests {
+    /// Slices of so few bytes always become events.
+    private static let few = 32
+
+    static let documents: [String] = [
+        #"{"orders":[{"id":1000,"customer":{"name":"Ada Lovelace","address":{"city":"München","street":"St James Square 12"}},"#
+            + #""paid":true,"items":[{"sku":"A-1","quantity":1,"price":12.50,"note":"left & right"},{"sku":"A_2","gift":false}],"#
+            + #""tags":["a","b c",3,-0.5,null,true],"comment":"The \"engine\" weaves \u00e4 \ud83d\ude00 patterns."},"#
+            + #"{"id":1001,"customer":{"name":"日本語","address":{"city":"x","street":""}},"paid":false,"items":[{"sku":""}]}]}"#,
+        LaneContractTests.json,
+        "{\n  \"a\" : 1 ,\r\n  \"list\" : [\n    1,\n    \"two\" , { \"three\" : [ [ 4, 5 ], [ \"six\" ] ] }\n  ],\t\"z\": null\n}\n",
+        #"{"a name with spaces":{"käse":1,"$id":"x","@type":"y","a.b":"z","a-b_c.d":"0","*":"1"},"tail of the document":"end"}"#,
+        #"{"sixteen_bytes_xx":{"seventeen_bytes_xx":{"sixteen_bytes_xx":"sixteen_bytes_xx","fifteen_bytes_x":"fifteen_bytes_x"}}}"#,
+        #"{"a":{"b":1e5,"c":1.5E+3,"d":-0,"e":12345678901234567890,"f":0.123456789012345678},"g":[1e2,2,3],"h":"0123456789abcdef"}"#,
+        #"{"empty":{},"list":[],"nested":{"empty":{},"list":[[]]},"null":null,"last one of the document":[null,null,1]}"#,
+        #"{"":{"a":1},"padding so that there is more than a slice":"of a few bytes that all become events anyway"}"#,
+        #"{"":"x","a[b":1,"a":{"b]":1},"padding so that there is more than a slice":"of a few bytes that all become"}"#,
+        #"{"a[b]":1,"padding so that there is more than a slice":"of a few bytes that all become events anyway"}"#,
+        #"{"a[b":1,"c":{"d":2},"a[":{"x":1},"padding so that there is more than a slice":"of a few bytes"}"#,
+        #"{"quote\"d":{"x":1},"line\nbreak":{"y":"2\r\n3"},"del\u007f":1,"padding so that there is more":"of a few bytes"}"#,
+        #"{"a":"1","b":{"a":"2","c":[{"a":3},{"a":4}]},"c":{"d":{"a":5}},"d":1,"b":"known already, so it's refused here"}"#,
+        #"{"list":[{"a":1},2,{"b":3}],"mixed":[1,{"a":2}],"padding so that there is more than a slice":"of a few bytes"}"#,
+        #"{"list":[1,2,{"b":3}],"padding so that there is more than a slice of a few bytes that become events":1}"#,
+        #"{"a":1,"bad":"\ud800 is no character","padding so that there is more than a slice":"of a few bytes"}"#,
+        "{\"a\":1,\"control\":\"a\u{1}b\",\"padding so that there is more than a slice\":\"of a few bytes\"}",
+        #"{"a":1 "b":2,"padding so that there is more than a slice":"of a few bytes that all become events anyway"}"#,
+        #"{"a":tru,"padding so that there is more than a slice":"of a few bytes that all become events anyway"}"#,
+        #"{"a":01,"padding so that there is more than a slice":"of a few bytes that all become events anyway"}"#,
+        #"{"a":[1,2}, "padding so that there is more than a slice":"of a few bytes that all become events anyway"}"#,
+        #"{"a":{"b":1,},"padding so that there is more than a slice":"of a few bytes that all become events anyway"}"#,
+        #"{"a":{"b":[1,2,3],"c":4}} "something follows the document, which is more than a slice of a few bytes""#,
+        #"[{"a":1,"padding so that there is more than a slice":"of a few bytes that all become events anyway"}]"#,
+        "{\"many\":{" + (0..<60).map { "\"member\($0)\":\($0)" }.joined(separator: ",")
+            + "},\"many long ones\":{"
+            + (0..<40).map { "\"a member with a long name, \($0)\":{\"x\":\($0)}" }.joined(separator: ",")
+            + "}}",
+        "{\"deep\":" + String(repeating: "{\"a\":[", count: 20) + "{\"b\":1}" + String(repeating: "]}", count: 20)
+            + "}",
+        "{\"long\":\"" + String(repeating: "Long texts are left to the events. ", count: 200) + "\",\"b\":[\""
+            + String(repeating: "ä", count: 2100) + "\"],\"" + String(repeating: "name", count: 300) + "\":1}",
+    ]
+
+    static let changes: [@Sendable (inout ConversionPlan) -> Void] = [
+        { _ in },
+        {
+            $0.fieldEncoding.arrays = .indices; $0.fieldEncoding.empties = .omit; $0.fieldEncoding.spaces = .plus
+        },
+        {
+            $0.fieldEncoding.arrays = .brackets; $0.fieldEncoding.nulls = .literal; $0.fieldEncoding.empties = .marker
+        },
+        {
+            $0.fieldEncoding.nulls = .key; $0.fieldEncoding.booleans = .numeric; $0.jsonDuplicates = .keep
+        },
+        {
+            $0.fieldEncoding.nulls = .omit; $0.fieldEncoding.empties = .omit
+        },
+        { $0.fieldEncoding.nulls = .reject },
+        { $0.fieldEncoding.nesting = .dots },
+        {
+            $0.fieldEncoding.arrays = .repeated; $0.fieldEncoding.nesting = .json
+        },
+        { $0.fieldEncoding = FieldEncodingOptions(dialect: .php) },
+        { $0.jsonParts = [path("orders[*].customer")] },
+        { $0.map.remove = [path("orders[*].items")] },
+    ]
+
+    /// What the events give, slice by slice: the decoder straight into the flattener.
+    private static func events(_ plan: ConversionPlan, _ cut: Cut) -> (output: [UInt8], failure: ConversionError?) {
+        var options = JSON.DecodingOptions()
+        options.duplicates = plan.jsonDuplicates ?? .reject
+        var decoder = JSON.Decoder(options: options, limits: plan.limits)
+        var flattener = Flattener(
+            target: Form.Encoder(options: plan.fieldEncoding), options: plan.fieldEncoding, limits: plan.limits)
+        flattener.target.output = OutputBuffer(highWatermark: .max)
+        do throws(ConversionError) {
+            for slice in cut.slices { _ = try decoder.feed(slice.span, into: &flattener) }
+            try decoder.finish(into: &flattener)
+            return (flattener.target.output.span.copied(), nil)
+        } catch {
+            return (flattener.target.output.span.copied(), error)
+        }
+    }
+
+    /// Compares one way of cutting with the events alone, byte for byte and error for error.
+    private func check(_ plan: ConversionPlan, _ cut: Cut, sourceLocation: SourceLocation = #_sourceLocation) {
+        let wanted = Self.events(plan, cut)
+        let run = ConversionRun.run(plan, cut, highWatermark: .max)
+        #expect(run.violations.isEmpty, sourceLocation: sourceLocation)
+        #expect(run.failure == wanted.failure, "\(cut)", sourceLocation: sourceLocation)
+        #expect(run.output.bytes == wanted.output, "\(cut)", sourceLocation: sourceLocation)
+    }
+
+    @Test("the bytes, the accounting and the errors are those of the events", arguments: documents.indices)
+    func sameAsEvents(_ index: Int) {
+        let body = Array(Self.documents[index].utf8)
+        for output in [BodyEncoding.form, .multipart] {
+            for (number, change) in Self.changes.enumerated() {
+                let plan = plan(.json, output, change)
+                let wanted = ConversionRun.run(plan, .every(Self.few, of: body))
+                for cut in [Cut.whole(body)] + [33, 48, 100, 257].map({ .every($0, of: body) }) {
+                    for watermark in [1, 100, OutputBuffer.defaultHighWatermark] {
+                        let run = ConversionRun.run(plan, cut, highWatermark: watermark)
+                        #expect(run.failure == wanted.failure, "\(output), change \(number), \(cut), \(watermark)")
+                        guard wanted.failure == nil else { continue }
+                        #expect(run == wanted, "\(output), change \(number), \(cut), \(watermark)")
+                    }
+                }
+                if output == .form, number < 6 { check(plan, .whole(body)) }
+            }
+        }
+    }
+
+    @Test("every split gives the same", arguments: documents.indices)
+    func everySplit(_ index: Int) {
+        let body = Array(Self.documents[index].utf8)
+        for output in [BodyEncoding.form, .multipart] {
+            let plan = plan(.json, output) { $0.fieldEncoding.empties = .omit }
+            let wanted = ConversionRun.run(plan, .every(1, of: body))
+            for cut in Recut.cuts(of: body, splits: 400) {
+                let run = ConversionRun.run(plan, cut)
+                #expect(run.failure == wanted.failure, "\(cut)")
+                if wanted.failure == nil { #expect(run == wanted, "\(cut)") }
+                if run.failure != wanted.failure { return }
+            }
+        }
+    }
+
+    @Test("a cut body, and one byte changed, give what the events give", arguments: documents.indices)
+    func faults(_ index: Int) {
+        let body = Array(Self.documents[index].utf8)
+        let plan = plan(.json, .form) { $0.fieldEncoding.empties = .omit }
+        for at in body.indices where body.count < 1500 || at % 37 == 0 {
+            check(plan, .whole(Array(body[..<at])))
+            for byte in [
+                UInt8(ascii: "\""), UInt8(ascii: "}"), UInt8(ascii: "]"), UInt8(ascii: ","), 0x5C, 0x00, 0xC3, 0x65,
+            ] {
+                var changed = body
+                changed[at] = byte
+                check(plan, .whole(changed))
+            }
+        }
+    }
+
+    @Test("limits hold at one below, at and one above", arguments: documents.indices)
+    func limitsHold(_ index: Int) {
+        let body = Array(Self.documents[index].utf8)
+        let limits: [(inout Limits, Int) -> Void] = [
+            { $0.key = $1 }, { $0.keyDepth = $1 }, { $0.depth = $1 }, { $0.number = $1 }, { $0.tree = $1 },
+        ]
+        for (number, limit) in limits.enumerated() {
+            for value in Array(0..<64) + (number == 4 ? Array(stride(from: 64, to: 1400, by: 7)) : [255, 1200]) {
+                let plan = plan(.json, .form) {
+                    limit(&$0.limits, value)
+                    $0.fieldEncoding.empties = .omit
+                }
+                check(plan, .whole(body))
+            }
+        }
+    }
+
+    @Test("what a document of any members becomes", arguments: 0..<40)
+    func anyMembers(_ seed: Int) {
+        var numbers = Numbers(state: UInt64(seed) + 99)
+        for _ in 0..<12 {
+            let body = Array(
+                "{\"first member\":\(Self.value(&numbers, 0)),\"second\":\(Self.object(&numbers, 0))}".utf8)
+            for change in Self.changes.prefix(6) {
+                let plan = plan(.json, .form, change)
+                check(plan, .whole(body))
+                check(plan, .every(33 + numbers.next(60), of: body))
+                var multipart = plan
+                multipart.output = .multipart
+                let wanted = ConversionRun.run(multipart, .every(Self.few, of: body))
+                let run = ConversionRun.run(multipart, .whole(body), highWatermark: 1 + numbers.next(300))
+                #expect(run.failure == wanted.failure)
+                if wanted.failure == nil { #expect(run == wanted) }
+            }
+        }
+    }
+
+    private struct Numbers {
+        var state: UInt64
+        mutating func next(_ bound: Int) -> Int {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            return Int(state >> 33) % bound
+        }
+    }
+
+    private static let texts = [
+        "", "a", "plain", "exactly_16_bytes", "seventeen_bytes_x", "two words", "ä", "日本語のテキスト", "\\n", "a\\\"b",
+        "\\u00e9\\ud83d\\ude00",
+        "left & right = 100%+~*", "A text of some sixty characters, as people write them, with a stop.", "[x]", "a.b",
+        "x\u{7f}",
+    ]
+
+    private static func object(_ numbers: inout Numbers, _ depth: Int) -> String {
+        var members: [String] = []
+        for number in 0..<numbers.next(7) {
+            let name =
+                numbers.next(9) == 0
+                ? texts[numbers.next(texts.count)] : ["id", "name_", "member", "x"][numbers.next(4)]
+            members.append("\"\(name)\(numbers.next(30) == 0 ? "" : String(number))\":\(value(&numbers, depth + 1))")
+        }
+        let space = ["", "", " ", "\n  "][numbers.next(4)]
+        return "{" + space + members.joined(separator: "," + space) + space + "}"
+    }
+
+    private static func value(_ numbers: inout Numbers, _ depth: Int) -> String {
+        switch numbers.next(depth > 5 ? 7 : 10) {
+        case 0, 1, 2: return "\"\(texts[numbers.next(texts.count)])\""
+        case 3: return ["0", "-1", "12.50", "1e3", "123456789012345678"][numbers.next(5)]
+        case 4: return ["true", "false", "null"][numbers.next(3)]
+        case 5: return "\(numbers.next(1_000_000))"
+        case 6: return "\"\(texts[numbers.next(5)])\""
+        case 7: return object(&numbers, depth)
+        default:
+            let values = (0..<numbers.next(5)).map { _ in value(&numbers, depth + 1) }
+            return "[" + values.joined(separator: ", ") + "]"
+        }
+    }
+}
