@@ -56,6 +56,8 @@ public final class FileWatch {
                 seen[index] = nil
             }
         }
+        // No event tells of what was written before.
+        sawMoreThanNew = true
         look()
     }
 
@@ -70,6 +72,8 @@ public final class FileWatch {
         for folder in folders { _ = unsafe recast_file_watch_add(made, folder) }
         // SAFETY: assigned here, removed before the descriptor is closed and in deinit; self is alive that long.
         if descriptor >= 0 {
+            // What the old watch has heard of and not told; the new one hears of all that follows.
+            noteEvents()
             unsafe event_del(event)
             close(descriptor)
         }
@@ -86,17 +90,23 @@ public final class FileWatch {
     }
 
     private func becameReadable() {
+        if noteEvents(), !timer.isSet { timer.set(after: Self.settleTime) }
+    }
+
+    /// Reads all events; whether there was one.
+    @discardableResult
+    private func noteEvents() -> Bool {
         let what = recast_file_watch_read(descriptor)
         if what & Int32(RECAST_WATCH_CHANGED) != 0 { sawMoreThanNew = true }
-        if what != 0, !timer.isSet { timer.set(after: Self.settleTime) }
+        return what != 0
     }
 
     private func look() {
         let before = seen
-        let sawMoreThanNew = self.sawMoreThanNew
-        self.sawMoreThanNew = false
         guard open(files) || descriptor >= 0 else { return }
-        if !sawMoreThanNew {
+        let isNewAlone = !sawMoreThanNew
+        sawMoreThanNew = false
+        if isNewAlone {
             // A new file is being written now; its end is told by an event of its own. A link is whole from the start.
             for (index, file) in files.enumerated() where seen[index]?.isLinked == false && !Self.leadsThroughLink(file)
             {
