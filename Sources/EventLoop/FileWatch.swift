@@ -116,31 +116,32 @@ public final class FileWatch {
         if seen != before { onChange() }
     }
 
-    private static func leadsThroughLink(_ path: String) -> Bool {
-        var prefix = path.hasPrefix("/") ? "" : "."
-        for component in path.split(separator: "/") {
-            prefix += "/\(component)"
-            if linkTarget(prefix) != nil { return true }
+    /// What is on the way to `path`, itself at the end, each with the folder that it is in.
+    private static func steps(of path: String) -> [(path: String, folder: String)] {
+        var folder = path.hasPrefix("/") ? "" : "."
+        return path.split(separator: "/").map { component in
+            let step = (path: "\(folder)/\(component)", folder: folder.isEmpty ? "/" : folder)
+            folder = step.path
+            return step
         }
-        return false
+    }
+
+    private static func leadsThroughLink(_ path: String) -> Bool {
+        steps(of: path).contains { linkTarget($0.path) != nil }
     }
 
     /// The folders in which a change of `path` is seen: its own, and that of each symbolic link on the way.
     private static func collectFolders(of path: String, into folders: inout Set<String>, depth: Int) {
         // The system's own bound for links within links.
         guard depth < 40 else { return }
-        let start = path.hasPrefix("/") ? "/" : "."
-        var prefix = path.hasPrefix("/") ? "" : "."
-        for component in path.split(separator: "/") {
-            let folder = prefix.isEmpty ? start : prefix
-            prefix += "/\(component)"
-            guard let target = linkTarget(prefix) else { continue }
+        let steps = steps(of: path)
+        for (path, folder) in steps {
+            guard let target = linkTarget(path) else { continue }
             folders.insert(folder)
             collectFolders(
                 of: target.hasPrefix("/") ? target : "\(folder)/\(target)", into: &folders, depth: depth + 1)
         }
-        let parts = prefix.split(separator: "/", omittingEmptySubsequences: false).dropLast()
-        folders.insert(parts.count > 1 || parts.first == "." ? parts.joined(separator: "/") : "/")
+        folders.insert(steps.last?.folder ?? "/")
     }
 
     private static func linkTarget(_ path: String) -> String? {

@@ -148,7 +148,7 @@ extension Stream {
         guard output.count > 0 else { return }
         // SAFETY: nothing is written to the wire before it is cleared.
         let records = unsafe output.span
-        sendRecords(records)
+        writeOut(records)
         tls.wire.clearOutput()
     }
 

@@ -60,10 +60,8 @@ extension Stream {
         noteQueued()
     }
 
-    /// Sends what TLS made of other bytes, or queues it.
-    internal func sendRecords(_ bytes: Span<UInt8>) { writeOut(bytes) }
-
-    private func writeOut(_ bytes: Span<UInt8>) {
+    /// Writes bytes as they go to the socket: in TLS, records.
+    internal func writeOut(_ bytes: Span<UInt8>) {
         if queue.isEmpty, loop.isRunning, loop.outbox.hold(bytes, for: self) { return }
         flush()
         let sent = queue.isEmpty ? send(bytes) : 0

@@ -455,7 +455,6 @@ public final class Stream {
     /// Closes with a reset, so that the peer can't take what it got for complete.
     public func abort() {
         guard !isClosed else { return }
-        flush()
         var linger = Glibc.linger(l_onoff: 1, l_linger: 0)
         // SAFETY: the option is a struct linger, read during the call.
         _ = unsafe setsockopt(
