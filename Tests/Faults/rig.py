@@ -5,6 +5,7 @@ fault was, the rig then checks that the process lives, that the next request is 
 connections and buffers are back where they were.
 """
 
+import collections
 import contextlib
 import os
 import re
@@ -23,12 +24,13 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "EndToEndTests"))
 
 import harness  # noqa: E402
-from harness import DEADLINE, FORM, Client, Closed, Upstream, free_port, memory_of, select_nothing  # noqa: E402
+from harness import DEADLINE, FORM, SANITIZED, Client, Closed, Upstream, free_port, memory_of, select_nothing  # noqa: E402
 from tls_support import TLSClient, TLSUpstream  # noqa: E402
 
 MIB = 1 << 20
 ADDED_MEMORY = 24 * MIB  # what a row may leave behind in the allocator, above what a few warm requests had taken
-MADE_ONCE = 2  # descriptors that a loop makes when it first needs them: the watch over paused peers, the look-ups' socket
+MADE_ONCE = 2  # descriptors that each loop makes when it first needs them: the watch over paused peers, the look-ups' socket
+SANITIZER_PIPES = 2 if SANITIZED else 0  # to its symbolizer, from the first report on, also of a suppressed one
 FORM_BODY = b"a=1&b=two"
 
 ROUTES = """
@@ -252,7 +254,7 @@ class Stack(harness.Recast):
                  command=(), environment=None, address="127.0.0.1", timeouts="header: 30s, body_gap: 30s, write: 30s",
                  idle="400ms"):
         self.tls = fault.mode == "tls"
-        self.certificates = fault.certificates
+        self.certificates, self.workers = fault.certificates, workers
         self.port, self.admin = free_port(), free_port()
         self.folder = tempfile.mkdtemp(prefix="recast-fault-")
         self.path = os.path.join(self.folder, "recast.sock")
@@ -315,6 +317,14 @@ class Stack(harness.Recast):
     def descriptors(self):
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
+    def kinds(self):
+        """How many descriptors of each kind there are: {"socket": 3, …}."""
+        links = []
+        for number in os.listdir(f"/proc/{self.process.pid}/fd"):
+            with contextlib.suppress(FileNotFoundError):  # closed since it was listed
+                links.append(os.readlink(f"/proc/{self.process.pid}/fd/{number}"))
+        return dict(collections.Counter(link.split(":[")[0] for link in links))
+
     def resident(self):
         return memory_of(self.process, "VmRSS")
 
@@ -343,7 +353,8 @@ class Stack(harness.Recast):
         for _ in range(3):
             equal(self.send().status, 200, "a request before the fault")
         self.lines_before = 3
-        self.fds = self.settled_descriptors() + MADE_ONCE
+        self.fds = self.settled_descriptors() + MADE_ONCE * self.workers + SANITIZER_PIPES
+        self.kinds_before = self.kinds()
         self.memory = self.resident()
 
     def settled_descriptors(self):
@@ -363,7 +374,8 @@ class Stack(harness.Recast):
         wait_until(lambda: self.total("recast_connections", 'side="upstream"', 'state="idle"') == 0, "the pool is empty")
         response = self.send()
         equal((response.status), 200, f"the request after the fault: {response.body[:300]!r}; status")
-        wait_until(lambda: self.descriptors() <= self.fds, lambda: f"{self.fds} descriptors, now {self.descriptors()}")
+        wait_until(lambda: self.descriptors() <= self.fds, 
+                   lambda: f"at most {self.fds} descriptors, of {self.kinds_before}: now {self.descriptors()}, {self.kinds()}")
         wait_until(lambda: self.resident() <= self.memory + added_memory,
                    lambda: f"memory is back: {self.memory >> 10} KiB, now {self.resident() >> 10} KiB")
         for name in ("recast_inflight_requests", "recast_spool_bytes", "recast_spool_files"):
