@@ -42,7 +42,8 @@ let package = Package(
         .target(name: "CEventShims", dependencies: ["CEvent"], exclude: ["README.md"]),
         .target(name: "CTLSShims", dependencies: ["COpenSSL"], exclude: ["README.md"]),
 
-        .target(name: "Octets", exclude: ["README.md"], swiftSettings: settings),
+        .target(name: "COctets", exclude: ["README.md"]),
+        .target(name: "Octets", dependencies: ["COctets"], exclude: ["README.md"], swiftSettings: settings),
         .target(
             name: "Serialization",
             dependencies: ["CXMLShims", "Octets", .product(name: "HTTPTypes", package: "swift-http-types")],

@@ -1,3 +1,5 @@
+internal import COctets
+
 /// Reads base64 (RFC 4648 §4) strictly: the standard alphabet only, padding only at the end and only to a length that
 /// is a multiple of four, no white space, and no bits in the last character that belong to no byte (§3.5).
 ///
@@ -67,9 +69,9 @@ public struct Base64Decoder: Sendable {
         let quads = (text.count - start) / 4
         var taken = 0
         output.append(upTo: quads * 3) { (target: inout OutputSpan<UInt8>) in
-            // SAFETY: `quads * 4` characters follow `start` and `quads * 3` bytes fit into the target. Eight bytes are
-            // stored only while at least eight fit, of which six count. A byte plus a multiple of 256 up to 768 indexes
-            // a table of 1024.
+            // SAFETY: `quads * 4` characters follow `start` and `quads * 3` bytes fit into the target. What the blocks take is a
+            // multiple of four. Eight bytes are stored only while at least eight fit, of which six count. A byte plus a
+            // multiple of 256 up to 768 indexes a table of 1024.
             unsafe text.withUnsafeBufferPointer { source in
                 unsafe table.withUnsafeBufferPointer { table in
                     unsafe target.withUnsafeMutableBufferPointer { buffer, written in
@@ -77,8 +79,8 @@ public struct Base64Decoder: Sendable {
                         let bytes = UnsafeMutableRawPointer(buffer.baseAddress!)
                         let values = table.baseAddress!
                         let end = quads * 4
-                        var at = 0
-                        var to = 0
+                        var at = unsafe recast_base64_decode(input, end, bytes)
+                        var to = at / 4 &* 3
                         while at &+ 12 <= end {
                             let first = unsafe group(input + at, values)
                             let second = unsafe group(input + at + 4, values)

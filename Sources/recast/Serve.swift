@@ -18,7 +18,11 @@ struct Serve: ParsableCommand {
     func run() throws {
         openStandardDescriptors()
         holdSignals()
+        // Each step of the start reads code that the others don't; without this the start would be the peak of a process that
+        // never again needs half as much.
+        ProgramPages.letGo()
         let loaded = try SettingsPath.loadWithExamples(file)
+        ProgramPages.letGo()
         guard try serve(loaded) == .drained else {
             throw CommandFault(CommandFault.ours, "recast serve: a second signal ended it with requests in flight")
         }

@@ -1,5 +1,6 @@
 import Foundation
 import Octets
+import TestSupport
 import Testing
 
 @Suite("Base64")
@@ -43,6 +44,10 @@ struct Base64Tests {
         return all
     }
 
+    static func slices(_ bytes: [UInt8], of count: Int) -> [[UInt8]] {
+        stride(from: 0, to: bytes.count, by: count).map { Array(bytes[$0..<min($0 + count, bytes.count)]) }
+    }
+
     /// Bytes that a generator with a fixed seed gives: every run tests the same.
     static func noise(_ count: Int) -> [UInt8] {
         var state: UInt64 = 0x9E37_79B9_7F4A_7C15
@@ -60,7 +65,7 @@ struct Base64Tests {
 
     @Test("Every length and cut gives what Foundation gives, and reads back")
     func everyLength() {
-        for count in 0...70 {
+        for count in 0...(isSanitized ? 80 : 150) {
             let bytes = Self.noise(count)
             let text = Array(Data(bytes).base64EncodedString().utf8)
             for slices in Self.cuts(bytes) { #expect(Self.encoded(slices) == text) }
@@ -76,12 +81,15 @@ struct Base64Tests {
         #expect(text == Array(Data(bytes).base64EncodedString().utf8))
         #expect(Self.decoded([text]) == .bytes(bytes))
         #expect(Self.decoded([Array(text[..<5]), Array(text[5...])]) == .bytes(bytes))
+        // In slices too short for the blocks that a processor may take at once.
+        #expect(Self.encoded(Self.slices(bytes, of: 21)) == text)
+        #expect(Self.decoded(Self.slices(text, of: 40)) == .bytes(bytes))
     }
 
     @Test("A character outside the alphabet is refused at its own index, wherever it stands")
     func badCharacters() {
         let alphabet = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
-        let good = Self.encoded([Self.noise(30)])
+        let good = Self.encoded([Self.noise(99)])
         for byte in UInt8.min...UInt8.max where !alphabet.contains(byte) && byte != UInt8(ascii: "=") {
             for at in good.indices {
                 var text = good
