@@ -1,12 +1,7 @@
 #include "COctets.h"
 
 #if defined(__x86_64__)
-#include <immintrin.h>
-
-#define AVX2 __attribute__((target("avx2")))
-
-/* The same sixteen bytes in both halves: what looks bytes up does so within its half. */
-#define BOTH(...) _mm256_setr_epi8(__VA_ARGS__, __VA_ARGS__)
+#include "blocks.h"
 
 AVX2 static size_t encode(const uint8_t *bytes, size_t count, uint8_t *characters) {
     /* Each three bytes a b c become b a c b: two 16-bit numbers that hold two of the four sextets each. */

@@ -1,6 +1,6 @@
 internal import CEvent
 internal import Glibc
-internal import Octets
+public import Octets
 
 /// One event loop of libevent, for one thread.
 ///
@@ -239,13 +239,14 @@ public final class EventLoop {
         return wire
     }
 
-    /// An empty buffer, with memory from an earlier use where there is some.
-    internal func takeSpare() -> OutputBuffer {
+    /// An empty buffer, with memory from an earlier use where there is some. For output that will be more than a few KiB: making
+    /// such memory anew costs more than writing to it, since it grows by copies and is zeroed.
+    public func takeSpare() -> OutputBuffer {
         spares.popLast() ?? OutputBuffer()
     }
 
-    /// Leaves `buffer` empty and without memory; the memory is kept for the next stream.
-    internal func recycle(_ buffer: inout OutputBuffer) {
+    /// Leaves `buffer` empty and without memory; the memory is kept for the next who takes a spare, up to eight of 1 MiB a loop.
+    public func recycle(_ buffer: inout OutputBuffer) {
         guard buffer.capacity > 0 else { return }
         var spare = OutputBuffer()
         swap(&spare, &buffer)

@@ -1,3 +1,5 @@
+internal import COctets
+
 /// Names and values of fields, read and written sixteen bytes at a time by a loop that has seen to the bounds itself.
 ///
 /// Every function reads or writes whole blocks: which bytes must be there is said at each.
@@ -100,6 +102,25 @@ public enum FieldText {
             at &+= 16
         }
         return -1
+    }
+
+    /// Writes the text of a JSON string that begins at `start` as `table` says, in blocks where the processor can. Returns the
+    /// number of bytes taken, perhaps none, and of those written. It stops before `"`, `\`, a byte below 0x20 or from 0x80 on,
+    /// and some way before the end of the text or of the room: what is there says which.
+    ///
+    /// Unsafe: `source` must hold `end` bytes, and `target` have room for `room`. The table is one of the two above.
+    @unsafe
+    public static func encodeRun(
+        _ source: UnsafeRawPointer, from start: Int, to end: Int, into target: UnsafeMutableRawPointer, room: Int,
+        table: UnsafePointer<UInt32>
+    ) -> (taken: Int, written: Int) {
+        guard room > 0, end > start else { return (0, 0) }
+        var written = 0
+        // SAFETY: as the caller promises; the loop keeps to both counts.
+        let taken = unsafe recast_form_text(
+            (source + start).assumingMemoryBound(to: UInt8.self), end &- start,
+            target.assumingMemoryBound(to: UInt8.self), room, table, &written)
+        return (taken, written)
     }
 
     /// Copies `count` bytes in whole blocks.

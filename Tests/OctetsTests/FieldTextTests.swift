@@ -77,6 +77,46 @@ struct FieldTextTests {
         }
     }
 
+    /// What is taken of a text and written into so much room, behind which 64 bytes must stay.
+    private static func run(
+        _ text: [UInt8], room: Int, _ table: [UInt32]
+    ) -> (taken: Int, written: Int, target: [UInt8]) {
+        var target = [UInt8](repeating: 0xEE, count: room) + [UInt8](repeating: 0xDD, count: 64)
+        let run = unsafe text.withUnsafeBytes { source in
+            unsafe target.withUnsafeMutableBytes { target in
+                unsafe table.withUnsafeBufferPointer { table in
+                    unsafe FieldText.encodeRun(
+                        source.baseAddress!, from: 0, to: text.count, into: target.baseAddress!, room: room,
+                        table: table.baseAddress!)
+                }
+            }
+        }
+        return (run.taken, run.written, target)
+    }
+
+    @Test("a run of a text is encoded up to a stop, the last bytes or the end of the room", arguments: [true, false])
+    func encodeRun(hasPlus: Bool) {
+        let table = hasPlus ? FieldText.plusTable : FieldText.percentTable
+        let hasBlocks = Self.run([UInt8](repeating: 0x61, count: 64), room: 128, table).taken > 0
+        for byte in UInt8.min...UInt8.max {
+            for place in [0, 1, 15, 16, 30, 31, 32, 33, 47, 70] {
+                var text = Array("Some plain-text, with 50% more & ~*_. spaces   and 'quotes' (or others) [x]; so".utf8)
+                text[place] = byte
+                let isStop = byte < 0x20 || byte >= 0x80 || byte == 0x22 || byte == 0x5C
+                for room in [0, 63, 64, 65, 96, 127, 128, 500] {
+                    let run = Self.run(text, room: room, table)
+                    #expect(run.taken <= (isStop ? place : text.count) && run.written <= room)
+                    var wanted = OutputBuffer()
+                    wanted.append(formEncoding: Array(text[..<run.taken]).span, plusForSpace: hasPlus)
+                    #expect(Array(run.target[..<run.written]) == wanted.span.copied())
+                    #expect(run.target[room...].allSatisfy { $0 == 0xDD }, "it wrote behind its room")
+                    let isAtEnd = text.count - run.taken < 32 || room - run.written < 64
+                    #expect(!hasBlocks || isAtEnd || isStop && run.taken == place, "it stopped elsewhere")
+                }
+            }
+        }
+    }
+
     @Test("the room of a buffer is filled, and what was in it stays")
     func fill() {
         var buffer = OutputBuffer()

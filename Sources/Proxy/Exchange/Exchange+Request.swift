@@ -136,6 +136,10 @@ extension Exchange {
 
     /// Lets `conversion` write into this exchange's buffer from here on.
     func use(_ conversion: Conversion, of rule: ConversionRule) {
+        // What is converted is seldom less than half as long; a short one grows its own memory once, and keeps it.
+        if requestDecoder.remaining ?? .max > Exchange.keptCapacity / 2, waiting.capacity <= Exchange.keptCapacity {
+            waiting = worker.loop.takeSpare()
+        }
         conversion.swapOutput(&waiting)
         self.conversion = conversion
         record.input = conversion.inputEncoding

@@ -158,13 +158,10 @@ final class Exchange {
         generation = nil
         route = nil
         conversion = nil
-        waiting.removeAll()
+        clear(&waiting)
         waiting.highWatermark = OutputBuffer.defaultHighWatermark
-        waiting.shrink(to: Exchange.keptCapacity)
-        framed.removeAll()
-        framed.shrink(to: Exchange.keptCapacity)
-        responseFramed.removeAll()
-        responseFramed.shrink(to: Exchange.keptCapacity)
+        clear(&framed)
+        clear(&responseFramed)
         holds = []
         requestThrottle = nil
         responseThrottle = nil
@@ -193,6 +190,12 @@ final class Exchange {
         upstreamAddress = nil
         captures = PathCaptures()
         downstream = nil
+    }
+
+    /// Empties a buffer; the loop gets memory that is too much to keep for each exchange.
+    private func clear(_ buffer: inout OutputBuffer) {
+        buffer.removeAll()
+        if buffer.capacity > Exchange.keptCapacity { worker.loop.recycle(&buffer) }
     }
 
     /// Bytes of a buffer that a reused exchange may keep: enough for ordinary requests, little enough for a free list.

@@ -31,6 +31,30 @@ extension JSON.Decoder {
         memberNames.insert(input.extracting(start..<start + count), depth: levels.count) == .new
     }
 
+    /// Finds the text that begins at `text.start`: in the slice, or put into `unescaped`. Returns false where it isn't short, whole
+    /// in the slice and valid.
+    @inline(__always)
+    @unsafe
+    mutating func findTextDirectly(_ input: Span<UInt8>, _ source: UnsafeRawPointer, _ text: inout DirectText) -> Bool {
+        var bits: UInt64 = 0
+        // SAFETY: `source` holds the slice.
+        let stop = unsafe FieldText.textEnd(source, from: text.start, to: input.count, bits: &bits)
+        guard stop >= 0 else { return false }
+        if unsafe source.load(fromByteOffset: stop, as: UInt8.self) == UInt8(ascii: "\"") {
+            text.count = stop &- text.start
+            text.end = stop &+ 1
+            if bits & 0x8080_8080_8080_8080 != 0 {
+                guard UTF8Validator.isValid(input.extracting(text.start..<stop)) else { return false }
+            }
+        } else {
+            text.end = unescapeDirectly(input, from: text.start)
+            guard text.end > 0 else { return false }
+            text.isUnescaped = true
+            text.count = unescaped.count
+        }
+        return text.count <= Self.longestText
+    }
+
     /// Puts the text that begins at `start` into `unescaped`. Returns where it ends, its quotation mark included, or -1 where it
     /// isn't short, whole in the slice and valid.
     @inline(never)

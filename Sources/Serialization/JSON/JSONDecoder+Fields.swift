@@ -7,7 +7,7 @@ extension JSON.Decoder {
     /// Slices of so few bytes are left to the events.
     static var shortSlice: Int { 32 }
     /// Texts of more bytes are left to the events.
-    private static var longestText: Int { 4096 }
+    static var longestText: Int { 4096 }
     /// The room that is made for fields at least.
     private static var room: Int { 1024 }
 
@@ -44,23 +44,14 @@ extension JSON.Decoder {
 
     /// The text of a field.
     struct DirectText {
-        enum Kind {
-            /// Bytes of the slice, which are encoded or not.
-            case slice
-            /// Bytes of the slice that stand as they are.
-            case number
-            /// `unescaped`.
-            case unescaped
-            /// `word`.
-            case word
-        }
-
-        var kind = Kind.word
         var start = 0
         var count = 0
-        var word: UInt64 = 0
         /// Where the value ends in the slice.
         var end = 0
+        /// Whether `unescaped` has the text.
+        var isUnescaped = false
+        /// The text of a literal.
+        var word: UInt64 = 0
     }
 
     /// Takes what it can of the slice without events: the members and elements that `readFields` reads. The rest is for
@@ -220,30 +211,7 @@ extension JSON.Decoder {
             var text = DirectText()
             let first = unsafe source.load(fromByteOffset: start, as: UInt8.self)
             switch first {
-            case UInt8(ascii: "\""):
-                text.start = start &+ 1
-                text.kind = .slice
-                var bits: UInt64 = 0
-                let stop = unsafe FieldText.textEnd(source, from: text.start, to: end, bits: &bits)
-                guard stop >= 0 else { break loop }
-                text.count = stop &- text.start
-                text.end = stop &+ 1
-                if unsafe source.load(fromByteOffset: stop, as: UInt8.self) == UInt8(ascii: "\"") {
-                    if bits & 0x8080_8080_8080_8080 != 0 {
-                        guard UTF8Validator.isValid(input.extracting(text.start..<stop)) else { break loop }
-                    }
-                } else {
-                    text.end = unescapeDirectly(input, from: text.start)
-                    guard text.end > 0 else { break loop }
-                    text.kind = .unescaped
-                    text.count = unescaped.count
-                }
-                guard text.count <= Self.longestText else { break loop }
-            case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"):
-                let stop = unsafe Self.endOfNumber(source, from: start, to: end)
-                text = DirectText(kind: .number, start: start, count: stop &- start, end: stop)
-                // A number is short, so it may be copied as one block.
-                guard text.count > 0, text.count <= min(16, limits.number), start &+ 16 <= end else { break loop }
+            case UInt8(ascii: "\""), UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): break
             case UInt8(ascii: "t"), UInt8(ascii: "f"), UInt8(ascii: "n"):
                 (text.word, text.count, text.end) = flattener.readLiteral(input, from: start)
                 guard text.end > 0 else { break loop }
@@ -262,58 +230,80 @@ extension JSON.Decoder {
                 continue
             default: break loop
             }
-            let most = prefixEnd &+ 3 &* (name.count &+ text.count) &+ 96
+            // A scalar: its name and then its text are written, and count when both are.
+            guard isObject || flattener.settleStyleForScalar() else { break }
+            let most = prefixEnd &+ 3 &* name.count &+ 128
             guard to &+ most <= room else {
                 progress.stop = .room(most)
                 break
             }
-            if isObject {
-                guard !checksNames || insertDirectly(name, of: input) else { break }
-            } else {
-                guard flattener.settleStyleForScalar() else { break }
-            }
-            // The name.
             let prefix = unsafe flattener.prefix.start.unsafelyUnwrapped
+            var next = to &+ prefixEnd &- skip
             unsafe FieldText.copy(prefix + skip, prefixEnd &- skip, to: target + to)
-            to &+= prefixEnd &- skip
-            skip = 0
             if isObject {
                 if name.isPlain {
-                    to &+= unsafe name.key.store(to: target + to)
+                    next &+= unsafe name.key.store(to: target + next)
                 } else {
-                    to &+= unsafe Self.writeDirectly(
-                        source + name.start, name.count, readable: end &- name.start, to: target + to, table,
+                    next &+= unsafe Self.writeDirectly(
+                        source + name.start, name.count, readable: end &- name.start, to: target + next, table,
                         for: Target.self)
                 }
             } else if flattener.containers[top].style == .indices {
-                to &+= unsafe Self.writeIndex(flattener.containers[top].position, to: target + to)
+                next &+= unsafe Self.writeIndex(flattener.containers[top].position, to: target + next)
             }
             let mark = top == 0 ? fields.endOfRootName : fields.endOfName
-            unsafe (target + to).storeBytes(of: mark.bits.littleEndian, as: UInt64.self)
-            to &+= mark.count
-            // The text.
-            switch text.kind {
-            case .slice:
-                to &+= unsafe Self.writeDirectly(
-                    source + text.start, text.count, readable: end &- text.start, to: target + to, table,
-                    for: Target.self)
-            case .number:
-                unsafe FieldText.copy(source + text.start, text.count, to: target + to)
-                to &+= text.count
-            case .unescaped:
-                to &+= unsafe unescaped.withRoom { room in
-                    unsafe Self.writeDirectly(
-                        room.baseAddress.unsafelyUnwrapped, text.count, readable: room.count, to: target + to, table,
+            unsafe (target + next).storeBytes(of: mark.bits.littleEndian, as: UInt64.self)
+            next &+= mark.count
+            switch first {
+            case UInt8(ascii: "\""):
+                text.start = start &+ 1
+                if Target.encodesText {
+                    let run = unsafe FieldText.encodeRun(
+                        source, from: text.start, to: min(end, text.start &+ Self.longestText), into: target + next,
+                        room: room &- next, table: table)
+                    let stop = text.start &+ run.taken
+                    if stop < end, unsafe source.load(fromByteOffset: stop, as: UInt8.self) == UInt8(ascii: "\"") {
+                        next &+= run.written
+                        text.end = stop &+ 1
+                        break
+                    }
+                }
+                guard unsafe findTextDirectly(input, source, &text) else { break loop }
+                // Its bytes, the block that ends behind them, and the mark.
+                let more = 3 &* text.count &+ 64
+                guard next &+ more <= room else {
+                    progress.stop = .room(next &- to &+ more)
+                    break loop
+                }
+                if text.isUnescaped {
+                    next &+= unsafe unescaped.withRoom { room in
+                        unsafe Self.writeDirectly(
+                            room.baseAddress.unsafelyUnwrapped, text.count, readable: room.count, to: target + next,
+                            table, for: Target.self)
+                    }
+                } else {
+                    next &+= unsafe Self.writeDirectly(
+                        source + text.start, text.count, readable: end &- text.start, to: target + next, table,
                         for: Target.self)
                 }
-            case .word:
-                unsafe (target + to).storeBytes(of: text.word.littleEndian, as: UInt64.self)
-                to &+= text.count
+            case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"):
+                text.end = unsafe Self.endOfNumber(source, from: start, to: end)
+                text.count = text.end &- start
+                // A number is short, so it may be copied as one block.
+                guard text.count > 0, text.count <= min(16, limits.number), start &+ 16 <= end else { break loop }
+                unsafe FieldText.copy(source + start, text.count, to: target + next)
+                next &+= text.count
+            default:
+                unsafe (target + next).storeBytes(of: text.word.littleEndian, as: UInt64.self)
+                next &+= text.count
             }
             if !Target.encodesText {
-                unsafe (target + to).storeBytes(of: fields.endOfText.bits.littleEndian, as: UInt64.self)
-                to &+= fields.endOfText.count
+                unsafe (target + next).storeBytes(of: fields.endOfText.bits.littleEndian, as: UInt64.self)
+                next &+= fields.endOfText.count
             }
+            guard !isObject || !checksNames || insertDirectly(name, of: input) else { break }
+            to = next
+            skip = 0
             flattener.containers[top].position &+= 1
             flattener.containers[top].written &+= 1
             count &+= 1

@@ -16,7 +16,7 @@ struct ConversionReader {
     private static let wholeFormats: Set<BodyEncoding> = [.text, .raw]
     private static let structuredFormats = Set(BodyEncoding.structured).union(propertyLists)
 
-    private static var inputOptions: OptionTable {
+    private static let inputOptions: OptionTable =
         [
             ("dialect", fieldFormats), ("arrays", fieldFormats), ("nesting", fieldFormats), ("types", fieldFormats),
             ("duplicates", structuredFormats.subtracting([.xml])), ("malformed_key", fieldFormats),
@@ -28,9 +28,8 @@ struct ConversionReader {
             ("files", structuredFormats.union([.raw])), ("field", wholeFormats),
             ("non_finite", propertyLists),
         ] + XMLOptionReader.inputWords.map { ($0, [.xml]) }
-    }
 
-    private static var outputOptions: OptionTable {
+    private static let outputOptions: OptionTable =
         [
             ("dialect", fieldFormats), ("arrays", fieldFormats), ("nesting", fieldFormats),
             ("nulls", fieldFormats.union(propertyLists).union([.xml, .text])),
@@ -40,7 +39,6 @@ struct ConversionReader {
             ("remove_nulls", structuredFormats.union(wholeFormats)), ("field", wholeFormats),
             ("large_integers", propertyLists), ("date_fractions", propertyLists),
         ] + XMLOptionReader.outputWords.map { ($0, [.xml]) }
-    }
 
     /// The target's query: read and written as a form.
     private static let query = "query"
@@ -179,9 +177,13 @@ struct ConversionReader {
     private func refuse(
         _ own: OptionTable, other: OptionTable, _ options: SectionReader, _ encodings: Set<BodyEncoding>, _ side: String
     ) {
+        // Most conversions are written as one word, and have none.
+        guard !options.remaining.isEmpty else { return }
+        func words(_ encodings: Set<BodyEncoding>) -> String {
+            BodyEncoding.allCases.filter(encodings.contains).map(\.rawValue).joined(separator: " and ")
+        }
         for option in own where option.encodings.isDisjoint(with: encodings) {
-            let words = BodyEncoding.allCases.filter(option.encodings.contains).map(\.rawValue)
-            options.refuse(option.name, "is for \(words.joined(separator: " and ")) \(side) only")
+            options.refuse(option.name, "is for \(words(option.encodings)) \(side) only")
         }
         for option in other where !own.contains(where: { $0.name == option.name }) {
             options.refuse(

@@ -53,10 +53,10 @@ final class SectionReader {
     }
 
     /// Says that `key` can't be used here and why.
-    func refuse(_ key: String, _ reason: String) {
+    func refuse(_ key: String, _ reason: @autoclosure () -> String) {
         guard let index = members.firstIndex(where: { $0.key == key }) else { return }
         let member = members.remove(at: index)
-        context.report(member.position, "\"\(key)\" \(reason)")
+        context.report(member.position, "\"\(key)\" \(reason())")
     }
 
     /// The section `key` within this one; where it isn't there, one without values that stands where this one does.
