@@ -7,6 +7,10 @@ final class ZstdDecoder {
     private var context: OpaquePointer?
     /// Whether the last frame is complete and all of it was written.
     private(set) var isAtEnd = false
+    /// Bytes of the frame that were taken, the first four of which say what it is; no more are counted.
+    private var frameStart = 0
+    private var isSkippable = false
+    private var hasFrames = false
 
     /// The largest window, as a power of two: 8 MiB, which is what RFC 9659 lets senders use.
     private static let windowLog: Int32 = 23
@@ -30,6 +34,8 @@ final class ZstdDecoder {
     // SAFETY: as for `deinit`; the address of a context that is given back is forgotten.
     func reset() {
         isAtEnd = false
+        frameStart = 0
+        hasFrames = false
         guard let context = unsafe context else { return }
         if unsafe ZSTD_sizeof_DCtx(context) > Self.keptSize {
             _ = unsafe ZSTD_freeDCtx(context)
@@ -61,9 +67,10 @@ final class ZstdDecoder {
             let rest = room - (output.count - before)
             guard rest > 0 else { break }
             let context = unsafe try open()
-            let startsFrame = isAtEnd
-            var result = 0
             let piece = input.extracting(at..<input.count)
+            try checkStart(piece)
+            let begun = at
+            var result = 0
             output.append(upTo: rest) { span in
                 unsafe span.withUnsafeMutableBufferPointer { target, count in
                     unsafe piece.withUnsafeBufferPointer { source in
@@ -75,17 +82,37 @@ final class ZstdDecoder {
                     }
                 }
             }
-            guard ZSTD_isError(result) == 0 else { throw .malformed(.zstd, Self.fault(result, startsFrame)) }
+            guard ZSTD_isError(result) == 0 else { throw .malformed(.zstd, Self.fault(result)) }
             isAtEnd = result == 0
+            frameStart = isAtEnd ? 0 : min(Self.magicSize, frameStart + at - begun)
+            hasFrames = hasFrames || isAtEnd
         } while isAtEnd && at < input.count
         return at
     }
 
-    private static func fault(_ result: Int, _ startsFrame: Bool) -> CodingError.Fault {
-        switch ZSTD_getErrorCode(result) {
-        case ZSTD_error_frameParameter_windowTooLarge: .window
-        case ZSTD_error_prefix_unknown where startsFrame: .trailing
-        default: .damaged
+    private static let magicSize = 4
+    private static let frameMagic: [UInt8] = [0x28, 0xB5, 0x2F, 0xFD]
+    /// Of frames that are skipped; the first byte is any from 0x50 to 0x5F.
+    private static let skippableMagic: [UInt8] = [0x50, 0x2A, 0x4D, 0x18]
+
+    /// Refuses what doesn't begin as a frame does (RFC 8878 §3.1). The library may have been built to read the formats from before
+    /// the RFC too, which nobody who sends `zstd` means; and it looks at the beginning only once five bytes are there.
+    private func checkStart(_ piece: Span<UInt8>) throws(CodingError) {
+        var index = frameStart
+        var at = 0
+        while index < Self.magicSize, at < piece.count {
+            let byte = piece[at]
+            if index == 0 { isSkippable = byte & 0xF0 == 0x50 }
+            let magic = isSkippable ? Self.skippableMagic : Self.frameMagic
+            guard byte == magic[index] || index == 0 && isSkippable else {
+                throw .malformed(.zstd, hasFrames ? .trailing : .damaged)
+            }
+            index += 1
+            at += 1
         }
+    }
+
+    private static func fault(_ result: Int) -> CodingError.Fault {
+        ZSTD_getErrorCode(result) == ZSTD_error_frameParameter_windowTooLarge ? .window : .damaged
     }
 }

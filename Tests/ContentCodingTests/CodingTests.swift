@@ -107,6 +107,29 @@ import Testing
         #expect(decoded(one + one, coding).error == .malformed(coding, .trailing))
     }
 
+    @Test("a zstd frame begins as RFC 8878 says, also where the library could read older formats")
+    func zstdStart() {
+        let frame = encoded(Array("one".utf8), .zstd)
+        for first in UInt8.min...UInt8.max where first != 0x28 {
+            // Formats 0.1 to 0.7 differ from today's in the first byte, 0.1 in their order.
+            for other in [[first] + frame.dropFirst(), Array(frame[..<4].reversed()) + frame.dropFirst(4)] {
+                for size in [1, 2, 3, 4, 5, Int.max] {
+                    #expect(decoded(other, .zstd, every: size).error == .malformed(.zstd, .damaged))
+                    #expect(decoded(frame + other, .zstd, every: size).error == .malformed(.zstd, .trailing))
+                }
+            }
+        }
+        // What is skipped has no content, before, between and after frames that have.
+        for first in UInt8(0x50)...0x5F {
+            let skipped: [UInt8] = [first, 0x2A, 0x4D, 0x18, 2, 0, 0, 0, 0xAA, 0xBB]
+            for size in [1, 3, 4, 5, 9, Int.max] {
+                let body = skipped + frame + skipped + skipped + frame + skipped
+                #expect(decoded(body, .zstd, every: size) == Decoded(bytes: Array("oneone".utf8)))
+                #expect(decoded(Array(body.dropLast()), .zstd, every: size).error == .malformed(.zstd, .truncated))
+            }
+        }
+    }
+
     @Test("deflate without the zlib format is read too; the first two bytes decide")
     func rawDeflate() {
         for body in Self.bodies {
