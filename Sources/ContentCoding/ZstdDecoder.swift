@@ -7,9 +7,9 @@ final class ZstdDecoder {
     private var context: OpaquePointer?
     /// Whether the last frame is complete and all of it was written.
     private(set) var isAtEnd = false
-    /// Bytes of the frame that were taken, the first four of which say what it is; no more are counted.
-    private var frameStart = 0
-    private var isSkippable = false
+    private var header = FrameHeader()
+    /// Bytes that the frame has become so far.
+    private var written: UInt64 = 0
     private var hasFrames = false
 
     /// The largest window, as a power of two: 8 MiB, which is what RFC 9659 lets senders use.
@@ -34,7 +34,8 @@ final class ZstdDecoder {
     // SAFETY: as for `deinit`; the address of a context that is given back is forgotten.
     func reset() {
         isAtEnd = false
-        frameStart = 0
+        header = FrameHeader()
+        written = 0
         hasFrames = false
         guard let context = unsafe context else { return }
         if unsafe ZSTD_sizeof_DCtx(context) > Self.keptSize {
@@ -79,40 +80,75 @@ final class ZstdDecoder {
                         result = unsafe ZSTD_decompressStream(context, &to, &from)
                         at += unsafe from.pos
                         count = unsafe to.pos
+                        written += UInt64(count)
                     }
                 }
             }
             guard ZSTD_isError(result) == 0 else { throw .malformed(.zstd, Self.fault(result)) }
             isAtEnd = result == 0
-            frameStart = isAtEnd ? 0 : min(Self.magicSize, frameStart + at - begun)
-            hasFrames = hasFrames || isAtEnd
-        } while isAtEnd && at < input.count
+            header.take(input.extracting(begun..<at))
+            guard isAtEnd else { break }
+            // The library doesn't compare where the last block is empty.
+            if let size = header.contentSize, size != written { throw .malformed(.zstd, .damaged) }
+            header = FrameHeader()
+            written = 0
+            hasFrames = true
+        } while at < input.count
         return at
     }
-
-    private static let magicSize = 4
-    private static let frameMagic: [UInt8] = [0x28, 0xB5, 0x2F, 0xFD]
-    /// Of frames that are skipped; the first byte is any from 0x50 to 0x5F.
-    private static let skippableMagic: [UInt8] = [0x50, 0x2A, 0x4D, 0x18]
 
     /// Refuses what doesn't begin as a frame does (RFC 8878 §3.1). The library may have been built to read the formats from before
     /// the RFC too, which nobody who sends `zstd` means; and it looks at the beginning only once five bytes are there.
     private func checkStart(_ piece: Span<UInt8>) throws(CodingError) {
-        var index = frameStart
-        var at = 0
-        while index < Self.magicSize, at < piece.count {
-            let byte = piece[at]
-            if index == 0 { isSkippable = byte & 0xF0 == 0x50 }
-            let magic = isSkippable ? Self.skippableMagic : Self.frameMagic
-            guard byte == magic[index] || index == 0 && isSkippable else {
-                throw .malformed(.zstd, hasFrames ? .trailing : .damaged)
-            }
-            index += 1
-            at += 1
-        }
+        var header = header
+        header.take(piece)
+        if header.isWrong { throw .malformed(.zstd, hasFrames ? .trailing : .damaged) }
     }
 
     private static func fault(_ result: Int) -> CodingError.Fault {
         ZSTD_getErrorCode(result) == ZSTD_error_frameParameter_windowTooLarge ? .window : .damaged
+    }
+}
+
+/// What stands before the blocks of a frame (RFC 8878 §3.1.1), read as it comes.
+private struct FrameHeader {
+    private static let magic: [UInt8] = [0x28, 0xB5, 0x2F, 0xFD]
+    /// Of frames that are skipped (§3.1.2); the first byte is any from 0x50 to 0x5F.
+    private static let skippableMagic: [UInt8] = [0x50, 0x2A, 0x4D, 0x18]
+
+    private var taken = 0
+    private var isSkippable = false
+    /// Whether it begins as no frame does.
+    private(set) var isWrong = false
+    /// Where the size of the content stands.
+    private var sizePlace = 0..<0
+    private var size: UInt64 = 0
+
+    /// The number of bytes that the frame becomes, where it says so and the header is whole.
+    var contentSize: UInt64? {
+        guard !isSkippable, !sizePlace.isEmpty, taken >= sizePlace.upperBound else { return nil }
+        // A size of two bytes begins where one of one byte ends.
+        return sizePlace.count == 2 ? size + 256 : size
+    }
+
+    /// Takes what belongs to the header from the front of the next bytes.
+    mutating func take(_ bytes: Span<UInt8>) {
+        var at = 0
+        while at < bytes.count, !isWrong, taken <= 4 || !isSkippable && taken < sizePlace.upperBound {
+            let byte = bytes[at]
+            if taken == 0 { isSkippable = byte & 0xF0 == 0x50 }
+            if taken < 4 {
+                let magic = isSkippable ? Self.skippableMagic : Self.magic
+                isWrong = byte != magic[taken] && !(taken == 0 && isSkippable)
+            } else if taken == 4, !isSkippable {
+                let isSingleSegment = byte & 0x20 != 0
+                let start = 5 + (isSingleSegment ? 0 : 1) + [0, 1, 2, 4][Int(byte & 3)]
+                sizePlace = start..<start + [isSingleSegment ? 1 : 0, 2, 4, 8][Int(byte >> 6)]
+            } else if sizePlace.contains(taken) {
+                size |= UInt64(byte) << UInt64(8 * (taken - sizePlace.lowerBound))
+            }
+            taken += 1
+            at += 1
+        }
     }
 }

@@ -130,6 +130,32 @@ import Testing
         }
     }
 
+    @Test("a zstd frame that says how long its content is must have so much, also when its last block is empty")
+    func zstdContentSize() {
+        /// A frame with the content "abc" in a raw block, and an empty block behind it.
+        func frame(descriptor: UInt8, window: [UInt8], size: [UInt8]) -> [UInt8] {
+            [0x28, 0xB5, 0x2F, 0xFD, descriptor] + window + size + [0x18, 0, 0, 0x61, 0x62, 0x63, 0x01, 0, 0]
+        }
+        let wide = [UInt8](repeating: 0, count: 7)
+        let cases: [(frame: [UInt8], isFine: Bool)] = [
+            (frame(descriptor: 0x20, window: [], size: [3]), true),
+            (frame(descriptor: 0x20, window: [], size: [4]), false),
+            (frame(descriptor: 0x00, window: [0x50], size: []), true),
+            (frame(descriptor: 0x40, window: [0x50], size: [3, 0]), false),  // 259
+            (frame(descriptor: 0x80, window: [0x50], size: [3, 0, 0, 0]), true),
+            (frame(descriptor: 0x80, window: [0x50], size: [3, 0, 0, 1]), false),
+            (frame(descriptor: 0xC0, window: [0x50], size: [3] + wide), true),
+            (frame(descriptor: 0xC0, window: [0x50], size: [2] + wide), false),
+        ]
+        for (frame, isFine) in cases {
+            for size in [1, 2, 3, 4, 5, 6, 7, 9, 14, Int.max] {
+                let result = decoded(frame, .zstd, every: size)
+                #expect(result.error == (isFine ? nil : .malformed(.zstd, .damaged)), "\(frame), every \(size)")
+                if isFine { #expect(result.bytes == Array("abc".utf8)) }
+            }
+        }
+    }
+
     @Test("deflate without the zlib format is read too; the first two bytes decide")
     func rawDeflate() {
         for body in Self.bodies {
