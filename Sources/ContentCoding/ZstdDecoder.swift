@@ -69,12 +69,15 @@ final class ZstdDecoder {
             guard rest > 0 else { break }
             let context = unsafe try open()
             let piece = input.extracting(at..<input.count)
-            try checkStart(piece)
+            // The header goes first, alone: given a whole frame, the library would take a way of its own through it, which refuses
+            // what it takes in pieces.
+            let headerCount = try headerCount(of: piece)
+            let fed = headerCount > 0 ? piece.extracting(0..<headerCount) : piece
             let begun = at
             var result = 0
             output.append(upTo: rest) { span in
                 unsafe span.withUnsafeMutableBufferPointer { target, count in
-                    unsafe piece.withUnsafeBufferPointer { source in
+                    unsafe fed.withUnsafeBufferPointer { source in
                         var from = unsafe ZSTD_inBuffer(src: source.baseAddress, size: source.count, pos: 0)
                         var to = unsafe ZSTD_outBuffer(dst: target.baseAddress, size: rest, pos: 0)
                         result = unsafe ZSTD_decompressStream(context, &to, &from)
@@ -87,7 +90,10 @@ final class ZstdDecoder {
             guard ZSTD_isError(result) == 0 else { throw .malformed(.zstd, Self.fault(result)) }
             isAtEnd = result == 0
             header.take(input.extracting(begun..<at))
-            guard isAtEnd else { break }
+            guard isAtEnd else {
+                if headerCount > 0, at > begun { continue }
+                break
+            }
             // The library doesn't compare where the last block is empty.
             if let size = header.contentSize, size != written { throw .malformed(.zstd, .damaged) }
             header = FrameHeader()
@@ -97,12 +103,14 @@ final class ZstdDecoder {
         return at
     }
 
-    /// Refuses what doesn't begin as a frame does (RFC 8878 §3.1). The library may have been built to read the formats from before
-    /// the RFC too, which nobody who sends `zstd` means; and it looks at the beginning only once five bytes are there.
-    private func checkStart(_ piece: Span<UInt8>) throws(CodingError) {
+    /// The bytes at the front of `piece` that belong to a frame's header. Refuses what doesn't begin as a frame does (RFC 8878
+    /// §3.1): the library may have been built to read the formats from before the RFC too, which nobody who sends `zstd` means;
+    /// and it looks at the beginning only once five bytes are there.
+    private func headerCount(of piece: Span<UInt8>) throws(CodingError) -> Int {
         var header = header
-        header.take(piece)
+        let count = header.take(piece)
         if header.isWrong { throw .malformed(.zstd, hasFrames ? .trailing : .damaged) }
+        return count
     }
 
     private static func fault(_ result: Int) -> CodingError.Fault {
@@ -131,8 +139,9 @@ private struct FrameHeader {
         return sizePlace.count == 2 ? size + 256 : size
     }
 
-    /// Takes what belongs to the header from the front of the next bytes.
-    mutating func take(_ bytes: Span<UInt8>) {
+    /// Takes what belongs to the header from the front of the next bytes, and returns how many that are.
+    @discardableResult
+    mutating func take(_ bytes: Span<UInt8>) -> Int {
         var at = 0
         while at < bytes.count, !isWrong, taken <= 4 || !isSkippable && taken < sizePlace.upperBound {
             let byte = bytes[at]
@@ -150,5 +159,6 @@ private struct FrameHeader {
             taken += 1
             at += 1
         }
+        return at
     }
 }

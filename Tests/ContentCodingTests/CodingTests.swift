@@ -148,7 +148,7 @@ import Testing
             (frame(descriptor: 0xC0, window: [0x50], size: [2] + wide), false),
         ]
         for (frame, isFine) in cases {
-            for size in [1, 2, 3, 4, 5, 6, 7, 9, 14, Int.max] {
+            for size in 1...20 {
                 let result = decoded(frame, .zstd, every: size)
                 #expect(result.error == (isFine ? nil : .malformed(.zstd, .damaged)), "\(frame), every \(size)")
                 if isFine { #expect(result.bytes == Array("abc".utf8)) }
