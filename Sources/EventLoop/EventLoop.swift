@@ -239,9 +239,19 @@ public final class EventLoop {
         return wire
     }
 
-    /// An empty buffer, with memory from an earlier use where there is some. For output that will be more than a few KiB: making
-    /// such memory anew costs more than writing to it, since it grows by copies and is zeroed.
-    public func takeSpare() -> OutputBuffer {
+    /// Gives `buffer`, which must be empty, memory from an earlier use where there is some, and leaves its watermark as it is. For
+    /// output that will be more than a few KiB: making such memory anew costs more than writing to it, since it grows by copies
+    /// and is zeroed.
+    public func lendSpare(to buffer: inout OutputBuffer) {
+        precondition(buffer.isEmpty, "bytes would be lost")
+        guard var spare = spares.popLast() else { return }
+        // A spare has the watermark of whoever used it before.
+        spare.highWatermark = buffer.highWatermark
+        buffer = spare
+    }
+
+    /// An empty buffer, with memory from an earlier use where there is some, and with any watermark.
+    internal func takeSpare() -> OutputBuffer {
         spares.popLast() ?? OutputBuffer()
     }
 

@@ -1,5 +1,6 @@
 import EventLoop
 import Glibc
+import Octets
 import Synchronization
 import Testing
 
@@ -23,6 +24,22 @@ import Testing
             timer.set(after: 0)
             loop.run()
             #expect(order == ["first", "second", "added", "third"])
+        }
+    }
+
+    @Test func `memory that is lent brings nothing of who used it before`() throws {
+        try withLoop { loop in
+            var used = OutputBuffer(highWatermark: 4 << 20)
+            used.append([UInt8](repeating: 1, count: 20_000))
+            let capacity = used.capacity
+            loop.recycle(&used)
+            #expect(used.capacity == 0 && used.isEmpty && used.highWatermark == OutputBuffer.defaultHighWatermark)
+            var next = OutputBuffer(highWatermark: 100)
+            loop.lendSpare(to: &next)
+            #expect(next.capacity == capacity && next.isEmpty && next.highWatermark == 100)
+            // Where there is nothing to lend, it keeps what it has.
+            loop.lendSpare(to: &next)
+            #expect(next.capacity == capacity && next.highWatermark == 100)
         }
     }
 

@@ -166,6 +166,18 @@ struct DirectFieldTests {
         }
     }
 
+    @Test("a text of any length around a block and around the longest one")
+    func textLengths() {
+        let words = Array("plain words & signs ".utf8)
+        for count in Array(0...35) + Array(62...66) + Array(4062...4066) + Array(4095...4097) {
+            let text = String(decoding: (0..<count).map { words[$0 % words.count] }, as: UTF8.self)
+            let more = ",\"padding behind it so that blocks can be read\":[\"\(text)\"]"
+            for body in ["{\"a\":\"\(text)\"\(more)}", "{\"a\":\"\(text)\"}"] {
+                for change in Self.changes.prefix(2) { check(plan(.json, .form, change), .whole(Array(body.utf8))) }
+            }
+        }
+    }
+
     @Test("what a document of any members becomes", arguments: 0..<40)
     func anyMembers(_ seed: Int) {
         var numbers = Numbers(state: UInt64(seed) + 99)

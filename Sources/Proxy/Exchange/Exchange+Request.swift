@@ -138,7 +138,7 @@ extension Exchange {
     func use(_ conversion: Conversion, of rule: ConversionRule) {
         // What is converted is seldom less than half as long; a short one grows its own memory once, and keeps it.
         if requestDecoder.remaining ?? .max > Exchange.keptCapacity / 2, waiting.capacity <= Exchange.keptCapacity {
-            waiting = worker.loop.takeSpare()
+            worker.loop.lendSpare(to: &waiting)
         }
         conversion.swapOutput(&waiting)
         self.conversion = conversion

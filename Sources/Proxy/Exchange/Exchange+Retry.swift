@@ -43,8 +43,7 @@ extension Exchange {
     func dropReplay() {
         holdsReplay = false
         replayIsCut = false
-        replay.removeAll()
-        replay.shrink(to: Exchange.keptCapacity)
+        clear(&replay)
     }
 
     /// Sends what another connection had been given.

@@ -193,7 +193,7 @@ final class Exchange {
     }
 
     /// Empties a buffer; the loop gets memory that is too much to keep for each exchange.
-    private func clear(_ buffer: inout OutputBuffer) {
+    func clear(_ buffer: inout OutputBuffer) {
         buffer.removeAll()
         if buffer.capacity > Exchange.keptCapacity { worker.loop.recycle(&buffer) }
     }

@@ -64,7 +64,7 @@ public struct Flattener<Target: FieldSink & ~Copyable>: EventSink, ~Copyable {
     internal var json: JSON.Encoder
     internal var jsonLevel = 0
     /// Writes the document in place of all of the above, under another dialect than ours.
-    internal let isForeign: Bool
+    private let isForeign: Bool
     private var foreign: DialectWriter
     /// Whether an event goes to `foreign` or to the JSON text at hand: one question for both.
     internal private(set) var isElsewhere: Bool
