@@ -16,6 +16,7 @@ struct Recast: ParsableCommand {
     /// Runs the command that the arguments name. Whatever is wrong is one line on standard error.
     static func main() {
         do {
+            if let file = Serve.onlyFile(Array(CommandLine.arguments.dropFirst())) { return try Serve.run(file) }
             var command = try parseAsRoot()
             try command.run()
         } catch let fault as CommandFault {

@@ -32,7 +32,6 @@ public enum Server {
         prepareStacks()
         _ = raiseDescriptorLimit()
         Allocator.tune(threads: settings.workers)
-        AccessChecks.endInRelease()
         let loop = try makeLoop()
         // As pid 1 a process gets only the signals that it has handlers for: they come before anything that may take long.
         for number in [SIGTERM, SIGINT] { loop.onSignal(number) { [unowned loop] in serving(loop)?.stopRequested() } }
