@@ -1,4 +1,5 @@
 internal import Foundation
+internal import Glibc
 
 /// What `${env:NAME}` and `${file:PATH}` read from.
 public struct SettingsEnvironment: Sendable {
@@ -57,19 +58,33 @@ public struct SettingsEnvironment: Sendable {
 
     /// A file's text; refuses what is larger than 1 MiB or not UTF-8.
     static func readText(_ path: String) throws(FileFault) -> String {
-        let data: Data
-        do {
-            let handle = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
-            defer { try? handle.close() }
-            data = try handle.read(upToCount: maximumFileSize + 1) ?? Data()
-        } catch {
-            let missing = !FileManager.default.fileExists(atPath: path)
+        guard let bytes = read(path, atMost: maximumFileSize + 1) else {
+            // SAFETY: the path is lent for the call.
+            let missing = unsafe access(path, F_OK) != 0
             throw FileFault(missing ? "there is no file \(path)" : "the file \(path) can't be read")
         }
-        if data.count > maximumFileSize { throw FileFault("the file \(path) is larger than 1 MiB") }
-        guard let text = String(validating: data, as: UTF8.self) else {
+        if bytes.count > maximumFileSize { throw FileFault("the file \(path) is larger than 1 MiB") }
+        guard let text = String(validating: bytes, as: UTF8.self) else {
             throw FileFault("the file \(path) is not UTF-8")
         }
         return text
+    }
+
+    /// The first `limit` bytes of a file, or nil when it can't be read. By system calls: Foundation's file handles and
+    /// locations take a fiftieth of the start.
+    private static func read(_ path: String, atMost limit: Int) -> [UInt8]? {
+        // SAFETY: the path is lent for the call.
+        let file = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { return nil }
+        defer { close(file) }
+        var bytes: [UInt8] = []
+        var slice = [UInt8](repeating: 0, count: 16 * 1024)
+        while bytes.count < limit {
+            // SAFETY: read writes at most the slice's count of bytes.
+            let count = unsafe slice.withUnsafeMutableBytes { unsafe Glibc.read(file, $0.baseAddress, $0.count) }
+            if count == 0 { break }
+            if count > 0 { bytes += slice[..<count] } else if errno != EINTR { return nil }
+        }
+        return bytes
     }
 }

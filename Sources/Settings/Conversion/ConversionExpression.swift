@@ -51,15 +51,21 @@ struct ConversionExpression {
         return true
     }
 
+    private static func isOfWord(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar {
+        case "a"..."z", "A"..."Z", "_": true
+        default: false
+        }
+    }
+
     /// A word and perhaps options in parentheses.
     private mutating func side(_ what: String, path: String) -> ConversionSide? {
         skipBlanks()
         let start = at
-        while at < scalars.count, scalars[at].isASCII, scalars[at].properties.isAlphabetic || scalars[at] == "_" {
-            at += 1
-        }
+        while at < scalars.count, Self.isOfWord(scalars[at]) { at += 1 }
         guard at > start else { return fail("\(what) of a conversion is missing here: write form, json or multipart") }
-        let word = String(String.UnicodeScalarView(scalars[start..<at]))
+        var word = ""
+        for scalar in scalars[start..<at] { word.unicodeScalars.append(scalar) }
         skipBlanks()
         var options = SectionReader.absent(what, path: path, context)
         if at < scalars.count, scalars[at] == "(" {

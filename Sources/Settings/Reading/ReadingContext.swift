@@ -8,12 +8,13 @@ final class ReadingContext {
     /// What `${env:…}` and `${file:…}` have put in.
     private(set) var substitutions: [EffectiveValue.Secret] = []
     let environment: SettingsEnvironment
+    private let text: String
     /// The text, to find places inside a value.
-    private let lines: [[Unicode.Scalar]]
+    private lazy var lines = text.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false)
 
     init(_ text: String, environment: SettingsEnvironment) {
         self.environment = environment
-        lines = text.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false).map(Array.init)
+        self.text = text
     }
 
     func report(_ position: SettingsNode.Position, _ message: String) {
@@ -43,7 +44,7 @@ final class ReadingContext {
         guard case .scalar(let text, let isPlain) = node.content, node.position.line <= lines.count else {
             return node.position
         }
-        let line = lines[node.position.line - 1]
+        let line = Array(lines[node.position.line - 1])
         let start = node.position.column - 1 + (isPlain ? 0 : 1)
         guard start <= line.count, line[start...].starts(with: text.unicodeScalars) else { return node.position }
         return .init(line: node.position.line, column: start + 1 + offset)

@@ -87,8 +87,13 @@ final class SectionReader {
 
     /// What isn't written here, but under `defaults`, comes from there.
     func record(_ key: String, _ value: String, _ origin: EffectiveValue.Origin) {
-        let key = path.isEmpty ? key : "\(path).\(key)"
+        let key = full(key)
         context.record(key, value, origin == .standard ? context.inherited[key] ?? .standard : origin)
+    }
+
+    /// `key` with the keys that lead to it.
+    private func full(_ key: String) -> String {
+        path.isEmpty ? key : path + "." + key
     }
 
     /// The value of `key` read by `read`, or the standard one; recorded as `describe` writes it.
@@ -96,12 +101,13 @@ final class SectionReader {
         _ key: String, standard: Sourced<Value>, describe: (Value) -> String, read: (SettingsNode, String) -> Value?
     ) -> Sourced<Value> {
         var result = standard
+        let full = full(key)
         if let member = member(key), let value = read(member.value, "\"\(key)\"") {
             result = Sourced(value, .line(member.position.line))
         } else if result.origin == .standard {
-            result.origin = context.inherited[path.isEmpty ? key : "\(path).\(key)"] ?? .standard
+            result.origin = context.inherited[full] ?? .standard
         }
-        record(key, describe(result.value), result.origin)
+        context.record(full, describe(result.value), result.origin)
         return result
     }
 

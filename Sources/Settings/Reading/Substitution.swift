@@ -13,6 +13,8 @@ enum Substitution {
     }
 
     static func parse(_ text: String) throws(Fault) -> [Piece] {
+        // Nearly all values have none.
+        guard text.utf8.contains(UInt8(ascii: "$")) else { return text.isEmpty ? [] : [.literal(text)] }
         let scalars = Array(text.unicodeScalars)
         var pieces: [Piece] = []
         var literal = String.UnicodeScalarView()

@@ -55,7 +55,7 @@ enum Units {
     /// The largest unit that `bytes` is a whole number of.
     static func describe(bytes: Int) -> String {
         let unit = sizes.last { bytes >= $0.bytes && bytes % $0.bytes == 0 } ?? sizes[0]
-        return "\(bytes / unit.bytes)\(unit.unit)"
+        return String(bytes / unit.bytes) + unit.unit
     }
 
     /// The largest unit that `time`, a whole number of milliseconds, is a whole number of.
@@ -64,6 +64,6 @@ enum Units {
         let milliseconds = Int(seconds) * 1000 + Int(attoseconds / 1_000_000_000_000_000)
         if milliseconds == 0 { return "0s" }
         let unit = times.last { milliseconds >= $0.milliseconds && milliseconds % $0.milliseconds == 0 } ?? times[0]
-        return "\(milliseconds / unit.milliseconds)\(unit.unit)"
+        return String(milliseconds / unit.milliseconds) + unit.unit
     }
 }

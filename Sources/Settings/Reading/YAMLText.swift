@@ -20,14 +20,17 @@ struct YAMLText {
     }
 
     private let context: ReadingContext
-    private var lines: [[Unicode.Scalar]]
+    private var text: String
+    /// The lines of `text`, once a key has to be marked in them.
+    private lazy var lines = text.unicodeScalars
+        .split(separator: "\n", omittingEmptySubsequences: false).map(Array.init)
     /// The first characters of keys that were marked, by the place of the key.
     private var marked: [Marked: Unicode.Scalar] = [:]
     private var count = 0
 
     private init(_ text: String, _ context: ReadingContext) {
         self.context = context
-        lines = text.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false).map(Array.init)
+        self.text = text
     }
 
     /// Reads the one document of `text`. Reports what is wrong; nil when nothing can be made of it.
@@ -35,9 +38,9 @@ struct YAMLText {
         var reader = YAMLText(text, context)
         while true {
             do {
-                let text = reader.lines.map { String(String.UnicodeScalarView($0)) }.joined(separator: "\n")
-                // The basic resolver leaves plain scalars alone; types are our own business.
-                guard let root = try Yams.compose(yaml: text, .basic) else {
+                // The basic resolver leaves plain scalars alone; types are our own business, and so nothing is constructed.
+                // The encoding said, Yams doesn't look for one in the environment.
+                guard let root = try Yams.compose(yaml: reader.text, .basic, Constructor([:], [:], [:]), .utf8) else {
                     context.report(.init(line: 1, column: 1), "there is nothing here")
                     return nil
                 }
@@ -70,6 +73,7 @@ struct YAMLText {
         }
         marked[Marked(line: context.mark.line, column: context.mark.column)] = first
         lines[context.mark.line - 1][column] = mark
+        text = lines.map { String(String.UnicodeScalarView($0)) }.joined(separator: "\n")
         return true
     }
 
@@ -150,6 +154,7 @@ struct YAMLText {
 
     private mutating func members(of mapping: Node.Mapping, depth: Int) -> [SettingsNode.Member]? {
         var members: [SettingsNode.Member] = []
+        // The library has found no doubled key but those that were marked.
         var places: [String: SettingsNode.Position] = [:]
         for (key, value) in mapping {
             let position = position(key.mark)
@@ -159,11 +164,11 @@ struct YAMLText {
             }
             let name = unmarked(scalar, position)
             guard let value = convert(value, depth: depth + 1) else { return nil }
-            if let first = places[name] {
+            if !marked.isEmpty, let first = places[name] {
                 context.report(position, "the key \"\(name)\" occurs twice, first in line \(first.line)")
                 continue
             }
-            places[name] = position
+            if !marked.isEmpty { places[name] = position }
             members.append(.init(key: name, position: position, value: value))
         }
         return members

@@ -11,29 +11,30 @@ struct LimitSettings {
 
     private struct Key {
         var name: String
-        var limit: WritableKeyPath<Limits, Int>
+        var limit: any WritableKeyPath<Limits, Int> & Sendable
         var kind: Kind
     }
 
     /// Depths are bounded because documents are walked by recursion in places; a boundary by RFC 2046 §5.1.1.
-    private static var keys: [Key] {
-        [
-            Key(name: "body", limit: \.body, kind: .size),
-            Key(name: "tree", limit: \.tree, kind: .size),
-            Key(name: "fields", limit: \.fields, kind: .count(1...1_000_000)),
-            Key(name: "field", limit: \.field, kind: .size),
-            Key(name: "depth", limit: \.depth, kind: .count(1...1000)),
-            Key(name: "key_depth", limit: \.keyDepth, kind: .count(1...1000)),
-            Key(name: "key", limit: \.key, kind: .size),
-            Key(name: "number", limit: \.number, kind: .size),
-            Key(name: "parts", limit: \.parts, kind: .count(1...1_000_000)),
-            Key(name: "part_headers", limit: \.partHeaders, kind: .count(1...1000)),
-            Key(name: "part_header_line", limit: \.partHeaderLine, kind: .size),
-            Key(name: "part_header_bytes", limit: \.partHeaderBytes, kind: .size),
-            Key(name: "preamble", limit: \.preamble, kind: .size),
-            Key(name: "boundary", limit: \.boundary, kind: .count(1...70)),
-        ]
-    }
+    private static let keys: [Key] = [
+        Key(name: "body", limit: \.body, kind: .size),
+        Key(name: "tree", limit: \.tree, kind: .size),
+        Key(name: "fields", limit: \.fields, kind: .count(1...1_000_000)),
+        Key(name: "field", limit: \.field, kind: .size),
+        Key(name: "depth", limit: \.depth, kind: .count(1...1000)),
+        Key(name: "key_depth", limit: \.keyDepth, kind: .count(1...1000)),
+        Key(name: "key", limit: \.key, kind: .size),
+        Key(name: "number", limit: \.number, kind: .size),
+        Key(name: "parts", limit: \.parts, kind: .count(1...1_000_000)),
+        Key(name: "part_headers", limit: \.partHeaders, kind: .count(1...1000)),
+        Key(name: "part_header_line", limit: \.partHeaderLine, kind: .size),
+        Key(name: "part_header_bytes", limit: \.partHeaderBytes, kind: .size),
+        Key(name: "preamble", limit: \.preamble, kind: .size),
+        Key(name: "boundary", limit: \.boundary, kind: .count(1...70)),
+    ]
+
+    /// The limits that hold where nothing is written, in the order of the keys.
+    private static let standards = keys.map { Limits()[keyPath: $0.limit] }
 
     /// What a route can limit, for those who look for it at the top of the file.
     static var routeKeys: [String] { keys.map(\.name) + ["response"] }
@@ -85,9 +86,9 @@ struct LimitSettings {
     var limits: Limits {
         var limits = Limits()
         // What nobody wrote stays unset: a dialect may have a number of its own.
-        for (key, value) in zip(Self.keys, values)
-        where value.origin != .standard || limits[keyPath: key.limit] != value.value {
-            limits[keyPath: key.limit] = value.value
+        for (index, value) in values.enumerated()
+        where value.origin != .standard || value.value != Self.standards[index] {
+            limits[keyPath: Self.keys[index].limit] = value.value
         }
         return limits
     }
