@@ -46,7 +46,7 @@ let package = Package(
         .target(name: "Octets", dependencies: ["COctets"], exclude: ["README.md"], swiftSettings: settings),
         .target(
             name: "Serialization",
-            dependencies: ["CXMLShims", "Octets", .product(name: "HTTPTypes", package: "swift-http-types")],
+            dependencies: ["CXMLShims", "COctets", "Octets", .product(name: "HTTPTypes", package: "swift-http-types")],
             exclude: ["README.md"], swiftSettings: settings),
         .target(name: "HTTPWire", dependencies: ["Octets"], exclude: ["README.md"], swiftSettings: settings),
         .target(

@@ -83,6 +83,28 @@ public struct OwnedArray<Element: BitwiseCopyable & Sendable>: ~Copyable, @unche
         used &+= count
     }
 
+    /// Makes room for `count` more elements, and returns where they go.
+    ///
+    /// Unsafe: the memory is the array's, until it next grows; what is written there counts once `commit` says so.
+    @inlinable
+    @inline(__always)
+    @unsafe
+    public mutating func reserve(_ count: Int) -> UnsafeMutablePointer<Element> {
+        if count > room &- used || room == 0 { grow(by: count) }
+        // SAFETY: there is memory, and `used` is at most its room.
+        return unsafe start.unsafelyUnwrapped + used
+    }
+
+    /// Counts `count` elements that were written where `reserve` said.
+    ///
+    /// Unsafe: they must have been written, and there must have been room for them.
+    @inlinable
+    @inline(__always)
+    @unsafe
+    public mutating func commit(_ count: Int) {
+        used &+= count
+    }
+
     /// Takes the last element away and returns it. There must be one.
     @inlinable
     @inline(__always)

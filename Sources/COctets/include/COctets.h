@@ -2,6 +2,7 @@
    Octets does the rest, and all of it where the processor lacks the instructions. */
 #ifndef RECAST_COCTETS_H
 #define RECAST_COCTETS_H
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,5 +20,122 @@ size_t recast_base64_decode(const uint8_t *characters, size_t count, uint8_t *by
    before '"', '\\', a byte below 0x20 or from 0x80 on, and where fewer than 32 bytes are left to read or 64 to write: what
    follows says which. Returns the number of bytes taken, and in `written` that of those written. */
 size_t recast_form_text(const uint8_t *text, size_t count, uint8_t *target, size_t room, const uint32_t *table, size_t *written);
+
+/* The name of a member of an open JSON object. */
+struct recast_name {
+    /* Up to sixteen bytes, with zeros behind them, as two words, lowest byte first. */
+    uint64_t first, last;
+    /* Of a longer name: where its bytes stand. */
+    int32_t start;
+    int32_t count;
+    /* The next name of the same chain, or -1, and what chose the chain. */
+    int32_t next;
+    uint32_t hash;
+};
+
+/* What a name that is held counts besides its bytes. */
+#define RECAST_NAME_OVERHEAD 16
+/* Which of 64 bits a name of at most sixteen bytes has: the highest six of (first ^ last rotated left by 7 ^ count) * this. */
+#define RECAST_NAME_MIX 0x9E3779B97F4A7C15u
+
+/* Up to eight bytes, lowest first. */
+struct recast_mark {
+    uint64_t bytes;
+    size_t count;
+};
+
+/* How a literal is written. */
+struct recast_literal {
+    struct recast_mark text;
+    bool is_written;
+};
+
+/* How the elements of an array are named: not settled yet, `a[]`, `a[0]`, or in a way that these functions don't know. */
+enum recast_style { recast_style_open, recast_style_brackets, recast_style_indices, recast_style_other };
+
+/* An open object or array. The first one was open before; each other one is a member or an element of the one before it. */
+struct recast_level {
+    /* Its own name in the slice, where it is a member. */
+    size_t name_start, name_count;
+    /* Where what stands before the names of its members ends in the prefix. */
+    size_t prefix_count;
+    /* The bytes of its name as a field, and how many more a member's may have. */
+    size_t name_end, name_room;
+    /* The bits of its members' names, the first of those that were added, and what could be held before it. */
+    uint64_t bits;
+    size_t first_name, bytes_before;
+    /* The number of the next member or element that is written, and of those that were written here. */
+    size_t position, written;
+    /* The commas that have come. */
+    size_t index;
+    enum recast_style style;
+    bool is_object;
+    /* Whether the last element that has begun, and the last that has ended, is an object. */
+    bool in_object, last_was_object;
+};
+
+/* What follows in the slice. */
+enum recast_place {
+    /* The next name or element, after a comma. */
+    recast_place_item,
+    /* The same, or the end of the object or array, which has just begun. */
+    recast_place_first,
+    /* What comes behind a value. */
+    recast_place_behind,
+};
+
+/* Objects and arrays of a JSON text that are to be written as fields. What is only read stands first. */
+struct recast_fields {
+    /* The slice, of which nothing behind `end` is read. */
+    const uint8_t *source;
+    size_t end;
+    /* The output, and how far it may be written; no field is begun from `left` on. */
+    uint8_t *target;
+    size_t room, left;
+    /* What each byte of a text becomes, as in recast_form_text; NULL where texts stand as they are. */
+    const uint32_t *table;
+    /* What stands behind the name of a root's member, behind another name, and behind a text; before and behind a name in an
+       other's. */
+    struct recast_mark root_mark, name_mark, text_mark, open_mark, close_mark;
+    struct recast_literal true_text, false_text, null_text;
+    /* How the elements of a new array are named. */
+    enum recast_style style;
+    /* Longer texts and numbers are left alone, and members whose names as fields have more bytes. */
+    size_t longest_text, longest_number, longest_name;
+    /* Whether the first level is the root. */
+    bool is_root;
+
+    /* What stands before the names of the open levels' members, and the room for more; 32 bytes behind what counts are read, and
+       65 in all at least. */
+    uint8_t *prefix;
+    size_t prefix_room;
+    /* The open levels, the first of them filled in; how many there may be, and the last one's number. */
+    struct recast_level *levels;
+    size_t levels_room, depth;
+    /* Where the names of the open levels go, NULL for nowhere, the room for them and their number. */
+    struct recast_name *names;
+    size_t names_room, names_count;
+    /* What the names may still count. */
+    size_t bytes_left;
+
+    /* Where the next item begins, what it is, and where the next field goes, whose first bytes are left out. */
+    size_t at, to, skip;
+    enum recast_place place;
+    /* The number of fields written. */
+    size_t fields;
+    /* The name of the value that has ended last, where it is a member's and a scalar; else the count is -1. */
+    size_t name_start;
+    ptrdiff_t name_count;
+};
+
+/* Whether the processor has what these functions need. */
+bool recast_has_blocks(void);
+
+/* Writes what begins at `at` as fields, each a prefix, a name, its mark, a text and its mark, and goes down into objects and
+   arrays, and up out of those that it went down into. Takes members whose names are of up to fifteen letters, digits, '-', '.'
+   and '_' and have a bit of their own in their object, literals, numbers of up to fifteen characters without an exponent, and
+   texts of ASCII without escapes. Stops before anything else, near the end of the slice and of any room: nothing is said about
+   what is there, and all that is kept up to date then says how far it has come. */
+void recast_fields_write(struct recast_fields *fields);
 
 #endif

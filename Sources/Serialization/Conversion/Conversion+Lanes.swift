@@ -193,6 +193,7 @@ extension Conversion {
 extension JSON.Decoder {
     internal init(_ plan: ConversionPlan) {
         var options = JSON.DecodingOptions()
+        options.usesBlocks = plan.usesBlocks
         // `first` and `last` are the tree's, which counts what they leave out.
         options.duplicates = plan.effectiveJSONDuplicates == .reject ? .reject : .keep
         self.init(options: options, limits: plan.limits)

@@ -68,6 +68,8 @@ public struct ConversionPlan: Hashable, Sendable {
     /// Whether nulls are left out of the output, after the map and the types.
     public var removeNulls = NullRemoval.off
     public var limits = Limits()
+    /// See `JSON.DecodingOptions`. Tests turn it off.
+    package var usesBlocks = true
 
     /// Whether the encoder's `arrays` or `nesting` was written down. When it was not, fields pass from form or multipart to
     /// form or multipart under the names they came with; when it was, names are read into a tree and written anew.

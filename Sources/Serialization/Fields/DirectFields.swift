@@ -1,3 +1,4 @@
+internal import COctets
 internal import Octets
 
 /// An encoder of fields that a decoder may write whole fields for: `DirectFields` says how, and the bytes are those that the
@@ -31,6 +32,9 @@ internal struct DirectFields {
             // SAFETY: index < count, which is the literal's own length.
             for index in 0..<count { unsafe bits |= UInt64(text.utf8Start[index]) << UInt64(index * 8) }
         }
+
+        /// The same for C's loops.
+        var inC: recast_mark { recast_mark(bytes: bits, count: count) }
     }
 
     /// The bracket before a name below the root's, and the one behind it.
@@ -100,7 +104,7 @@ extension Multipart.Encoder: DirectFieldEncoder {
 internal struct FieldPrefix: ~Copyable {
     /// SAFETY: `room` bytes that nobody else knows, all of them initialized; nil for none.
     private(set) var start: UnsafeMutableRawPointer?
-    private var room = 0
+    private(set) var room = 0
 
     init() { unsafe start = nil }
 

@@ -1,3 +1,4 @@
+internal import COctets
 internal import Octets
 
 // What `JSONDecoder+Fields.swift` needs for names, texts and containers.
@@ -221,15 +222,33 @@ extension Flattener where Target: DirectFieldEncoder & ~Copyable {
     internal func readLiteral(_ input: Span<UInt8>, from start: Int) -> (word: UInt64, count: Int, end: Int) {
         guard start &+ 5 <= input.count else { return (0, 0, -1) }
         let bytes = input.extracting(start..<start &+ 4)
+        let found: (literal: JSON.Decoder.Literal, count: Int)
         if bytes.isEqual(to: "true") {
-            return options.booleans == .literal ? (0x6575_7274, 4, start &+ 4) : (0x31, 1, start &+ 4)
+            found = (.true, 4)
+        } else if bytes.isEqual(to: "fals"), input[start &+ 4] == UInt8(ascii: "e") {
+            found = (.false, 5)
+        } else if bytes.isEqual(to: "null") {
+            found = (.null, 4)
+        } else {
+            return (0, 0, -1)
         }
-        if bytes.isEqual(to: "fals"), input[start &+ 4] == UInt8(ascii: "e") {
-            return options.booleans == .literal ? (0x65_736C_6166, 5, start &+ 5) : (0x30, 1, start &+ 5)
+        let literal = asText(found.literal)
+        guard literal.is_written else { return (0, 0, -1) }
+        return (literal.text.bytes, literal.text.count, start &+ found.count)
+    }
+
+    /// How a literal is written as a text, where it is.
+    internal func asText(_ literal: JSON.Decoder.Literal) -> recast_literal {
+        let mark: DirectFields.Mark
+        switch literal {
+        case .true: mark = .init(options.booleans == .literal ? "true" : "1")
+        case .false: mark = .init(options.booleans == .literal ? "false" : "0")
+        case .null:
+            guard options.nulls == .empty || options.nulls == .literal else {
+                return recast_literal(text: recast_mark(), is_written: false)
+            }
+            mark = .init(options.nulls == .literal ? "null" : "")
         }
-        if bytes.isEqual(to: "null"), options.nulls == .empty || options.nulls == .literal {
-            return options.nulls == .literal ? (0x6C6C_756E, 4, start &+ 4) : (0, 0, start &+ 4)
-        }
-        return (0, 0, -1)
+        return recast_literal(text: mark.inC, is_written: true)
     }
 }

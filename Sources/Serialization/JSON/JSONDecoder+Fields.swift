@@ -1,3 +1,4 @@
+internal import COctets
 internal import Octets
 
 // Documents to fields without an event for each member: what is short, whole in the slice and like most documents is read
@@ -85,17 +86,19 @@ extension JSON.Decoder {
         flattener.target.exchangeOutput(&output)
         var progress = Progress(state: state)
         let table = fields.table
-        // SAFETY: the loop reads the slice's bytes and the table's words, and writes only into the room.
+        // SAFETY: the loop reads the slice's bytes and the table's words, and writes only into the room and the levels.
         unsafe input.withUnsafeBytes { source in
             unsafe table.withUnsafeBufferPointer { table in
                 guard let source = source.baseAddress, let table = table.baseAddress else { return }
+                var blocks = unsafe makeBlocks(
+                    source, input.count, of: flattener, fields, Target.encodesText ? table : nil)
                 var least = Self.room
                 while true {
                     let left = output.highWatermark - output.count
                     progress.stop = .other
                     unsafe output.fill(atLeast: least) { target, room in
                         unsafe read(
-                            input, source, into: &flattener, fields, table, progress: &progress,
+                            input, source, into: &flattener, fields, table, &blocks, progress: &progress,
                             target: UnsafeMutableRawPointer(target), room: room, left: left)
                     }
                     guard case .room(let more) = progress.stop else { return }
@@ -123,7 +126,7 @@ extension JSON.Decoder {
     @unsafe
     private mutating func read<Target: DirectFieldEncoder & ~Copyable>(
         _ input: Span<UInt8>, _ source: UnsafeRawPointer, into flattener: inout Flattener<Target>,
-        _ fields: DirectFields, _ table: UnsafePointer<UInt32>, progress: inout Progress,
+        _ fields: DirectFields, _ table: UnsafePointer<UInt32>, _ blocks: inout recast_fields, progress: inout Progress,
         target: UnsafeMutableRawPointer, room: Int, left: Int
     ) -> Int {
         // SAFETY: every byte of the slice is read behind a look at its end, and blocks where all of them lie before it.
@@ -141,6 +144,13 @@ extension JSON.Decoder {
         var nameRoom = flattener.directNameRoom
         var isObject = isInObject
         let checksNames = checksNames
+        unsafe blocks.name_start = nameStart
+        unsafe blocks.name_count = nameCount
+        // The blocks have looked at what is up to here.
+        var blocksEnd = usesBlocks ? -1 : Int.max
+        unsafe blocks.target = target.assumingMemoryBound(to: UInt8.self)
+        unsafe blocks.room = room
+        unsafe blocks.left = max(0, left)
         loop: while at < end {
             let byte = unsafe source.load(fromByteOffset: at, as: UInt8.self)
             if byte <= ASCII.space {
@@ -151,6 +161,35 @@ extension JSON.Decoder {
             }
             var name = DirectName()
             var start = at
+            if at > blocksEnd, state != .commaOrEnd, nameRoom >= 0 {
+                unsafe blocks.at = at
+                unsafe blocks.to = to
+                unsafe blocks.skip = skip
+                unsafe blocks.place = state == .name || state == .value ? recast_place_item : recast_place_first
+                unsafe readInBlocks(&blocks, input, source, in: &flattener, fields, table)
+                blocksEnd = unsafe blocks.at
+                if blocksEnd > at {
+                    at = blocksEnd
+                    to = unsafe blocks.to
+                    skip = unsafe blocks.skip
+                    nameStart = unsafe blocks.name_start
+                    nameCount = unsafe blocks.name_count
+                    top = flattener.containers.count &- 1
+                    isObject = isInObject
+                    prefixEnd = flattener.containers[top].prefixEnd
+                    nameRoom = flattener.directNameRoom
+                    switch unsafe blocks.place {
+                    case recast_place_behind: state = .commaOrEnd
+                    case recast_place_item: state = isObject ? .name : .value
+                    default: state = isObject ? .nameOrEnd : .elementOrEnd
+                    }
+                    guard to < left else {
+                        progress.stop = .full
+                        break
+                    }
+                    continue
+                }
+            }
             switch state {
             case .commaOrEnd:
                 if byte == UInt8(ascii: ",") {
@@ -323,7 +362,8 @@ extension JSON.Decoder {
         }
         progress.at = at
         progress.state = state
-        progress.fields += count
+        progress.fields += count + (unsafe blocks.fields)
+        unsafe blocks.fields = 0
         progress.nameStart = nameStart
         progress.nameCount = nameCount
         return to

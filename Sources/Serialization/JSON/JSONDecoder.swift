@@ -1,3 +1,4 @@
+internal import COctets
 internal import Octets
 
 extension JSON {
@@ -96,6 +97,9 @@ extension JSON {
         var text = TextState()
         var numberState = NumberState.start
         var literal = Literal.null
+        /// Whether fields are written in blocks, and memory for what is open then.
+        let usesBlocks: Bool
+        var blockLevels = OwnedArray<recast_level>()
         /// Bytes of the literal or of the byte order mark that have come.
         var matched = 0
 
@@ -103,6 +107,7 @@ extension JSON {
             self.options = options
             self.limits = limits
             checksNames = options.duplicates == .reject || options.duplicates == .first
+            usesBlocks = options.usesBlocks && recast_has_blocks()
             memberNames = MemberNames(limit: limits.tree)
         }
 

@@ -1,3 +1,4 @@
+internal import COctets
 internal import Octets
 
 extension JSON {
@@ -46,21 +47,12 @@ extension JSON {
 
             /// Which of 64 bits is the name's. Anybody can find names that share one: it saves comparisons, no more.
             var bit: UInt64 {
-                let mixed = (first ^ (last &<< 7 | last &>> 57) ^ UInt64(count)) &* 0x9E37_79B9_7F4A_7C15
+                let mixed = (first ^ (last &<< 7 | last &>> 57) ^ UInt64(count)) &* UInt64(RECAST_NAME_MIX)
                 return 1 &<< (mixed &>> 58)
             }
         }
 
-        private struct Entry {
-            var first: UInt64
-            var last: UInt64
-            /// Where the bytes of a name of more than sixteen stand.
-            var start: Int32
-            var count: Int32
-            /// The next entry of the same chain, or -1.
-            var next: Int32
-            var hash: UInt32
-        }
+        private typealias Entry = recast_name
 
         /// An open object that has names.
         private struct Object {
@@ -76,11 +68,13 @@ extension JSON {
         }
 
         /// What one name counts besides its bytes.
-        static let overhead = 16
+        static let overhead = Int(RECAST_NAME_OVERHEAD)
         /// Allocations above this many bytes are given back between two bodies.
         private static let kept = 64 * 1024
         /// The names that an object has before it uses the table.
         private static let few = 24
+        /// The names that there is room for when others add them.
+        private static let lent = 128
 
         /// Made when an object first needs the table.
         private var hash: ByteHash?
@@ -128,6 +122,35 @@ extension JSON {
                     first: key.first, last: key.last, start: 0, count: Int32(truncatingIfNeeded: key.count), next: -1,
                     hash: 0))
             return .new
+        }
+
+        /// Lets `fields` add names to the open objects from `depth` on, the first of which is `level` if it is one: `take` must
+        /// follow before anything else is done here.
+        ///
+        /// Unsafe: `fields` may write where it is told to only until then.
+        @inline(__always)
+        @unsafe
+        mutating func lend(to fields: inout recast_fields, depth: Int, level: inout recast_level) {
+            // SAFETY: the room is what the array has.
+            unsafe fields.names = entries.reserve(Self.lent)
+            unsafe fields.names_room = Self.lent
+            unsafe fields.names_count = 0
+            unsafe fields.bytes_left = max(0, limit &- held)
+            level.bits = depth == top.depth ? top.bits : 0
+        }
+
+        /// Counts the next `count` names that were lent room for: those of the open object at `depth`, with their bits, behind
+        /// which `bytesLeft` may be held.
+        ///
+        /// Unsafe: so many must have been written since `lend`.
+        @inline(__always)
+        @unsafe
+        mutating func take(_ count: Int, depth: Int, bits: UInt64, bytesLeft: Int) {
+            guard count > 0 else { return }
+            if depth != top.depth { open(depth: depth) }
+            top.bits = bits
+            held = limit &- bytesLeft
+            unsafe entries.commit(count)
         }
 
         @inline(__always)

@@ -9,6 +9,8 @@ extension JSON {
         /// The decoder does `reject` and `first`; under `first` the later member is checked and left out. For `last` and
         /// `array` it passes every member on as `keep` does: only who holds the whole object can replace.
         public var duplicates = DuplicatePolicy.reject
+        /// Whether C's loops for wide instructions are used, where the processor has those: the bytes are the same.
+        package var usesBlocks = true
 
         public init() {}
     }
