@@ -235,12 +235,15 @@ extension Exchange {
     func convert(_ slice: Span<UInt8>) -> Int {
         guard let conversion else { return slice.count }
         var at = 0
+        // What the last bytes become goes out with what follows it, in one write.
+        let isLast = decoding == nil && requestDecoder.remaining == slice.count
         do throws(ConversionError) {
             while at < slice.count {
                 let began = worker.isMeasuring ? EventLoop.preciseNow : 0
                 at += try conversion.feed(slice.extracting(at..<slice.count))
                 if began != 0 { noteTranscoding(since: began) }
-                if at < slice.count || conversion.isFull || upstreamPhase == .open, !pushConverted() {
+                let isDue = at < slice.count || conversion.isFull || (upstreamPhase == .open && !isLast)
+                if isDue, !pushConverted() {
                     // Refused: there is no rest to take, and this exchange may be over.
                     guard self.conversion === conversion, upstreamPhase != .gone else { return slice.count }
                     // The upstream has enough: the rest of the slice waits with the client's stream.
@@ -399,6 +402,7 @@ extension Exchange {
         }
         flushFramed()
         requestPhase = .sent
+        giveOutputBack()
         if responsePhase == .complete { return finishUpload() }
         upstream?.expectResponse(within: times.firstByte)
     }

@@ -104,6 +104,14 @@ extension Exchange {
         }
     }
 
+    /// Leaves large memory of the output, all of which has gone to the upstream, to the next exchange: while the response is awaited
+    /// others convert, and what the processor has at hand is better used again than made anew for each.
+    func giveOutputBack() {
+        conversion?.swapOutput(&waiting)
+        if waiting.isEmpty { clear(&waiting) }
+        conversion?.swapOutput(&waiting)
+    }
+
     func send(_ body: Span<UInt8>) {
         guard let upstream, !body.isEmpty else { return }
         do throws(WireError) {
