@@ -72,27 +72,71 @@ AVX2 static inline __m256i is_other(__m256i block) {
     return _mm256_cmpeq_epi8(plain, _mm256_setzero_si256());
 }
 
-/* The bytes that end a run of a text: '"', '\', those below 0x20, and from 0x80 on, which are below it, too, as signed numbers. */
+/* The bytes that end a run of a text: '"', '\\' and those below 0x20. */
 AVX2 static inline uint32_t ends_of(__m256i block) {
     __m256i quotes = _mm256_cmpeq_epi8(block, _mm256_set1_epi8('"'));
     __m256i backslashes = _mm256_cmpeq_epi8(block, _mm256_set1_epi8('\\'));
-    __m256i controls = _mm256_cmpgt_epi8(_mm256_set1_epi8(0x20), block);
+    __m256i controls = _mm256_cmpeq_epi8(_mm256_min_epu8(block, _mm256_set1_epi8(0x1F)), block);
     return (uint32_t)_mm256_movemask_epi8(_mm256_or_si256(_mm256_or_si256(quotes, backslashes), controls));
+}
+
+/* RFC 3629 section 4. */
+static bool is_utf8(const uint8_t *at, const uint8_t *end) {
+    while (at < end) {
+        uint8_t byte = *at++, low = 0x80, high = 0xBF;
+        int more;
+        if (byte < 0x80) continue;
+        if (byte >= 0xC2 && byte <= 0xDF) {
+            more = 1;
+        } else if (byte >= 0xE0 && byte <= 0xEF) {
+            more = 2;
+            if (byte == 0xE0) low = 0xA0;
+            if (byte == 0xED) high = 0x9F;
+        } else if (byte >= 0xF0 && byte <= 0xF4) {
+            more = 3;
+            if (byte == 0xF0) low = 0x90;
+            if (byte == 0xF4) high = 0x8F;
+        } else {
+            return false;
+        }
+        for (; more > 0; more--, low = 0x80, high = 0xBF) {
+            if (at == end || *at < low || *at > high) return false;
+            at++;
+        }
+    }
+    return true;
+}
+
+/* What the letter behind a backslash stands for (RFC 8259 section 7); 0 for none, and for `u`, which takes more than a byte. */
+static inline uint8_t unescaped(uint8_t letter) {
+    switch (letter) {
+    case '"': case '\\': case '/': return letter;
+    case 'b': return '\b';
+    case 'f': return '\f';
+    case 'n': return '\n';
+    case 'r': return '\r';
+    case 't': return '\t';
+    default: return 0;
+    }
 }
 
 /* Writes the text that begins at `text` up to its quotation mark, and returns where that is; NULL where it can't. */
 AVX2 static inline const uint8_t *write_text(const uint8_t *text, const uint8_t *end, uint8_t **target, const uint8_t *room,
                                              const uint32_t *table) {
+    const uint8_t *const start = text;
     uint8_t *to = *target;
+    uint32_t beyond = 0;
     /* What follows an escaped byte is copied as a block, too, from the next block's bytes on. */
     while (end - text >= 64 && room - to >= block_room) {
         __m256i block = _mm256_loadu_si256((const __m256i *)text);
         _mm256_storeu_si256((__m256i *)to, block);
         uint32_t ends = ends_of(block);
         size_t count = ends ? (size_t)__builtin_ctz(ends) : 32;
+        const uint32_t kept = (uint32_t)((UINT64_C(1) << count) - 1);
+        beyond |= (uint32_t)_mm256_movemask_epi8(block) & kept;
         size_t from = 0;
         if (table) {
-            uint32_t others = (uint32_t)_mm256_movemask_epi8(is_other(block)) & (uint32_t)((UINT64_C(1) << count) - 1);
+            uint32_t others = (uint32_t)_mm256_movemask_epi8(is_other(block)) & kept;
             for (; others; others &= others - 1) {
                 size_t run = (size_t)__builtin_ctz(others);
                 uint32_t entry = table[text[run]];
@@ -105,10 +149,17 @@ AVX2 static inline const uint8_t *write_text(const uint8_t *text, const uint8_t 
         }
         to += count - from;
         text += count;
-        if (ends) {
+        if (!ends) continue;
+        if (*text == '"') {
             *target = to;
-            return *text == '"' ? text : NULL;
+            return beyond && !is_utf8(start, text) ? NULL : text;
         }
+        uint8_t byte = *text == '\\' ? unescaped(text[1]) : 0;
+        if (!byte) return NULL;
+        uint32_t entry = table ? table[byte] : byte | UINT32_C(1) << 24;
+        memcpy(to, &entry, sizeof entry);
+        to += entry >> 24;
+        text += 2;
     }
     return NULL;
 }
