@@ -60,11 +60,11 @@ AVX2 static size_t decode(const uint8_t *characters, size_t count, uint8_t *byte
 }
 
 size_t recast_base64_encode(const uint8_t *bytes, size_t count, uint8_t *characters) {
-    return __builtin_cpu_supports("avx2") ? encode(bytes, count, characters) : 0;
+    return recast_has_blocks() ? encode(bytes, count, characters) : 0;
 }
 
 size_t recast_base64_decode(const uint8_t *characters, size_t count, uint8_t *bytes) {
-    return __builtin_cpu_supports("avx2") ? decode(characters, count, bytes) : 0;
+    return recast_has_blocks() ? decode(characters, count, bytes) : 0;
 }
 
 #else

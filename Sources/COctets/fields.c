@@ -61,17 +61,6 @@ AVX2 static inline size_t number_count(const uint8_t *text) {
     return end;
 }
 
-/* A byte is a letter, a digit, '-', '.' or '_' when its low and its high four bits have a bit in common: see form.c. */
-AVX2 static inline __m256i is_other(__m256i block) {
-    const __m256i by_low = BOTH(26, 30, 30, 30, 30, 30, 30, 30, 30, 30, 28, 4, 4, 5, 5, 12);
-    const __m256i by_high = BOTH(0, 0, 1, 2, 4, 8, 4, 16, 0, 0, 0, 0, 0, 0, 0, 0);
-    const __m256i low_bits = _mm256_set1_epi8(0x0F);
-    __m256i high = _mm256_and_si256(_mm256_srli_epi32(block, 4), low_bits);
-    __m256i low = _mm256_and_si256(block, low_bits);
-    __m256i plain = _mm256_and_si256(_mm256_shuffle_epi8(by_high, high), _mm256_shuffle_epi8(by_low, low));
-    return _mm256_cmpeq_epi8(plain, _mm256_setzero_si256());
-}
-
 /* The bytes that end a run of a text: '"', '\\' and those below 0x20. */
 AVX2 static inline uint32_t ends_of(__m256i block) {
     __m256i quotes = _mm256_cmpeq_epi8(block, _mm256_set1_epi8('"'));
@@ -136,7 +125,7 @@ AVX2 static inline const uint8_t *write_text(const uint8_t *text, const uint8_t 
         beyond |= (uint32_t)_mm256_movemask_epi8(block) & kept;
         size_t from = 0;
         if (table) {
-            uint32_t others = (uint32_t)_mm256_movemask_epi8(is_other(block)) & kept;
+            uint32_t others = (uint32_t)_mm256_movemask_epi8(is_escaped(block)) & kept;
             for (; others; others &= others - 1) {
                 size_t run = (size_t)__builtin_ctz(others);
                 uint32_t entry = table[text[run]];
@@ -164,11 +153,23 @@ AVX2 static inline const uint8_t *write_text(const uint8_t *text, const uint8_t 
     return NULL;
 }
 
+/* Adds the name of a member, which was found to be new and to have room, to those of its object. */
+AVX2 static inline void remember(struct recast_fields *of, struct recast_level *level, uint64_t bit, __m128i name, size_t count) {
+    if (!of->names || !level->is_object) return;
+    level->bits |= bit;
+    of->names[of->names_count++] = (struct recast_name){
+        .first = (uint64_t)_mm_cvtsi128_si64(name),
+        .last = (uint64_t)_mm_extract_epi64(name, 1),
+        .count = (int32_t)count,
+        .next = -1,
+    };
+    of->bytes_left -= count + RECAST_NAME_OVERHEAD;
+}
+
 AVX2 static void write_fields(struct recast_fields *of) {
     const uint8_t *const source = of->source;
     const size_t end = of->end, left = of->left;
     uint8_t *const prefix = of->prefix;
-    struct recast_name *const names = of->names;
     struct recast_level *const first = of->levels, *level = first;
     size_t at = of->at, to = of->to;
     enum recast_place place = of->place;
@@ -208,14 +209,14 @@ AVX2 static void write_fields(struct recast_fields *of) {
         if (level->is_object) {
             if (source[start] != '"') break;
             __m128i block = _mm_loadu_si128((const __m128i *)(source + start + 1));
-            unsigned others = (unsigned)_mm256_movemask_epi8(is_other(_mm256_castsi128_si256(block)));
+            unsigned others = (unsigned)_mm256_movemask_epi8(is_escaped(_mm256_castsi128_si256(block)));
             name_count = (size_t)__builtin_ctz(others | 1u << 16);
             const uint8_t *behind = source + start + 1 + name_count;
             if (name_count - 1 > 14 || *behind != '"' || behind[1] != ':' || name_count > level->name_room) break;
             name = _mm_and_si128(block, _mm_loadu_si128((const __m128i *)(keeping + 16 - name_count)));
             start += name_count + 3;
             if (source[start] <= ' ') start = behind_space(source, start, end);
-            if (names) {
+            if (of->names) {
                 uint64_t head = (uint64_t)_mm_cvtsi128_si64(name), tail = (uint64_t)_mm_extract_epi64(name, 1);
                 bit = UINT64_C(1) << ((head ^ (tail << 7 | tail >> 57) ^ name_count) * RECAST_NAME_MIX >> 58);
                 if ((level->bits & bit) != 0 || of->names_count == of->names_room ||
@@ -251,13 +252,7 @@ AVX2 static void write_fields(struct recast_fields *of) {
             next = put(next, &of->open_mark);
             level->style = style;
             level->in_object = !level->is_object && byte == '{';
-            if (names && level->is_object) {
-                level->bits |= bit;
-                names[of->names_count++] = (struct recast_name){
-                    .first = (uint64_t)_mm_cvtsi128_si64(name), .last = (uint64_t)_mm_extract_epi64(name, 1),
-                    .count = (int32_t)name_count, .next = -1};
-                of->bytes_left -= name_count + RECAST_NAME_OVERHEAD;
-            }
+            remember(of, level, bit, name, name_count);
             level++;
             *level = (struct recast_level){
                 .name_start = at + 1,
@@ -316,13 +311,7 @@ AVX2 static void write_fields(struct recast_fields *of) {
         }
         next = put(next, &of->text_mark);
 
-        if (names && level->is_object) {
-            level->bits |= bit;
-            names[of->names_count++] = (struct recast_name){
-                .first = (uint64_t)_mm_cvtsi128_si64(name), .last = (uint64_t)_mm_extract_epi64(name, 1),
-                .count = (int32_t)name_count, .next = -1};
-            of->bytes_left -= name_count + RECAST_NAME_OVERHEAD;
-        }
+        remember(of, level, bit, name, name_count);
         level->style = style;
         level->in_object = level->last_was_object = false;
         level->position++;

@@ -6,21 +6,13 @@
 
 AVX2 static size_t form_text(const uint8_t *text, size_t count, uint8_t *target, size_t room, const uint32_t *table,
                              size_t *written) {
-    /* A byte is a letter, a digit, '-', '.' or '_' when its low and its high four bits have a bit in common. The bits stand for
-       a high half of: 1: 2, 2: 3, 4: 4 and 6, 8: 5, 16: 7. */
-    const __m256i by_low = BOTH(26, 30, 30, 30, 30, 30, 30, 30, 30, 30, 28, 4, 4, 5, 5, 12);
-    const __m256i by_high = BOTH(0, 0, 1, 2, 4, 8, 4, 16, 0, 0, 0, 0, 0, 0, 0, 0);
-    const __m256i low_bits = _mm256_set1_epi8(0x0F);
     /* A space that becomes one byte is written with the block; one that becomes three is like any other byte. */
     const __m256i is_short = _mm256_set1_epi8(table[' '] >> 24 == 1 ? -1 : 0);
     const __m256i for_space = _mm256_set1_epi8((char)table[' ']);
     size_t at = 0, to = 0;
     while (at + 32 <= count && to + 64 <= room) {
         __m256i block = _mm256_loadu_si256((const __m256i *)(text + at));
-        __m256i high = _mm256_and_si256(_mm256_srli_epi32(block, 4), low_bits);
-        __m256i low = _mm256_and_si256(block, low_bits);
-        __m256i is_plain = _mm256_and_si256(_mm256_shuffle_epi8(by_high, high), _mm256_shuffle_epi8(by_low, low));
-        __m256i is_other = _mm256_cmpeq_epi8(is_plain, _mm256_setzero_si256());
+        __m256i is_other = is_escaped(block);
         __m256i is_space = _mm256_and_si256(_mm256_cmpeq_epi8(block, _mm256_set1_epi8(' ')), is_short);
         _mm256_storeu_si256((__m256i *)(target + to), _mm256_blendv_epi8(block, for_space, is_space));
         uint32_t others = (uint32_t)_mm256_movemask_epi8(_mm256_andnot_si256(is_space, is_other));
@@ -45,7 +37,7 @@ AVX2 static size_t form_text(const uint8_t *text, size_t count, uint8_t *target,
 
 size_t recast_form_text(const uint8_t *text, size_t count, uint8_t *target, size_t room, const uint32_t *table,
                         size_t *written) {
-    if (__builtin_cpu_supports("avx2")) return form_text(text, count, target, room, table, written);
+    if (recast_has_blocks()) return form_text(text, count, target, room, table, written);
     *written = 0;
     return 0;
 }

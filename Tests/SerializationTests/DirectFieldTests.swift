@@ -179,6 +179,38 @@ struct DirectFieldTests {
         }
     }
 
+    @Test("letters beyond ASCII and escapes at any place of a block")
+    func textsBeyondASCII() {
+        for text in ["\u{e4}", "\u{65e5}", "\u{1f600}", #"\n"#, #"\""#, #"\\"#, #"\/"#, #"\u00e4"#, #"\x"#, "\u{7f}"] {
+            for count in 0...66 {
+                let run = String(repeating: "x", count: count)
+                let body =
+                    "{\"a\":\"\(run)\(text)\(run) \(text)\",\"padding behind it so that blocks can be read\":[\"\(run)\"]}"
+                for change in Self.changes.prefix(3) { check(plan(.json, .form, change), .whole(Array(body.utf8))) }
+                let bytes = Array(body.utf8)
+                let multipart = plan(.json, .multipart)
+                let wanted = ConversionRun.run(multipart, .every(Self.few, of: bytes))
+                let found = ConversionRun.run(multipart, .whole(bytes))
+                #expect(found.failure == wanted.failure)
+                if wanted.failure == nil { #expect(found == wanted) }
+            }
+        }
+    }
+
+    @Test("as many levels and open names as the loop has room for, one fewer and one more")
+    func manyLevels() {
+        for (levels, members) in [(30, 1), (31, 1), (32, 1), (33, 1), (34, 1), (15, 8), (16, 7), (16, 8), (18, 7)] {
+            var body = "{\"x\":1}"
+            for level in 0..<levels {
+                let names = (0..<members - 1).map { "\"m\(level)_\($0)\":\($0)," }.joined()
+                body = "{\(names)\"c\":\(body),\"behind\":[[1,2],{\"a\":true}]}"
+            }
+            let bytes = Array((body + String(repeating: " ", count: 64)).utf8)
+            for change in Self.changes.prefix(3) { check(plan(.json, .form, change), .whole(bytes)) }
+            for cut in [64, 100, 257] { check(plan(.json, .form), .every(cut, of: bytes)) }
+        }
+    }
+
     @Test("what a document of any members becomes", arguments: 0..<40)
     func anyMembers(_ seed: Int) {
         var numbers = Numbers(state: UInt64(seed) + 99)
