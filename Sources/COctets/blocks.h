@@ -1,9 +1,9 @@
-/* What the loops for AVX2 have in common. */
+/* What the loops for AVX2 have in common. Every processor that has it also has BMI and BMI2, but a virtual one may hide them. */
 #ifndef RECAST_BLOCKS_H
 #define RECAST_BLOCKS_H
 #include <immintrin.h>
 
-#define AVX2 __attribute__((target("avx2")))
+#define AVX2 __attribute__((target("avx2,bmi,bmi2")))
 
 /* The same sixteen bytes in both halves: what looks bytes up does so within its half. */
 #define BOTH(...) _mm256_setr_epi8(__VA_ARGS__, __VA_ARGS__)

@@ -106,7 +106,7 @@ struct recast_fields {
     bool is_root;
 
     /* What stands before the names of the open levels' members, and the room for more; 32 bytes behind what counts are read, and
-       65 in all at least. */
+       64 in all at least. */
     uint8_t *prefix;
     size_t prefix_room;
     /* The open levels, the first of them filled in; how many there may be, and the last one's number. */
@@ -115,7 +115,7 @@ struct recast_fields {
     /* Where the names of the open levels go, NULL for nowhere, the room for them and their number. */
     struct recast_name *names;
     size_t names_room, names_count;
-    /* What the names may still count. */
+    /* What the names may still count, which is looked at for all that there is room for before one is added. */
     size_t bytes_left;
 
     /* Where the next item begins, what it is, and where the next field goes, whose first bytes are left out. */
@@ -132,10 +132,10 @@ struct recast_fields {
 bool recast_has_blocks(void);
 
 /* Writes what begins at `at` as fields, each a prefix, a name, its mark, a text and its mark, and goes down into objects and
-   arrays, and up out of those that it went down into. Takes members whose names are of up to fifteen letters, digits, '-', '.'
-   and '_' and have a bit of their own in their object, literals, numbers of up to fifteen characters without an exponent, and
-   texts of UTF-8 with escapes of two characters. Stops before anything else, near the end of the slice and of any room: nothing
-   is said about what is there, and all that is kept up to date then says how far it has come. */
+   arrays, and up out of those that it went down into. Takes new members whose names are of up to fifteen letters, digits, '-',
+   '.' and '_', literals, numbers of up to fifteen characters without an exponent, and texts of UTF-8 with escapes of two
+   characters. Stops before anything else, near the end of the slice and of any room: nothing is said about what is there, and
+   all that is kept up to date then says how far it has come. */
 void recast_fields_write(struct recast_fields *fields);
 
 #endif

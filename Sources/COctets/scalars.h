@@ -1,0 +1,160 @@
+/* Texts, numbers and literals of JSON, as fields.c reads and writes them. */
+#ifndef RECAST_SCALARS_H
+#define RECAST_SCALARS_H
+#include "COctets.h"
+#include "blocks.h"
+#include <string.h>
+
+#define SSE(value) _mm_set1_epi8((char)(value))
+
+/* What is read of a text for one block of it: the block, and another one behind an escaped byte. */
+enum { text_reach = 64 };
+/* What a block of a text may become, and a block behind it. */
+enum { block_room = 3 * 32 + 32 };
+
+AVX2 static inline void copy_block(uint8_t *to, const uint8_t *from) {
+    _mm256_storeu_si256((__m256i *)to, _mm256_loadu_si256((const __m256i *)from));
+}
+
+/* The number of bytes of the number that the sixteen bytes at `text` begin with; 0 where there is none, or it has an exponent,
+   or may go on behind them. */
+AVX2 static inline size_t number_count(const uint8_t *text) {
+    __m128i value = _mm_sub_epi8(_mm_loadu_si128((const __m128i *)text), SSE('0'));
+    unsigned digits = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_min_epu8(value, SSE(9)), value));
+    size_t start = *text == '-';
+    size_t count = (size_t)__builtin_ctz(~(digits >> start));
+    if (count == 0 || (count > 1 && text[start] == '0')) return 0;
+    size_t end = start + count;
+    if (end < 15 && text[end] == '.') {
+        size_t places = (size_t)__builtin_ctz(~(digits >> (end + 1)));
+        if (places == 0) return 0;
+        end += 1 + places;
+    }
+    if (end > 15 || text[end] == '.' || (text[end] | 0x20) == 'e') return 0;
+    return end;
+}
+
+/* The bytes that end a run of a text: '"', '\\' and those below 0x20. */
+AVX2 static inline uint32_t ends_of(__m256i block) {
+    __m256i quotes = _mm256_cmpeq_epi8(block, _mm256_set1_epi8('"'));
+    __m256i backslashes = _mm256_cmpeq_epi8(block, _mm256_set1_epi8('\\'));
+    __m256i controls = _mm256_cmpeq_epi8(_mm256_min_epu8(block, _mm256_set1_epi8(0x1F)), block);
+    return (uint32_t)_mm256_movemask_epi8(_mm256_or_si256(_mm256_or_si256(quotes, backslashes), controls));
+}
+
+/* RFC 3629 section 4. */
+static bool is_utf8(const uint8_t *at, const uint8_t *end) {
+    while (at < end) {
+        uint8_t byte = *at++, low = 0x80, high = 0xBF;
+        int more;
+        if (byte < 0x80) continue;
+        if (byte >= 0xC2 && byte <= 0xDF) {
+            more = 1;
+        } else if (byte >= 0xE0 && byte <= 0xEF) {
+            more = 2;
+            if (byte == 0xE0) low = 0xA0;
+            if (byte == 0xED) high = 0x9F;
+        } else if (byte >= 0xF0 && byte <= 0xF4) {
+            more = 3;
+            if (byte == 0xF0) low = 0x90;
+            if (byte == 0xF4) high = 0x8F;
+        } else {
+            return false;
+        }
+        for (; more > 0; more--, low = 0x80, high = 0xBF) {
+            if (at == end || *at < low || *at > high) return false;
+            at++;
+        }
+    }
+    return true;
+}
+
+/* What the letter behind a backslash stands for (RFC 8259 section 7); 0 for none, and for `u`, which takes more than a byte. */
+static inline uint8_t unescaped(uint8_t letter) {
+    switch (letter) {
+    case '"': case '\\': case '/': return letter;
+    case 'b': return '\b';
+    case 'f': return '\f';
+    case 'n': return '\n';
+    case 'r': return '\r';
+    case 't': return '\t';
+    default: return 0;
+    }
+}
+
+/* Writes a block of a text, of whose bytes those in `kept` count, and returns how far it has moved what is behind it. */
+AVX2 static inline size_t write_block(const uint8_t *text, uint32_t kept, __m256i block, uint8_t *to, const uint32_t *table) {
+    uint8_t *const start = to;
+    _mm256_storeu_si256((__m256i *)to, block);
+    if (!table) return 0;
+    uint32_t others = (uint32_t)_mm256_movemask_epi8(is_escaped(block)) & kept;
+    for (; others; others = _blsr_u32(others)) {
+        const size_t run = _tzcnt_u32(others);
+        const uint32_t entry = table[text[run]];
+        memcpy(to + run, &entry, sizeof entry);
+        to += (entry >> 24) - 1;
+        copy_block(to + run + 1, text + run + 1);
+    }
+    return (size_t)(to - start);
+}
+
+/* Writes what follows the first block of the text that begins at `start`, as write_text. */
+AVX2 __attribute__((noinline)) static const uint8_t *write_rest(const struct recast_fields *of, const uint8_t *const start,
+                                                               const uint8_t *text, uint8_t **target, bool is_beyond) {
+    const uint32_t *const table = of->table;
+    const uint8_t *const end = of->source + of->end, *const room = of->target + of->room;
+    uint8_t *to = *target;
+    for (;;) {
+        if (*text == '"') {
+            *target = to;
+            return is_beyond && !is_utf8(start, text) ? NULL : text;
+        }
+        if (*text == '\\') {
+            const uint8_t byte = unescaped(text[1]);
+            if (!byte) return NULL;
+            const uint32_t entry = table ? table[byte] : byte | UINT32_C(1) << 24;
+            memcpy(to, &entry, sizeof entry);
+            to += entry >> 24;
+            text += 2;
+        } else if (*text < 0x20) {
+            return NULL;
+        }
+        if (end - text < text_reach || room - to < block_room || (size_t)(text - start) > of->longest_text - text_reach)
+            return NULL;
+        const __m256i block = _mm256_loadu_si256((const __m256i *)text);
+        const uint32_t ends = ends_of(block), kept = ~ends & (ends - 1);
+        const size_t count = _tzcnt_u32(ends);
+        is_beyond |= ((uint32_t)_mm256_movemask_epi8(block) & kept) != 0;
+        to += write_block(text, kept, block, to, table) + count;
+        text += count;
+    }
+}
+
+/* Writes the text that begins at `text`, of which a block can be read and written, up to its quotation mark, and returns where
+   that is; NULL where it can't. */
+AVX2 static inline const uint8_t *write_text(const struct recast_fields *of, const uint8_t *text, uint8_t **target) {
+    const __m256i block = _mm256_loadu_si256((const __m256i *)text);
+    const uint32_t ends = ends_of(block), kept = ~ends & (ends - 1);
+    const size_t count = _tzcnt_u32(ends);
+    const bool is_beyond = ((uint32_t)_mm256_movemask_epi8(block) & kept) != 0;
+    *target += write_block(text, kept, block, *target, of->table) + count;
+    if (text[count] == '"' && !is_beyond) return text + count;
+    return write_rest(of, text, text + count, target, is_beyond);
+}
+
+/* The literal that begins at `text`, and its length; NULL for none, and for one that isn't written. */
+static inline const struct recast_literal *literal_at(const struct recast_fields *of, const uint8_t *text, size_t *count) {
+    uint32_t word;
+    memcpy(&word, text, sizeof word);
+    const struct recast_literal *literal = NULL;
+    *count = 4;
+    if (word == 0x65757274) literal = &of->true_text;
+    if (word == 0x6C6C756E) literal = &of->null_text;
+    if (word == 0x736C6166 && text[4] == 'e') {
+        literal = &of->false_text;
+        *count = 5;
+    }
+    return literal && literal->is_written ? literal : NULL;
+}
+
+#endif
