@@ -30,7 +30,8 @@ struct ExplainedSample {
         }
         return Explanation(
             route: route, upstream: file.settings.upstreams[route.upstream], plan: plan,
-            effective: file.effectiveOfRoutes[index].map(file.redacted), type: type, values: values, trace: trace)
+            effective: file.effectiveOfRoutes[index].map(file.redacted), type: type, bodyCount: body.count,
+            values: values, trace: trace)
     }
 
     /// The conversion of a route's requests, where it has one.

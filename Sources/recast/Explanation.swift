@@ -4,15 +4,14 @@ internal import Settings
 
 /// What `recast explain` prints of one body.
 struct Explanation {
-    /// Bytes of a converted body that are held, so that it goes out with its length.
-    private static let hold = 64 * 1024
-
     var route: Route
     var upstream: UpstreamSettings
     var plan: ConversionPlan
     var effective: [EffectiveValue]
     /// The sample's Content-Type.
     var type: String
+    /// Bytes of the body as the client sends it.
+    var bodyCount: Int
     var values: SampleRequest.Values
     var trace: ConversionTrace
 
@@ -28,7 +27,7 @@ struct Explanation {
     private var fields: [(name: String, value: String)] {
         if plan.writesQuery { return [("Content-Length", "0")] }
         let framing =
-            trace.output.count <= Self.hold
+            trace.output.count <= ConversionHold.limit(ofBody: bodyCount)
             ? ("Content-Length", String(trace.output.count)) : ("Transfer-Encoding", "chunked")
         return [("Content-Type", String(decoding: trace.contentType, as: UTF8.self)), framing]
     }

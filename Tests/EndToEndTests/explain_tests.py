@@ -122,6 +122,11 @@ class ExplainTests(unittest.TestCase):
         large = self.recast("explain", self.file, "signup", data=b"a=" + b"x" * 60000 + b"&b=" + b"y" * 60000)
         self.assertIn("Transfer-Encoding: chunked\n", large.output)
         self.assertNotIn("Content-Length", large.output)
+        for length, framing in ((16384, "Content-Length"), (16385, "Transfer-Encoding")):
+            body = b'{"a":["' + b"b" * (length - 11 - 4 * 800) + b'"' + b',"b"' * 800 + b"]}"
+            self.assertEqual(len(body), length)
+            output = self.recast("explain", self.file, "orders", "--header", "X-Tenant: t", data=body).output
+            self.assertIn("\n%s: " % framing, output)
 
     def test_explain_takes_the_examples_of_the_route_without_input(self):
         first = self.recast("explain", self.file, "orders")

@@ -65,6 +65,43 @@ import Testing
         }
     }
 
+    /// A document of `length` bytes, whose members become some 90 bytes each as parts beside `name` and their values.
+    private func members(_ count: Int, under name: String, length: Int) -> String {
+        let open = "{\"\(name)\":["
+        let most = length - open.utf8.count - 2 - 4 * count
+        let values = (0..<count).map { _ in "\"b\"" }
+        let first = "\"" + String(repeating: "b", count: most + 2) + "\""
+        return open + ([first] + values.dropFirst()).joined(separator: ",") + "]}"
+    }
+
+    @Test("a body of at most 16 KiB goes out with its length up to 128 KiB, a longer one up to 64 KiB")
+    func shortBodies() throws {
+        for (count, name, length, isChunked) in [
+            (800, "a", 16 << 10, false), (800, "a", 16 << 10 + 1, true), (800, "a", 16 << 10 - 1, false),
+            (400, "a", 16 << 10 + 1, false), (800, String(repeating: "n", count: 80), 16 << 10, true),
+        ] {
+            try withRig([convert(.json, .multipart)]) { rig in
+                let body = members(count, under: name, length: length)
+                #expect(body.utf8.count == length)
+                let (request, response, _) = try rig.exchange(post("/", jsonType, body))
+                #expect(request.isChunked == isChunked && (request["Content-Length"] == nil) == isChunked)
+                #expect(request.text.ranges(of: "name=\"\(name)[]\"").count == count)
+                #expect(request.body.count > (count == 400 ? 32 << 10 : 64 << 10) && response.status == 200)
+            }
+        }
+    }
+
+    @Test("a converted body around 64 KiB is whole, with a length below and in chunks above", arguments: -2...2)
+    func aroundTheHold(over: Int) throws {
+        try withRig([convert(.json, .form)]) { rig in
+            let value = String(repeating: "x", count: 64 << 10 - 2 + over)
+            let (request, response, _) = try rig.exchange(post("/", jsonType, #"{"a":"\#(value)"}"#))
+            #expect(request.text == "a=" + value && response.status == 200)
+            #expect(request.isChunked == (over >= 0))
+            #expect(rig.upstreams[0].text.hasSuffix(over >= 0 ? "\r\n0\r\n\r\n" : "xx"))
+        }
+    }
+
     @Test("F7 a plain body keeps its length, and its bytes")
     func plainLength() throws {
         try withRig { rig in

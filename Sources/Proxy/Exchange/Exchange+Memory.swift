@@ -8,18 +8,16 @@ internal import Serialization
 // they are only counted; trees, decoders' windows, converted responses and spools grow with the body, so they ask before they
 // go on.
 extension Exchange {
-    /// Bytes of a body that passes although memory is short: it fits the loop's buffers.
-    private static let smallBody = 16 * 1024
     /// What any other body has from its beginning on: room for what waits on both sides of a pause.
     private static let reserve = 2 * MemoryCharge.step
 
     // MARK: Before the body
 
-    /// Whether there is memory to take a body; a larger one has what it needs for a start then. A small one passes as long as
-    /// a little is left.
+    /// Whether there is memory to take a body; a larger one has what it needs for a start then. A short one, which fits the loop's
+    /// buffers, passes as long as a little is left.
     func hasMemory(for framing: BodyFraming) -> Bool {
         let pressure = worker.pressure
-        if case .length(let count) = framing, count <= Self.smallBody { return pressure < 3 }
+        if case .length(let count) = framing, count <= ConversionHold.shortBody { return pressure < 3 }
         return pressure < 2 && requestCharge.set(Self.reserve, from: worker.memory)
     }
 

@@ -125,6 +125,7 @@ extension Exchange {
                         .unsupported, code: "unsupported_media_type", reason: "the body has no Content-Type")
                 }
             if request.contains(.contentEncoding), !startDecoding(route, conversion, hasBody: hasBody) { return false }
+            if decoding == nil { waiting.highWatermark = ConversionHold.limit(ofBody: requestDecoder.remaining) }
             use(conversion, of: rule)
             return true
         } catch {
@@ -386,21 +387,7 @@ extension Exchange {
     /// Everything of the request is at hand and the connection is open: sends the rest.
     func completeRequest() {
         if let spool, !pump(spool) { return }
-        sendWaiting()
-        guard upstreamPhase == .open else { return }
-        do throws(WireError) {
-            if let route, route.forwarding.passesTrailers {
-                let trailers = requestDecoder.trailers
-                try requestEncoder.finish(into: &framed) {
-                    trailers.write(named: route.forwarding.trailers, into: &$0)
-                }
-            } else {
-                try requestEncoder.finish(into: &framed)
-            }
-        } catch {
-            return refuse(.wire(error))
-        }
-        flushFramed()
+        guard sendEnd() else { return }
         requestPhase = .sent
         giveOutputBack()
         if responsePhase == .complete { return finishUpload() }

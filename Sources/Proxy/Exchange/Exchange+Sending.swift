@@ -104,6 +104,37 @@ extension Exchange {
         }
     }
 
+    /// Sends the bytes that wait and what ends the body, in one write. Returns false when the request was refused.
+    func sendEnd() -> Bool {
+        guard upstreamPhase == .open else { return false }
+        conversion?.swapOutput(&waiting)
+        let count = waiting.count
+        do throws(WireError) {
+            try requestEncoder.begin(count, into: &framed)
+            if count > 0 { try finishFraming(into: &waiting) } else { try finishFraming(into: &framed) }
+        } catch {
+            // Before the refusal, which may end this exchange.
+            conversion?.swapOutput(&waiting)
+            refuse(.wire(error))
+            return false
+        }
+        record.bytesOut += count
+        if count > 0 {
+            sendFramed(waiting.span)
+            waiting.removeAll()
+        } else {
+            flushFramed()
+        }
+        conversion?.swapOutput(&waiting)
+        return true
+    }
+
+    private func finishFraming(into output: inout OutputBuffer) throws(WireError) {
+        guard let route, route.forwarding.passesTrailers else { return try requestEncoder.finish(into: &output) }
+        let trailers = requestDecoder.trailers
+        try requestEncoder.finish(into: &output) { trailers.write(named: route.forwarding.trailers, into: &$0) }
+    }
+
     /// Leaves large memory of the output, all of which has gone to the upstream, to the next exchange: while the response is awaited
     /// others convert, and what the processor has at hand is better used again than made anew for each.
     func giveOutputBack() {
@@ -113,18 +144,24 @@ extension Exchange {
     }
 
     func send(_ body: Span<UInt8>) {
-        guard let upstream, !body.isEmpty else { return }
+        guard upstream != nil, !body.isEmpty else { return }
         do throws(WireError) {
             try requestEncoder.begin(body.count, into: &framed)
         } catch {
             return refuse(.wire(error))
         }
         record.bytesOut += body.count
+        sendFramed(body)
+        requestEncoder.end(into: &framed)
+    }
+
+    /// Sends what is framed, and `body` behind it.
+    private func sendFramed(_ body: Span<UInt8>) {
+        guard let upstream else { return }
         hasWritten = true
         if holdsReplay { holdForReplay(body) }
         upstream.stream.write(framed.span, body)
         framed.removeAll()
-        requestEncoder.end(into: &framed)
     }
 
     func flushFramed() {
