@@ -123,7 +123,7 @@ class ExplainTests(unittest.TestCase):
         self.assertIn("Transfer-Encoding: chunked\n", large.output)
         self.assertNotIn("Content-Length", large.output)
         for length, framing in ((16384, "Content-Length"), (16385, "Transfer-Encoding")):
-            body = b'{"a":["' + b"b" * (length - 11 - 4 * 800) + b'"' + b',"b"' * 800 + b"]}"
+            body = b'{"a":["' + b"b" * (length - 10 - 4 * 800) + b'"' + b',"b"' * 800 + b"]}"
             self.assertEqual(len(body), length)
             output = self.recast("explain", self.file, "orders", "--header", "X-Tenant: t", data=body).output
             self.assertIn("\n%s: " % framing, output)
