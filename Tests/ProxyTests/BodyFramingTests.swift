@@ -91,6 +91,21 @@ import Testing
         }
     }
 
+    @Test("what a short body becomes has a length below 128 KiB, and is in chunks from there on", arguments: -1...1)
+    func shortBodyAroundTheHold(over: Int) throws {
+        try withRig([convert(.json, .form)]) { rig in
+            let name = String(repeating: "n", count: 150)
+            let field = "\(name)%5B%5D="
+            let rest = String(repeating: "&\(field)b", count: 799)
+            let first = String(repeating: "b", count: 128 << 10 + over - field.utf8.count - rest.utf8.count)
+            let body = "{\"\(name)\":[\"\(first)\"" + String(repeating: ",\"b\"", count: 799) + "]}"
+            #expect(body.utf8.count <= 16 << 10)
+            let (request, response, _) = try rig.exchange(post("/", jsonType, body))
+            #expect(request.text == field + first + rest && response.status == 200)
+            #expect(request.body.count == 128 << 10 + over && request.isChunked == (over >= 0))
+        }
+    }
+
     @Test("a converted body around 64 KiB is whole, with a length below and in chunks above", arguments: -2...2)
     func aroundTheHold(over: Int) throws {
         try withRig([convert(.json, .form)]) { rig in

@@ -211,6 +211,21 @@ struct DirectFieldTests {
         }
     }
 
+    @Test("a name that an inner object has already, behind few members and many")
+    func knownNames() {
+        for members in [1, 2, 23, 24, 25, 26, 63, 64, 65, 126, 127, 128, 129] {
+            let names = (0..<members).map { "\"m\($0)\":\($0)" }.joined(separator: ",")
+            for name in ["m0", "m\(members - 1)", "m\(members)"] {
+                let body =
+                    "{\"x\":[{\(names),\"\(name)\":1,\"last\":{\"m0\":2}}],\"behind it\":\"so that blocks can be read\"}"
+                let bytes = Array((body + String(repeating: " ", count: 128)).utf8)
+                for change in Self.changes.prefix(3) { check(plan(.json, .form, change), .whole(bytes)) }
+                let isKnown = name != "m\(members)"
+                #expect((ConversionRun.run(plan(.json, .form), .whole(bytes)).failure != nil) == isKnown, "\(name)")
+            }
+        }
+    }
+
     @Test("what a document of any members becomes", arguments: 0..<40)
     func anyMembers(_ seed: Int) {
         var numbers = Numbers(state: UInt64(seed) + 99)

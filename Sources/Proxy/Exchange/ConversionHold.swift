@@ -4,7 +4,7 @@ internal import Octets
 /// upstream sees a byte (docs/decisions/0004).
 public enum ConversionHold {
     /// A body of at most so many bytes is held as long as `ofShortBodies` says. 16 KiB.
-    public static let shortBody = 16 * 1024
+    static let shortBody = 16 * 1024
     /// What a short body may become: a thousand fields, the default limit, with about a hundred bytes around each. 128 KiB.
     private static let ofShortBodies = 128 * 1024
 
