@@ -1,17 +1,21 @@
+internal import COctets
+
 extension Scan {
     /// The first index at or after `start` where a delimiter of multipart can begin: a carriage return, and two bytes
     /// behind it a hyphen or the end of the bytes. The count where there is none. `start` may be the count.
     ///
-    /// Both bytes are looked for at once, sixty-four places at a time: so neither a file in which each 256th byte is a
+    /// Both bytes are looked for at once, 64 or 128 places at a time: so neither a file in which each 256th byte is a
     /// carriage return nor one whose every line ends with one stops it.
-    @inlinable
     public static func delimiterStart(in bytes: Span<UInt8>, from start: Int) -> Int {
-        // SAFETY: sixteen bytes are loaded at `at` and at `at + 2` only while at + 18 <= count, four times that only
+        // SAFETY: C's loop reads what there is from `start` on. Sixteen bytes are loaded at `at` and at `at + 2` only while at + 18 <= count, four times that only
         // while at + 66 <= count, and single bytes only below the count.
         unsafe bytes.withUnsafeBufferPointer { buffer in
             let raw = UnsafeRawBufferPointer(buffer)
             let count = raw.count
             var at = start
+            if count &- start >= 256, let base = buffer.baseAddress {
+                at &+= unsafe recast_skip_to_delimiter(base + start, count &- start)
+            }
             while at &+ 66 <= count {
                 let first = unsafe delimiterMarks(raw, at)
                 let second = unsafe delimiterMarks(raw, at &+ 16)
@@ -40,10 +44,9 @@ extension Scan {
     }
 
     /// Sixteen bytes that are not zero where a carriage return stands at `at` and a hyphen two bytes on.
-    @inlinable
     @inline(__always)
     @unsafe
-    internal static func delimiterMarks(_ raw: UnsafeRawBufferPointer, _ at: Int) -> SIMD2<UInt64> {
+    private static func delimiterMarks(_ raw: UnsafeRawBufferPointer, _ at: Int) -> SIMD2<UInt64> {
         // SAFETY: the caller has eighteen bytes from `at` on; a mask has the size of its vector.
         let returns = unsafe raw.loadUnaligned(fromByteOffset: at, as: SIMD16<UInt8>.self)
         let hyphens = unsafe raw.loadUnaligned(fromByteOffset: at &+ 2, as: SIMD16<UInt8>.self)

@@ -9,7 +9,9 @@ struct ScanDelimiterTests {
         let pieces: [[UInt8]] = [
             [0x0D], [0x0D, 0x0A, 0x2D], [0x0D, 0x2D, 0x2D], [0x0D, 0x0D, 0x2D], [0x8D, 0x0A, 0x2D],
         ]
-        for count in [0, 1, 2, 3, 17, 18, 19, 34, 65, 66, 67, 100, 131, 150] {
+        for count in [
+            0, 1, 2, 3, 17, 18, 19, 34, 65, 66, 67, 100, 131, 150, 255, 256, 257, 258, 259, 385, 386, 387, 400,
+        ] {
             for piece in pieces {
                 for place in 0..<max(1, count) {
                     var bytes = [UInt8](repeating: UInt8(ascii: "-"), count: count)

@@ -15,6 +15,11 @@ size_t recast_base64_encode(const uint8_t *bytes, size_t count, uint8_t *charact
    `bytes` has room for 3 / 4 of `count`. */
 size_t recast_base64_decode(const uint8_t *characters, size_t count, uint8_t *bytes);
 
+/* The first bytes of `bytes` among which no carriage return has a hyphen two bytes on: all such are behind them. Takes a
+   multiple of 128 bytes and returns their number, which may be 0: where it stops before the end, nothing is said about what
+   follows. */
+size_t recast_skip_to_delimiter(const uint8_t *bytes, size_t count);
+
 /* Writes the text of a JSON string as the value of a form's field, each byte as `table` says: what it becomes, lowest byte
    first, and the number of those, 1 or 3, in the highest eight bits. Letters, digits, '-', '.' and '_' stand for themselves. Stops
    before '"', '\\', a byte below 0x20 or from 0x80 on, and where fewer than 32 bytes are left to read or 64 to write: what
