@@ -137,9 +137,11 @@ struct AutoOutputTests {
                 output = buffer.span.copied()
                 buffer.drop(buffer.count)
             }
+            let type = String(decoding: conversion.contentType, as: UTF8.self)
+            let boundary = type.split(separator: "boundary=").last ?? ""
             #expect(
                 String(decoding: output, as: UTF8.self).hasPrefix(
-                    isMultipart ? "--recast-" : index == 1 ? "a=x" : "b=1"))
+                    isMultipart ? "--\(boundary)\r\n" : index == 1 ? "a=x" : "b=1"))
         }
     }
 
