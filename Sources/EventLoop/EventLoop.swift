@@ -10,8 +10,9 @@ public import Octets
 /// A **turn** is one wait for events with all the callbacks that follow from it. `run()` repeats turns until `stop()`.
 @safe
 public final class EventLoop {
-    /// Bytes of the one buffer that all streams of a loop read into, 256 KiB.
-    public static let readBufferSize = 256 * 1024
+    /// Bytes of the one buffer that all streams of a loop read into, 384 KiB. A stream that flows is read so much at once:
+    /// waking those who wait costs as much as the bytes do (docs/decisions/0010).
+    public static let readBufferSize = 384 * 1024
     /// Write queues and leftovers that ran empty are kept for the next stream: at most this many, of at most
     /// `spareCapacity` bytes each.
     private static let spareCount = 8

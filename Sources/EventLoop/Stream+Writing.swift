@@ -26,13 +26,25 @@ extension Stream {
         if let tls { return writeSecured(tls, first, second) }
         if queue.isEmpty, loop.isRunning, loop.outbox.hold(first, second, for: self) { return }
         flush()
-        let sent = queue.isEmpty ? send(first, second) : 0
-        if sent < first.count {
-            enqueue(first, from: sent)
-            enqueue(second, from: 0)
-        } else if sent < first.count + second.count {
-            enqueue(second, from: sent - first.count)
+        var sent = queue.isEmpty ? send(first, second, Span()) : 0
+        guard sent < first.count + second.count else { return }
+        enqueue(first, skipping: &sent)
+        enqueue(second, skipping: &sent)
+    }
+
+    /// Writes all three as one, as far as they don't fit the outbox or a record of TLS.
+    public func write(_ first: Span<UInt8>, _ second: Span<UInt8>, _ third: Span<UInt8>) {
+        guard !third.isEmpty, tls == nil, second.count > Outbox.longest else {
+            write(first, second)
+            return write(third)
         }
+        guard isWritable else { return }
+        flush()
+        var sent = queue.isEmpty ? send(first, second, third) : 0
+        guard sent < first.count + second.count + third.count else { return }
+        enqueue(first, skipping: &sent)
+        enqueue(second, skipping: &sent)
+        enqueue(third, skipping: &sent)
     }
 
     /// Writes what `buffer` holds and empties it. When the socket is full and nothing is queued, the stream takes the
@@ -77,6 +89,13 @@ extension Stream {
         if sent < span.count { enqueue(span, from: sent) }
     }
 
+    /// Enqueues what is behind the first `count` bytes, which were sent, and takes those that are here off it.
+    private func enqueue(_ bytes: Span<UInt8>, skipping count: inout Int) {
+        let sent = min(count, bytes.count)
+        count -= sent
+        if sent < bytes.count { enqueue(bytes, from: sent) }
+    }
+
     private func enqueue(_ bytes: Span<UInt8>, from start: Int) {
         guard isWritable else { return }
         if queue.capacity == 0 { queue = loop.takeSpare() }
@@ -94,23 +113,25 @@ extension Stream {
         return sent >= 0 ? took(sent) : refused(bytes.count)
     }
 
-    private func send(_ first: Span<UInt8>, _ second: Span<UInt8>) -> Int {
-        // SAFETY: pointers and vectors are used only during the call; sendmsg doesn't write through them.
-        let sent = unsafe first.withUnsafeBufferPointer { head in
-            unsafe second.withUnsafeBufferPointer { tail in
-                var vectors = unsafe (
-                    iovec(iov_base: UnsafeMutableRawPointer(mutating: head.baseAddress), iov_len: head.count),
-                    iovec(iov_base: UnsafeMutableRawPointer(mutating: tail.baseAddress), iov_len: tail.count)
-                )
-                return unsafe withUnsafeMutableBytes(of: &vectors) { raw in
-                    var message = unsafe msghdr()
-                    unsafe message.msg_iov = raw.assumingMemoryBound(to: iovec.self).baseAddress
-                    unsafe message.msg_iovlen = 2
-                    return unsafe sendmsg(descriptor, &message, Int32(MSG_NOSIGNAL))
-                }
-            }
+    private func send(_ first: Span<UInt8>, _ second: Span<UInt8>, _ third: Span<UInt8>) -> Int {
+        var vectors = unsafe (Self.vector(of: first), Self.vector(of: second), Self.vector(of: third))
+        let count = third.isEmpty ? 2 : 3
+        // SAFETY: what the vectors point to is borrowed until the function ends; sendmsg doesn't write through them.
+        let sent = unsafe withUnsafeMutableBytes(of: &vectors) { raw in
+            var message = unsafe msghdr()
+            unsafe message.msg_iov = raw.assumingMemoryBound(to: iovec.self).baseAddress
+            unsafe message.msg_iovlen = count
+            return unsafe sendmsg(descriptor, &message, Int32(MSG_NOSIGNAL))
         }
-        return sent >= 0 ? took(sent) : refused(first.count + second.count)
+        return sent >= 0 ? took(sent) : refused(first.count + second.count + third.count)
+    }
+
+    @unsafe
+    private static func vector(of bytes: Span<UInt8>) -> iovec {
+        // SAFETY: the pointer goes to the caller, who has the span and marks the use of it.
+        unsafe bytes.withUnsafeBufferPointer {
+            unsafe iovec(iov_base: UnsafeMutableRawPointer(mutating: $0.baseAddress), iov_len: $0.count)
+        }
     }
 
     private func took(_ count: Int) -> Int {

@@ -4,7 +4,7 @@ public protocol StreamHandler: AnyObject {
     /// Bytes arrived. Returns how many of them were consumed, from the front; the stream keeps the rest and hands it over
     /// again, together with what follows, on the next read or after `resumeReading()`.
     ///
-    /// `bytes` is the loop's read buffer: at most `EventLoop.readBufferSize` (256 KiB). A handler that leaves a whole full
+    /// `bytes` is the loop's read buffer: at most `EventLoop.readBufferSize` (384 KiB). A handler that leaves a whole full
     /// buffer gets nothing more until it calls `resumeReading()` and consumes.
     func received(_ bytes: Span<UInt8>, on stream: Stream) -> Int
 

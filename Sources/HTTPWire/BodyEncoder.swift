@@ -46,9 +46,13 @@ public struct BodyEncoder: Sendable {
 
     /// Writes what goes after the body bytes that the last `begin` announced.
     public mutating func end(into output: inout OutputBuffer) {
-        guard isInChunk else { return }
-        isInChunk = false
-        output.append("\r\n")
+        if takeEnd() { output.append("\r\n") }
+    }
+
+    /// Says whether a line end goes after the body bytes that the last `begin` announced; the caller then writes it.
+    public mutating func takeEnd() -> Bool {
+        defer { isInChunk = false }
+        return isInChunk
     }
 
     /// Ends the body. Throws status 500 and writes nothing when bytes are owed: the message must then be cut, never ended.

@@ -32,8 +32,8 @@ final class Echo: StreamHandler {
 }
 
 @Suite struct StreamWriting {
-    /// The three forms of `write`.
-    enum Form: CaseIterable { case one, two, buffer }
+    /// The forms of `write`.
+    enum Form: CaseIterable { case one, two, three, buffer }
 
     @Test(arguments: Form.allCases)
     func `16 MiB come back through small socket buffers, with bounded queues`(_ form: Form) throws {
@@ -55,6 +55,11 @@ final class Echo: StreamHandler {
                     switch form {
                     case .one: stream.write(piece.span)
                     case .two: stream.write(piece.span.extracting(0..<100), piece.span.extracting(100..<piece.count))
+                    case .three:
+                        let end = piece.count - min(2, piece.count - 100)
+                        stream.write(
+                            piece.span.extracting(0..<100), piece.span.extracting(100..<end),
+                            piece.span.extracting(end..<piece.count))
                     case .buffer: stream.write(&piece)
                     }
                     piece.removeAll()
@@ -122,6 +127,36 @@ final class Echo: StreamHandler {
             #expect(stream.bytesWritten == UInt64(first + second))
             loop.run()
             #expect(probe.bytes == head + body)
+            stream.close()
+            other.close()
+            probe.forget()
+        }
+    }
+
+    @Test(arguments: [
+        (0, 1, 2), (1, 0, 2), (1, 1, 0), (9, 4085, 2), (9, 4086, 2), (9, 4087, 2), (0, 4094, 2), (0, 4095, 2),
+        (9, 4096, 2),
+        (9, 4097, 2), (9, 50_000, 2), (0, 50_000, 2), (9, 50_000, 0), (5000, 5000, 5000), (2, 0, 5000),
+    ])
+    func `three pieces arrive in order, and none of them alone`(_ first: Int, _ second: Int, _ third: Int) throws {
+        try withLoop { loop in
+            let (near, far) = socketPair()
+            func bytes(_ count: Int, _ factor: Int) -> [UInt8] {
+                (0..<count).map { UInt8(truncatingIfNeeded: $0 &* factor &+ 3) }
+            }
+            let pieces = (bytes(first, 7), bytes(second, 11), bytes(third, 13))
+            let probe = Probe()
+            probe.onReceived = { bytes, _ in
+                loop.stop()
+                return bytes.count
+            }
+            let stream = Stream(loop: loop, descriptor: near, handler: Probe())
+            let other = Stream(loop: loop, descriptor: far, handler: probe)
+            stream.write(pieces.0.span, pieces.1.span, pieces.2.span)
+            #expect(stream.queued == 0)
+            #expect(stream.bytesWritten == UInt64(first + second + third))
+            loop.run()
+            #expect(probe.bytes == pieces.0 + pieces.1 + pieces.2)
             stream.close()
             other.close()
             probe.forget()

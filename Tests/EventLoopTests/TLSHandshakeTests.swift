@@ -25,6 +25,10 @@ import Testing
             #expect(pair.atClient.probe.bytes.text == "answer")
             // One record for both pieces.
             #expect(pair.atClient.probe.deliveries == [6])
+            let content = [UInt8](repeating: UInt8(ascii: "x"), count: 40_000)
+            pair.server.write(first.span, content.span, second.span)
+            pair.until { pair.atClient.probe.bytes.count == 40_012 }
+            #expect(pair.atClient.probe.bytes == Array("answer".utf8) + first + content + second)
         }
     }
 

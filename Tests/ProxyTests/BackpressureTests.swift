@@ -8,7 +8,7 @@ import Testing
 @Suite struct BackpressureTests {
     /// More than all buffers between the two ends, those of the system included.
     private let large = 6_000_000
-    /// What may be on its way: two sockets' buffers, one read of the loop (256 KiB), the queue above its mark (64 KiB).
+    /// What may be on its way: two sockets' buffers, one read of the loop (384 KiB), the queue above its mark (64 KiB).
     private let bound = 1_500_000
 
     @Test("a client that doesn't read stops the upstream, and gets all when it reads again")

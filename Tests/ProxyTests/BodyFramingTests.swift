@@ -65,6 +65,36 @@ import Testing
         }
     }
 
+    /// Large files of a multipart body, with the fields around them.
+    private func files(_ contents: [String]) -> String {
+        contents.enumerated().map { number, content in
+            "--x\r\nContent-Disposition: form-data; name=\"f\(number)\"; filename=\"n\"\r\nContent-Type: a/b\r\n\r\n\(content)\r\n"
+                + "--x\r\nContent-Disposition: form-data; name=\"t\(number)\"\r\n\r\n\(number)\r\n"
+        }.joined() + "--x--\r\n"
+    }
+
+    @Test("a file passes from multipart to multipart whole, however long its pieces are", arguments: ["POST", "PUT"])
+    func passedFiles(method: String) throws {
+        try withRig([convert(.multipart, .multipart)]) { rig in
+            let line = "0123456789abcdef\r\n- 0123456789abcdef\r\n--"
+            let contents = [30_000, 1, 1_700, 20_000].map { String(repeating: line, count: $0 / 4) }
+            let body = "\r\n" + files(contents)
+            let head = "\(method) / HTTP/1.1\r\nHost: a\r\nContent-Type: \(multipartType)\r\n"
+            for framing in [
+                "Content-Length: \(body.utf8.count)\r\n\r\n\(body)",
+                "Transfer-Encoding: chunked\r\n\r\n\(String(body.utf8.count, radix: 16))\r\n\(body)\r\n0\r\n\r\n",
+            ] {
+                let (request, response, _) = try rig.exchange(head + framing)
+                #expect(request.isChunked && response.status == 200)
+                #expect(request.chunks.max() ?? 0 > 64 << 10)
+                let boundary = try #require(request["Content-Type"]?.split(separator: "boundary=").last)
+                // As bytes: a difference would fill the screen.
+                #expect(
+                    request.body.elementsEqual(body.replacing("\r\n--x", with: "\r\n--\(boundary)").utf8.dropFirst(2)))
+            }
+        }
+    }
+
     /// A document of `length` bytes, whose members become some 90 bytes each as parts beside `name` and their values.
     private func members(_ count: Int, under name: String, length: Int) -> String {
         let open = "{\"\(name)\":["

@@ -5,6 +5,8 @@ public import Serialization
 public struct ConversionRun: Hashable, Sendable {
     /// All bytes that were written, also before an error. A random boundary reads as `BOUNDARY`.
     public var output: ByteString
+    /// The lengths of what was left in the input, one after the other.
+    public var passed: [Int] = []
     public var failure: ConversionError?
     public var accounting = Accounting()
     public var contentType: ByteString = ""
@@ -17,16 +19,17 @@ public struct ConversionRun: Hashable, Sendable {
         return String(decoding: output.bytes, as: UTF8.self)
     }
 
-    /// Runs `cut` through `plan`. Output is taken whenever `highWatermark` bytes wait.
+    /// Runs `cut` through `plan`. Output is taken whenever `highWatermark` bytes wait. `passes`: long content may stay in the
+    /// input.
     public static func run(
         _ plan: ConversionPlan, _ cut: Cut, type: String? = nil, sources: [String] = [],
-        highWatermark: Int = OutputBuffer.defaultHighWatermark
+        highWatermark: Int = OutputBuffer.defaultHighWatermark, passes: Bool = false
     ) -> ConversionRun {
         let type = type ?? plan.inputs.first.map { defaultType($0) } ?? ""
         let given = sources.map { Array($0.utf8) }
         do throws(ConversionError) {
             let conversion = try Conversion.make(plan: plan, contentType: Array(type.utf8).span, sources: given)
-            return run(conversion, cut, highWatermark: highWatermark)
+            return run(conversion, cut, highWatermark: highWatermark, passes: passes)
         } catch {
             return ConversionRun(output: "", failure: error)
         }
@@ -34,7 +37,8 @@ public struct ConversionRun: Hashable, Sendable {
 
     /// Runs `cut` through a conversion that has taken nothing yet.
     public static func run(
-        _ conversion: Conversion, _ cut: Cut, highWatermark: Int = OutputBuffer.defaultHighWatermark
+        _ conversion: Conversion, _ cut: Cut, highWatermark: Int = OutputBuffer.defaultHighWatermark,
+        passes: Bool = false
     ) -> ConversionRun {
         var buffer = OutputBuffer(highWatermark: highWatermark)
         conversion.swapOutput(&buffer)
@@ -50,9 +54,15 @@ public struct ConversionRun: Hashable, Sendable {
                 var start = 0
                 repeat {
                     let rest = slice.span.extracting(start..<slice.count)
-                    let consumed = try conversion.feed(rest)
+                    var passed = 0..<0
+                    let consumed = try passes ? conversion.feed(rest, passing: &passed) : conversion.feed(rest)
                     start += consumed
-                    if start < slice.count, !conversion.isFull {
+                    if !passed.isEmpty {
+                        if passed.upperBound > consumed { run.violations.append("passed what was not consumed") }
+                        take()
+                        run.output.bytes.append(contentsOf: rest.extracting(passed))
+                        run.passed.append(passed.count)
+                    } else if start < slice.count, !conversion.isFull {
                         run.violations.append("left \(slice.count - start) bytes though the output was not full")
                         break
                     }

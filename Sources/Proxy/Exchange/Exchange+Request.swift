@@ -181,7 +181,7 @@ extension Exchange {
                 let step = try requestDecoder.next(bytes.extracting(at..<bytes.count))
                 at += step.skipped
                 if step.available > 0 {
-                    let slice = bytes.extracting(at..<at + min(step.available, Exchange.sliceSize))
+                    let slice = bytes.extracting(at..<at + min(step.available, longestSlice))
                     let taken =
                         if requestPhase == .discarding { slice.count } else if let throttle = requestThrottle {
                             takeBody(slice, throttle)
@@ -215,6 +215,13 @@ extension Exchange {
         return at
     }
 
+    /// Bytes of one slice of the body at most: all of a read where it is sent on as it is, so that it takes one system call
+    /// and wakes the upstream once.
+    private var longestSlice: Int {
+        let passes = upstreamPhase == .open && (conversion == nil || passesContent)
+        return passes ? EventLoop.readBufferSize : Exchange.sliceSize
+    }
+
     /// Takes as many bytes as the route's rate allows.
     private func takeBody(_ slice: Span<UInt8>, _ throttle: Throttle) -> Int {
         let allowed = throttle.take(slice.count)
@@ -241,7 +248,15 @@ extension Exchange {
         do throws(ConversionError) {
             while at < slice.count {
                 let began = worker.isMeasuring ? EventLoop.preciseNow : 0
-                at += try conversion.feed(slice.extracting(at..<slice.count))
+                let rest = slice.extracting(at..<slice.count)
+                if upstreamPhase == .open, !upstreamIsFull {
+                    var passed = 0..<0
+                    at += try conversion.feed(rest, passing: &passed)
+                    passesContent = !passed.isEmpty && decoding == nil
+                    if !passed.isEmpty, !sendWaiting(passing: rest.extracting(passed)) { return slice.count }
+                } else {
+                    at += try conversion.feed(rest)
+                }
                 if began != 0 { noteTranscoding(since: began) }
                 let isDue = at < slice.count || conversion.isFull || (upstreamPhase == .open && !isLast)
                 if isDue, !pushConverted() {

@@ -111,9 +111,10 @@ extension Exchange {
             return true
         }
         record.bytesBack += body.count
-        downstream.stream.write(responseFramed.span, body)
+        let lineEnd: InlineArray<2, UInt8> = [ASCII.carriageReturn, ASCII.lineFeed]
+        let end = responseEncoder.takeEnd() ? lineEnd.span : Span()
+        downstream.stream.write(responseFramed.span, body, end)
         responseFramed.removeAll()
-        responseEncoder.end(into: &responseFramed)
         guard downstream.stream.isAboveHighWatermark else { return true }
         downstream.expectDrain()
         chargeResponse(queued: downstream.stream.queued)

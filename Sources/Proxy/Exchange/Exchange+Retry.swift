@@ -18,11 +18,13 @@ extension Exchange {
         holdsReplay = true
     }
 
-    /// `framed` and `body` are about to be sent.
-    func holdForReplay(_ body: Span<UInt8>) {
-        guard replay.count + framed.count + body.count <= (route?.options.retry.buffer ?? 0) else { return cutReplay() }
+    /// `framed`, `body` and `end` are about to be sent.
+    func holdForReplay(_ body: Span<UInt8>, _ end: Span<UInt8>) {
+        let count = framed.count + body.count + end.count
+        guard replay.count + count <= (route?.options.retry.buffer ?? 0) else { return cutReplay() }
         replay.append(framed.span)
         replay.append(body)
+        replay.append(end)
         if !payForReplay() { cutReplay() }
     }
 

@@ -152,15 +152,37 @@ extension Exchange {
         }
         record.bytesOut += body.count
         sendFramed(body)
-        requestEncoder.end(into: &framed)
     }
 
-    /// Sends what is framed, and `body` behind it.
+    /// Sends the bytes that wait and `content`, a part of the client's body, behind them: as one chunk, without a copy of
+    /// `content`. Returns false when the request was refused.
+    func sendWaiting(passing content: Span<UInt8>) -> Bool {
+        guard upstream != nil, let conversion else { return false }
+        conversion.swapOutput(&waiting)
+        let count = waiting.count + content.count
+        do throws(WireError) {
+            try requestEncoder.begin(count, into: &framed)
+        } catch {
+            conversion.swapOutput(&waiting)
+            refuse(.wire(error))
+            return false
+        }
+        record.bytesOut += count
+        framed.append(waiting.span)
+        waiting.removeAll()
+        conversion.swapOutput(&waiting)
+        sendFramed(content)
+        return true
+    }
+
+    /// Sends what is framed, `body` behind it, and what ends its chunk.
     private func sendFramed(_ body: Span<UInt8>) {
         guard let upstream else { return }
+        let lineEnd: InlineArray<2, UInt8> = [ASCII.carriageReturn, ASCII.lineFeed]
+        let end = requestEncoder.takeEnd() ? lineEnd.span : Span()
         hasWritten = true
-        if holdsReplay { holdForReplay(body) }
-        upstream.stream.write(framed.span, body)
+        if holdsReplay { holdForReplay(body, end) }
+        upstream.stream.write(framed.span, body, end)
         framed.removeAll()
     }
 

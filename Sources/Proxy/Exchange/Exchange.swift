@@ -119,6 +119,8 @@ final class Exchange {
     var heedsStatus = false
     /// Whether anything was sent on the present connection.
     var hasWritten = false
+    /// Whether the last bytes went from the client's stream to the upstream's as they are.
+    var passesContent = false
     /// Whether the client got an interim response of the upstream's: what follows must be that one's, too.
     var interimWasSent = false
 
@@ -174,6 +176,7 @@ final class Exchange {
         if holdsReplay || replayIsCut { dropReplay() }
         heedsStatus = false
         hasWritten = false
+        passesContent = false
         interimWasSent = false
         upstream = nil
         attempt = nil

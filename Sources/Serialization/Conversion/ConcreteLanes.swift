@@ -35,6 +35,9 @@ internal final class MultipartToFormLane: FlatLane<Multipart.Decoder, Form.Encod
 
 internal final class MultipartToMultipartLane: FlatLane<Multipart.Decoder, Multipart.Encoder> {
     override func decode(_ input: Span<UInt8>) throws(ConversionError) -> Int { try decodeInput(input) }
+    override func decode(_ input: Span<UInt8>, passing passed: inout Range<Int>) throws(ConversionError) -> Int {
+        try passInput(input, &passed)
+    }
     override func end() throws(ConversionError) -> Bool { try endInput() }
     override func reset(contentType: Span<UInt8>) throws(ConversionError) { try resetCodecs(contentType: contentType) }
     override func swapOutput(_ buffer: inout OutputBuffer) { exchangeOutput(&buffer) }

@@ -45,15 +45,8 @@ public class Conversion {
     ///
     /// Throws what is wrong with the input, and `limit_body` beyond `limits.body` bytes.
     public final func feed(_ input: Span<UInt8>) throws(ConversionError) -> Int {
-        switch stage {
-        case .failed(let error): throw error
-        case .reading: break
-        case .ending, .done: return 0
-        }
+        guard try takes(input.count) else { return 0 }
         do throws(ConversionError) {
-            guard input.count <= bodyLimit - consumedCount else {
-                throw .limit("body", of: bodyLimit, what: "the body", offset: bodyLimit)
-            }
             let count = try decode(input)
             consumedCount += count
             return count
@@ -61,6 +54,40 @@ public class Conversion {
             stage = .failed(error)
             throw error
         }
+    }
+
+    /// The same, but long content that passes unchanged may be left where it is: behind the bytes that wait, the output then
+    /// has those of `input` in `passed`, which lie in what was consumed. The caller takes both before anything else. Where
+    /// there is nothing of that kind, `passed` is empty.
+    ///
+    /// Only from multipart to multipart is content left in the input, in pieces from 16 KiB on.
+    public final func feed(_ input: Span<UInt8>, passing passed: inout Range<Int>) throws(ConversionError) -> Int {
+        passed = 0..<0
+        guard try takes(input.count) else { return 0 }
+        do throws(ConversionError) {
+            let count = try decode(input, passing: &passed)
+            consumedCount += count
+            return count
+        } catch {
+            passed = 0..<0
+            stage = .failed(error)
+            throw error
+        }
+    }
+
+    /// Whether so many bytes of input are taken.
+    private final func takes(_ count: Int) throws(ConversionError) -> Bool {
+        switch stage {
+        case .failed(let error): throw error
+        case .reading: break
+        case .ending, .done: return false
+        }
+        guard count <= bodyLimit - consumedCount else {
+            let error = ConversionError.limit("body", of: bodyLimit, what: "the body", offset: bodyLimit)
+            stage = .failed(error)
+            throw error
+        }
+        return true
     }
 
     /// Says that the input has ended. Returns true when the output is complete; false when it is full, and then output is
@@ -143,6 +170,9 @@ public class Conversion {
     public func swapOutput(_ buffer: inout OutputBuffer) { laneIsMissing() }
 
     internal func decode(_ input: Span<UInt8>) throws(ConversionError) -> Int { laneIsMissing() }
+    internal func decode(_ input: Span<UInt8>, passing passed: inout Range<Int>) throws(ConversionError) -> Int {
+        try decode(input)
+    }
     internal func end() throws(ConversionError) -> Bool { laneIsMissing() }
     internal func reset(contentType: Span<UInt8>) throws(ConversionError) { laneIsMissing() }
 

@@ -44,3 +44,18 @@ where
     final var isOutputFull: Bool { mapper.encoder.output.isFull }
     final func exchangeOutput(_ buffer: inout OutputBuffer) { swap(&mapper.encoder.output, &buffer) }
 }
+
+extension FlatLane where Decoder: ~Copyable, Encoder == Multipart.Encoder {
+    /// Leaves long content in the input: see `Conversion.feed(_:passing:)`.
+    final func passInput(_ input: Span<UInt8>, _ passed: inout Range<Int>) throws(ConversionError) -> Int {
+        mapper.encoder.beginPassing(input)
+        do throws(ConversionError) {
+            let count = try decodeInput(input)
+            passed = mapper.encoder.endPassing()
+            return count
+        } catch {
+            _ = mapper.encoder.endPassing()
+            throw error
+        }
+    }
+}

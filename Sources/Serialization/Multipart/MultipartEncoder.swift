@@ -37,6 +37,7 @@ extension Multipart {
         private var boundaries = BoundarySource()
         private var content = Content.verbatim
         private var base64 = Base64Encoder()
+        internal var passage = Passage()
 
         /// An encoder of one body under `options` (`files`).
         public init(boundary: Boundary, options: FieldEncodingOptions) {
@@ -64,11 +65,12 @@ extension Multipart {
             opening.append("\r\nContent-Disposition: form-data; name=\"")
         }
 
-        public var isFull: Bool { output.isFull }
+        public var isFull: Bool { output.isFull || passage.isTaken }
 
         /// Writes the headers of a part. Throws for what they can't carry, with the part's name; nothing is written
         /// then.
         public mutating func beginPart(_ head: borrowing PartHead) throws(ConversionError) {
+            if passage.isTaken { copyPassed() }
             guard head.isFile else {
                 try check(head, withHeaders: true)
                 content = normalizesLineEnds ? .lines(endedWithCR: false) : .verbatim
@@ -96,8 +98,9 @@ extension Multipart {
         }
 
         public mutating func content(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
+            if passage.isTaken { copyPassed() }
             switch content {
-            case .verbatim: output.append(piece)
+            case .verbatim: if isLast || !passage.take(piece) { output.append(piece) }
             case .lines(let endedWithCR): writeLines(piece, isLast: isLast, endedWithCR: endedWithCR)
             case .base64:
                 base64.encode(piece, into: &output)
@@ -109,6 +112,7 @@ extension Multipart {
 
         /// Writes the final boundary. A body without parts is that line alone.
         public mutating func finish() throws(ConversionError) {
+            if passage.isTaken { copyPassed() }
             output.append("--")
             output.append(boundary.bytes)
             output.append("--\r\n")
