@@ -106,6 +106,9 @@ LOADS = ["small", "half", "many", "medium", "new", "tls", "tls-new", "tls-resume
 
 ONE_ROUTE, MANY_ROUTES = "recast, 1 route", "recast, 1,000 routes"
 ONE_WORKER, TWO_WORKERS = "recast, 1 worker", "recast, 2 workers"
+ONE_PACED, TWO_PACED = "recast, 1 worker at a rate", "recast, 2 workers at a rate"
+# Requests a second of those: a load that one worker carries with ease, so that cores are free on any machine.
+WORKERS_RATE = 4000
 START = "recast, 100 routes"
 
 

@@ -29,7 +29,7 @@ TABLES = {
     "start": ("From start to the first answer", [
         ("ms", "start_ms", "{:.1f}"), ("slowest ms", "slowest_start_ms", "{:.1f}"), ("starts", "starts", "{:.0f}")]),
     "routes": ("Many routes", REQUESTS),
-    "workers": ("Two workers", REQUESTS),
+    "workers": ("Two workers", [*REQUESTS, ("at requests/s", "rate", "{:.0f}")]),
 }
 
 

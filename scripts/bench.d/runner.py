@@ -268,22 +268,32 @@ class Run:
                                        cases.MANY_ROUTES: proxies.RecastText(self.recast, cases.routes(1000))})
 
     def workers(self):
-        """Two workers beside one, where the load has cores of its own."""
+        """Two workers beside one: what they reach where the load has cores of its own, and what a request costs at a rate."""
+
+        def variants(one, two):
+            return {one: proxies.RecastText(self.recast, cases.routes(1)),
+                    two: proxies.RecastText(self.recast, cases.routes(1), workers=2)}
+
+        closed = variants(cases.ONE_WORKER, cases.TWO_WORKERS)
         if len(self.cores) < 4:
             why = f"not measurable here: 4 cores are needed, two of them for the load, and there are {len(self.cores)}"
-            return {name: {"note": why} for name in (cases.ONE_WORKER, cases.TWO_WORKERS)}
-        return self.compare("workers", {cases.ONE_WORKER: proxies.RecastText(self.recast, cases.routes(1)),
-                                        cases.TWO_WORKERS: proxies.RecastText(self.recast, cases.routes(1), workers=2)},
-                            {self.cores[0], self.cores[3]})
+            result = {name: {"note": why} for name in closed}
+        else:
+            result = self.compare("workers", closed, {self.cores[0], self.cores[3]})
+        paced = variants(cases.ONE_PACED, cases.TWO_PACED)
+        both = {*self.proxy_cores, self.load_core}
+        return {**result, **self.compare("workers at a rate", paced, both, cases.WORKERS_RATE)}
 
-    def compare(self, title, variants, cores=None):
-        """Recast with one configuration beside Recast with another."""
+    def compare(self, title, variants, cores=None, rate=None):
+        """Recast with one configuration beside Recast with another: as fast as it goes, or at a rate."""
         if "recast" not in self.names:
             return {}
 
         def measure(server, case, number):
-            return loads.run_closed(server, case.folder, case.exchange, self.options.seconds if number else 1,
-                                    self.options.connections, self.load_core)
+            seconds, connections = self.options.seconds if number else 1, self.options.connections
+            if rate:
+                return loads.run_paced(self.pace, server, case.folder, case.exchange, rate, seconds, connections, self.load_core)
+            return loads.run_closed(server, case.folder, case.exchange, seconds, connections, self.load_core)
 
         compared = [cases.Case(name, name, "/measured", bodies.FORM_JSON) for name in variants]
         return self.in_rounds(title, compared, variants, self.options.rounds, measure, cores=cores)
