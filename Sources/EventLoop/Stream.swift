@@ -32,11 +32,13 @@ public final class Stream {
     internal var outboxPlace = -1
     /// Why writing isn't possible any more, else 0. Reading goes on to its end, then `failed` tells.
     internal var brokenBy: Int32 = 0
-    /// Bytes of one read at most. A read's rest stays here when the handler pauses, so it shrinks with each pause, and grows
-    /// with each read that is full: a stream that flows has the whole buffer, one that is held up keeps little.
+    /// Bytes of one read at most. A read's rest stays here or in another stream's queue when the handler pauses, so it shrinks to
+    /// half with each pause, and grows with each read that is full, from 128 KiB on by a little. A stream that flows has the whole
+    /// buffer, one that is held up often keeps little.
     private var readSize = Stream.firstReadSize
     private static let firstReadSize = 64 * 1024
     private static let leastReadSize = 16 * 1024
+    private static let ampleReadSize = 128 * 1024
     /// The TLS session, where the stream has one.
     internal private(set) var tls: TLSSession?
 
@@ -228,7 +230,10 @@ public final class Stream {
             state.remove(.mayHoldMore)
         } else {
             state.insert(.mayHoldMore)
-            if room == readSize { readSize = min(2 * readSize, EventLoop.readBufferSize) }
+            if room == readSize {
+                let more = readSize < Self.ampleReadSize ? readSize : Self.leastReadSize
+                readSize = min(readSize + more, EventLoop.readBufferSize)
+            }
         }
     }
 
