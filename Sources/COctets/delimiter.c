@@ -7,7 +7,9 @@
 AVX2 static inline __m256i marks(const uint8_t *bytes) {
     const __m256i returns = _mm256_loadu_si256((const __m256i *)bytes);
     const __m256i hyphens = _mm256_loadu_si256((const __m256i *)(bytes + 2));
-    return _mm256_and_si256(_mm256_cmpeq_epi8(returns, _mm256_set1_epi8('\r')), _mm256_cmpeq_epi8(hyphens, _mm256_set1_epi8('-')));
+    const __m256i is_return = _mm256_cmpeq_epi8(returns, _mm256_set1_epi8('\r'));
+    const __m256i is_hyphen = _mm256_cmpeq_epi8(hyphens, _mm256_set1_epi8('-'));
+    return _mm256_and_si256(is_return, is_hyphen);
 }
 
 AVX2 static size_t skip(const uint8_t *bytes, size_t count) {
@@ -25,6 +27,9 @@ size_t recast_skip_to_delimiter(const uint8_t *bytes, size_t count) { return rec
 
 #else
 
-size_t recast_skip_to_delimiter(const uint8_t *bytes, size_t count) { return 0; }
+size_t recast_skip_to_delimiter(const uint8_t *bytes, size_t count) {
+    (void)bytes, (void)count;
+    return 0;
+}
 
 #endif

@@ -7,8 +7,8 @@ extension Scan {
     /// Both bytes are looked for at once, 64 or 128 places at a time: so neither a file in which each 256th byte is a
     /// carriage return nor one whose every line ends with one stops it.
     public static func delimiterStart(in bytes: Span<UInt8>, from start: Int) -> Int {
-        // SAFETY: C's loop reads what there is from `start` on. Sixteen bytes are loaded at `at` and at `at + 2` only while at + 18 <= count, four times that only
-        // while at + 66 <= count, and single bytes only below the count.
+        // SAFETY: C's loop reads what there is from `start` on. Sixteen bytes are loaded at `at` and at `at + 2` only while
+        // at + 18 <= count, four times that only while at + 66 <= count, and single bytes only below the count.
         unsafe bytes.withUnsafeBufferPointer { buffer in
             let raw = UnsafeRawBufferPointer(buffer)
             let count = raw.count

@@ -141,6 +141,11 @@ MULTIPART_MULTIPART = Exchange(
 MULTIPART_JSON = Exchange(SMALL_MULTIPART.encode(), SMALL_MULTIPART_TYPE, JSON_TYPE, SMALL_MULTIPART_AS_JSON)
 MEDIUM_PLAIN = Exchange(MEDIUM_JSON.encode(), JSON_TYPE, JSON_TYPE)
 MEDIUM_FORM = Exchange(MEDIUM_JSON.encode(), JSON_TYPE, FORM_TYPE, pairs(MEDIUM))
+# The same as it goes to the upstream, for a peer to forward: so much has to be sent, whoever makes it.
+MEDIUM_AS_FORM = Exchange(urllib.parse.urlencode(pairs(MEDIUM), quote_via=urllib.parse.quote).encode(), FORM_TYPE, FORM_TYPE)
+MEDIUM_AS_MULTIPART = Exchange(
+    ("".join(multipart_field("b" * 22, name, value) for name, value in pairs(MEDIUM)) + f"--{'b' * 22}--\r\n").encode(),
+    f"{MULTIPART_TYPE}; boundary={'b' * 22}", MULTIPART_TYPE)
 MEDIUM_MULTIPART = Exchange(MEDIUM_JSON.encode(), JSON_TYPE, MULTIPART_TYPE, parts(pairs(MEDIUM)))
 
 

@@ -42,6 +42,8 @@ MEDIUM = [
     recast("json -> multipart", bodies.MEDIUM_MULTIPART),
     recast("plain", bodies.MEDIUM_PLAIN),
     *(plain(peer, bodies.MEDIUM_PLAIN) for peer in PLAIN_PEERS),
+    Case("haproxy plain, the form", "haproxy", "/plain", bodies.MEDIUM_AS_FORM),
+    Case("haproxy plain, the multipart", "haproxy", "/plain", bodies.MEDIUM_AS_MULTIPART),
 ]
 HALF = [*RECAST, *PLAIN, *SCRIPTED]
 
