@@ -59,7 +59,7 @@ import Testing
             let cut = Cut(name: "cut at \(end)", slices: [Array(body[..<end]), Array(body[end...])])
             passed += run(cut.withEmptySlices).passed.count
         }
-        #expect(passed > 100)
+        #expect(passed > (isSanitized ? 10 : 100))
     }
 
     @Test func `a delimiter that begins in what was read is not part of what is passed`() {
