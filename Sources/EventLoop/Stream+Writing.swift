@@ -25,11 +25,7 @@ extension Stream {
         guard isWritable else { return }
         if let tls { return writeSecured(tls, first, second) }
         if queue.isEmpty, loop.isRunning, loop.outbox.hold(first, second, for: self) { return }
-        flush()
-        var sent = queue.isEmpty ? send(first, second, Span()) : 0
-        guard sent < first.count + second.count else { return }
-        enqueue(first, skipping: &sent)
-        enqueue(second, skipping: &sent)
+        writeOut(first, second, Span())
     }
 
     /// Writes all three as one, as far as they don't fit the outbox or a record of TLS.
@@ -39,6 +35,11 @@ extension Stream {
             return write(third)
         }
         guard isWritable else { return }
+        writeOut(first, second, third)
+    }
+
+    /// Writes pieces that the outbox doesn't hold: in one system call when nothing is queued.
+    private func writeOut(_ first: Span<UInt8>, _ second: Span<UInt8>, _ third: Span<UInt8>) {
         flush()
         var sent = queue.isEmpty ? send(first, second, third) : 0
         guard sent < first.count + second.count + third.count else { return }

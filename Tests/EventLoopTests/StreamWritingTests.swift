@@ -106,61 +106,52 @@ final class Echo: StreamHandler {
         }
     }
 
+    /// What arrives first of what `write` writes, which is so many bytes.
+    private func firstDelivery(_ count: Int, write: (Stream) -> Void) throws -> [UInt8] {
+        var delivered: [UInt8] = []
+        try withLoop { loop in
+            let (near, far) = socketPair()
+            let probe = Probe()
+            probe.onReceived = { bytes, _ in
+                loop.stop()
+                return bytes.count
+            }
+            let stream = Stream(loop: loop, descriptor: near, handler: Probe())
+            let other = Stream(loop: loop, descriptor: far, handler: probe)
+            write(stream)
+            #expect(stream.queued == 0)
+            #expect(stream.bytesWritten == UInt64(count))
+            loop.run()
+            delivered = probe.bytes
+            stream.close()
+            other.close()
+            probe.forget()
+        }
+        return delivered
+    }
+
+    private func pattern(_ count: Int, _ factor: Int) -> [UInt8] {
+        (0..<count).map { UInt8(truncatingIfNeeded: $0 &* factor &+ 3) }
+    }
+
     /// On both sides of the size up to which two pieces are put together before they are sent.
     @Test(arguments: [
         (1, 1), (300, 3795), (300, 3796), (300, 3797), (4096, 1), (1, 4096), (5000, 5000), (0, 7), (7, 0),
     ])
     func `two pieces arrive as one, whether they are put together or not`(_ first: Int, _ second: Int) throws {
-        try withLoop { loop in
-            let (near, far) = socketPair()
-            let head = (0..<first).map { UInt8(truncatingIfNeeded: $0 &* 7) }
-            let body = (0..<second).map { UInt8(truncatingIfNeeded: $0 &* 11 &+ 3) }
-            let probe = Probe()
-            probe.onReceived = { bytes, _ in
-                loop.stop()
-                return bytes.count
-            }
-            let stream = Stream(loop: loop, descriptor: near, handler: Probe())
-            let other = Stream(loop: loop, descriptor: far, handler: probe)
-            stream.write(head.span, body.span)
-            #expect(stream.queued == 0)
-            #expect(stream.bytesWritten == UInt64(first + second))
-            loop.run()
-            #expect(probe.bytes == head + body)
-            stream.close()
-            other.close()
-            probe.forget()
-        }
+        let (head, body) = (pattern(first, 7), pattern(second, 11))
+        let delivered = try firstDelivery(first + second) { $0.write(head.span, body.span) }
+        #expect(delivered == head + body)
     }
 
     @Test(arguments: [
         (0, 1, 2), (1, 0, 2), (1, 1, 0), (9, 4085, 2), (9, 4086, 2), (9, 4087, 2), (0, 4094, 2), (0, 4095, 2),
-        (9, 4096, 2),
-        (9, 4097, 2), (9, 50_000, 2), (0, 50_000, 2), (9, 50_000, 0), (5000, 5000, 5000), (2, 0, 5000),
+        (9, 4096, 2), (9, 4097, 2), (9, 50_000, 2), (0, 50_000, 2), (9, 50_000, 0), (5000, 5000, 5000), (2, 0, 5000),
     ])
     func `three pieces arrive in order, and none of them alone`(_ first: Int, _ second: Int, _ third: Int) throws {
-        try withLoop { loop in
-            let (near, far) = socketPair()
-            func bytes(_ count: Int, _ factor: Int) -> [UInt8] {
-                (0..<count).map { UInt8(truncatingIfNeeded: $0 &* factor &+ 3) }
-            }
-            let pieces = (bytes(first, 7), bytes(second, 11), bytes(third, 13))
-            let probe = Probe()
-            probe.onReceived = { bytes, _ in
-                loop.stop()
-                return bytes.count
-            }
-            let stream = Stream(loop: loop, descriptor: near, handler: Probe())
-            let other = Stream(loop: loop, descriptor: far, handler: probe)
-            stream.write(pieces.0.span, pieces.1.span, pieces.2.span)
-            #expect(stream.queued == 0)
-            #expect(stream.bytesWritten == UInt64(first + second + third))
-            loop.run()
-            #expect(probe.bytes == pieces.0 + pieces.1 + pieces.2)
-            stream.close()
-            other.close()
-            probe.forget()
-        }
+        let (head, body, end) = (pattern(first, 7), pattern(second, 11), pattern(third, 13))
+        let delivered = try firstDelivery(first + second + third) { $0.write(head.span, body.span, end.span) }
+        #expect(delivered == head + body + end)
     }
 
     @Test func `two short pieces that the socket takes in part are sent whole`() throws {

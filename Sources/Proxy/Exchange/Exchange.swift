@@ -203,7 +203,8 @@ final class Exchange {
 
     /// Bytes of a buffer that a reused exchange may keep: enough for ordinary requests, little enough for a free list.
     static let keptCapacity = 16 * 1024
-    /// Body bytes handed to a conversion in one piece: bounds what one call can add to the output.
+    /// Body bytes handed to a conversion in one piece: bounds what one call can add to the output. Where content
+    /// passes, it is all of a read (`longestSlice`).
     static let sliceSize = 64 * 1024
 }
 

@@ -112,7 +112,6 @@ extension Multipart {
 
         /// Writes the final boundary. A body without parts is that line alone.
         public mutating func finish() throws(ConversionError) {
-            if passage.isTaken { copyPassed() }
             output.append("--")
             output.append(boundary.bytes)
             output.append("--\r\n")
