@@ -59,4 +59,25 @@ import Testing
             connection.close()
         }
     }
+
+    @Test(
+        "a query's escapes are two hexadecimal digits, no sign",
+        arguments: [
+            ("a=%2Fb", "a", "/b"), ("a=%+f", "a", "% f"), ("a=%-1", "a", "%-1"), ("%61=b+c", "a", "b c"),
+            ("x&&a=1=2", "a", "1=2"), ("a", "a", ""), ("a=%2", "a", "%2"), ("a=1&a=2", "a", "1"),
+        ])
+    func query(query: String, name: String, value: String) throws {
+        try withRig { rig in
+            var asked: String??
+            let (peer, connection) = try operate(rig) { request, respond in
+                asked = .some(request.value(name))
+                respond(.text(""))
+            }
+            peer.send("GET /?\(query) HTTP/1.1\r\nHost: a\r\n\r\n")
+            try rig.until("it is asked") { asked != nil }
+            #expect(asked == .some(value))
+            peer.close()
+            connection.close()
+        }
+    }
 }

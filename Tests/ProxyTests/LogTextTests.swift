@@ -80,22 +80,12 @@ import Testing
         #expect(output.span.lossyString() == "02/Jan/2026:03:04:05 +0000")
     }
 
-    @Test("each flag in the source is one of the closed set, and each of the set is documented")
+    @Test("each flag is documented")
     func flags() throws {
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
-        let sources = root.appendingPathComponent("Sources/Proxy")
-        var used: Set<String> = []
-        for name in FileManager.default.enumerator(atPath: sources.path)?.compactMap({ $0 as? String }) ?? [] {
-            guard name.hasSuffix(".swift"), !name.hasSuffix("EndReason.swift") else { continue }
-            let text = try String(contentsOf: sources.appendingPathComponent(name), encoding: .utf8)
-            for match in text.matches(of: /"([A-Z]{2})"/) { used.insert(String(match.1)) }
-        }
         let page = try String(contentsOf: root.appendingPathComponent("docs/access-log.md"), encoding: .utf8)
         let documented = Set(page.matches(of: /\| `([A-Z]{2})` \|/).map { String($0.1) })
-        let known = Set(EndReason.allCases.map(\.rawValue))
-        // Not flags: TE is a field's name.
-        #expect(used.subtracting(["TE"]) == known)
-        #expect(documented == known)
+        #expect(documented == Set(EndReason.allCases.map(\.rawValue)))
     }
 }

@@ -27,25 +27,21 @@ struct AdminRequest {
     func value(_ name: String) -> String? { query.first { $0.name == name }?.value }
 
     private static func pairs(_ text: Span<UInt8>) -> [(name: String, value: String)] {
-        text.lossyString().split(separator: "&").map { piece in
-            let parts = piece.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            return (decoded(parts[0]), parts.count > 1 ? decoded(parts[1]) : "")
+        var pairs: [(name: String, value: String)] = []
+        var start = 0
+        while start < text.count {
+            let parameter = text.extracting(QueryText.nextParameter(text, &start))
+            guard !parameter.isEmpty else { continue }
+            let equals = Scan.firstIndex(of: UInt8(ascii: "="), in: parameter, from: 0) ?? parameter.count
+            let value = parameter.extracting(min(equals + 1, parameter.count)..<parameter.count)
+            pairs.append((decoded(parameter.extracting(0..<equals)), decoded(value)))
         }
+        return pairs
     }
 
-    private static func decoded(_ text: Substring) -> String {
+    private static func decoded(_ text: Span<UInt8>) -> String {
         var bytes: [UInt8] = []
-        var rest = Array(text.utf8)[...]
-        while let byte = rest.popFirst() {
-            if byte == UInt8(ascii: "%"), rest.count >= 2,
-                let value = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16)
-            {
-                bytes.append(value)
-                rest = rest.dropFirst(2)
-            } else {
-                bytes.append(byte == UInt8(ascii: "+") ? ASCII.space : byte)
-            }
-        }
+        PercentText.decode(text, plusIsSpace: true, to: &bytes)
         return String(decoding: bytes, as: UTF8.self)
     }
 }

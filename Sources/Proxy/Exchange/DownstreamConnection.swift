@@ -274,7 +274,7 @@ final class DownstreamConnection: StreamHandler {
     }
 
     /// The tunnel is over. `flag` says why, where something went wrong.
-    func tunnelEnded(_ flag: StaticString, reset: Bool) {
+    func tunnelEnded(_ flag: EndReason?, reset: Bool) {
         guard phase == .tunnel else { return }
         exchange?.record.flag = flag
         close(reset: reset)

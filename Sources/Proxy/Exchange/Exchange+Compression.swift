@@ -47,7 +47,7 @@ extension Exchange {
         swap(&output, &coding.output)
         defer { swap(&output, &coding.output) }
         guard coding.encoder.encode(body, into: &output) else {
-            cut("UR")
+            cut(.upstreamGone)
             return true
         }
         return writeCompressed(&output)
@@ -59,7 +59,7 @@ extension Exchange {
         var output = OutputBuffer()
         swap(&output, &coding.output)
         defer { swap(&output, &coding.output) }
-        guard coding.encoder.flush(into: &output) else { return cut("UR") }
+        guard coding.encoder.flush(into: &output) else { return cut(.upstreamGone) }
         _ = writeCompressed(&output)
     }
 
@@ -69,7 +69,7 @@ extension Exchange {
         swap(&output, &coding.output)
         defer { swap(&output, &coding.output) }
         guard coding.encoder.finish(into: &output) else {
-            cut("UR")
+            cut(.upstreamGone)
             return false
         }
         _ = writeCompressed(&output)

@@ -25,7 +25,7 @@ extension Exchange {
     }
 
     /// Sends an answer of ours, of which nothing has been sent yet; `write` sees whether the connection goes on.
-    func answer(status: Int, flag: StaticString, _ write: (inout OutputBuffer) -> Void) {
+    func answer(status: Int, flag: EndReason?, _ write: (inout OutputBuffer) -> Void) {
         guard let downstream else { return }
         releaseUpstream(reusable: false)
         holds = []
@@ -71,7 +71,7 @@ extension Exchange {
 
     /// Cuts a response that has begun, in a way that can't be taken for its end: no last chunk, a length not reached,
     /// and a reset where only the end of the connection ends the body (docs/rules.md F14).
-    func cut(_ flag: StaticString) {
+    func cut(_ flag: EndReason) {
         guard let downstream else { return }
         record.flag = flag
         responsePhase = .complete
@@ -81,7 +81,7 @@ extension Exchange {
     }
 
     /// The response went through whole, and the rest of the upload can't: only the upload is cut.
-    private func giveUpUpload(_ flag: StaticString) {
+    private func giveUpUpload(_ flag: EndReason) {
         record.flag = flag
         keepsAlive = false
         releaseUpstream(reusable: false)
@@ -98,7 +98,7 @@ extension Exchange {
         } else if responsePhase == .held {
             refuse(.upstreamBodyCut)
         } else if headReceived {
-            cut("UR")
+            cut(.upstreamGone)
         } else {
             refuse(.upstreamClosed)
         }
@@ -107,7 +107,7 @@ extension Exchange {
     /// The upstream sent what can't be read as a response.
     func upstreamMisread(_ fault: ResponseFault) {
         withdrawHead()
-        if awaitsResponse { refuse(.badResponse(fault)) } else { cut("UB") }
+        if awaitsResponse { refuse(.badResponse(fault)) } else { cut(.upstreamBad) }
     }
 
     /// Takes back a response's head that waits for the first bytes of its body, so that an answer of ours can go in its place.
@@ -126,13 +126,13 @@ extension Exchange {
         // All that was awaited so far is a 100, which is advice.
         if continueState == .asked { return continueRelayed() }
         worker.counters.admission.count(kind)
-        if responsePhase == .streaming { cut("UT") } else { refuse(.upstreamTimeout) }
+        if responsePhase == .streaming { cut(.upstreamTime) } else { refuse(.upstreamTimeout) }
     }
 
     /// The request's body stopped arriving, or comes too slowly.
     func bodyTimedOut(_ refusal: Refusal) {
         keepsAlive = false
-        if responsePhase == .streaming { cut("CT") } else { refuse(refusal) }
+        if responsePhase == .streaming { cut(.clientTime) } else { refuse(refusal) }
     }
 
     /// The exchange took longer than its route allows.
@@ -146,7 +146,7 @@ extension Exchange {
 
     /// The client left before its request was whole, or its connection failed: nothing can be answered any more.
     func clientGone() {
-        record.flag = "CD"
+        record.flag = .clientGone
         if record.status == 0 { record.status = 499 }
     }
 
@@ -155,12 +155,12 @@ extension Exchange {
     func cutByDrain() {
         withdrawHead()
         if awaitsResponse { record.status = 503 }
-        if record.flag.utf8CodeUnitCount == 0 { record.flag = "GT" }
+        if record.flag == nil { record.flag = .graceTime }
     }
 
     /// The client takes no bytes of the response any more.
     func clientStalled() {
-        record.flag = "CS"
+        record.flag = .clientStalled
     }
 
     /// Whether a client that has half-closed after a whole request is still owed its answer.
@@ -174,7 +174,7 @@ extension Exchange {
     /// Lets go of everything: the client's connection goes away.
     func abandon() {
         if responsePhase != .complete || requestPhase == .body {
-            if record.flag.utf8CodeUnitCount == 0 { record.flag = "CD" }
+            if record.flag == nil { record.flag = .clientGone }
         }
         endTunnel()
         logEnd()

@@ -107,7 +107,7 @@ extension Exchange {
         do throws(WireError) {
             try responseEncoder.begin(body.count, into: &responseFramed)
         } catch {
-            cut("UR")
+            cut(.upstreamGone)
             return true
         }
         record.bytesBack += body.count
@@ -146,7 +146,7 @@ extension Exchange {
                 try responseEncoder.finish(into: &responseFramed)
             }
         } catch {
-            return cut("UR")
+            return cut(.upstreamGone)
         }
         settleResponse()
         if !reusable { releaseUpstream(reusable: false) }

@@ -212,8 +212,8 @@ final class Exchange {
 struct ExchangeRecord {
     var startedAt: UInt64 = 0
     var status = 0
-    /// Why we answered ourselves or cut the exchange; empty when the upstream's answer went through whole.
-    var flag: StaticString = ""
+    /// Why we answered ourselves or cut the exchange; nil when the upstream's answer went through whole.
+    var flag: EndReason?
     var bytesIn = 0
     var bytesOut = 0
     var bytesBack = 0

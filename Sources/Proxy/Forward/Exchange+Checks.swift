@@ -58,7 +58,7 @@ extension Exchange {
         let date = worker.clock.date
         let requestID = requestID
         let keepsAlive = keepsAlive
-        answer(status: 200, flag: "") { output in
+        answer(status: 200, flag: nil) { output in
             HeadWriter.statusLine(200, into: &output)
             HeadWriter.clean("Date", date.span, into: &output)
             HeadWriter.clean("Allow", allow.span, into: &output)

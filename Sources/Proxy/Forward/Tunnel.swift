@@ -26,7 +26,7 @@ final class Tunnel: StreamHandler {
         self.connection = connection
         self.owner = owner
         self.idle = idle
-        timer = Timer(loop: client.loop) { [unowned self] in end("TI") }
+        timer = Timer(loop: client.loop) { [unowned self] in end(.tunnelIdle) }
     }
 
     /// Takes both connections over. `first` are bytes of the upstream's that came with its 101, which has been written.
@@ -70,10 +70,10 @@ final class Tunnel: StreamHandler {
             stream.wantsEmpty = true
             return
         }
-        end("")
+        end(nil)
     }
 
-    private func end(_ flag: StaticString, reset: Bool = false) {
+    private func end(_ flag: EndReason?, reset: Bool = false) {
         guard !isClosed else { return }
         if reset, !upstream.isClosed { upstream.abort() }
         owner.tunnelEnded(flag, reset: reset)
@@ -101,6 +101,6 @@ final class Tunnel: StreamHandler {
     }
 
     func failed(_ stream: Stream, _ errno: Int32) {
-        end(stream === client ? "CD" : "UR", reset: true)
+        end(stream === client ? .clientGone : .upstreamGone, reset: true)
     }
 }

@@ -90,7 +90,7 @@ final class AccessLog {
         }
         line.request(exchange.request, form.query)
         line.member("status", number: record.status)
-        if record.flag.utf8CodeUnitCount > 0 { line.member("flags", record.flag) }
+        if let flag = record.flag { line.member("flags", ascii: flag.rawValue.utf8Span.span) }
         line.member("bytes_in", number: record.bytesIn)
         line.member("bytes_out_upstream", number: record.bytesOut)
         line.member("bytes_back", number: record.bytesBack)

@@ -83,15 +83,11 @@ struct CombinedLine: ~Copyable {
             let byte = value[index]
             if byte < 0x20 || byte >= 0x7F || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") {
                 output.append("\\x")
-                output.append(Self.upperHexDigit(byte >> 4))
-                output.append(Self.upperHexDigit(byte & 15))
+                output.append(ASCII.upperHexDigit(byte >> 4))
+                output.append(ASCII.upperHexDigit(byte & 15))
             } else {
                 output.append(byte)
             }
         }
-    }
-
-    private static func upperHexDigit(_ digit: UInt8) -> UInt8 {
-        digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "A") + digit - 10
     }
 }

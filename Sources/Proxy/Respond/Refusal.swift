@@ -213,41 +213,41 @@ extension Refusal {
     }
 
     /// The reason as the access log shows it, two letters as HAProxy's and Envoy's logs have them.
-    var flag: StaticString {
+    var flag: EndReason {
         switch self {
-        case .wire, .malformedPath, .lengthRequired, .underscoreName, .forwardedTooLong, .badMaxForwards: "BR"
-        case .loopDetected: "LP"
+        case .wire, .malformedPath, .lengthRequired, .underscoreName, .forwardedTooLong, .badMaxForwards: .badRequest
+        case .loopDetected: .loop
         case .conversion(let error, _):
             switch error.kind {
-            case .malformed: "BD"
-            case .limit: "BL"
-            case .unsupported: "BT"
-            case .unrepresentable: "BC"
+            case .malformed: .badBody
+            case .limit: .bodyLimit
+            case .unsupported: .bodyType
+            case .unrepresentable: .bodyCarry
             }
-        case .noRoute, .methodNotAllowed, .methodNotImplemented, .misdirected: "NR"
-        case .typeNotAccepted, .contentCoding, .noTransform: "BT"
-        case .bodyTooLarge, .spool(.tooLarge, _): "BL"
-        case .spool(.total, _), .spool(.full, _), .spool(.failed, _): "SF"
-        case .memoryExhausted: "MO"
-        case .headTimeout, .bodyTimeout, .bodyTooSlow: "CT"
-        case .requestTimeout(let isRead): isRead ? "UT" : "CT"
-        case .overloaded, .tooManyConnections: "OL"
-        case .upstream(.unreachable), .upstream(.insecure): "UF"
-        case .upstream(.unresolved): "DF"
-        case .upstream(.unavailable): "UH"
-        case .upstream(.overloaded): "UO"
-        case .upstream(.noResources), .upstream(.noLocalPort): "RE"
-        case .upstream(.timedOut), .upstreamTimeout: "UT"
-        case .upstreamClosed: "UR"
-        case .badResponse: "UB"
-        case .unacceptable: "RT"
+        case .noRoute, .methodNotAllowed, .methodNotImplemented, .misdirected: .noRoute
+        case .typeNotAccepted, .contentCoding, .noTransform: .bodyType
+        case .bodyTooLarge, .spool(.tooLarge, _): .bodyLimit
+        case .spool(.total, _), .spool(.full, _), .spool(.failed, _): .spool
+        case .memoryExhausted: .memory
+        case .headTimeout, .bodyTimeout, .bodyTooSlow: .clientTime
+        case .requestTimeout(let isRead): isRead ? .upstreamTime : .clientTime
+        case .overloaded, .tooManyConnections: .overload
+        case .upstream(.unreachable), .upstream(.insecure): .upstreamUnreachable
+        case .upstream(.unresolved): .upstreamName
+        case .upstream(.unavailable): .upstreamDown
+        case .upstream(.overloaded): .upstreamFull
+        case .upstream(.noResources), .upstream(.noLocalPort): .resources
+        case .upstream(.timedOut), .upstreamTimeout: .upstreamTime
+        case .upstreamClosed: .upstreamGone
+        case .badResponse: .upstreamBad
+        case .unacceptable: .responseType
         case .upstreamBody(let error):
             switch error.kind {
-            case .malformed, .unsupported: "RD"
-            case .limit: "RL"
-            case .unrepresentable: "RC"
+            case .malformed, .unsupported: .responseBad
+            case .limit: .responseLimit
+            case .unrepresentable: .responseCarry
             }
-        case .upstreamBodyCut: "UR"
+        case .upstreamBodyCut: .upstreamGone
         }
     }
 

@@ -73,6 +73,7 @@ final class UpstreamWait: TurnWork {
         timer.cancel()
         pool.noteSending(to: endpoint)
         pool.began(on: endpoint)
+        exchange?.upstreamAddress = endpoint.address
         state = .connecting(
             ConnectAttempt(pool: pool, endpoint: endpoint, timeout: pool.connectTime) { [self] result in
                 pool.ended(on: endpoint)
