@@ -22,7 +22,9 @@ struct Check: ParsableCommand {
         let loaded = try SettingsPath.loadWithExamples(file)
         if !quiet {
             if let note = loaded.settings.admin.note { print(note) }
-            for line in loaded.settings.routes.flatMap(\.notes) { print(line) }
+            for route in loaded.settings.routes {
+                for line in route.notes(framing: loaded.settings.upstreams[route.upstream].framing) { print(line) }
+            }
         }
         let routes = counted(loaded.settings.routes.count, "route")
         let examples = loaded.examplesOfRoutes.joined().count
@@ -33,10 +35,14 @@ struct Check: ParsableCommand {
 }
 
 extension Route {
-    /// What the outputs of its conversions can't carry, a line each.
-    fileprivate var notes: [String] {
+    /// What the outputs of its conversions can't carry, and which bodies go out without a length where the upstream's framing
+    /// doesn't see to that, a line each.
+    fileprivate func notes(framing: FramingMode) -> [String] {
         var lines: [String] = []
-        if case .convert(let plan, _, _) = request { lines += plan.notes().map { "route \(name): \($0)" } }
+        if case .convert(let plan, _, _) = request {
+            lines += plan.notes().map { "route \(name): \($0)" }
+            if framing == .auto, let note = plan.framingNote { lines.append("route \(name): \(note)") }
+        }
         for (index, rule) in responses.enumerated() {
             guard case .convert(let conversion) = rule.action else { continue }
             let which = responses.count == 1 ? "response" : "response \(index + 1)"

@@ -24,14 +24,15 @@ struct ExplainedSample {
         let trace: ConversionTrace
         do throws(ConversionError) {
             trace = try ConversionTrace.make(
-                plan: plan, contentType: Array(type.utf8).span, sources: values.sources, body: body.span)
+                plan: plan, contentType: Array(type.utf8).span, sources: values.sources, body: body.span,
+                holding: ConversionHold.limit(ofBody: body.count))
         } catch {
             throw CommandFault(CommandFault.data, "recast explain: \(error)")
         }
         return Explanation(
             route: route, upstream: file.settings.upstreams[route.upstream], plan: plan,
-            effective: file.effectiveOfRoutes[index].map(file.redacted), type: type, bodyCount: body.count,
-            values: values, trace: trace)
+            effective: file.effectiveOfRoutes[index].map(file.redacted), type: type, values: values,
+            trace: trace)
     }
 
     /// The conversion of a route's requests, where it has one.

@@ -10,8 +10,6 @@ struct Explanation {
     var effective: [EffectiveValue]
     /// The sample's Content-Type.
     var type: String
-    /// Bytes of the body as the client sends it.
-    var bodyCount: Int
     var values: SampleRequest.Values
     var trace: ConversionTrace
 
@@ -26,9 +24,8 @@ struct Explanation {
     /// The fields of the head that speak of the body.
     private var fields: [(name: String, value: String)] {
         if plan.writesQuery { return [("Content-Length", "0")] }
-        let framing =
-            trace.output.count <= ConversionHold.limit(ofBody: bodyCount)
-            ? ("Content-Length", String(trace.output.count)) : ("Transfer-Encoding", "chunked")
+        let length = trace.outgrewHolding ? trace.announcedLength : trace.output.count
+        let framing = length.map { ("Content-Length", String($0)) } ?? ("Transfer-Encoding", "chunked")
         return [("Content-Type", String(decoding: trace.contentType, as: UTF8.self)), framing]
     }
 

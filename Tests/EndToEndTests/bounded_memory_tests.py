@@ -154,7 +154,7 @@ class BoundedMemoryTests(ProxyTestCase):
                 self.upload("/renamed", "multipart/form-data; boundary=x", prefix, BLOCK, SIZE, b"\r\n--x--\r\n", window, is_chunked)
                 self.assertEqual(window.state.hexdigest(), digest(blocks(BLOCK, SIZE)))
                 self.assertIn(b'name="b"\r\n\r\n1\r\n', window.before)
-                self.assertRegex(window.after, rb"^\r\n--[^\r]+--\r\n$")
+                self.assertRegex(window.after.rstrip(b"\r\n "), rb"^\r\n--[^\r]+--$")
 
     def test_multipart_to_json(self):
         prefix = b'--x\r\nContent-Disposition: form-data; name="file"; filename="f.bin"\r\n\r\n'
@@ -162,7 +162,7 @@ class BoundedMemoryTests(ProxyTestCase):
         window = Window(b'{"file":"', size // 3 * 4)
         self.upload("/multipart-json", "multipart/form-data; boundary=x", prefix, BLOCK, size, b"\r\n--x--\r\n", window, False)
         self.assertEqual(window.state.hexdigest(), digest(blocks(BLOCK64, size // 3 * 4)))
-        self.assertEqual(window.after, b'"}')
+        self.assertEqual(window.after.rstrip(b"\n"), b'"}')
 
     def test_json_to_multipart(self):
         size = SIZE // len(BLOCK64) * len(BLOCK64)
@@ -178,7 +178,7 @@ class BoundedMemoryTests(ProxyTestCase):
         window = Window(b'{"a":[', size)
         self.upload("/json-json", JSON, b'{"a":[', block, size, b'0]}', window, False)
         self.assertEqual(window.state.hexdigest(), digest(blocks(block, size)))
-        self.assertEqual(window.after, b"0]}")
+        self.assertEqual(window.after.rstrip(b"\n"), b"0]}")
 
     def test_downloads_to_a_slow_reader(self):
         expected = digest(blocks(BLOCK, SIZE))

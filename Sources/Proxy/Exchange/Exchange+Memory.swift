@@ -9,7 +9,7 @@ internal import Serialization
 // go on.
 extension Exchange {
     /// What any other body has from its beginning on: room for what waits on both sides of a pause.
-    private static let reserve = 2 * MemoryCharge.step
+    static let reserve = 2 * MemoryCharge.step
 
     // MARK: Before the body
 

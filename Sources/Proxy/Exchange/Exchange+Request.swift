@@ -125,7 +125,7 @@ extension Exchange {
                         .unsupported, code: "unsupported_media_type", reason: "the body has no Content-Type")
                 }
             if request.contains(.contentEncoding), !startDecoding(route, conversion, hasBody: hasBody) { return false }
-            if decoding == nil { waiting.highWatermark = ConversionHold.limit(ofBody: requestDecoder.remaining) }
+            waiting.highWatermark = ConversionHold.limit(ofBody: requestDecoder.remaining)
             use(conversion, of: rule)
             return true
         } catch {
@@ -249,14 +249,15 @@ extension Exchange {
             while at < slice.count {
                 let began = worker.isMeasuring ? EventLoop.preciseNow : 0
                 let rest = slice.extracting(at..<slice.count)
+                var passed = 0..<0
                 if upstreamPhase == .open, !upstreamIsFull {
-                    var passed = 0..<0
                     at += try conversion.feed(rest, passing: &passed)
                     passesContent = !passed.isEmpty && decoding == nil
-                    if !passed.isEmpty, !sendWaiting(passing: rest.extracting(passed)) { return slice.count }
                 } else {
                     at += try conversion.feed(rest)
                 }
+                guard fits(conversion, passing: passed.count) else { return slice.count }
+                if !passed.isEmpty, !sendWaiting(passing: rest.extracting(passed)) { return slice.count }
                 if began != 0 { noteTranscoding(since: began) }
                 let isDue = at < slice.count || conversion.isFull || (upstreamPhase == .open && !isLast)
                 if isDue, !pushConverted() {
@@ -271,9 +272,10 @@ extension Exchange {
             refuse(.conversion(error, accepted: []))
             return slice.count
         }
-        if conversion.consumedCount >= MemoryCharge.step, conversion.heldCount > 0, !payForRequest() {
-            return slice.count
-        }
+        let grows =
+            conversion.consumedCount >= MemoryCharge.step && conversion.heldCount > 0
+            || upstreamPhase == .unassigned && conversion.outputCount > Exchange.reserve
+        if grows, !payForRequest() { return slice.count }
         if upstreamIsFull { holdBack(.upstream) }
         return slice.count
     }
@@ -293,7 +295,11 @@ extension Exchange {
                 return false
             }
             if needsLength { return spoolOutput() }
-            startUpstream(framing: .chunked)
+            if let conversion {
+                // From here on the usual watermark pauses the client.
+                conversion.withOutput { $0.highWatermark = OutputBuffer.defaultHighWatermark }
+                startUpstream(framing: framing(ofRestOf: conversion))
+            }
             guard upstreamPhase == .open else { return false }
         case .connecting: return false
         case .open: break
@@ -370,8 +376,12 @@ extension Exchange {
             let mark = record.transcodeMark
             let began = mark != 0 ? mark : worker.isMeasuring ? EventLoop.preciseNow : 0
             do throws(ConversionError) {
-                while try !conversion.finish() {
-                    guard pushConverted() else {
+                while true {
+                    let isWhole = try conversion.finish()
+                    guard fits(conversion, passing: 0) else { return }
+                    if isWhole { break }
+                    guard let holdsMore = holdMore(conversion) else { return }
+                    guard holdsMore || pushConverted() else {
                         upstream?.expectProgress()
                         return
                     }
@@ -402,6 +412,7 @@ extension Exchange {
     /// Everything of the request is at hand and the connection is open: sends the rest.
     func completeRequest() {
         if let spool, !pump(spool) { return }
+        if let conversion, !pad(conversion) { return }
         guard sendEnd() else { return }
         requestPhase = .sent
         giveOutputBack()

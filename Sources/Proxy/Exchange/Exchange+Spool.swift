@@ -92,7 +92,7 @@ extension Exchange: TurnWork {
 
     /// Goes on with what a turn was too short for.
     func turnEnded() {
-        guard spool != nil, requestPhase == .ending, upstreamPhase == .open else { return }
+        guard spool != nil || conversion != nil, requestPhase == .ending, upstreamPhase == .open else { return }
         completeRequest()
     }
 
@@ -109,8 +109,11 @@ extension Exchange: TurnWork {
             return
         }
         record.framing = framing.logName
-        guard conversion != nil else { return }
+        guard let conversion else { return }
         switch framing {
+        case .length(let count) where count > conversion.outputCount:
+            record.framing = "padded"
+            worker.counters.framing.padded &+= 1
         case .length: worker.counters.framing.length &+= 1
         case .chunked: worker.counters.framing.chunked &+= 1
         case .none, .untilClose: break

@@ -31,16 +31,23 @@ public struct ConversionTrace: Hashable, Sendable {
     public private(set) var output: [UInt8] = []
     public private(set) var contentType: [UInt8] = []
     public private(set) var accounting = Accounting()
+    /// What `Conversion.outputBound` and the output said together when more than `holding` bytes had come out and the body
+    /// wasn't at its end: the length that is announced then. Nil for shorter output, and where there was no bound.
+    public private(set) var announcedLength: Int?
+    /// Whether more than `holding` bytes came out before the body was at its end.
+    public private(set) var outgrewHolding = false
 
     internal init() {}
 
     /// Converts `body` by `plan` and says how. Parameters and errors are those of `Conversion.make`, and the errors of
-    /// the conversion itself.
+    /// the conversion itself; `holding` is the number of bytes of output that are held for their exact length.
     public static func make(
-        plan: ConversionPlan, contentType: Span<UInt8>, sources: [[UInt8]] = [], body: Span<UInt8>
+        plan: ConversionPlan, contentType: Span<UInt8>, sources: [[UInt8]] = [], body: Span<UInt8>, holding: Int = .max
     ) throws(ConversionError) -> ConversionTrace {
         let conversion = try Conversion.make(plan: plan, contentType: contentType, sources: sources)
         var output: [UInt8] = []
+        var outgrew = false
+        var announced: Int?
         func take() {
             conversion.withOutput { buffer in
                 output.append(contentsOf: buffer.span)
@@ -51,6 +58,10 @@ public struct ConversionTrace: Hashable, Sendable {
         while fed < body.count {
             fed += try conversion.feed(body.extracting(fed..<body.count))
             take()
+            if !outgrew, output.count >= holding {
+                outgrew = true
+                announced = conversion.outputBound(ofBody: body.count).map { $0 + output.count }
+            }
         }
         while try !conversion.finish() { take() }
         take()
@@ -59,6 +70,8 @@ public struct ConversionTrace: Hashable, Sendable {
         var tracer = ConversionTracer(plan: plan, input: input, isMultipart: isMultipart, sources: sources)
         var trace = try tracer.run(input, contentType: contentType, body: body)
         trace.output = output
+        trace.outgrewHolding = outgrew
+        trace.announcedLength = announced
         trace.contentType = conversion.contentType
         trace.accounting = conversion.accounting
         return trace

@@ -1,0 +1,173 @@
+"""Converted bodies that are longer than what is held of them: a length where the client gave one, filled up with nothing."""
+
+import base64
+import gzip
+import json
+import random
+import re
+import threading
+
+from harness import DEADLINE, JSON, Client, ProxyTestCase, free_port, make_multipart
+
+KIB = 1 << 10
+HELD = 256 * KIB
+FILE = random.Random(3).randbytes(700 * KIB)
+
+
+def count(metrics, name):
+    match = re.search(rf"^{re.escape(name)} (\S+)$", metrics, re.M)
+    return float(match[1]) if match else 0.0
+
+
+class PaddingTests(ProxyTestCase):
+    further_upstreams = {
+        "chunking": "{ address: $APP, framing: chunked }",
+        "counting": "{ address: $APP, framing: length }",
+    }
+    routes = """
+  - { name: upload, match: /upload, upstream: app, request: multipart -> multipart }
+  - { name: files, match: /files, upstream: app, request: "multipart -> json(files: base64)" }
+  - { name: documents, match: /documents, upstream: app, request: json -> json }
+  - { name: forms, match: /forms, upstream: app, request: json -> form }
+  - name: declared
+    match: /declared
+    upstream: app
+    request: { decode: { as: json }, fields: { n: integer }, encode: { as: form } }
+  - { name: chunked, match: /chunked, upstream: chunking, request: multipart -> multipart }
+  - { name: counted, match: /counted, upstream: counting, request: multipart -> multipart }
+"""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.admin_port = free_port()
+        cls.settings = f"admin: 127.0.0.1:{cls.admin_port}\n"
+        super().setUpClass()
+
+    def metric(self, name):
+        with Client(self.admin_port) as client:
+            client.request("GET", "/metrics")
+            return count(client.response().body.decode(), name)
+
+    def upload(self, path="/upload", content=FILE, fields=(), **options):
+        body, media_type = make_multipart([("a", None, b"1"), ("f", "f.bin", content), ("b", None, b"2")])
+        return self.send("POST", path, body, media_type, fields, **options)
+
+    def test_an_upload_has_a_length_and_its_padding_is_an_epilogue(self):
+        padded, bytes_before = (self.metric(name) for name in (
+            'recast_transcode_framing_total{mode="padded"}', "recast_transcode_padding_bytes_total"))
+        self.assertEqual(self.upload().status, 200)
+        received = self.upstream.one()
+        self.assertNotIn("transfer-encoding", received.fields)
+        boundary = re.search("boundary=(.*)", received.fields.get("content-type"))[1].encode()
+        body, epilogue = received.body.split(b"--" + boundary + b"--")
+        self.assertRegex(epilogue, rb"\A(\r\n)* ?\Z")
+        self.assertLess(len(epilogue), len(FILE) // 8 + 384 * KIB)
+        received.body = body + b"--" + boundary + b"--\r\n"
+        self.assertEqual([(name, content) for name, _, _, content in received.parts], [("a", b"1"), ("f", FILE), ("b", b"2")])
+        self.assertEqual(self.metric('recast_transcode_framing_total{mode="padded"}'), padded + 1)
+        # The line end behind the closing delimiter is the encoder's.
+        self.assertEqual(self.metric("recast_transcode_padding_bytes_total"), bytes_before + len(epilogue) - 2)
+
+    def test_the_log_says_how_each_body_was_framed(self):
+        def framing(path, *arguments, **options):
+            before = self.lines_so_far()
+            self.upload(path, *arguments, **options)
+            return self.recast.log_lines(before + 1)[-1]["framing"]
+
+        self.assertEqual(framing("/upload", FILE), "padded")
+        self.assertEqual(framing("/upload", b"short"), "length")
+        self.assertEqual(framing("/files", FILE), "padded")
+        self.assertEqual(framing("/chunked", FILE), "chunked")
+        self.assertEqual(framing("/counted", FILE), "spooled")
+
+    def lines_so_far(self):
+        with open(self.recast.output) as file:
+            return sum(line.endswith("\n") for line in file)
+
+    def test_less_than_what_is_held_has_its_exact_length_and_more_is_padded(self):
+        for size in (HELD - 1000, HELD - 1, HELD, HELD + 1, HELD + 1000):
+            with self.subTest(size=size):
+                self.upstream.reset()
+                # The output is the document that came: `{"t":"xxx"}`.
+                body = b'{"t":"' + b"x" * (size - 8) + b'"}'
+                self.assertEqual(self.send("POST", "/documents", body, JSON).status, 200)
+                received = self.upstream.one()
+                self.assertNotIn("transfer-encoding", received.fields)
+                self.assertEqual(received.body.rstrip(b"\n"), body)
+                padding = len(received.body) - len(body)
+                self.assertEqual(padding > 0, size >= HELD, padding)
+
+    def test_documents_and_base64_are_followed_by_white_space(self):
+        self.assertEqual(self.upload("/files").status, 200)
+        received = self.upstream.one()
+        self.assertEqual(received.json, {"a": "1", "f": base64.b64encode(FILE).decode(), "b": "2"})
+        self.assertRegex(received.body[-100:], rb"\A\n+\Z")
+
+    def test_a_document_that_is_read_whole_has_its_exact_length_whatever_it_becomes(self):
+        document = {"n": 1, "t": ["é" * 1000] * 150}
+        self.assertEqual(self.send("POST", "/declared", json.dumps(document).encode(), JSON).status, 200)
+        received = self.upstream.one()
+        self.assertGreater(len(received.body), 800 * KIB)
+        self.assertNotIn("transfer-encoding", received.fields)
+        self.assertEqual(received.body, b"n=1" + b"&t%5B%5D=" .join([b""] + [b"%C3%A9" * 1000] * 150))
+
+    def test_what_has_no_length_to_go_by_goes_in_chunks(self):
+        body, media_type = make_multipart([("f", "f.bin", FILE)])
+        for fields, sent in (
+            (["Content-Encoding: gzip"], gzip.compress(body)),
+            (["Transfer-Encoding: chunked"], b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)),
+        ):
+            with self.subTest(fields=fields):
+                self.upstream.reset()
+                with Client(self.recast.port) as client:
+                    lines = ["POST /upload HTTP/1.1", "Host: a", f"Content-Type: {media_type}", *fields]
+                    if "gzip" in fields[0]:
+                        lines.append(f"Content-Length: {len(sent)}")
+                    client.send("\r\n".join(lines).encode() + b"\r\n\r\n" + sent)
+                    self.assertEqual(client.response().status, 200)
+                received = self.upstream.one()
+                self.assertEqual(received.fields.get("transfer-encoding"), "chunked")
+                self.assertEqual(received.parts[0][3], FILE)
+        self.upstream.reset()
+        texts = {"t": ["x" * 1000] * 400}
+        self.assertEqual(self.send("POST", "/forms", json.dumps(texts).encode(), JSON).status, 200)
+        self.assertEqual(self.upstream.one().fields.get("transfer-encoding"), "chunked")
+
+    def test_a_body_that_outgrows_its_length_is_refused_and_cut(self):
+        # Behind 600 KiB of a file come texts whose every byte is escaped to six.
+        body, media_type = make_multipart(
+            [("f", "f.bin", FILE[:600 * KIB]), *((f"t{number}", None, b"\x01" * 60 * KIB) for number in range(12))])
+        response = self.send("POST", "/files", body, media_type)
+        self.assert_problem(response, 422)
+        self.assertEqual(response.json["code"], "length_outgrown")
+        self.assertIn("upstreams.app.framing", response.json["setting"])
+        self.assertFalse(self.upstream.one().is_complete)
+
+    def test_a_client_that_leaves_leaves_no_whole_body(self):
+        body, media_type = make_multipart([("f", "f.bin", FILE)])
+        client = self.client()
+        client.send(f"POST /upload HTTP/1.1\r\nHost: a\r\nContent-Type: {media_type}\r\nContent-Length: {len(body)}\r\n\r\n")
+        client.send(body[:-10])
+        self.upstream.wait_for(1)
+        client.socket.close()
+        self.assertFalse(self.upstream.one().is_complete)
+
+    def test_padding_waits_for_an_upstream_that_does_not_read(self):
+        reading = threading.Event()
+
+        def script(exchange):
+            self.assertTrue(reading.wait(DEADLINE))
+            exchange.read_body()
+            exchange.answer()
+
+        self.upstream.script = script
+        # Escaped quotes half of it: the output is less than the bound by much.
+        body = json.dumps({"t": "\\u00e9" * 600 * KIB}).encode().replace(b"\\\\u", b"\\u")
+        with Client(self.recast.port) as client:
+            client.request("POST", "/documents", body, JSON)
+            self.upstream.wait_for(1)
+            reading.set()
+            self.assertEqual(client.response().status, 200)
+        received = self.upstream.one()
+        self.assertEqual(received.json, {"t": "é" * 600 * KIB})
+        self.assertGreater(len(received.body) - len(received.body.rstrip(b"\n")), 1 << 20)

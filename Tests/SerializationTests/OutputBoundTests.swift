@@ -1,0 +1,160 @@
+import Octets
+import Serialization
+import TestSupport
+import Testing
+
+/// What is announced of a body before it is whole must be enough for what comes, and not much more.
+@Suite("Bounds of output")
+struct OutputBoundTests {
+    /// The length that would have been announced after each slice of the input, and the one that came.
+    struct Run {
+        var announced: [Int] = []
+        var length = 0
+        var failure: ConversionError?
+    }
+
+    static func run(_ plan: ConversionPlan, _ body: [UInt8], slice: Int, type: String? = nil) -> Run {
+        var run = Run()
+        do throws(ConversionError) {
+            let type = type ?? ConversionRun.defaultType(plan.inputs[0])
+            let conversion = try Conversion.make(plan: plan, contentType: Array(type.utf8).span)
+            func look() {
+                run.length += conversion.takeOutput().count
+                if run.length > 0, let bound = conversion.outputBound(ofBody: body.count) {
+                    run.announced.append(run.length + bound)
+                }
+            }
+            var at = 0
+            while at < body.count {
+                let end = min(at + slice, body.count)
+                at += try conversion.feed(body.span.extracting(at..<end))
+                look()
+            }
+            while try !conversion.finish() { look() }
+            run.length += conversion.takeOutput().count
+        } catch {
+            run.failure = error
+        }
+        return run
+    }
+
+    /// Bodies with as much structure, and as little text, as the limits take.
+    static func repeated(
+        _ part: (Int) -> String, count: Int, before: String = "", between: String = "", after: String = ""
+    )
+        -> String
+    {
+        before + (0..<count).map(part).joined(separator: between) + after
+    }
+
+    static let dense: [(BodyEncoding, String)] = [
+        (.multipart, multipartOf(900) { "x\($0)=1" }),
+        (.multipart, multipartOf(900) { "f\($0):a.bin=1" }),
+        (.multipart, multipartOf(400) { "o\($0 % 7)[k\($0)]=\u{e4}\"" }),
+        (.form, repeated({ "a\($0)=1" }, count: 900, between: "&")),
+        (.form, repeated({ "o[\($0)][k]=%22" }, count: 300, between: "&")),
+        (.json, repeated({ "\"k\($0)\":\($0)" }, count: 900, before: "{", between: ",", after: "}")),
+        (.json, repeated({ "{\"k\":[\($0)]}" }, count: 900, before: "{\"list\":[", between: ",", after: "]}")),
+        (
+            .json,
+            repeated(
+                { _ in "\"\\n\\\"\\n\"" }, count: 900, before: "{\"some-name\":{\"list\":[", between: ",",
+                after: "]}}")
+        ),
+    ]
+
+    static func multipartOf(_ count: Int, _ part: (Int) -> String) -> String {
+        let all = (0..<count).map { multipart(part($0)) }
+        return all.map { $0.dropLast("--b--\r\n".count) }.joined() + "--b--\r\n"
+    }
+
+    @Test("no body is longer than what was announced at any moment", arguments: LaneContractTests.rows)
+    func rows(_ row: LaneRow) {
+        let body = Array(row.input.utf8)
+        for slice in [1, 7, 64, 4096] {
+            let run = Self.run(row.plan, body, slice: slice)
+            #expect(run.failure == nil)
+            #expect(run.announced.allSatisfy { $0 >= run.length })
+        }
+    }
+
+    @Test(
+        "nor is one that is all structure", arguments: 0..<dense.count, [BodyEncoding.json, .multipart, .xml, .plist])
+    func structure(_ index: Int, _ output: BodyEncoding) {
+        let (input, text) = Self.dense[index]
+        let base = plan(input, output) {
+            $0.limits.tree = 1 << 24
+            $0.fieldEncoding.files = output == .multipart ? .stream : .base64
+            $0.xmlDecoding.root = .drop
+            $0.xmlEncoding.root = .wrap
+        }
+        let mapped = plan(input, output) {
+            $0 = base
+            $0.map.rename = [.init(from: path("x1"), to: path("a-much-longer-name-than-before"))]
+            $0.map.set = [.init(path: path("made"), value: .literal(.array([.string("x\"y"), .number("1"), .bool(true)])))]
+        }
+        let respelled = plan(input, output) {
+            $0 = base
+            $0.rewritesNames = true
+            $0.fieldEncoding.arrays = .indices
+        }
+        for plan in [base, mapped, respelled] {
+            let run = Self.run(plan, Array(text.utf8), slice: 999)
+            #expect(run.failure == nil)
+            #expect(run.announced.allSatisfy { $0 >= run.length })
+        }
+    }
+
+    @Test("an upload's bound is close: an eighth, or what its fields may become")
+    func close() throws {
+        let file = String(repeating: "0123456789abcdef", count: 1 << 17)
+        for (output, factor) in [(BodyEncoding.multipart, 1.0), (.json, 4.0 / 3)] {
+            let plan = plan(.multipart, output) { $0.fieldEncoding.files = output == .json ? .base64 : .stream }
+            let body = Array(multipart("a=1", "f:a.bin:x/y=\(file)", "b=2").utf8)
+            let run = Self.run(plan, body, slice: 64 * 1024)
+            let first = try #require(run.announced.first)
+            #expect(first >= run.length)
+            #expect(first - run.length <= body.count / 8 + 384 * 1024)
+            #expect(abs(Double(run.length) - factor * Double(body.count)) < 1024)
+        }
+    }
+
+    @Test(
+        "there is none for what can't be padded, nor for texts in charsets that grow",
+        arguments: [BodyEncoding.form, .text, .raw, .bplist])
+    func unbounded(_ output: BodyEncoding) throws {
+        let conversion = try Conversion.make(plan: plan(.json, output), contentType: "application/json")
+        #expect(conversion.padding == nil && conversion.outputBound(ofBody: 1 << 20) == nil)
+        let latin = plan(.multipart, .json) { $0.fieldDecoding.invalidUTF8 = .latin1 }
+        let other = try Conversion.make(plan: latin, contentType: "multipart/form-data; boundary=b")
+        #expect(other.padding == .spaces && other.outputBound(ofBody: 1 << 20) == nil)
+    }
+
+    @Test("many fields have a bound as long as their structure is worth it")
+    func worth() throws {
+        let few = try Conversion.make(plan: plan(.json, .multipart), contentType: "application/json")
+        #expect(few.outputBound(ofBody: 300 * 1024) != nil)
+        let many = plan(.json, .multipart) { $0.limits.fields = 100_000 }
+        let conversion = try Conversion.make(plan: many, contentType: "application/json")
+        #expect(conversion.outputBound(ofBody: 300 * 1024) == nil)
+        // A hundred thousand fields are a small part of a gigabyte.
+        #expect(conversion.outputBound(ofBody: 1 << 30) != nil)
+        let lifted = plan(.json, .multipart) { $0.limits.fields = .max }
+        #expect(try Conversion.make(plan: lifted, contentType: "application/json").outputBound(ofBody: 1 << 20) == nil)
+    }
+
+    @Test("a plan says whether a body may go out without a length")
+    func notes() {
+        #expect(plan(.multipart, .multipart).framingNote == nil)
+        #expect(plan(.multipart, .json) { $0.fieldEncoding.files = .base64 }.framingNote == nil)
+        #expect(plan(.json, .json).framingNote == nil)
+        #expect(plan(.json, .multipart).framingNote == nil)
+        #expect(plan(.form, .json).framingNote == nil)
+        #expect(plan(.xml, .json).framingNote == nil)
+        #expect(plan(.json, .form) { $0.types = [TypeRule(path: path("a"), type: .integer)] }.framingNote == nil)
+        #expect(plan(.json, .form).framingNote?.code == "framing_chunked")
+        #expect(plan(.multipart, .raw).framingNote?.code == "framing_chunked")
+        #expect(plan(.json, .multipart) { $0.limits.fields = 10_000 }.framingNote?.code == "framing_chunked")
+        #expect(plan(.xml, .form) { $0.limits.tree = 64 << 20 }.framingNote?.code == "framing_chunked")
+    }
+}
