@@ -4,8 +4,10 @@
 #include <execinfo.h>
 #include <linux/filter.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
@@ -124,3 +126,19 @@ unsigned long recast_thread_current(void) { return (unsigned long)pthread_self()
 void recast_thread_show_stack(unsigned long thread) { (void)pthread_kill((pthread_t)thread, SIGRTMIN + 1); }
 
 void recast_name_thread(const char *name) { (void)pthread_setname_np(pthread_self(), name); }
+
+int recast_processors(void) {
+    /* The kernel refuses a set that is smaller than its own, however many processors there are. */
+    for (int capacity = 1024; capacity <= 1 << 20; capacity *= 2) {
+        cpu_set_t *set = CPU_ALLOC(capacity);
+        if (!set) return 0;
+        size_t size = CPU_ALLOC_SIZE(capacity);
+        int result = sched_getaffinity(0, size, set);
+        int failure = errno;
+        int count = result == 0 ? CPU_COUNT_S(size, set) : 0;
+        CPU_FREE(set);
+        if (result == 0) return count;
+        if (failure != EINVAL) return 0;
+    }
+    return 0;
+}

@@ -1,4 +1,4 @@
-internal import Foundation
+internal import EventLoop
 public import Proxy
 
 /// A settings file that was read and checked.
@@ -127,8 +127,9 @@ public struct SettingsFile: Sendable {
         effectiveOfRoutes = routes.map(\.effective)
         examplesOfRoutes = routes.map(\.examples)
         var settings = ProxySettings(
-            listen: listen.addresses, workers: workers, upstreams: upstreams?.upstreams ?? [],
+            listen: listen.addresses, workers: workers.count, upstreams: upstreams?.upstreams ?? [],
             routes: routes.map(\.route))
+        settings.workersReason = workers.reason
         settings.tls = listen.tls
         settings.accessLog = log.target
         settings.accessLogForm = log.form
@@ -142,16 +143,22 @@ public struct SettingsFile: Sendable {
         self.settings = settings
     }
 
-    /// `auto` is one for each core that this process may run on.
-    private static func workers(_ file: SectionReader) -> Int {
-        let auto = max(1, ProcessInfo.processInfo.activeProcessorCount)
+    /// `auto` is one for each processor that this process may use.
+    private static func workers(_ file: SectionReader) -> (count: Int, reason: String?) {
+        let limit = ProcessorLimit.current()
+        let auto = (count: min(limit.count, largestWorkers), reason: limit.reason as String?)
         let context = file.context
-        return file.value("workers", standard: Sourced(auto), describe: String.init) { node, what in
+        return file.value("workers", standard: Sourced(auto), describe: { String($0.count) }) { node, what in
             guard let text = context.text(node, what) else { return nil }
             if text == "auto" { return auto }
-            if let count = Int(text), String(count) == text, (1...1024).contains(count) { return count }
-            context.report(node.position, "\(what) is auto or a whole number from 1 to 1024, not \"\(text)\"")
+            if let count = Int(text), String(count) == text, (1...largestWorkers).contains(count) {
+                return (count, nil)
+            }
+            context.report(
+                node.position, "\(what) is auto or a whole number from 1 to \(largestWorkers), not \"\(text)\"")
             return nil
         }.value
     }
+
+    private static let largestWorkers = 1024
 }

@@ -75,6 +75,9 @@ unsigned long recast_thread_current(void);
 /* Lets a thread that runs write its stack to standard error. */
 void recast_thread_show_stack(unsigned long thread);
 
+/* Processors that the scheduler may put the calling thread on; 0 when the system doesn't say. */
+int recast_processors(void);
+
 /* Names the calling thread; the system takes 15 bytes. */
 void recast_name_thread(const char *name);
 #endif

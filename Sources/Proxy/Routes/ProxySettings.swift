@@ -6,6 +6,8 @@ public struct ProxySettings: Sendable {
     public var tls: [ListenAddress: ServerTLS] = [:]
     /// Event loops, each a thread of its own; at least 1.
     public var workers: Int
+    /// What has set the number of workers where the settings leave it to the process; nil: they name it.
+    public var workersReason: String?
     public var accessLog = AccessLogTarget.stdout
     public var accessLogForm = AccessLogForm()
     public var upstreams: [UpstreamSettings]
