@@ -84,6 +84,10 @@ public struct MessageHead: ~Copyable, Sendable {
         framing = .none
     }
 
+    /// Whether the fields of a request can be asked for. After nil and after an error of `RequestParser.parse` only its method and
+    /// target can: the bytes of the fields are not here.
+    public var hasFields: Bool { bytes.count > Int(targetRange.end) }
+
     /// Gives the allocations back when they hold more than `limit` bytes.
     public mutating func shrink(to limit: Int) {
         guard bytes.capacity > limit else { return }

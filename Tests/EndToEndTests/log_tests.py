@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -11,7 +12,7 @@ import threading
 import unittest
 
 from admin import Admin, admin_port
-from harness import DEADLINE, FORM, RECAST, Client, ProxyTestCase, Recast, Upstream, free_port, select_nothing
+from harness import DEADLINE, FORM, RECAST, ROOT, Client, ProxyTestCase, Recast, Upstream, free_port, select_nothing
 
 
 class PipedLogTests(unittest.TestCase):
@@ -90,7 +91,9 @@ TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
 
 class LogFieldTests(ProxyTestCase):
-    routes = ROUTES
+    routes = "  - { name: down, match: /down, upstream: down }" + ROUTES
+    nobody = free_port()
+    further_upstreams = {"down": f"127.0.0.1:{nobody}"}
 
     def line(self, method, target, *arguments, **options):
         """The line of one request, found by its id."""
@@ -135,6 +138,33 @@ class LogFieldTests(ProxyTestCase):
         self.assertEqual(self.line("GET", "/q?token=SECRET&a=b=c&SECRET&e=")["query"], "token=*&a=*&*&e=*")
         self.assertNotIn("query", self.line("GET", "/q"))
 
+    def test_who_asked_whom_from_where(self):
+        line = self.line("GET", "/h;jsessionid=SECRET/x?a=SECRET", fields=[
+            "User-Agent: probe/1 (\u0085)", "Referer: http://u:SECRET@r.example/p;s=SECRET?q=SECRET#SECRET"])
+        self.assertEqual(line["host"], "client.example")
+        self.assertEqual(line["path"], "/h;jsessionid=*/x")
+        # The client here writes ISO 8859-1.
+        self.assertEqual(line["user_agent"], "probe/1 (\ufffd)")
+        self.assertEqual(line["referer"], "http://*@r.example/p;s=*?q=*#*")
+        self.assertNotIn("SECRET", json.dumps(line))
+        with open(self.recast.output, "rb") as file:
+            for text in file:
+                self.assertNotIn("\u0085", text.decode())
+
+    def test_an_address_that_nobody_listens_on_is_told(self):
+        line = self.line("GET", "/down")
+        self.assertEqual((line["flags"], line["status"]), ("UF", 502))
+        self.assertEqual(line["upstream_address"], f"127.0.0.1:{self.nobody}")
+
+    def test_every_field_is_documented(self):
+        with open(os.path.join(ROOT, "docs", "access-log.md")) as file:
+            rows = re.findall(r"^\| (`[a-z_`, ]+`) \|", file.read(), re.M)
+        documented = set(re.findall(r"`([a-z_]+)`", " ".join(rows)))
+        self.line("POST", "/convert", "a=1&b=2", FORM, fields=["User-Agent: a", "Referer: b", f"traceparent: {TRACE}"])
+        self.line("GET", "/down?a")
+        for line in self.recast.log_lines(1):
+            self.assertEqual(set(line) - documented, set())
+
     def test_traceparent_is_passed_on_and_logged(self):
         line = self.line("GET", "/t", fields=[f"traceparent: {TRACE}", "tracestate: a=b", "tracestate: c=d"])
         self.assertEqual(line["trace_id"], TRACE[3:35])
@@ -152,6 +182,24 @@ class LogFieldTests(ProxyTestCase):
         self.upstream.reset()
         self.line("GET", "/t", fields=[f"traceparent: {TRACE}", f"traceparent: {TRACE}"])
         self.assertNotIn("traceparent", self.upstream.one().fields)
+
+
+class ChosenFieldTests(ProxyTestCase):
+    routes = ROUTES
+    access_log = "{ to: stdout, fields: { request: [X-Tenant], response: [X-Cache] } }"
+
+    def test_chosen_fields_are_told_and_cut(self):
+        self.upstream.script = lambda exchange: (
+            exchange.read_body(), exchange.answer(fields=("X-Cache: HIT", "X-Cache: " + "é" * 200)))
+        self.send("GET", "/x", fields=["X-Tenant: " + "a" * 256])
+        self.send("GET", "/x", fields=["X-Tenant: " + "a" * 257, "X-Cache: no"])
+        first, second = self.recast.log_lines(2)
+        self.assertEqual(first["request.x-tenant"], "a" * 256)
+        self.assertEqual(second["request.x-tenant"], "a" * 256 + "…")
+        self.assertTrue(first["response.x-cache"].startswith("HIT, é"))
+        self.assertTrue(first["response.x-cache"].endswith("é…"))
+        self.assertLessEqual(len(first["response.x-cache"].encode()), 256 + 3)
+        self.assertNotIn("request.x-cache", second)
 
 
 class CombinedLogTests(ProxyTestCase):

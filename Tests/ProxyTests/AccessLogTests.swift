@@ -17,7 +17,8 @@ import Testing
             let keys = Set(line.keys).subtracting(["t_header", "t_body", "t_connect"])
             #expect(
                 keys == [
-                    "ts", "request_id", "route", "client", "method", "path", "query", "proto", "status", "bytes_in",
+                    "ts", "request_id", "route", "client", "method", "path", "query", "proto", "host", "status",
+                    "bytes_in",
                     "bytes_out_upstream", "bytes_back", "t_transcode", "t_upstream_ttfb", "t_total", "framing", "from",
                     "to", "parts", "fields", "files", "dropped", "upstream", "upstream_address", "attempts",
                 ])
@@ -116,6 +117,98 @@ import Testing
             let response = try rig.exchange("GET / HTTP/1.1\r\nHost: a\r\n\r\n").response
             #expect(response.status == 200)
             #expect(throws: (any Error).self) { try rig.logLines() }
+        }
+    }
+
+    @Test("host, user agent, referer and the fields that are chosen, none of them longer than it may be")
+    func chosen() throws {
+        try withRig { settings in
+            settings.accessLogForm.requestFields = ["x-tenant", "accept", "x-none"]
+            settings.accessLogForm.responseFields = ["x-cache", "content-type", "x-none"]
+        } _: { rig in
+            let fields = [
+                "User-Agent: \(String(repeating: "u", count: 1025))", "Referer: http://r/?t=SECRET",
+                "X-Tenant: \(String(repeating: "t", count: 257))", "Accept: a", "Accept: b",
+            ]
+            _ = try rig.exchange(
+                "GET /a;sid=SECRET HTTP/1.1\r\nHost: Shop.Example:81\r\n\(fields.joined(separator: "\r\n"))\r\n\r\n",
+                answer: "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX-CACHE: HIT\r\nx-cache: \u{85}2\r\n\r\n")
+            // The next exchange has none of it.
+            _ = try rig.exchange("GET / HTTP/1.0\r\n\r\n")
+            let lines = try rig.logLines()
+            let line = try #require(lines.first)
+            #expect(line["host"] as? String == "shop.example:81")
+            #expect(line["path"] as? String == "/a;sid=*")
+            #expect(line["user_agent"] as? String == String(repeating: "u", count: 1024) + "…")
+            #expect(line["referer"] as? String == "http://r/?t=*")
+            #expect(line["request.x-tenant"] as? String == String(repeating: "t", count: 256) + "…")
+            #expect(line["request.accept"] as? String == "a, b")
+            #expect(line["response.x-cache"] as? String == "HIT, \u{85}2")
+            #expect(line["request.x-none"] == nil && line["response.x-none"] == nil)
+            #expect(line["response.content-type"] == nil)
+            let plain = try #require(lines.last)
+            #expect(lines.count == 2 && plain["response.x-cache"] == nil)
+            #expect(plain["user_agent"] == nil && plain["host"] == nil)
+        }
+    }
+
+    @Test(
+        "every byte that a client can send in what is logged leaves one line, of JSON where that is asked for",
+        arguments: AccessLogFormat.allCases)
+    func anyByte(format: AccessLogFormat) throws {
+        try withRig([forward("/none")]) { settings in
+            settings.accessLogForm.format = format
+            settings.accessLogForm.query = .keep
+            settings.accessLogForm.requestFields = ["x-tenant"]
+        } _: { rig in
+            var count = 0
+            for byte in UInt8.min...UInt8.max where byte != 10 && byte != 13 {
+                let text: [UInt8] = [0x61, byte, 0x62, 0xC2, byte, 0x63]
+                let fields = ["X-Request-Id", "User-Agent", "Referer", "X-Tenant"]
+                let target = Array("GET /".utf8) + text + [0x3F] + text + Array(" HTTP/1.1\r\nHost: a\r\n\r\n".utf8)
+                let head =
+                    Array("GET / HTTP/1.1\r\nHost: a\r\n".utf8)
+                    + fields.flatMap { Array("\($0): ".utf8) + text + [13, 10] }
+                    + [13, 10]
+                for request in [target, head] {
+                    let client = try rig.connect()
+                    client.send(request)
+                    #expect([400, 404].contains(try rig.response(to: client).status))
+                    client.close()
+                    count += 1
+                }
+            }
+            let lines = try rig.logText().split(separator: 10)
+            #expect(lines.count == count)
+            for line in lines {
+                let text = try #require(String(validating: line, as: UTF8.self))
+                #expect(!text.unicodeScalars.contains { $0.properties.generalCategory == .control })
+                if format == .json { #expect(try JSONSerialization.jsonObject(with: line) is [String: Any]) }
+            }
+        }
+    }
+
+    @Test(
+        "a head that breaks off, or breaks a rule, behind fields that are logged is told without them",
+        arguments: AccessLogFormat.allCases, ["Bad Name: 1\r\n\r\n", "X: \u{0}\r\n\r\n", "\n", "X: y", ""])
+    func brokenHead(format: AccessLogFormat, end: String) throws {
+        try withRig { settings in
+            settings.accessLogForm.format = format
+            settings.accessLogForm.requestFields = ["x-tenant"]
+            settings.client.header = .milliseconds(100)
+        } _: { rig in
+            let client = try rig.connect(
+                sending:
+                    "GET /cut?a=b HTTP/1.1\r\nHost: a\r\nUser-Agent: b\r\nReferer: c\r\nX-Tenant: d\r\nX-Request-Id: e"
+                    + "\r\ntraceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\r\n\(end)")
+            #expect([400, 408].contains(try rig.response(to: client).status))
+            client.close()
+            let lines = try rig.logText().split(separator: 10)
+            #expect(lines.count == 1)
+            let line = String(decoding: try #require(lines.first), as: UTF8.self)
+            #expect(line.contains(format == .json ? #""method":"GET""# : "\"GET "), "\(line)")
+            #expect(line.hasSuffix(" \"-\" \"-\"") == (format == .combined))
+            #expect(!line.contains("4bf92f3577b34da6a3ce929d0e0e4736") && !line.contains("user_agent"))
         }
     }
 }

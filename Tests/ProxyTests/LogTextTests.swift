@@ -25,6 +25,85 @@ import Testing
         #expect(redacted(query, .keep) == query)
     }
 
+    private func shown(path: String, _ rule: LoggedQuery = .redact) -> String {
+        var output = OutputBuffer()
+        output.append(path: Array(path.utf8).span, rule)
+        return output.span.lossyString()
+    }
+
+    private func shown(reference: String, _ rule: LoggedQuery = .redact) -> String {
+        var output = OutputBuffer()
+        output.append(reference: Array(reference.utf8).span, rule)
+        return output.span.lossyString()
+    }
+
+    @Test(
+        "a path's parameters are redacted as a query's",
+        arguments: [
+            ("/a/b", "/a/b", "/a/b"), ("/a;jsessionid=SECRET", "/a;jsessionid=*", "/a"),
+            ("/a;jsessionid=SECRET/b", "/a;jsessionid=*/b", "/a/b"), ("/a;SECRET/b;c=", "/a;*/b;c=*", "/a/b"),
+            ("/a;x=1;y=2", "/a;x=*;y=*", "/a"), ("/a;", "/a;", "/a"), ("/;;/", "/;;/", "//"),
+            ("/a%3Bsid=SECRET", "/a%3Bsid=*", "/a"), ("/a%3bsid%3DSECRET/%3", "/a%3b*/%3", "/a/%3"),
+            ("/a;x=1%3By=2", "/a;x=*%3By=*", "/a"), ("/%3C;", "/%3C;", "/%3C"), ("", "", ""), ("*", "*", "*"),
+        ])
+    func paths(path: String, redacted: String, dropped: String) {
+        #expect(shown(path: path) == redacted)
+        #expect(shown(path: path, .drop) == dropped)
+        #expect(shown(path: path, .keep) == path)
+    }
+
+    @Test(
+        "the address of a page keeps no secret",
+        arguments: [
+            ("http://h/p", "http://h/p", "http://h/p"), ("http://h/p?t=SECRET", "http://h/p?t=*", "http://h/p"),
+            ("http://u:SECRET@h:8/p;s=SECRET?q#SECRET", "http://*@h:8/p;s=*?*#*", "http://*@h:8/p"),
+            ("https://h?t=SECRET@x", "https://h?t=*", "https://h"), ("/p;x=1?a=b", "/p;x=*?a=*", "/p"),
+            ("//u@h", "//*@h", "//*@h"), ("", "", ""), ("#a", "#*", ""), ("about:blank", "about:blank", "about:blank"),
+            ("http://a@SECRET@h/", "http://*@h/", "http://*@h/"),
+        ])
+    func references(reference: String, redacted: String, dropped: String) {
+        #expect(shown(reference: reference) == redacted)
+        #expect(shown(reference: reference, .drop) == dropped)
+        #expect(shown(reference: reference, .keep) == reference)
+    }
+
+    @Test("each byte, and each character that terminals obey or that nobody sees, stands escaped in JSON")
+    func escapes() throws {
+        for byte in UInt8.min...UInt8.max {
+            for text in [
+                [byte], [0x61, byte, 0x62], [0xC2, byte], [0xE2, 0x80, byte], [0xE2, byte, 0xA8], [byte, 0xC2],
+            ] {
+                var line = LogLine(into: OutputBuffer())
+                line.member("text", text: text.span)
+                line.member(named: "cut", text: text.span, limit: 1)
+                let bytes = line.end().span.copied()
+                #expect(bytes.filter { $0 == 10 }.count == 1 && bytes.last == 10)
+                let written = try #require(String(validating: bytes.dropLast(), as: UTF8.self))
+                #expect(!written.unicodeScalars.contains { $0.properties.generalCategory == .control }, "\(text)")
+                for scalar in written.unicodeScalars {
+                    #expect(
+                        ![0x2028, 0x2029, 0x202E, 0x2066, 0x200B, 0xFEFF, 0x061C].contains(scalar.value), "\(text)")
+                }
+                let object = try #require(JSONSerialization.jsonObject(with: Data(bytes)) as? [String: String])
+                #expect(Array(object["text"]?.utf8 ?? "".utf8) == Array(String(decoding: text, as: UTF8.self).utf8))
+            }
+        }
+    }
+
+    @Test(
+        "a long value is cut between two characters, and that is marked",
+        arguments: [
+            ("abcd", 4, "abcd"), ("abcde", 4, "abcd…"), ("abc", 4, "abc"), ("abc\u{e9}", 4, "abc…"),
+            ("ab\u{e9}c", 4, "ab\u{e9}…"), ("\u{1F600}x", 4, "\u{1F600}…"), ("\u{1F600}", 3, "…"),
+            ("x\u{1F600}", 4, "x…"), ("", 0, ""), ("a", 0, "…"),
+        ])
+    func cuts(text: String, limit: Int, shown: String) throws {
+        var line = LogLine(into: OutputBuffer())
+        line.member("text", text: Array(text.utf8).span, limit: limit)
+        let object = try JSONSerialization.jsonObject(with: Data(line.end().span.copied())) as? [String: String]
+        #expect(object?["text"] == shown)
+    }
+
     @Test("whatever a text holds, its line is one of JSON")
     func json() throws {
         let texts = ["", "plain", "a\"b\\c", "line\nfeed\r\t\u{0}\u{7F}", "\u{e9}\u{1F600}", "</script>"]

@@ -216,10 +216,15 @@ final class ProxyRig {
 
     // MARK: The end
 
+    /// Drains the worker and returns the bytes of its log.
+    func logText() throws -> Data {
+        try drain()
+        return try Data(contentsOf: directory.appendingPathComponent("log"))
+    }
+
     /// Drains the worker and returns the lines of its log.
     func logLines() throws -> [[String: Any]] {
-        try drain()
-        let text = try String(contentsOf: directory.appendingPathComponent("log"), encoding: .utf8)
+        let text = try #require(String(data: try logText(), encoding: .utf8))
         #expect(text.isEmpty || text.hasSuffix("\n"))
         return try text.split(separator: "\n").map { line in
             try #require(JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any], "\(line)")

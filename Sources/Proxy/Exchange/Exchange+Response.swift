@@ -25,6 +25,7 @@ extension Exchange {
             dropReplay()
         }
         record.firstByteTime = worker.loop.now - record.startedAt
+        loggedResponse = worker.log.chosenFields(of: head)
         // From here on nothing is sent again.
         if spool != nil || requestCharge.bytes > 0, requestPhase == .sent { endHolding() }
         if continueState == .asked { refuseBody() }

@@ -138,8 +138,10 @@ final class Exchange {
     var responseCoding: ResponseCoding?
 
     @safe @exclusivity(unchecked) var record = ExchangeRecord()
-    /// Whom the request went to.
+    /// Whom the request went to, or should have gone to when the last connection was tried.
     var upstreamAddress: SocketAddress?
+    /// What the log shows of the upstream's response besides.
+    var loggedResponse: [(member: String, value: [UInt8])] = []
 
     /// Whether nothing has been sent of an answer yet.
     var awaitsResponse: Bool { responsePhase == .awaited || responsePhase == .held }
@@ -191,6 +193,7 @@ final class Exchange {
         if framingInQueue != nil { leaveQueue() }
         record = ExchangeRecord()
         upstreamAddress = nil
+        if !loggedResponse.isEmpty { loggedResponse = [] }
         captures = PathCaptures()
         downstream = nil
     }

@@ -29,6 +29,7 @@ extension Exchange {
         deadline?.cancel()
         dropReplay()
         record.firstByteTime = worker.loop.now - record.startedAt
+        loggedResponse = worker.log.chosenFields(of: head)
         record.status = 101
         upstream = nil
         upstreamPhase = .gone

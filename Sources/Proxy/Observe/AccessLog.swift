@@ -20,6 +20,13 @@ final class AccessLog {
     private var time = LogTime()
     private var timer: Timer!
 
+    private let requestFields: [LoggedField]
+    private let responseFields: [LoggedField]
+
+    /// Bytes of a field that the settings have chosen, 256; of host, user agent and referer, 1 KiB. More is cut.
+    private static let fieldLimit = 256
+    fileprivate static let headerLimit = 1024
+
     private static let flushSize = 32 * 1024
     private static let flushTime: UInt64 = 100_000_000
 
@@ -27,11 +34,23 @@ final class AccessLog {
         self.loop = loop
         self.sink = sink
         self.form = form
+        requestFields = form.requestFields.map { LoggedField("request.", $0) }
+        responseFields = form.responseFields.map { LoggedField("response.", $0) }
         timer = Timer(loop: loop) { [unowned self] in flush() }
     }
 
     /// Whether lines are written at all: what only they need isn't measured otherwise.
     var isOn: Bool { sink != nil }
+
+    /// What is logged of an upstream's response; nothing where the settings have chosen none of its fields.
+    func chosenFields(of response: borrowing MessageHead) -> [(member: String, value: [UInt8])] {
+        guard sink != nil, !responseFields.isEmpty else { return [] }
+        var chosen: [(member: String, value: [UInt8])] = []
+        for field in responseFields {
+            if let value = field.value(in: response) { chosen.append((field.member, value)) }
+        }
+        return chosen
+    }
 
     func write(_ exchange: Exchange) {
         guard sink != nil else { return }
@@ -71,7 +90,9 @@ final class AccessLog {
         line.member("ts") { time.append(loop.wallClockMilliseconds, to: &$0) }
         let requestID = exchange.requestID
         line.member("request_id", text: requestID.span)
-        if exchange.request.contains(.traceparent), let trace = TraceContext.traceID(of: exchange.request) {
+        if exchange.request.hasFields, exchange.request.contains(.traceparent),
+            let trace = TraceContext.traceID(of: exchange.request)
+        {
             line.member("trace_id", ascii: exchange.request.value(trace.line).extracting(trace.range))
         }
         if let route = exchange.route { line.member("route", ascii: route.name.utf8Span.span) }
@@ -89,6 +110,11 @@ final class AccessLog {
             if let subject = facts.clientSubject { line.member("tls_client", text: subject.utf8Span.span) }
         }
         line.request(exchange.request, form.query)
+        for field in requestFields where exchange.request.hasFields {
+            if let value = field.value(in: exchange.request) {
+                line.member(named: field.member, text: value.span, limit: Self.fieldLimit)
+            }
+        }
         line.member("status", number: record.status)
         if let flag = record.flag { line.member("flags", ascii: flag.rawValue.utf8Span.span) }
         line.member("bytes_in", number: record.bytesIn)
@@ -115,6 +141,9 @@ final class AccessLog {
             line.member("attempts", number: record.attempts)
             if let skip = record.retrySkip { line.member("retry_skipped", text: skip.rawValue.utf8Span.span) }
         }
+        for (member, value) in exchange.loggedResponse {
+            line.member(named: member, text: value.span, limit: Self.fieldLimit)
+        }
         lines = line.end()
     }
 
@@ -126,6 +155,31 @@ final class AccessLog {
         line.outcome(status: exchange.record.status, bytes: exchange.record.bytesBack)
         line.agents(exchange.request, form.query)
         lines = line.end()
+    }
+}
+
+/// A field that the settings have chosen for the log.
+private struct LoggedField {
+    /// What the line calls it: `request.x-tenant`.
+    let member: String
+    private let name: String
+
+    init(_ side: String, _ name: String) {
+        member = side + name
+        self.name = name
+    }
+
+    /// Its value, those of several lines with a comma between them (RFC 9110 §5.3); nil where the head has none.
+    func value(in head: borrowing MessageHead) -> [UInt8]? {
+        var value: [UInt8]?
+        var start = 0
+        while let line = head.first(named: name.utf8Span.span, from: start) {
+            if value != nil { value?.append(contentsOf: [UInt8(ascii: ","), ASCII.space]) }
+            value = value ?? []
+            value?.append(contentsOf: head.value(line))
+            start = line + 1
+        }
+        return value
     }
 }
 
@@ -165,13 +219,29 @@ extension LogLine {
     fileprivate mutating func request(_ head: borrowing MessageHead, _ query: LoggedQuery) {
         guard !head.method.isEmpty else { return }
         member("method", ascii: head.method)
-        member("path", text: head.path)
+        if PathParameters.occur(in: head.path) {
+            var shown = OutputBuffer()
+            shown.append(path: head.path, query)
+            member("path", text: shown.span)
+        } else {
+            member("path", text: head.path)
+        }
         if query != .drop, let text = head.query {
             var shown = OutputBuffer()
             shown.append(query: text, query)
             member("query", text: shown.span)
         }
         member("proto", head.minorVersion == 1 ? "HTTP/1.1" : "HTTP/1.0")
+        if !head.authority.isEmpty { member("host", text: head.authority, limit: AccessLog.headerLimit) }
+        guard head.hasFields else { return }
+        if let line = head.first(.userAgent) {
+            member("user_agent", text: head.value(line), limit: AccessLog.headerLimit)
+        }
+        if let line = head.first(.referer) {
+            var shown = OutputBuffer()
+            shown.append(reference: head.value(line), query)
+            member("referer", text: shown.span, limit: AccessLog.headerLimit)
+        }
     }
 }
 

@@ -34,7 +34,7 @@ struct CombinedLine: ~Copyable {
         } else {
             escape(head.method)
             output.append(ASCII.space)
-            escape(head.path)
+            append(path: head.path, query)
             if let text = head.query, query != .drop { append(query: text, query) }
             output.append(head.minorVersion == 1 ? " HTTP/1.1" : " HTTP/1.0")
         }
@@ -47,21 +47,22 @@ struct CombinedLine: ~Copyable {
         output.append(decimal: bytes)
     }
 
-    /// Referer, whose query is as the target's, and User-Agent.
+    /// Referer, whose path and query are as the target's, and User-Agent.
     mutating func agents(_ head: borrowing MessageHead, _ query: LoggedQuery) {
         output.append(" \"")
-        if let line = head.first(.referer) {
-            let referer = head.value(line)
-            let mark = Scan.firstIndex(of: UInt8(ascii: "?"), in: referer, from: 0) ?? referer.count
-            escape(referer.extracting(0..<mark))
-            if mark < referer.count, query != .drop {
-                append(query: referer.extracting(mark + 1..<referer.count), query)
-            }
+        if head.hasFields, let line = head.first(.referer) {
+            var shown = OutputBuffer()
+            shown.append(reference: head.value(line), query)
+            escape(shown.span)
         } else {
             output.append(UInt8(ascii: "-"))
         }
         output.append("\" \"")
-        if let line = head.first(.userAgent) { escape(head.value(line)) } else { output.append(UInt8(ascii: "-")) }
+        if head.hasFields, let line = head.first(.userAgent) {
+            escape(head.value(line))
+        } else {
+            output.append(UInt8(ascii: "-"))
+        }
         output.append(UInt8(ascii: "\""))
     }
 
@@ -69,6 +70,13 @@ struct CombinedLine: ~Copyable {
     consuming func end() -> OutputBuffer {
         output.append(ASCII.lineFeed)
         return output
+    }
+
+    private mutating func append(path text: Span<UInt8>, _ query: LoggedQuery) {
+        guard PathParameters.occur(in: text) else { return escape(text) }
+        var shown = OutputBuffer()
+        shown.append(path: text, query)
+        escape(shown.span)
     }
 
     private mutating func append(query text: Span<UInt8>, _ query: LoggedQuery) {

@@ -37,12 +37,18 @@ struct LogLine: ~Copyable {
         append(text: value)
     }
 
+    /// The same of text that may be long: of more than `limit` bytes the first ones are shown, with `…` behind them.
+    mutating func member(_ name: StaticString, text value: Span<UInt8>, limit: Int) {
+        begin(name)
+        append(text: value, limit: limit)
+    }
+
     /// The same with a name that is no constant.
-    mutating func member(named name: String, text value: Span<UInt8>) {
+    mutating func member(named name: String, text value: Span<UInt8>, limit: Int = .max) {
         separate()
         append(text: name.utf8Span.span)
         output.append(UInt8(ascii: ":"))
-        append(text: value)
+        append(text: value, limit: limit)
     }
 
     /// A member whose value `write` appends as text that needs no escapes.
@@ -90,18 +96,22 @@ struct LogLine: ~Copyable {
         output.append("\":")
     }
 
-    private mutating func append(text value: Span<UInt8>) {
+    private mutating func append(text value: Span<UInt8>, limit: Int = .max) {
         output.append(UInt8(ascii: "\""))
-        var isPlain = true
+        let end = LogText.cut(value, to: limit)
+        append(content: value.extracting(0..<end))
+        if end < value.count { output.append("…") }
+        output.append(UInt8(ascii: "\""))
+    }
+
+    private mutating func append(content value: Span<UInt8>) {
         for index in value.indices {
             let byte = value[index]
             if byte < 0x20 || byte >= 0x7F || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") {
-                isPlain = false
-                break
+                return appendEscaped(value)
             }
         }
-        if isPlain { output.append(value) } else { appendEscaped(value) }
-        output.append(UInt8(ascii: "\""))
+        output.append(value)
     }
 
     private mutating func appendEscaped(_ value: Span<UInt8>) {
@@ -109,18 +119,18 @@ struct LogLine: ~Copyable {
             let repaired = value.lossyString()
             return appendEscaped(repaired.utf8Span.span)
         }
-        for index in value.indices {
-            let byte = value[index]
-            switch byte {
-            case UInt8(ascii: "\""), UInt8(ascii: "\\"):
-                output.append(UInt8(ascii: "\\"))
-                output.append(byte)
-            case 0..<0x20, 0x7F:
-                output.append("\\u00")
-                output.append(ASCII.lowerHexDigit(byte >> 4))
-                output.append(ASCII.lowerHexDigit(byte & 15))
-            default: output.append(byte)
+        var at = 0
+        while at < value.count {
+            let byte = value[at]
+            if let (scalar, count) = LogText.unprintable(value, at: at) {
+                output.append("\\u")
+                for shift in [12, 8, 4, 0] { output.append(ASCII.lowerHexDigit(UInt8(scalar >> UInt32(shift) & 15))) }
+                at += count
+                continue
             }
+            if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { output.append(UInt8(ascii: "\\")) }
+            output.append(byte)
+            at += 1
         }
     }
 }

@@ -130,7 +130,13 @@ public enum OperationalLog {
 
     /// A line is one line whatever its text holds.
     private static func appendClean(_ text: String, to lines: inout OutputBuffer) {
-        for byte in text.utf8 { lines.append(byte < 0x20 || byte == 0x7F ? ASCII.space : byte) }
+        let bytes = text.utf8Span.span
+        var at = 0
+        while at < bytes.count {
+            let unprintable = LogText.unprintable(bytes, at: at)
+            lines.append(unprintable == nil ? bytes[at] : ASCII.space)
+            at += unprintable?.count ?? 1
+        }
     }
 }
 

@@ -8,14 +8,86 @@ extension OutputBuffer {
         var start = 0
         while true {
             let end = Scan.firstIndex(of: UInt8(ascii: "&"), in: query, from: start) ?? query.count
-            let piece = query.extracting(start..<end)
-            if let equals = Scan.firstIndex(of: UInt8(ascii: "="), in: piece, from: 0) {
-                append(piece.extracting(0...equals))
-            }
-            if !piece.isEmpty { append(UInt8(ascii: "*")) }
+            append(redacted: query.extracting(start..<end))
             guard end < query.count else { return }
             append(UInt8(ascii: "&"))
             start = end + 1
         }
+    }
+
+    /// Appends a path as logs may show it. What stands behind a `;` of a segment (RFC 3986 §3.3) is a session of some servers,
+    /// as in `;jsessionid=…`: it is treated as a parameter of the query is. An escaped `;` is one, too, for those who decode
+    /// before they look.
+    mutating func append(path: Span<UInt8>, _ rule: LoggedQuery) {
+        guard rule != .keep else { return append(path) }
+        var at = 0
+        while true {
+            let (start, mark) = PathParameters.next(in: path, from: at)
+            append(path.extracting(at..<start))
+            guard start < path.count else { return }
+            let slash = Scan.firstIndex(of: UInt8(ascii: "/"), in: path, from: start) ?? path.count
+            at = min(slash, PathParameters.next(in: path, from: start + mark).start)
+            if rule == .redact {
+                append(path.extracting(start..<start + mark))
+                append(redacted: path.extracting(start + mark..<at))
+            }
+        }
+    }
+
+    /// Appends the address of a page as logs may show it: its path and query as above, no password, no fragment.
+    mutating func append(reference: Span<UInt8>, _ rule: LoggedQuery) {
+        guard rule != .keep else { return append(reference) }
+        let fragment = Scan.firstIndex(of: UInt8(ascii: "#"), in: reference, from: 0) ?? reference.count
+        let query = Scan.firstIndex(of: UInt8(ascii: "?"), in: reference.extracting(0..<fragment), from: 0) ?? fragment
+        var path = 0
+        if let authority = PathParameters.authority(of: reference.extracting(0..<query)) {
+            append(reference.extracting(0..<authority.lowerBound))
+            var at = authority.upperBound
+            while at > authority.lowerBound, reference[at - 1] != UInt8(ascii: "@") { at -= 1 }
+            if at > authority.lowerBound { append("*@") }
+            append(reference.extracting(at..<authority.upperBound))
+            path = authority.upperBound
+        }
+        append(path: reference.extracting(path..<query), rule)
+        if query < fragment, rule == .redact {
+            append(UInt8(ascii: "?"))
+            append(query: reference.extracting(query + 1..<fragment), rule)
+        }
+        if fragment < reference.count, rule == .redact { append("#*") }
+    }
+
+    private mutating func append(redacted piece: Span<UInt8>) {
+        if let equals = Scan.firstIndex(of: UInt8(ascii: "="), in: piece, from: 0) {
+            append(piece.extracting(0...equals))
+        }
+        if !piece.isEmpty { append(UInt8(ascii: "*")) }
+    }
+}
+
+/// Where the parameters of a path's segments stand.
+enum PathParameters {
+    /// Whether a path has any.
+    static func occur(in path: Span<UInt8>) -> Bool { next(in: path, from: 0).start < path.count }
+
+    /// Where the mark in front of the next parameter at or behind `at` begins, and how long it is: `;`, `%3B` or `%3b`. The end
+    /// of the path where there is none.
+    fileprivate static func next(in path: Span<UInt8>, from at: Int) -> (start: Int, mark: Int) {
+        for index in at..<path.count {
+            if path[index] == UInt8(ascii: ";") { return (index, 1) }
+            guard path[index] == UInt8(ascii: "%"), index + 2 < path.count, path[index + 1] == UInt8(ascii: "3"),
+                path[index + 2] | 0x20 == UInt8(ascii: "b")
+            else { continue }
+            return (index, 3)
+        }
+        return (path.count, 0)
+    }
+
+    /// Where the authority stands of `http://user@host/path`, or of `//host/path`; nil without one.
+    fileprivate static func authority(of reference: Span<UInt8>) -> Range<Int>? {
+        guard let slash = Scan.firstIndex(of: UInt8(ascii: "/"), in: reference, from: 0), slash + 1 < reference.count,
+            reference[slash + 1] == UInt8(ascii: "/"), slash == 0 || reference[slash - 1] == UInt8(ascii: ":")
+        else { return nil }
+        let end = Scan.firstIndex(of: UInt8(ascii: "/"), in: reference, from: slash + 2) ?? reference.count
+        return slash + 2..<end
     }
 }

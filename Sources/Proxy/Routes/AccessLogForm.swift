@@ -2,8 +2,12 @@
 public struct AccessLogForm: Hashable, Sendable {
     /// JSON with all fields by default, or the combined format of Apache and nginx.
     public var format = AccessLogFormat.json
-    /// What a line shows of the target's query; its values are left out by default.
+    /// What a line shows of the target's query, of the parameters of its path's segments, and of the same of the referer; their
+    /// values are left out by default.
     public var query = LoggedQuery.redact
+    /// Fields of the request, and of the upstream's response, that a line of JSON shows; names in lower case.
+    public var requestFields: [String] = []
+    public var responseFields: [String] = []
 
     public init() {}
 }

@@ -36,6 +36,50 @@ struct AccessLogReader {
     private func readForm(_ section: SectionReader, _ form: inout AccessLogForm) {
         form.format = section.word("format", standard: form.format) ?? form.format
         form.query = section.word("query", standard: form.query) ?? form.query
+        if form.format != .json {
+            section.refuse("fields", "needs format: json, the other format has no place for them")
+        }
+        let fields = section.part("fields")
+        form.requestFields = names("request", fields)
+        form.responseFields = names("response", fields)
+        fields.finish()
+    }
+
+    /// Names of fields to be logged, in lower case.
+    private func names(_ key: String, _ section: SectionReader) -> [String] {
+        section.value(key, standard: Sourced([]), describe: { $0.joined(separator: ", ") }) { node, what in
+            var names: [String] = []
+            for element in context.elements(node, what) ?? [] {
+                guard let text = context.text(element, what) else { continue }
+                let name = text.lowercased()
+                if let fault = Self.fault(of: name, after: names) {
+                    context.report(element.position, "\(what): \(fault)")
+                } else {
+                    names.append(name)
+                }
+            }
+            return names
+        }.value
+    }
+
+    /// Fields of one side at most.
+    private static let limit = 16
+    /// What a name holds whose value is a secret, or a way to one: it is never logged.
+    private static let secrets = [
+        "authorization", "cookie", "token", "secret", "password", "passwd", "credential", "apikey", "api-key",
+        "api_key",
+        "session",
+    ]
+
+    private static func fault(of name: String, after names: [String]) -> String? {
+        guard HeaderName.isValid(name), name.utf8.count <= 64 else {
+            return "\"\(name)\" is no name of a field: write one, as in X-Tenant"
+        }
+        if let secret = secrets.first(where: name.contains) {
+            return "\"\(name)\" is not logged: a field whose name holds \"\(secret)\" is taken for a secret"
+        }
+        if names.contains(name) { return "\"\(name)\" is written twice" }
+        return names.count < limit ? nil : "at most \(limit) fields are logged"
     }
 
     private static func describe(_ target: AccessLogTarget) -> String {
