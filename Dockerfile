@@ -10,6 +10,9 @@ COPY Tests Tests
 COPY Examples Examples
 COPY Benchmarks Benchmarks
 COPY scripts/release scripts/
+# What `recast --version` says: there is no git here.
+ARG RECAST_COMMIT=""
+ARG RECAST_DATE=""
 RUN scripts/release --product recast -Xlinker -s \
     && install -D "$(scripts/release --show-bin-path)/recast" /out/recast
 

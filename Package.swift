@@ -14,6 +14,16 @@ let settings: [SwiftSetting] = [
     .enableExperimentalFeature("Lifetimes"),
 ]
 
+// What scripts/release knows of the sources, as a definition: nothing where the variable isn't there, or isn't one word.
+func definition(_ name: String) -> [CSetting] {
+    guard let value = Context.environment[name], !value.isEmpty,
+        value.utf8.allSatisfy({
+            (48...57).contains($0) || (65...90).contains($0) || (97...122).contains($0) || $0 == 45
+        })
+    else { return [] }
+    return [.define(name, to: value)]
+}
+
 // The lowest target first: a target imports only what stands above it in this list.
 let package = Package(
     name: "recast",
@@ -41,6 +51,9 @@ let package = Package(
         .target(name: "CXMLShims", dependencies: ["CLibXML2"], exclude: ["README.md"]),
         .target(name: "CEventShims", dependencies: ["CEvent"], exclude: ["README.md"]),
         .target(name: "CTLSShims", dependencies: ["COpenSSL"], exclude: ["README.md"]),
+        .target(
+            name: "CBuild", exclude: ["README.md"],
+            cSettings: definition("RECAST_COMMIT") + definition("RECAST_DATE")),
 
         .target(name: "COctets", exclude: ["README.md"]),
         .target(name: "Octets", dependencies: ["COctets"], exclude: ["README.md"], swiftSettings: settings),
@@ -59,7 +72,7 @@ let package = Package(
         .target(
             name: "Proxy",
             dependencies: [
-                "EventLoop", "HTTPWire", "ContentCoding", "Serialization", "Octets",
+                "CBuild", "EventLoop", "HTTPWire", "ContentCoding", "Serialization", "Octets",
                 .product(name: "Logging", package: "swift-log"),
             ],
             exclude: ["README.md"], swiftSettings: settings),

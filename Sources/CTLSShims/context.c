@@ -300,3 +300,5 @@ bool recast_tls_validity(const recast_tls_context *context, int64_t *not_before,
     ERR_clear_error();
     return is_known;
 }
+
+const char *recast_tls_library_version(void) { return OpenSSL_version(OPENSSL_VERSION_STRING); }

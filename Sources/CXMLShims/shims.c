@@ -268,3 +268,5 @@ const uint8_t *recast_xml_records(const recast_xml *parser, size_t *count) {
 }
 
 uint64_t recast_xml_fault_offset(const recast_xml *parser) { return parser->fault_offset; }
+
+const char *recast_xml_version(void) { return xmlParserVersion; }

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import Glibc
+internal import Proxy
 
 /// The command. Each subcommand has a file of its own; here is what they share: how a run ends.
 @main
@@ -11,6 +12,7 @@ struct Recast: ParsableCommand {
             Exit codes: 0 done, 64 wrong usage, 65 bad data or configuration, 69 something needed is not available, \
             70 a fault of recast.
             """,
+        version: BuildInformation.line,
         subcommands: [Serve.self, Check.self, Convert.self, Explain.self, Routes.self, EchoCommand.self, Probe.self])
 
     /// Runs the command that the arguments name. Whatever is wrong is one line on standard error.

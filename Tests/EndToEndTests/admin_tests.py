@@ -3,10 +3,14 @@
 import json
 import os
 import signal
+import socket
+import subprocess
+import tempfile
 import unittest
 
 from admin import Admin, admin_port
-from harness import DEADLINE, JSON, Client, ProxyTestCase, Recast, Upstream, select_nothing
+from harness import DEADLINE, JSON, RECAST, Client, ProxyTestCase, Recast, Upstream, free_port, select_nothing
+from lifecycle_support import reload, wait_until
 
 ROUTES = """
   - name: orders
@@ -55,6 +59,23 @@ class AdminTests(ProxyTestCase):
 
     def test_a_page_in_a_browser_commands_nothing(self):
         self.assertEqual(self.admin.ask("POST", "/drain", headers={"Origin": "http://evil.example"})[0], 403)
+        self.assertEqual(self.admin.get("/ready"), b"ready\n")
+
+    def test_a_name_that_leads_here_reads_nothing(self):
+        for host in ("evil.example", f"evil.example:{self.admin.port}", "127.0.0.1.nip.io"):
+            for method, target in [("GET", "/config"), ("GET", "/"), ("GET", "/nothing"), ("POST", "/drain")]:
+                status, _, body = self.admin.ask(method, target, headers={"Host": host})
+                self.assertEqual(status, 421, (host, target))
+                self.assertIn("admin.hosts", json.loads(body)["error"])
+        for host in ("localhost", f"localhost:{self.admin.port}", "127.0.0.1", "[::1]:1", "10.0.0.7:9901"):
+            self.assertEqual(self.admin.ask("GET", "/config", headers={"Host": host})[0], 200, host)
+        self.assertEqual(self.admin.get("/ready"), b"ready\n")
+
+    def test_a_page_of_another_site_reads_nothing(self):
+        for site, wanted in [("cross-site", 403), ("same-site", 403), ("same-origin", 200), ("none", 200)]:
+            for target in ("/config", "/metrics", "/live"):
+                self.assertEqual(self.admin.ask("GET", target, headers={"Sec-Fetch-Site": site})[0], wanted, (site, target))
+        self.assertEqual(self.admin.ask("POST", "/drain", headers={"Sec-Fetch-Site": "cross-site"})[0], 403)
         self.assertEqual(self.admin.get("/ready"), b"ready\n")
 
     def test_routes_in_their_order(self):
@@ -133,21 +154,21 @@ class AdminTests(ProxyTestCase):
 
     def test_requests_on_one_connection_and_in_pieces(self):
         with Client(self.admin.port) as client:
-            client.send("GET /live HTTP/1.1\r\nHost: a\r\n\r\nGET /ready HT")
+            client.send("GET /live HTTP/1.1\r\nHost: localhost\r\n\r\nGET /ready HT")
             self.assertEqual(client.response().body, b"live\n")
-            client.send("TP/1.1\r\nHost: a\r\n\r\n")
+            client.send("TP/1.1\r\nHost: localhost\r\n\r\n")
             self.assertEqual(client.response().body, b"ready\n")
-            client.send("POST /explain?route=orders HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+            client.send("POST /explain?route=orders HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
                         "7\r\n{\"a\":1}\r\n0\r\n\r\n")
             self.assertEqual(client.response().status, 200)
-            client.send("GET /live HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+            client.send("GET /live HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
             self.assertEqual(client.response().body, b"live\n")
             self.assertTrue(client.is_closed())
 
     def test_bad_and_large_requests_are_refused(self):
         for head, status in [("GET /live HTTP/1.1\r\n\r\n", 400), ("GET /live\r\n\r\n", 400),
-                             ("POST /explain?route=orders HTTP/1.1\r\nHost: a\r\nContent-Length: 1048577\r\n\r\n", 413),
-                             (f"GET /live HTTP/1.1\r\nHost: a\r\nX: {'x' * 20000}\r\n\r\n", 431)]:
+                             ("POST /explain?route=orders HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1048577\r\n\r\n", 413),
+                             (f"GET /live HTTP/1.1\r\nHost: localhost\r\nX: {'x' * 20000}\r\n\r\n", 431)]:
             with Client(self.admin.port) as client:
                 client.send(head)
                 self.assertEqual(client.response().status, status, head[:60])
@@ -156,7 +177,7 @@ class AdminTests(ProxyTestCase):
         held = [Client(self.admin.port) for _ in range(64)]
         try:
             for client in (held[0], held[-1]):
-                client.send("GET /live HTTP/1.1\r\nHost: a\r\n\r\n")
+                client.send("GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n")
                 self.assertEqual(client.response().status, 200)
             with Client(self.admin.port) as further:
                 self.assertTrue(further.is_closed())
@@ -169,6 +190,107 @@ class AdminTests(ProxyTestCase):
                 break
             except OSError:
                 select_nothing()
+
+
+class DoorTests(unittest.TestCase):
+    """The port for commands by its names, and the one that only tells."""
+
+    def start(self, settings, **options):
+        upstream = Upstream()
+        self.addCleanup(upstream.stop)
+        recast = Recast("  - { name: all, match: \"/*\", upstream: app }\n", {"app": f"127.0.0.1:{upstream.port}"},
+                        settings=settings, **options)
+        self.addCleanup(recast.remove)
+        self.addCleanup(recast.process.kill)
+        return recast
+
+    def test_the_status_port_tells_anybody_how_things_stand_and_no_more(self):
+        port, status_port = free_port(), free_port()
+        recast = self.start(f"admin: 127.0.0.1:{port}\nstatus: 0.0.0.0:{status_port}\n", workers=2)
+        self.assertIn(f"status port on 0.0.0.0:{status_port}", recast.error_text())
+        status = Admin(status_port)
+        status.until_ready()
+        for host in ("127.0.0.1", "recast.default.svc.cluster.local:9902", "evil.example"):
+            for target in ("/live", "/ready", "/metrics"):
+                self.assertEqual(status.ask("GET", target, headers={"Host": host})[0], 200, (host, target))
+        self.assertEqual(status.ask("HEAD", "/ready")[::2], (200, b""))
+        self.assertEqual(status.metrics().sum("recast_workers"), 2)
+        for method, target in [("GET", "/"), ("GET", "/config"), ("GET", "/routes"), ("GET", "/upstreams"),
+                               ("GET", "/transfers"), ("POST", "/drain"), ("GET", "/drain"), ("GET", "/log-level"),
+                               ("PUT", "/log-level?level=debug"), ("POST", "/explain?route=all"), ("GET", "/nothing"),
+                               ("GET", "/metrics/"), ("GET", "//config"), ("GET", "/%63onfig"), ("GET", "/ready/../config")]:
+            self.assertEqual(status.ask(method, target)[0], 404, (method, target))
+        for method in ("POST", "PUT", "DELETE"):
+            answer, fields, _ = status.ask(method, "/ready")
+            self.assertEqual((answer, fields["Allow"]), (405, "GET, HEAD"), method)
+        # All that was refused has changed nothing, and the other port still takes commands.
+        self.assertEqual(status.get("/ready"), b"ready\n")
+        probe = subprocess.run([RECAST, "probe", f"127.0.0.1:{status_port}", "/ready"], timeout=DEADLINE)
+        self.assertEqual(probe.returncode, 0)
+        with Client(recast.port) as client:
+            client.request("GET", "/x")
+            client.response()
+            wait_until("it is counted", lambda: Admin(port).metrics().sum("recast_requests_total") == 1)
+            self.assertEqual(status.metrics().sum("recast_requests_total"), 1)
+        # Clients of the one don't keep those of the other out.
+        held = [Client(status_port) for _ in range(64)]
+        try:
+            self.assertEqual(Admin(port).ask("POST", "/drain")[0], 202)
+        finally:
+            for client in held:
+                client.socket.close()
+        self.assertEqual(recast.process.wait(DEADLINE), 0)
+
+    def test_the_status_port_alone(self):
+        status_port = free_port()
+        recast = self.start(f"status: 127.0.0.1:{status_port}\n")
+        status = Admin(status_port)
+        status.until_ready()
+        with Client(recast.port) as client:
+            client.request("GET", "/x")
+            self.assertEqual(client.response().status, 200)
+        wait_until("it is counted", lambda: status.metrics().sum("recast_requests_total") == 1)
+        self.assertEqual(status.ask("POST", "/drain")[0], 404)
+
+    def test_names_of_the_port_come_with_a_reload_and_addresses_with_a_restart(self):
+        port, status_port = free_port(), free_port()
+        recast = self.start(f"admin: {{ address: 127.0.0.1:{port}, hosts: [old.internal] }}\nstatus: 127.0.0.1:{status_port}\n")
+        admin = Admin(port)
+        admin.until_ready()
+        self.assertEqual(admin.ask("GET", "/config", headers={"Host": "old.internal"})[0], 200)
+        self.assertEqual(admin.ask("GET", "/config", headers={"Host": "new.internal"})[0], 421)
+        with open(recast.config) as file:
+            text = file.read()
+        with open(recast.config, "w") as file:
+            file.write(text.replace("old.internal", "new.internal").replace(f":{status_port}", ":1"))
+        reload(recast)
+        self.assertEqual(admin.ask("GET", "/config", headers={"Host": "old.internal"})[0], 421)
+        self.assertEqual(admin.ask("GET", "/config", headers={"Host": "new.internal"})[0], 200)
+        self.assertIn('a new value of "status" takes effect after a restart', recast.error_text())
+        values = {entry["key"]: entry["value"] for entry in admin.json("/config")["settings"]}
+        self.assertEqual(values["status"], f"127.0.0.1:{status_port}")
+        self.assertEqual(values["admin.hosts"], "new.internal")
+        self.assertEqual(Admin(status_port).get("/ready"), b"ready\n")
+
+    def test_a_unix_socket_is_called_by_any_name(self):
+        with tempfile.TemporaryDirectory(prefix="recast-e2e-") as folder:
+            path = os.path.join(folder, "admin.sock")
+            self.start(f"admin: \"unix:{path}\"\n")
+            for host in ("recast", "evil.example"):
+                with socket.socket(socket.AF_UNIX) as client:
+                    client.settimeout(DEADLINE)
+                    client.connect(path)
+                    client.sendall(f"GET /config HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
+                    self.assertTrue(client.recv(100).startswith(b"HTTP/1.1 200 "), host)
+
+    def test_a_port_that_is_taken_already_is_a_mistake(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+            file.write("version: 1\nlisten: 127.0.0.1:8080\nadmin: 127.0.0.1:9901\nstatus: 127.0.0.1:9901\n"
+                       "upstreams: { app: 127.0.0.1:1 }\nroutes: [{ name: a, match: /*, upstream: app }]\n")
+            file.flush()
+            result = subprocess.run([RECAST, "check", file.name], capture_output=True, text=True, timeout=DEADLINE)
+            self.assertEqual(result.returncode, 65)
+            self.assertIn("listened on already", result.stderr)
 
 
 class AdminEndTests(unittest.TestCase):
@@ -184,7 +306,7 @@ class AdminEndTests(unittest.TestCase):
 
     def test_drain_is_not_ready_and_ends_when_the_exchange_has(self):
         with Client(self.recast.port) as client:
-            client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nx")
+            client.send("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\nx")
             self.upstream.wait_for(1)
             self.assertEqual(self.admin.ask("POST", "/drain")[0], 202)
             # A second time is no second signal: nothing is cut.
@@ -226,7 +348,7 @@ class AdminEndTests(unittest.TestCase):
         self.admin.until_ready()
         with self.client_of_the_main_thread() as client:
             self.assertEqual(self.admin.metrics().sum("recast_upstream_endpoint_healthy"), 2)
-            client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nx")
+            client.send("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\nx")
             self.assertEqual(self.admin.ask("POST", "/drain")[0], 202)
             while (metrics := self.admin.metrics()).sum("recast_workers") != 1:
                 select_nothing()
@@ -239,7 +361,7 @@ class AdminEndTests(unittest.TestCase):
 
     def test_a_client_that_half_closes_gets_its_answer(self):
         with Client(self.admin.port) as client:
-            client.send("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n")
+            client.send("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
             client.finish_sending()
             self.assertEqual(client.response().status, 200)
             self.assertTrue(client.is_closed())
@@ -250,7 +372,7 @@ class AdminEndTests(unittest.TestCase):
                        settings=f"admin: unix:{path}\n")
         self.addCleanup(other.remove)
         with Client(path) as client:
-            client.send("GET /live HTTP/1.1\r\nHost: a\r\n\r\n")
+            client.send("GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n")
             self.assertEqual(client.response().body, b"live\n")
         self.assertEqual(other.stop(), 0)
 

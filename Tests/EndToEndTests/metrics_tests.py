@@ -9,6 +9,8 @@ import unittest
 
 from admin import Admin, admin_port
 from harness import DEADLINE, FORM, ROOT, Client, ProxyTestCase, select_nothing
+from lifecycle_support import reload
+from pages import CLOSED_LABELS, documented_rows
 
 ROUTES = """
   - { name: convert, match: { method: POST, path: /convert }, upstream: app, request: form -> json, limits: { body: 1MiB } }
@@ -168,6 +170,85 @@ class MetricsTests(ProxyTestCase):
         # The parser takes _total from a counter's name; the text has it.
         exposed = set(re.findall(r"^# TYPE (\S+)", metrics.text, re.M))
         self.assertEqual(exposed - documented, set())
+
+    def test_the_names_are_those_that_openmetrics_takes(self):
+        from prometheus_client.openmetrics.parser import text_string_to_metric_families
+
+        with Client(self.recast.port) as client:
+            client.request("POST", "/convert", "a=1", FORM)
+            client.response()
+        metrics = self.when(lambda m: m.sum("recast_transcode_total") > 0)
+        # The same samples as that format writes them: a counter's family goes without _total, and bounds are floats.
+        text = re.sub(r"^(# (?:TYPE|HELP) \S+?)_total( (?!gauge|histogram))", r"\1\2", metrics.text, flags=re.M)
+        text = re.sub(r'le="([0-9.]+)"', lambda match: f'le="{float(match[1])}"', text)
+        families = {family.name: family.type for family in text_string_to_metric_families(text + "# EOF\n")}
+        self.assertEqual((families["recast_tunnels"], families["recast_open_tunnels"]), ("counter", "gauge"))
+        self.assertGreater(len(families), 60)
+
+    def test_gauges_of_limits_stand_beside_what_they_limit(self):
+        metrics = self.admin.metrics()
+        for used, most in [("recast_connections", "recast_connections_max"),
+                           ("recast_upstream_connections", "recast_upstream_connections_max"),
+                           ("recast_upstream_inflight_requests", "recast_upstream_inflight_requests_max"),
+                           ("recast_upstream_queue_length", "recast_upstream_queue_max"),
+                           ("recast_memory_leased_bytes", "recast_memory_budget_bytes"),
+                           ("recast_spool_bytes", "recast_spool_budget_bytes"), ("process_open_fds", "process_max_fds")]:
+            labels = {"side": "client"} if used == "recast_connections" else {}
+            self.assertLess(metrics.sum(used, **labels), metrics.sum(most, **labels), used)
+        self.assertEqual(metrics.sum("recast_upstream_connections_max", upstream="app"), 2 * 4096)
+        self.assertEqual(metrics.sum("recast_spool_budget_bytes"), 1 << 30)
+        # Without requests.in_flight there is no limit to tell.
+        self.assertNotIn("recast_inflight_requests_max", metrics.text)
+
+    def test_responses_of_an_upstream_by_status_and_time(self):
+        before = self.admin.metrics()
+        statuses = iter([200, 204, 302, 404, 500, 503])
+        self.upstream.script = lambda exchange: (exchange.read_body(), exchange.answer(status=next(statuses), body=b""))
+        with Client(self.recast.port) as client:
+            for _ in range(6):
+                client.request("POST", "/status")
+                client.response()
+
+        def grown(metrics, **labels):
+            name = "recast_upstream_responses_total"
+            return metrics.sum(name, upstream="app", **labels) - before.sum(name, upstream="app", **labels)
+
+        metrics = self.when(lambda m: grown(m) == 6)
+        self.assertEqual([grown(metrics, code=f"{digit}xx") for digit in range(1, 6)], [0, 2, 1, 1, 2])
+        name = "recast_upstream_response_seconds_count"
+        self.assertEqual(metrics.sum(name, upstream="app") - before.sum(name, upstream="app"), 6)
+
+    def test_a_reload_that_is_refused_shows_until_one_is_taken(self):
+        metrics = self.admin.metrics()
+        self.assertEqual(metrics.sum("recast_config_last_reload_successful"), 1)
+        started = metrics.sum("recast_config_last_reload_success_timestamp_seconds")
+        self.assertLess(abs(started - time.time()), 3600)
+        with open(self.recast.config) as file:
+            good = file.read()
+        try:
+            with open(self.recast.config, "a") as file:
+                file.write("nonsense: 1\n")
+            reload(self.recast, "reload: refused")
+            self.assertEqual(self.admin.metrics().sum("recast_config_last_reload_successful"), 0)
+        finally:
+            with open(self.recast.config, "w") as file:
+                file.write(good)
+            reload(self.recast)
+        metrics = self.admin.metrics()
+        self.assertEqual(metrics.sum("recast_config_last_reload_successful"), 1)
+        self.assertGreaterEqual(metrics.sum("recast_config_last_reload_success_timestamp_seconds"), started)
+
+    def test_labels_and_their_values_are_those_of_the_page(self):
+        rows = documented_rows()
+        for family in self.admin.metrics().families:
+            for sample in family.samples:
+                name = re.sub("_(bucket|sum|count)$", "", sample.name) if family.type == "histogram" else sample.name
+                if not name.startswith("recast_"):
+                    continue
+                labels, meaning = rows[name]
+                self.assertEqual(set(sample.labels) - {"le"}, labels, name)
+                for label in CLOSED_LABELS & labels:
+                    self.assertIn(sample.labels[label], meaning, (name, label))
 
     def test_a_worker_that_is_stuck_keeps_nobody_waiting(self):
         libc = ctypes.CDLL(None, use_errno=True)

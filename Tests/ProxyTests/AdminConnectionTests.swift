@@ -80,4 +80,53 @@ import Testing
             connection.close()
         }
     }
+
+    private func request(_ rig: ProxyRig, _ head: String) throws -> AdminRequest {
+        var asked: AdminRequest?
+        let (peer, connection) = try operate(rig) { request, respond in
+            asked = request
+            respond(.text(""))
+        }
+        peer.send(head)
+        try rig.until("it is asked") { asked != nil }
+        peer.close()
+        connection.close()
+        return try #require(asked)
+    }
+
+    @Test("the port is called by an address, by localhost or by a name that is listed, not by one that leads here")
+    func hosts() throws {
+        let names = try ["recast.internal", "*.ops.example"].map { try HostPattern(parsing: $0) }
+        try withRig { rig in
+            for (host, isTaken) in [
+                ("127.0.0.1", true), ("127.0.0.1:9901", true), ("[::1]:9901", true), ("[fe80::1]", true),
+                ("10.1.2.3:80", true), ("localhost", true), ("LOCALHOST:9901", true), ("localhost.:9901", true),
+                ("recast.internal", true), ("Recast.Internal.:9901", true), ("a.ops.example", true),
+                ("ops.example", false), ("evil.example", false), ("evil.example:9901", false),
+                ("127.0.0.1.evil.example", false), ("localhost.evil.example", false), ("evil-localhost", false),
+                ("127.0.0.1.nip.io", false), ("2130706433", false), ("0x7f.1", false), ("recast.internal.evil", false),
+            ] {
+                let request = try request(rig, "GET / HTTP/1.1\r\nHost: \(host)\r\n\r\n")
+                #expect(request.calls(oneOf: names) == isTaken, "\(host)")
+                // The target's host is the one that is meant.
+                let absolute = try self.request(rig, "GET http://\(host)/ HTTP/1.1\r\nHost: \(host)\r\n\r\n")
+                #expect(absolute.calls(oneOf: names) == isTaken, "\(host)")
+            }
+            #expect(try request(rig, "GET / HTTP/1.0\r\n\r\n").calls(oneOf: []))
+        }
+    }
+
+    @Test("a page of another site is told apart from a person, a tool and a page of the port's own")
+    func sites() throws {
+        try withRig { rig in
+            for (field, isOther) in [
+                ("", false), ("Sec-Fetch-Site: none\r\n", false), ("Sec-Fetch-Site: same-origin\r\n", false),
+                ("Sec-Fetch-Site: cross-site\r\n", true), ("sec-fetch-site: same-site\r\n", true),
+                ("Sec-Fetch-Site: \r\n", true), ("Sec-Fetch-Site: none\r\nSec-Fetch-Site: cross-site\r\n", true),
+            ] {
+                let request = try request(rig, "GET / HTTP/1.1\r\nHost: a\r\n\(field)\r\n")
+                #expect(request.isFromOtherSite == isOther, "\(field)")
+            }
+        }
+    }
 }

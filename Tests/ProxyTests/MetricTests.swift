@@ -105,6 +105,14 @@ import Testing
                 #"recast_request_bytes_total{direction="out",side="upstream"} 17"#,
                 #"recast_transcode_framing_total{mode="length"} 1"#,
                 "recast_inflight_requests 0",
+                #"recast_upstream_responses_total{upstream="app",code="2xx"} 1"#,
+                #"recast_upstream_responses_total{upstream="app",code="5xx"} 0"#,
+                #"recast_upstream_response_seconds_count{upstream="app"} 1"#,
+                #"recast_upstream_inflight_requests{upstream="app"} 0"#,
+                #"recast_upstream_connections_max{upstream="app"} 4096"#,
+                #"recast_upstream_inflight_requests_max{upstream="app"} 4096"#,
+                #"recast_upstream_queue_max{upstream="app"} 128"#,
+                #"recast_connections_max{side="client"} \#(rig.worker.current.admission.connections)"#,
             ] {
                 #expect(text.contains(row + "\n"), "\(row)")
             }
@@ -119,6 +127,50 @@ import Testing
             _ = try rig.exchange("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
             #expect(!rig.worker.isMeasuring)
             #expect(rig.worker.metricSamples().families["recast_requests_total"] == nil)
+        }
+    }
+
+    @Test(
+        "responses are counted by the class of their status",
+        arguments: [(101, 0), (200, 1), (299, 1), (304, 2), (404, 3), (500, 4), (599, 4), (999, 4)])
+    func classes(status: Int, index: Int) {
+        let tally = UpstreamTally()
+        tally.count(status: status, after: 3_000_000)
+        var samples = MetricSamples()
+        tally.visit("a", &samples)
+        let rows = samples.families["recast_upstream_responses_total"]?.samples ?? []
+        #expect(rows.map(\.value) == (0..<5).map { $0 == index ? 1 : 0 })
+        #expect(rows.map { $0.labels[1].value } == ["1xx", "2xx", "3xx", "4xx", "5xx"])
+        let times = samples.families["recast_upstream_response_seconds"]?.distributions.first?.value
+        #expect(times?.buckets.reduce(0, +) == 1 && times?.sum == 0.003)
+    }
+
+    @Test("no counter's name without _total is that of another metric, nor any metric's that of a histogram's part")
+    func names() throws {
+        try withRig { settings in
+            settings.admin.address = .tcp(host: "127.0.0.1", port: 0)
+        } _: { rig in
+            _ = try rig.exchange("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+            rig.settle()
+            let families = rig.worker.metricSamples().families
+            var taken: [String: String] = [:]
+            for (name, family) in families {
+                // What a family's samples, and itself, are called in OpenMetrics.
+                var names = [name]
+                switch family.kind {
+                case .counter:
+                    #expect(name.hasSuffix("_total"))
+                    let base = String(name.dropLast(6))
+                    names = [base, name, "\(base)_created"]
+                case .histogram: names += ["\(name)_bucket", "\(name)_sum", "\(name)_count", "\(name)_created"]
+                case .gauge:
+                    #expect(!name.hasSuffix("_total") && !name.hasSuffix("_count") && !name.hasSuffix("_bucket"))
+                }
+                for each in names {
+                    #expect(taken[each] == nil, "\(name) and \(taken[each] ?? "") are both \(each)")
+                    taken[each] = name
+                }
+            }
         }
     }
 }

@@ -36,6 +36,64 @@ import Testing
         #expect(file.effective.first { $0.key == "admin" }?.value == shown)
     }
 
+    @Test("the long form of the admin port, and the port that only tells")
+    func doors() throws {
+        let file = try parse(
+            "admin: { address: 0.0.0.0:9901, hosts: [Recast.Internal, \"*.ops.example\"] }\nstatus: 0.0.0.0:9902")
+        #expect(file.settings.admin.address?.description == "0.0.0.0:9901")
+        #expect(file.settings.admin.hosts.map(\.description) == ["recast.internal", "*.ops.example"])
+        #expect(file.settings.admin.status?.description == "0.0.0.0:9902")
+        let shown = Dictionary(uniqueKeysWithValues: file.effective.map { ($0.key, $0.value) })
+        #expect(shown["admin"] == "0.0.0.0:9901" && shown["admin.hosts"] == "recast.internal, *.ops.example")
+        #expect(shown["status"] == "0.0.0.0:9902")
+        let bare = Dictionary(uniqueKeysWithValues: try parse("").effective.map { ($0.key, $0.value) })
+        #expect(bare["admin.hosts"] == "" && bare["status"] == "off")
+        #expect(try parse("admin: { address: off }").settings.admin.address == nil)
+        #expect(try parse("status: \"unix:/run/s.sock\"").settings.admin.status?.description == "unix:/run/s.sock")
+    }
+
+    @Test(
+        "what is no port for operators, and no field for the log",
+        arguments: [
+            ("admin: { hosts: [a] }", "needs \"address\""), ("admin: { address: 127.0.0.1:1, host: a }", "hosts"),
+            ("admin: { address: 127.0.0.1:1, hosts: [\"a:80\"] }", "without its port"),
+            ("admin: { address: 127.0.0.1:1, hosts: [\"\"] }", "empty"),
+            ("admin: 127.0.0.1:8080", "listened on already"), ("status: 127.0.0.1:8080", "listened on already"),
+            ("admin: 127.0.0.1:1\nstatus: 127.0.0.1:1", "listened on already; or off for no status port"),
+            ("status: systemd:web", "no socket of the service manager's"), ("status: [127.0.0.1:1]", "status"),
+            ("access_log: { fields: { request: [Cookie] } }", "taken for a secret"),
+            ("access_log: { fields: { response: [Set-Cookie] } }", "taken for a secret"),
+            ("access_log: { fields: { request: [authorization] } }", "taken for a secret"),
+            ("access_log: { fields: { request: [X-Api-Key] } }", "taken for a secret"),
+            ("access_log: { fields: { request: [X-Auth-Token] } }", "taken for a secret"),
+            ("access_log: { fields: { request: [\"a b\"] } }", "no name of a field"),
+            ("access_log: { fields: { request: [\"\"] } }", "no name of a field"),
+            ("access_log: { fields: { request: [X-A, x-a] } }", "written twice"),
+            ("access_log: { fields: { requests: [X-A] } }", "request"),
+            ("access_log: { format: combined, fields: { request: [X-A] } }", "needs format: json"),
+        ])
+    func mistakes(text: String, reason: String) {
+        do {
+            _ = try parse(text)
+            Issue.record("taken: \(text)")
+        } catch let mistakes as SettingsMistakes {
+            #expect(mistakes.all.contains { $0.message.contains(reason) }, "\(mistakes.all)")
+        } catch {
+            Issue.record(error)
+        }
+    }
+
+    @Test("chosen fields of the access log, up to 16 of each side")
+    func chosenFields() throws {
+        let form = try parse("access_log: { fields: { request: [X-Tenant, Accept], response: [X-Cache] } }").settings
+            .accessLogForm
+        #expect(form.requestFields == ["x-tenant", "accept"] && form.responseFields == ["x-cache"])
+        let names = (1...16).map { "X-\($0)" }
+        let list = { (names: [String]) in "access_log: { fields: { request: [\(names.joined(separator: ", "))] } }" }
+        #expect(try parse(list(names)).settings.accessLogForm.requestFields.count == 16)
+        #expect(throws: SettingsMistakes.self) { try parse(list(names + ["X-17"])) }
+    }
+
     @Test("the long form of the access log, and the operational log")
     func logs() throws {
         let file = try parse(

@@ -135,4 +135,6 @@ bool recast_tls_ticket_is_single(const recast_tls_ticket *ticket);
 const char *recast_tls_verification_text(int error);
 /* OpenSSL's word for an alert. */
 const char *recast_tls_alert_text(int alert);
+/* OpenSSL's version, as 3.0.11. */
+const char *recast_tls_library_version(void);
 #endif

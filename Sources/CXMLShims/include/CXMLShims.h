@@ -57,4 +57,6 @@ int recast_xml_parse(recast_xml *parser, const uint8_t *bytes, size_t count, boo
 const uint8_t *recast_xml_records(const recast_xml *parser, size_t *count);
 /* Where the first fault was found, in bytes from the document's first one. */
 uint64_t recast_xml_fault_offset(const recast_xml *parser);
+/* The library's version, as 20914; another text may follow the digits. */
+const char *recast_xml_version(void);
 #endif

@@ -23,6 +23,9 @@ enum AdminEndpoint: String, CaseIterable {
         }
     }
 
+    /// Whether it tells how things stand and nothing of the settings: what the read-only port answers.
+    var isStatus: Bool { self == .live || self == .ready || self == .metrics }
+
     func takes(_ method: Method) -> Bool {
         switch self {
         case .drain, .explain: method == .post
@@ -33,7 +36,7 @@ enum AdminEndpoint: String, CaseIterable {
 
     private var purpose: String {
         switch self {
-        case .index: "this list"
+        case .index: "this list, and the version that runs"
         case .live: "200 while the process serves its main loop"
         case .ready: "200 while new requests are wanted, else 503"
         case .metrics: "metrics in the text format of Prometheus"
@@ -50,6 +53,8 @@ enum AdminEndpoint: String, CaseIterable {
     /// What `GET /` answers.
     static var list: AdminValue {
         .object([
+            ("version", .text(BuildInformation.version)),
+            ("commit", BuildInformation.commit.map(AdminValue.text) ?? .none),
             (
                 "endpoints",
                 .list(
@@ -59,7 +64,7 @@ enum AdminEndpoint: String, CaseIterable {
                             ("what", .text($0.purpose)),
                         ])
                     })
-            )
+            ),
         ])
     }
 }

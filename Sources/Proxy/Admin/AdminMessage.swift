@@ -1,3 +1,4 @@
+internal import EventLoop
 internal import HTTPWire
 internal import Octets
 
@@ -11,6 +12,10 @@ struct AdminRequest {
     var wantsJSON = false
     /// Whether a page in a browser sent it: such a page is no operator.
     var isFromPage = false
+    /// Whether a browser says that a page of another site, or of another origin of this one, made it (Fetch Metadata).
+    var isFromOtherSite = false
+    /// By which host the port is called, in lower case and without port; empty in HTTP/1.0 without Host.
+    private var host: [UInt8] = []
     var body: [UInt8] = []
 
     init(_ head: borrowing MessageHead, body: [UInt8]) {
@@ -20,11 +25,37 @@ struct AdminRequest {
         if let line = head.first(.contentType) { contentType = head.value(line).lossyString() }
         if let line = head.first(.accept) { wantsJSON = head.value(line).lossyString().contains("application/json") }
         isFromPage = head.contains(.origin)
+        isFromOtherSite = Self.isFromOtherSite(head)
+        host = head.host.copied()
         self.body = body
     }
 
     /// The first value of that name.
     func value(_ name: String) -> String? { query.first { $0.name == name }?.value }
+
+    /// Whether the port is called by an address, by `localhost` or by one of `names`: no foreign name can lead to those. What
+    /// sends no Host is no browser.
+    func calls(oneOf names: [HostPattern]) -> Bool {
+        if host.isEmpty { return true }
+        let text = String(decoding: host, as: UTF8.self)
+        let literal = text.hasPrefix("[") && text.hasSuffix("]") ? String(text.dropFirst().dropLast()) : text
+        if SocketAddress.parseHost(literal, port: 0) != nil { return true }
+        return Self.localHost.matches(host.span) || names.contains { $0.matches(host.span) }
+    }
+
+    private static let localHost = HostPattern(name: "localhost")
+
+    /// `none` is a person who types the address, `same-origin` a page that this port has sent.
+    private static func isFromOtherSite(_ head: borrowing MessageHead) -> Bool {
+        let name = "sec-fetch-site"
+        var start = 0
+        while let line = head.first(named: name.utf8Span.span, from: start) {
+            let value = head.value(line).lossyString()
+            if value != "none" && value != "same-origin" { return true }
+            start = line + 1
+        }
+        return false
+    }
 
     private static func pairs(_ text: Span<UInt8>) -> [(name: String, value: String)] {
         var pairs: [(name: String, value: String)] = []

@@ -2,66 +2,74 @@ internal import EventLoop
 internal import HTTPWire
 internal import Octets
 
-/// The port for operators: a small HTTP/1.1 server on the main thread's loop, beside its worker.
+/// What operators and their tools ask: a small HTTP/1.1 server on the main thread's loop, beside its worker, behind two doors.
+/// One takes commands, the other shows how things stand and no more.
 ///
-/// It holds 64 connections at most, and no answer waits for a worker that is stuck: after a second it tells what the others
-/// said. docs/admin.md says what can be asked.
+/// No answer waits for a worker that is stuck: after a second it tells what the others said. docs/admin.md says what can be
+/// asked.
 final class AdminServer {
     /// Set before the loop runs.
     weak var control: ServerControl?
     let services: AdminServices
-    private let loop: EventLoop
-    private var listener: Listener?
-    private var connections: [ObjectIdentifier: AdminConnection] = [:]
+    /// By which names the port for commands may be called, besides addresses and `localhost`.
+    var hosts: [HostPattern]
+    private var doors: [AdminDoor] = []
     /// What each worker counted when it answered last, or at its end: a worker that is silent, or has ended, must not make
     /// sums go down.
     private var lastSamples: [ObjectIdentifier: MetricSamples] = [:]
 
-    private static let connectionLimit = 64
     /// Nanoseconds that an answer waits for the workers, 1 s.
     static let gatherTime: UInt64 = 1_000_000_000
     /// Uploads that an answer shows at most.
     static let transferLimit = 1000
 
-    /// Listens on `address`.
-    init(
-        loop: EventLoop, address: ListenAddress, services: AdminServices
-    ) throws(ServerError) {
-        self.loop = loop
+    /// Listens on the addresses that `settings` name.
+    init(loop: EventLoop, settings: AdminSettings, services: AdminServices) throws(ServerError) {
         self.services = services
-        guard let place = SocketAddress.parse(address.description) else {
-            throw .listen(address.description, reason: "it is not an address")
-        }
-        do throws(LoopError) {
-            listener = try Listener(loop: loop, address: place, backlog: 64) { [unowned self] descriptor, _ in
-                accept(descriptor)
+        hosts = settings.hosts
+        let places: [(ListenAddress?, AdminDoor.Surface)] = [
+            (settings.address, .commands), (settings.status, .status),
+        ]
+        do throws(ServerError) {
+            for (address, surface) in places {
+                guard let address else { continue }
+                doors.append(
+                    try AdminDoor(loop: loop, address: address, surface: surface) {
+                        [unowned self] request, door, respond in answer(request, at: door, respond)
+                    })
             }
         } catch {
-            throw .listen(address.description, reason: error.description)
+            close()
+            throw error
         }
     }
 
-    /// Where it listens, with the real port.
-    var address: SocketAddress? { listener?.address }
+    /// Where that door listens, with the real port.
+    func address(of surface: AdminDoor.Surface) -> SocketAddress? {
+        doors.first { $0.surface == surface }?.address
+    }
 
     func close() {
-        listener?.close()
-        listener = nil
-        for connection in connections.values { connection.close() }
+        for door in doors { door.close() }
     }
 
-    private func accept(_ descriptor: Int32) {
-        let connection = AdminConnection(descriptor, loop: loop) { [unowned self] request, respond in
-            answer(request, respond)
-        } onEnd: { [unowned self] ended in
-            connections[ObjectIdentifier(ended)] = nil
+    private func answer(_ request: AdminRequest, at door: AdminDoor, _ respond: @escaping (AdminResponse) -> Void) {
+        switch door.surface {
+        case .status:
+            guard AdminEndpoint(rawValue: request.path)?.isStatus == true else {
+                return respond(.fault(404, "there is no such page: there are /live, /ready and /metrics"))
+            }
+        case .commands:
+            // Before anything is told: a name that somebody else owns may lead here (DNS rebinding), and then his page in the
+            // operator's browser reads the answer as its own.
+            guard door.address?.isUnix == true || request.calls(oneOf: hosts) else {
+                return respond(
+                    .fault(421, "call this port by an address, by localhost, or by a name that admin.hosts lists"))
+            }
+            guard !request.isFromOtherSite else {
+                return respond(.fault(403, "a page of another site may not ask the proxy"))
+            }
         }
-        // One too many is let go at once: whoever holds the others is no operator.
-        guard connections.count < Self.connectionLimit else { return connection.close() }
-        connections[ObjectIdentifier(connection)] = connection
-    }
-
-    private func answer(_ request: AdminRequest, _ respond: @escaping (AdminResponse) -> Void) {
         guard let endpoint = AdminEndpoint(rawValue: request.path) else {
             return respond(.fault(404, "there is no such page: GET / lists those that there are"))
         }

@@ -24,8 +24,7 @@ struct AdmissionLimits {
     /// - Parameter worker: the number of the worker, from 0.
     init(_ settings: ProxySettings, worker: Int = 0) {
         let admission = settings.admission
-        let descriptors = raiseDescriptorLimit()
-        let total = admission.connections ?? max(1, min((descriptors - 64) / 2, AdmissionSettings.largestTotal))
+        let total = admission.connections ?? DescriptorNeeds(settings).connections(of: raiseDescriptorLimit())
         connections = WorkerShare(number: worker, of: settings.workers).share(of: total)
         relief = connections - (connections + 9) / 10
         resume = connections - 1 - connections / 64

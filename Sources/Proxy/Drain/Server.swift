@@ -30,7 +30,7 @@ public enum Server {
         ignoreSIGPIPE()
         ignoreUnusedSignals()
         prepareStacks()
-        _ = raiseDescriptorLimit()
+        try DescriptorNeeds(settings).check(raiseDescriptorLimit())
         Allocator.tune(threads: settings.workers)
         let loop = try makeLoop()
         // As pid 1 a process gets only the signals that it has handlers for: they come before anything that may take long.
@@ -45,8 +45,8 @@ public enum Server {
         let worker = try Worker(loop: loop, settings: settings)
         // Before the other ports: whoever can connect to those must not find that the process ends at once.
         var admin: AdminServer?
-        if let address = settings.admin.address, let services {
-            admin = try AdminServer(loop: loop, address: address, services: services)
+        if settings.admin.address != nil || settings.admin.status != nil, let services {
+            admin = try AdminServer(loop: loop, settings: settings.admin, services: services)
         }
         defer { admin?.close() }
         let inherited = InheritedSockets.take()
@@ -66,7 +66,12 @@ public enum Server {
         loop.context = control
         admin?.control = control
         control.admin = admin
-        if let place = admin?.address { OperationalLog.note("admin port on \(place)") }
+        let workers = settings.workers == 1 ? "1 worker" : "\(settings.workers) workers"
+        OperationalLog.note(
+            "recast \(BuildInformation.short) starts with \(workers)"
+                + (settings.workersReason.map { ", by \($0)" } ?? ""))
+        if let place = admin?.address(of: .commands) { OperationalLog.note("admin port on \(place)") }
+        if let place = admin?.address(of: .status) { OperationalLog.note("status port on \(place)") }
         control.prepareReloads(reload)
         let threads = try control.startOthers(Array(endpoints.dropFirst()))
         loop.run()

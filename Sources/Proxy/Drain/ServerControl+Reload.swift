@@ -31,6 +31,7 @@ extension ServerControl {
     /// Keeps what is in effect and says why.
     private func refuse(_ reasons: [String]) {
         worker.counters.lifecycle.failedReloads += 1
+        worker.counters.lifecycle.isLastReloadRefused = true
         for reason in reasons { worker.logger.error("reload: \(reason)") }
         worker.logger.error("reload: refused, the settings in effect stay")
         notifier?.ready(status: "serving \(settings.routes.count) routes; the last reload was refused")
@@ -59,10 +60,12 @@ extension ServerControl {
         distribute(opened.map { SettingsChange(settings: settings, opened: $0, logSink: logSink) }) { $0.adopt($1) }
         certificates.follow(settings)
         admin?.services.adopted()
+        admin?.hosts = settings.admin.hosts
         OperationalLog.use(settings.admin.logFormat)
         // A level that was set at the admin port stays, unless the settings now say another one.
         if settings.admin.logLevel != old.admin.logLevel { OperationalLog.level = settings.admin.logLevel }
         worker.counters.lifecycle.reloads += 1
+        worker.counters.lifecycle.isLastReloadRefused = false
         worker.counters.lifecycle.lastReload = worker.loop.wallClockSeconds
         worker.logger.info("reload: serving \(settings.routes.count) routes")
         notifier?.ready(status: "serving \(settings.routes.count) routes")

@@ -346,6 +346,10 @@ final class ServerControl {
         settings.visitCertificates(&samples)
         process.visit(&samples)
         samples.gauge("recast_workers", "Event loops that serve.", Double(serving))
+        if let most = settings.admission.inFlight {
+            samples.gauge("recast_inflight_requests_max", "Requests that may be served at once.", Double(most))
+        }
+        samples.gauge("recast_spool_budget_bytes", "What spools may hold in all.", Double(settings.memory.spoolTotal))
         samples.counter(
             "recast_access_log_dropped_total", "Lines of the access log that could not be written and were dropped.",
             worker.log.sink?.dropped ?? 0)

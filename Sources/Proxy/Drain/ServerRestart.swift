@@ -8,6 +8,7 @@ public enum ServerRestart {
         if new.memory.bodies != old.memory.bodies || new.memory.wait != old.memory.wait { names.append("memory") }
         if new.memory.spoolTotal != old.memory.spoolTotal { names.append("spool") }
         if new.admin.address != old.admin.address { names.append("admin") }
+        if new.admin.status != old.admin.status { names.append("status") }
         return names
     }
 
@@ -18,11 +19,14 @@ public enum ServerRestart {
         settings.lifecycle.reusePort = old.lifecycle.reusePort
         settings.memory = old.memory
         settings.admin.address = old.admin.address
+        settings.admin.status = old.admin.status
         return settings
     }
 
     /// Whether the value with this key, as `memory.bodies`, is one of them.
     public static func isNeeded(for key: String) -> Bool {
-        ["workers", "reuse_port", "memory", "spool", "admin"].contains(String(key.prefix { $0 != "." }))
+        // The address of the admin port stays; by which names it may be called does not.
+        if key == "admin" || key == "status" { return true }
+        return ["workers", "reuse_port", "memory", "spool"].contains(String(key.prefix { $0 != "." }))
     }
 }

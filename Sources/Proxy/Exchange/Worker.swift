@@ -91,7 +91,7 @@ public final class Worker {
         self.counters = counters
         self.clock = Clock(loop: loop)
         self.log = AccessLog(loop: loop, sink: logSink, form: settings.accessLogForm)
-        isCounting = settings.admin.address != nil
+        isCounting = settings.admin.address != nil || settings.admin.status != nil
         isMeasuring = isCounting || logSink != nil
         let resolver: Resolver
         do {

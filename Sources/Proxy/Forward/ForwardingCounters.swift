@@ -13,7 +13,7 @@ struct ForwardingCounters {
 
     func visit(_ samples: inout MetricSamples) {
         samples.counter("recast_tunnels_total", "Connections that changed to another protocol.", tunnels)
-        samples.gauge("recast_tunnels", "Open connections that changed to another protocol.", Double(openTunnels))
+        samples.gauge("recast_open_tunnels", "Open connections that changed to another protocol.", Double(openTunnels))
         let help = "Bytes that went through connections that changed to another protocol."
         samples.counter("recast_tunnel_bytes_total", help, labels: [.init("direction", "upstream")], tunnelBytesUp)
         samples.counter("recast_tunnel_bytes_total", help, labels: [.init("direction", "client")], tunnelBytesDown)

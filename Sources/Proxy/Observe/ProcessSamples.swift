@@ -2,14 +2,15 @@ internal import Glibc
 
 /// What the system knows of this process, under the names that Prometheus' own libraries use, and what was built.
 struct ProcessSamples {
-    /// The version that `build_info` shows.
-    static let version = "0.4.0"
-
     /// Seconds since 1970 when the process began to serve.
     private let startedAt = Double(LogTime.now()) / 1000
 
     func visit(_ samples: inout MetricSamples) {
-        samples.gauge("recast_build_info", "What runs; always 1.", labels: [.init("version", Self.version)], 1)
+        samples.gauge(
+            "recast_build_info", "What runs; always 1.",
+            labels: [
+                .init("version", BuildInformation.version), .init("commit", BuildInformation.commit ?? "unknown"),
+            ], 1)
         samples.gauge("process_start_time_seconds", "When the process began to serve, since 1970.", startedAt)
         if let count = Self.openDescriptors() {
             samples.gauge("process_open_fds", "Open file descriptors.", Double(count))

@@ -36,6 +36,9 @@ final class UpstreamTally {
     var malformed: UInt64 = 0
     var connects: UInt64 = 0
     var ejections: UInt64 = 0
+    /// Final responses by the first digit of their status, 1 to 5: of 1xx there is 101.
+    private var statuses = [UInt64](repeating: 0, count: 5)
+    private var times = Histogram()
     private var connectFailures = [UInt64](repeating: 0, count: ConnectReason.allCases.count)
     private var refusals = [UInt64](repeating: 0, count: ConnectReason.allCases.count)
     private var checks: (passed: UInt64, failed: UInt64) = (0, 0)
@@ -51,6 +54,13 @@ final class UpstreamTally {
     func remove(_ pool: UpstreamPool) { pools.removeAll { $0.pool == nil || $0.pool === pool } }
 
     private static func index(_ reason: ConnectReason) -> Int { ConnectReason.allCases.firstIndex(of: reason) ?? 0 }
+
+    /// A final response has come, so many nanoseconds after its request was given to a connection.
+    func count(status: Int, after nanoseconds: UInt64) {
+        // No parser takes a status below 100; what is above 599 is a failure of the server as those of 5xx are.
+        statuses[min(max(status / 100, 1), 5) - 1] &+= 1
+        times.count(nanoseconds)
+    }
 
     /// A connection was not made.
     func count(connect failure: UpstreamFailure) { connectFailures[Self.index(failure.reason)] &+= 1 }
@@ -93,6 +103,15 @@ final class UpstreamTally {
                 "recast_upstream_requests_total", "Attempts to have a request answered by an upstream, by outcome.",
                 labels: [upstream, .init("result", result)], value)
         }
+        for (index, count) in statuses.enumerated() {
+            samples.counter(
+                "recast_upstream_responses_total", "Final responses of upstreams, by the class of their status.",
+                labels: [upstream, .init("code", "\(index + 1)xx")], count)
+        }
+        samples.histogram(
+            "recast_upstream_response_seconds",
+            "Time from giving a request to an upstream's connection to the head of the response.", labels: [upstream],
+            bounds: Histogram.bounds, times.sample)
         samples.counter(
             "recast_upstream_connects_total", "Connections to upstreams that were made.", labels: [upstream], connects)
         samples.counter(
@@ -127,11 +146,32 @@ final class UpstreamTally {
             samples.gauge(
                 "recast_upstream_queue_length", "Requests that wait because an upstream's limits are reached.",
                 labels: [upstream], Double(pool.queue.count))
+            samples.gauge(
+                "recast_upstream_inflight_requests",
+                "Requests on their way to upstreams, and connections made for them.",
+                labels: [upstream], Double(pool.inFlight))
+            visitLimits(of: pool, upstream, &samples)
             for endpoint in pool.endpoints {
                 samples.gauge(
                     "recast_upstream_endpoint_healthy", "Workers that send requests to an address of an upstream.",
                     labels: [upstream, .init("endpoint", endpoint.label)], endpoint.isHealthy ? 1 : 0)
             }
         }
+    }
+
+    /// Of the settings in effect: pools of those before only end what they began.
+    private func visitLimits(
+        of pool: UpstreamPool, _ upstream: MetricSamples.Label, _ samples: inout MetricSamples
+    ) {
+        guard !pool.isRetired else { return }
+        samples.gauge(
+            "recast_upstream_connections_max", "Connections to upstreams that there may be.", labels: [upstream],
+            Double(pool.maxConnections))
+        samples.gauge(
+            "recast_upstream_inflight_requests_max", "Requests to upstreams that may be on their way.",
+            labels: [upstream], Double(min(pool.maxRequests, pool.maxConnections)))
+        samples.gauge(
+            "recast_upstream_queue_max", "Requests that may wait when an upstream's limits are reached.",
+            labels: [upstream], Double(pool.settings.queue.size))
     }
 }

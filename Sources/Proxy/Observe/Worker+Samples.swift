@@ -26,6 +26,9 @@ extension Worker {
         }
         count("client", "idle", idle)
         count("client", "active", connections.count - idle)
+        samples.gauge(
+            "recast_connections_max", "Open connections that there may be.", labels: [.init("side", "client")],
+            Double(current.admission.connections))
         let upstreamIdle = current.pools.reduce(0) { $0 + $1.idleCount }
         count("upstream", "idle", upstreamIdle)
         count("upstream", "active", current.pools.reduce(0) { $0 + $1.connections } - upstreamIdle)

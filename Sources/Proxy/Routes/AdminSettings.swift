@@ -3,6 +3,11 @@ public struct AdminSettings: Hashable, Sendable {
     /// Where the admin port listens; nil: there is none, which is so unless the settings name an address. Two proxies on one
     /// machine must not meet on a port that nobody has chosen.
     public var address: ListenAddress?
+    /// The names by which that port may be called, besides addresses and `localhost`: of others it is asked by mistake, or by a
+    /// page whose own name leads here. A unix socket is called by any.
+    public var hosts: [HostPattern] = []
+    /// Where `/live`, `/ready` and `/metrics` are told, and nothing else can be asked; nil: nowhere but at `address`.
+    public var status: ListenAddress?
     /// How operational lines are written to standard error.
     public var logFormat = OperationalLog.Format.text
     /// Which of them are written at first; `/log-level` changes it.
@@ -15,6 +20,6 @@ public struct AdminSettings: Hashable, Sendable {
     public var note: String? {
         guard case .tcp(let host, _)? = address, !host.hasPrefix("127."), host != "::1" else { return nil }
         return "admin: \(address?.description ?? host) can be reached from other machines and asks for no password: "
-            + "let a firewall or a network policy decide who may"
+            + "let a firewall or a network policy decide who may; for probes and metrics there is \"status\""
     }
 }

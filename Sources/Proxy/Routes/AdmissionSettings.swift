@@ -31,8 +31,8 @@ public struct AdmissionSettings: Hashable, Sendable {
     }
 
     public var head = Head()
-    /// Client connections of the whole process; nil: half of the descriptors that the system allows, less 64, and at most
-    /// `largestTotal`. Each worker takes its share. A connection beyond waits in the backlog.
+    /// Client connections of the whole process; nil: half of the descriptors that the system allows, less those that the
+    /// process needs itself, and at most `largestTotal`. Each worker takes its share. A connection beyond waits in the backlog.
     public var connections: Int?
     /// Client connections of one address, or of one /64 network of IPv6. One beyond is answered with 429 and closed.
     public var perClient = ClientCap.standard
@@ -43,8 +43,8 @@ public struct AdmissionSettings: Hashable, Sendable {
     /// Requests that the process serves at once; nil: no bound. One beyond is answered with 503 and Retry-After.
     public var inFlight: Int?
 
-    /// Client connections where nobody has set a number and descriptors abound. The tenth on top of 10 000 is the room in
-    /// which idle connections begin to be closed.
+    /// The default cap on client connections where descriptors abound. Idle connections are closed in its last tenth: above
+    /// 10 800.
     public static let largestTotal = 12_000
 
     public init() {}

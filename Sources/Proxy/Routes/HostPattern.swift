@@ -31,6 +31,12 @@ public struct HostPattern: Hashable, Sendable {
         self.name = String(decoding: name.utf8.map(ASCII.lowercased), as: UTF8.self)
     }
 
+    /// One name, in lower case.
+    init(name: String) {
+        self.name = name
+        takesSubdomains = false
+    }
+
     func covers(_ other: HostPattern) -> Bool {
         takesSubdomains ? other.name.hasSuffix(name) : !other.takesSubdomains && other.name == name
     }

@@ -28,6 +28,8 @@ final class UpstreamConnection: StreamHandler {
     /// The head of the response, from when it has come until the connection is given back.
     private(set) var head = MessageHead()
     private var decoder: BodyDecoder
+    /// The nanosecond in which it was given its request.
+    private var begunAt: UInt64 = 0
     private var interimCount = 0
     private var isBlocked = false
     private var mayReuse = true
@@ -68,6 +70,7 @@ final class UpstreamConnection: StreamHandler {
         phase = .head
         isAnswered = false
         requests += 1
+        begunAt = pool.loop.now
         pool.began(on: endpoint)
         interimCount = 0
         isBlocked = false
@@ -213,7 +216,7 @@ final class UpstreamConnection: StreamHandler {
         if phase == .switched {
             // The place in the pool stays taken until the tunnel closes the connection.
             timer.cancel()
-            pool.noteResponse(head.status, from: endpoint)
+            noteResponse()
             let exchange = exchange
             self.exchange = nil
             exchange?.beginTunnel(head, self, bytes.extracting(at..<bytes.count))
@@ -277,8 +280,14 @@ final class UpstreamConnection: StreamHandler {
         if head.status == 205, !Framing.declaresEmpty(head) { mayReuse = false }
         mayReuse = mayReuse && head.isKeepAlive && !isUntilClose
         phase = .body
-        pool.noteResponse(head.status, from: endpoint)
+        noteResponse()
         exchange?.respond(head, framing: framing)
+    }
+
+    /// A final response has come, or the upstream switches protocols.
+    private func noteResponse() {
+        pool.tally.count(status: head.status, after: pool.loop.now &- begunAt)
+        pool.noteResponse(head.status, from: endpoint)
     }
 
     private func responseEnded(leaving extra: Int, of count: Int) -> Int {
