@@ -160,6 +160,12 @@ class DescriptorTests(StartTestCase):
         self.serves(process)
         self.stop(process)
 
+    def test_a_cap_that_is_too_high_for_them_is_told(self):
+        for total, is_told in [(32, False), (5000, True)]:
+            process = self.start(f"workers: 1\nconnections: {{ total: {total} }}", self.limited(self.minimum()))
+            self.assertEqual(f"warning connections.total is {total}, " in self.serves(process), is_told)
+            self.stop(process)
+
     def test_with_the_fewest_idle_clients_keep_nobody_out(self):
         port, admin = admin_port()
         settings = "workers: 1\n" + admin

@@ -51,4 +51,14 @@ import Testing
     func connections(limit: Int, connections: Int) {
         #expect(needs().connections(of: limit) == connections)
     }
+
+    @Test(
+        "a cap that the descriptors don't suffice for is told", arguments: [(32, false), (33, true), (100_000, true)])
+    func note(cap: Int, isTold: Bool) {
+        let note = needs().note(on: 120, cap: cap)
+        #expect((note != nil) == isTold)
+        #expect(note?.contains("connections.total is \(cap)") != false)
+        #expect(needs().note(on: 120, cap: nil) == nil)
+        #expect(needs().note(on: .max, cap: cap) == nil)
+    }
 }

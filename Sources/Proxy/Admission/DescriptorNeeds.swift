@@ -37,6 +37,13 @@ struct DescriptorNeeds {
         max(1, min((limit - own) / Self.each, AdmissionSettings.largestTotal))
     }
 
+    /// What an operator should know of a cap that the settings name and `limit` is too low for; nil where there is none.
+    func note(on limit: Int, cap: Int?) -> String? {
+        guard let cap, cap > connections(of: limit), own + cap * Self.each > limit else { return nil }
+        return "connections.total is \(cap), which may take \(own + cap * Self.each) files, and \(limit) may be open: "
+            + "when they run out, connections that are idle are closed"
+    }
+
     /// Throws where `limit`, which is as high as the process may raise it, is below the minimum.
     func check(_ limit: Int) throws(ServerError) {
         guard limit < minimum else { return }

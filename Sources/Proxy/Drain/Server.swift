@@ -30,7 +30,9 @@ public enum Server {
         ignoreSIGPIPE()
         ignoreUnusedSignals()
         prepareStacks()
-        try DescriptorNeeds(settings).check(raiseDescriptorLimit())
+        let needs = DescriptorNeeds(settings)
+        let descriptors = raiseDescriptorLimit()
+        try needs.check(descriptors)
         Allocator.tune(threads: settings.workers)
         let loop = try makeLoop()
         // As pid 1 a process gets only the signals that it has handlers for: they come before anything that may take long.
@@ -70,6 +72,9 @@ public enum Server {
         OperationalLog.note(
             "recast \(BuildInformation.short) starts with \(workers)"
                 + (settings.workersReason.map { ", by \($0)" } ?? ""))
+        if let note = needs.note(on: descriptors, cap: settings.admission.connections) {
+            OperationalLog.note(note, level: .warning)
+        }
         if let place = admin?.address(of: .commands) { OperationalLog.note("admin port on \(place)") }
         if let place = admin?.address(of: .status) { OperationalLog.note("status port on \(place)") }
         control.prepareReloads(reload)
