@@ -105,12 +105,7 @@ extension Exchange {
     /// Sends bytes of the response's body as they are. Returns whether the client can take more now.
     func write(response body: Span<UInt8>) -> Bool {
         guard let downstream else { return true }
-        do throws(WireError) {
-            try responseEncoder.begin(body.count, into: &responseFramed)
-        } catch {
-            cut(.upstreamGone)
-            return true
-        }
+        responseEncoder.frame(body.count, into: &responseFramed)
         record.bytesBack += body.count
         let lineEnd: InlineArray<2, UInt8> = [ASCII.carriageReturn, ASCII.lineFeed]
         let end = responseEncoder.takeEnd() ? lineEnd.span : Span()
@@ -137,17 +132,13 @@ extension Exchange {
         if responsePhase == .held, !sendHeld(reusable: reusable) { return }
         if let responseCoding, !finishCompressed(responseCoding) { return }
         responsePhase = .complete
-        do throws(WireError) {
-            if let upstream, let route, passesResponseTrailers {
-                let trailers = upstream.trailers
-                try responseEncoder.finish(into: &responseFramed) {
-                    trailers.write(named: route.forwarding.trailers, into: &$0)
-                }
-            } else {
-                try responseEncoder.finish(into: &responseFramed)
+        if let upstream, let route, passesResponseTrailers {
+            let trailers = upstream.trailers
+            responseEncoder.close(into: &responseFramed) {
+                trailers.write(named: route.forwarding.trailers, into: &$0)
             }
-        } catch {
-            return cut(.upstreamGone)
+        } else {
+            responseEncoder.close(into: &responseFramed)
         }
         settleResponse()
         if !reusable { releaseUpstream(reusable: false) }

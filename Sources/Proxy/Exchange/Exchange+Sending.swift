@@ -104,20 +104,13 @@ extension Exchange {
         }
     }
 
-    /// Sends the bytes that wait and what ends the body, in one write. Returns false when the request was refused.
+    /// Sends the bytes that wait and what ends the body, in one write. Returns false when there is no connection for it.
     func sendEnd() -> Bool {
         guard upstreamPhase == .open else { return false }
         conversion?.swapOutput(&waiting)
         let count = waiting.count
-        do throws(WireError) {
-            try requestEncoder.begin(count, into: &framed)
-            if count > 0 { try finishFraming(into: &waiting) } else { try finishFraming(into: &framed) }
-        } catch {
-            // Before the refusal, which may end this exchange.
-            conversion?.swapOutput(&waiting)
-            refuse(.wire(error))
-            return false
-        }
+        requestEncoder.frame(count, into: &framed)
+        if count > 0 { finishFraming(into: &waiting) } else { finishFraming(into: &framed) }
         record.bytesOut += count
         if count > 0 {
             sendFramed(waiting.span)
@@ -129,10 +122,10 @@ extension Exchange {
         return true
     }
 
-    private func finishFraming(into output: inout OutputBuffer) throws(WireError) {
-        guard let route, route.forwarding.passesTrailers else { return try requestEncoder.finish(into: &output) }
+    private func finishFraming(into output: inout OutputBuffer) {
+        guard let route, route.forwarding.passesTrailers else { return requestEncoder.close(into: &output) }
         let trailers = requestDecoder.trailers
-        try requestEncoder.finish(into: &output) { trailers.write(named: route.forwarding.trailers, into: &$0) }
+        requestEncoder.close(into: &output) { trailers.write(named: route.forwarding.trailers, into: &$0) }
     }
 
     /// Leaves large memory of the output, all of which has gone to the upstream, to the next exchange: while the response is awaited
@@ -145,28 +138,18 @@ extension Exchange {
 
     func send(_ body: Span<UInt8>) {
         guard upstream != nil, !body.isEmpty else { return }
-        do throws(WireError) {
-            try requestEncoder.begin(body.count, into: &framed)
-        } catch {
-            return refuse(.wire(error))
-        }
+        requestEncoder.frame(body.count, into: &framed)
         record.bytesOut += body.count
         sendFramed(body)
     }
 
     /// Sends the bytes that wait and `content`, a part of the client's body, behind them: as one chunk, without a copy of
-    /// `content`. Returns false when the request was refused.
+    /// `content`. Returns false when there is no connection for it.
     func sendWaiting(passing content: Span<UInt8>) -> Bool {
         guard upstream != nil, let conversion else { return false }
         conversion.swapOutput(&waiting)
         let count = waiting.count + content.count
-        do throws(WireError) {
-            try requestEncoder.begin(count, into: &framed)
-        } catch {
-            conversion.swapOutput(&waiting)
-            refuse(.wire(error))
-            return false
-        }
+        requestEncoder.frame(count, into: &framed)
         record.bytesOut += count
         framed.append(waiting.span)
         waiting.removeAll()
