@@ -68,45 +68,60 @@ public struct ResponseParser: Sendable {
     {
         head.removeAll()
         let limit = limits.requestLine
-        guard lines.start < input.count else { return false }
-        guard try lines.hasLine(input, limit: limit, fault: .requestLineTooLong, limits: limits) else { return false }
-        let lineEnd = Scan.firstControl(in: input, from: lines.start)
-        guard lineEnd + 1 < input.count else {
-            if lineEnd < input.count, input[lineEnd] == ASCII.lineFeed {
-                try lines.fail(.bareLF, at: lineEnd, input, limit: limit, fault: .requestLineTooLong, limits: limits)
-            }
+        guard !input.isEmpty else { return false }
+        // What was searched before holds no control byte but, as its last, a CR.
+        let lineEnd = Scan.firstControl(in: input, from: max(lines.scanned - 1, 0))
+        let isWhole = lineEnd + 1 < input.count
+        let endsWell = isWhole && input[lineEnd] == ASCII.carriageReturn && input[lineEnd + 1] == ASCII.lineFeed
+        if endsWell, Self.readStatusLine(input.extracting(0..<lineEnd), &head) {
+            try lines.finish(at: lineEnd, limit: limit, fault: .requestLineTooLong, limits: limits)
+            return true
+        }
+        // Another protocol is told by its first bytes; it may never send a line end, nor anything more.
+        if let found = Self.startFault(input) { throw WireError(found.fault, at: found.at) }
+        if !isWhole, lineEnd == input.count || input[lineEnd] == ASCII.carriageReturn {
             try lines.pause(input, limit: limit, fault: .requestLineTooLong, limits: limits)
             return false
         }
-        var fault: WireFault?
-        if input[lineEnd] != ASCII.carriageReturn || input[lineEnd + 1] != ASCII.lineFeed {
-            fault = HeadLines.lineEndFault(input[lineEnd], else: .badStatusLine)
-        } else {
-            fault = Self.readStatusLine(input.extracting(0..<lineEnd), &head)
-        }
-        if let fault {
-            try lines.fail(
-                fault, at: lineEnd, input, limit: limit, fault: .requestLineTooLong, limits: limits)
-            return false
-        }
         try lines.finish(at: lineEnd, limit: limit, fault: .requestLineTooLong, limits: limits)
-        return true
+        throw WireError(HeadLines.lineEndFault(input[lineEnd], else: .badStatusLine), at: lineEnd)
     }
 
-    private static func readStatusLine(_ line: Span<UInt8>, _ head: inout MessageHead) -> WireFault? {
-        guard line.count >= 12, line[8] == ASCII.space else { return .badStatusLine }
-        if let fault = RequestParser.version(line, 0, 8, &head.minorVersion) { return fault }
+    /// Reads a status line without its end. Returns false where its start isn't one; `startFault` says why.
+    private static func readStatusLine(_ line: Span<UInt8>, _ head: inout MessageHead) -> Bool {
+        guard line.count >= 12, line[8] == ASCII.space, line.count == 12 || line[12] == ASCII.space,
+            RequestParser.version(line, 0, 8, &head.minorVersion) == nil
+        else { return false }
         head.minorVersion = min(head.minorVersion, 1)
         var status = 0
         for index in 9..<12 {
-            guard ASCII.isDigit(line[index]) else { return .badStatusLine }
+            guard ASCII.isDigit(line[index]) else { return false }
             status = status * 10 + Int(line[index] &- 0x30)
         }
-        guard (100...599).contains(status) else { return .badStatusLine }
-        guard line.count == 12 || line[12] == ASCII.space else { return .badStatusLine }
+        guard (100...599).contains(status) else { return false }
         head.status = status
         head.reasonRange = line.count > 13 ? ByteRange(13, line.count) : .empty
         head.isVerbatimStart = line.count > 13 && line[7] == UInt8(ascii: "1")
+        return true
+    }
+
+    /// The first byte that no status line has at its place, up to the one behind the status, and what is wrong with it.
+    private static func startFault(_ input: Span<UInt8>) -> (fault: WireFault, at: Int)? {
+        let name: InlineArray<7, UInt8> = [0x48, 0x54, 0x54, 0x50, 0x2F, 0x31, 0x2E]  // HTTP/1.
+        for index in 0..<min(input.count, 13) {
+            let byte = input[index]
+            let fits =
+                switch index {
+                case 0..<7: byte == name[index]
+                case 8: byte == ASCII.space
+                case 9: byte >= UInt8(ascii: "1") && byte <= UInt8(ascii: "5")
+                case 12: byte == ASCII.space || byte == ASCII.carriageReturn || byte == ASCII.lineFeed
+                default: ASCII.isDigit(byte)
+                }
+            if fits { continue }
+            if byte == ASCII.lineFeed { return (.bareLF, index) }
+            return (index == 5 && ASCII.isDigit(byte) ? .unsupportedVersion : .badStatusLine, index)
+        }
         return nil
     }
 }

@@ -69,6 +69,10 @@ struct ResponseParserTests {
         ("HTTP/1.1 200 OK\r\nA: b\r\n c\r\n\r\n", "502 http_obs_fold"),
         ("HTTP/1.1 200 OK\r\nA: \u{0}\r\n\r\n", "502 http_bad_field_value"),
         ("HTTP/2.0 200 OK\r\n\r\n", "502 http_unsupported_version"),
+        ("http/1.1 200 OK\r\n\r\n", "502 http_bad_status_line"),
+        ("HTTP/1.1 20\r\n\r\n", "502 http_bad_status_line"),
+        ("HTTP/1.1 200\n\r\n", "502 http_bare_lf"),
+        ("HTTP/1.1\n\r\n", "502 http_bare_lf"),
         ("ICY 200 OK\r\n\r\n", "502 http_bad_status_line"),
         ("HTTP/1.1  200 OK\r\n\r\n", "502 http_bad_status_line"),
         ("HTTP/1.1 99 OK\r\n\r\n", "502 http_bad_status_line"),
@@ -83,6 +87,46 @@ struct ResponseParserTests {
     @Test("a response is framed as RFC 9112 §6.3 says, and every fault is a 502", arguments: table)
     func framing(_ text: String, _ expected: String) {
         #expect(Self.read(text) == expected)
+    }
+
+    static let starts: [(String, Int)] = [
+        ("220 mail.example ESMTP", 0), ("SSH-2.0-x", 0), ("\u{16}\u{3}\u{1}", 0), ("+OK", 0), ("\u{0}", 0),
+        (" HTTP/1.1 200", 0),
+        ("http/1.1 200 OK", 0), ("HTTQ", 3), ("HTTP 200 OK", 4), ("HTTP/", -1), ("HTTP/2.0 200", 5), ("HTTP/x", 5),
+        ("HTTP/11", 6), ("HTTP/1.x", 7), ("HTTP/1.10 ", 8), ("HTTP/1.1\t200", 8), ("HTTP/1.1  ", 9),
+        ("HTTP/1.1 099", 9),
+        ("HTTP/1.1 600", 9), ("HTTP/1.1 2x", 10), ("HTTP/1.1 20 ", 11), ("HTTP/1.1 2000", 12),
+        ("HTTP/1.1 200\u{0}", 12),
+        ("HTTP/1.1 200 O\u{0}", 14), ("HTTP/1.1 200 O\u{7F}", 14), ("HTTP/1.1 200 O\rx", 15), ("HTTP/1.1 200 \n", 13),
+        ("HTTP/1.1 200 OK\u{E9} \tno end", -1), ("HTTP/1.1 200 OK\r", -1),
+    ]
+
+    @Test(
+        "H5: the first byte that can't be a status line's is refused with no more to come, also behind interim ones",
+        arguments: starts)
+    func noStatusLine(_ text: String, _ bad: Int) throws {
+        let interim = Array("HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n".utf8)
+        let bytes = text.unicodeScalars.map { UInt8($0.value) }
+        for step in [1, 2, 3, bytes.count] {
+            for isBehind in [false, true] {
+                var parser = ResponseParser()
+                var head = MessageHead()
+                if isBehind { #expect(try parser.parse(interim.span, into: &head) == interim.count) }
+                var refusedAt = -1
+                for end in stride(from: step, through: bytes.count + step - 1, by: step) where refusedAt < 0 {
+                    let part = Array(bytes[..<min(end, bytes.count)])
+                    do throws(WireError) {
+                        #expect(try parser.parse(part.span, into: &head) == nil)
+                    } catch {
+                        #expect(error.status == 502)
+                        refusedAt = part.count - 1
+                    }
+                }
+                // By the piece that holds the byte.
+                #expect(
+                    refusedAt == (bad < 0 ? -1 : min((bad / step + 1) * step, bytes.count) - 1), "\(text) by \(step)")
+            }
+        }
     }
 
     @Test(
