@@ -9,6 +9,9 @@ struct UpstreamState: Sendable {
         var inFlight: Int
         var failures: Int
         var ejections: Int
+        /// Workers that don't reuse its connections for now.
+        var reusePaused: Int
+        var reusePauses: Int
     }
 
     let name: String
@@ -27,7 +30,8 @@ struct UpstreamState: Sendable {
         addresses = snapshot.endpoints.map {
             Address(
                 address: $0.address, states: [$0.state.word], idle: $0.idle, connections: $0.connections,
-                inFlight: $0.inFlight, failures: $0.failures + $0.connectFailures, ejections: $0.ejections)
+                inFlight: $0.inFlight, failures: $0.failures + $0.connectFailures, ejections: $0.ejections,
+                reusePaused: $0.isReusePaused ? 1 : 0, reusePauses: $0.reusePauses)
         }
         names = snapshot.names
         connections = snapshot.connections
@@ -57,6 +61,8 @@ struct UpstreamState: Sendable {
             addresses[index].inFlight += address.inFlight
             addresses[index].failures += address.failures
             addresses[index].ejections += address.ejections
+            addresses[index].reusePaused += address.reusePaused
+            addresses[index].reusePauses += address.reusePauses
         }
         for source in other.names where !names.contains(where: { $0.name == source.name }) { names.append(source) }
     }
@@ -84,7 +90,8 @@ extension UpstreamState.Address {
         return .object([
             ("address", .text(address)), ("state", .text(views.joined(separator: ", "))), ("idle", .number(idle)),
             ("connections", .number(connections)), ("requests", .number(inFlight)), ("failures", .number(failures)),
-            ("ejections", .number(ejections)),
+            ("ejections", .number(ejections)), ("workers_not_reusing", .number(reusePaused)),
+            ("reuse_pauses", .number(reusePauses)),
         ])
     }
 }

@@ -84,7 +84,9 @@ extension Exchange {
         }
         // What nobody asked for is not counted as left out.
         guard isWanted else { return false }
-        if let skip = reasonNotToSendAgain(options, limit: limit) ?? budgetIsSpent(pool) {
+        // A connection that had served before says nothing of the server's load, and the new one is asked once: that is free.
+        let skip = reasonNotToSendAgain(options, limit: limit)
+        if let skip = cause == .staleConnection ? skip : skip ?? budgetIsSpent(pool) {
             pool.tally.count(skip)
             record.retrySkip = skip
             return false

@@ -39,6 +39,8 @@ final class UpstreamTally {
     /// Final responses by the first digit of their status, 1 to 5: of 1xx there is 101.
     private var statuses = [UInt64](repeating: 0, count: 5)
     private var times = Histogram()
+    /// Times that connections to an address were no longer reused.
+    var reusePauses: UInt64 = 0
     private var connectFailures = [UInt64](repeating: 0, count: ConnectReason.allCases.count)
     private var refusals = [UInt64](repeating: 0, count: ConnectReason.allCases.count)
     private var checks: (passed: UInt64, failed: UInt64) = (0, 0)
@@ -117,6 +119,10 @@ final class UpstreamTally {
         samples.counter(
             "recast_upstream_ejections_total", "Times that an address of an upstream was taken out of use.",
             labels: [upstream], ejections)
+        samples.counter(
+            "recast_upstream_reuse_pauses_total",
+            "Times that an address' connections were not reused for a while, because it closes them without saying so.",
+            labels: [upstream], reusePauses)
         for (result, value) in [("passed", checks.passed), ("failed", checks.failed)] where value > 0 {
             samples.counter(
                 "recast_upstream_checks_total", "Active checks of upstreams' addresses.",

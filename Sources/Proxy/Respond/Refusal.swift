@@ -7,7 +7,6 @@ internal import Serialization
 enum ResponseFault: Error {
     case wire(WireError)
     case unexpectedUpgrade
-    case tooManyInterim
 }
 
 /// Why a response can't be converted before its body is looked at.
@@ -202,7 +201,6 @@ extension Refusal {
         case .upstreamTimeout: "the upstream didn't answer in time"
         case .badResponse(.wire(let error)): "the upstream's response can't be read: \(error.reason)"
         case .badResponse(.unexpectedUpgrade): "the upstream switched protocols, which nobody had asked for"
-        case .badResponse(.tooManyInterim): "the upstream sent too many interim responses"
         case .unacceptable(.status): "the upstream answered with a status that the route doesn't accept"
         case .unacceptable(.type): "the upstream answered with a Content-Type that the route doesn't convert"
         case .unacceptable(.coding): "the route converts responses, and this Content-Encoding can't be undone"

@@ -36,6 +36,8 @@ final class Endpoint {
     private(set) var isProbed = false
     /// Times that it was ejected.
     private(set) var ejections = 0
+    /// Whether its connections bear to be used again.
+    var reuse = ReuseHistory()
     private var level: UInt64 = 0
     private var healthySince: UInt64 = 0
 
@@ -57,11 +59,12 @@ final class Endpoint {
     }
 
     /// Lets no requests through for a while. Twice as long as the last time if that was not long ago.
+    /// - Parameter jitter: 0 to 255, by chance: for so many 2560ths longer, so that not all workers and proxies come back at once.
     func eject(_ now: UInt64, times: EjectionTimes, jitter: UInt64) {
         if ejectedUntil == 0, now - healthySince > times.longest { level = 0 }
         let time = min(times.shortest << min(level, 16), times.longest)
         level = min(level + 1, 16)
-        ejectedUntil = now + time + (time / 10 &* jitter >> 8)
+        ejectedUntil = now + time + ((time / 10 * jitter) >> 8)
         isProbed = false
         ejections += 1
         failures = 0

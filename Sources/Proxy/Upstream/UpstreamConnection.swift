@@ -30,7 +30,6 @@ final class UpstreamConnection: StreamHandler {
     private var decoder: BodyDecoder
     /// The nanosecond in which it was given its request.
     private var begunAt: UInt64 = 0
-    private var interimCount = 0
     private var isBlocked = false
     private var mayReuse = true
     /// Whether only the end of the connection ends the body.
@@ -46,8 +45,6 @@ final class UpstreamConnection: StreamHandler {
     /// When the connection was given back, by the loop's clock.
     private var idleSince: UInt64 = 0
 
-    /// Interim responses that one request may get before we think the upstream mad (docs/rules.md response twin).
-    private static let interimLimit = 32
     /// For how long the loop's own knowledge of an idle connection will do, 10 ms: under load connections rest for less, and
     /// without load the system call costs nobody anything.
     private static let freshTime: UInt64 = 10_000_000
@@ -72,7 +69,6 @@ final class UpstreamConnection: StreamHandler {
         requests += 1
         begunAt = pool.loop.now
         pool.began(on: endpoint)
-        interimCount = 0
         isBlocked = false
         mayReuse = true
         gap = exchange.times.gap
@@ -131,9 +127,9 @@ final class UpstreamConnection: StreamHandler {
     /// The loop has looked at all idle connections in its last wait, and knows what had come by then. What has come since,
     /// the system has to be asked for. A connection that was given back less than `freshTime` ago isn't worth that call: no
     /// server finds it idle for too long so soon, and one that closes right after its response does so as likely a moment
-    /// after the call as in the part of this turn that is over.
+    /// after the call as in the part of this turn that is over. It is worth it where the address is known for that.
     var isUsable: Bool {
-        pool.loop.now &- idleSince < Self.freshTime && stream.wasQuiet || stream.isQuiet
+        pool.loop.now &- idleSince < Self.freshTime && !endpoint.reuse.isSuspect && stream.wasQuiet || stream.isQuiet
     }
 
     func becomeIdle(for time: UInt64) {
@@ -252,14 +248,12 @@ final class UpstreamConnection: StreamHandler {
 
     private func headReceived() throws(ResponseFault) {
         if head.status < 200 {
-            interimCount += 1
             if head.status == 101 {
                 // Nobody may switch protocols on us but to one that was offered.
                 guard let exchange, exchange.acceptsSwitch(head) else { throw .unexpectedUpgrade }
                 phase = .switched
                 return
             }
-            if interimCount > Self.interimLimit { throw .tooManyInterim }
             exchange?.interim(head)
             return
         }
@@ -281,6 +275,7 @@ final class UpstreamConnection: StreamHandler {
         mayReuse = mayReuse && head.isKeepAlive && !isUntilClose
         phase = .body
         noteResponse()
+        if isReused { endpoint.reuse.noteAnswer() }
         exchange?.respond(head, framing: framing)
     }
 
@@ -300,9 +295,7 @@ final class UpstreamConnection: StreamHandler {
 
     func ended(_ stream: Stream) {
         switch phase {
-        case .idle:
-            pool.remove(self)
-            close()
+        case .idle: idleEnded()
         case .switched, .closed: break
         case .head, .done: fail()
         case .body where isBlocked && stream.pendingCount > 0: break
@@ -320,8 +313,15 @@ final class UpstreamConnection: StreamHandler {
     }
 
     func failed(_ stream: Stream, _ errno: Int32) {
-        if phase == .idle { pool.remove(self) }
-        fail()
+        if phase == .idle { idleEnded() } else { fail() }
+    }
+
+    /// The upstream closed while nobody used the connection. A server that does so at once has closed for its answer, which it
+    /// should have said there.
+    private func idleEnded() {
+        pool.remove(self)
+        close()
+        if requests > 0, pool.loop.now &- idleSince < ReuseHistory.soon { pool.noteUnannouncedEnd(of: endpoint) }
     }
 
     func drained(_ stream: Stream) {
@@ -338,7 +338,11 @@ final class UpstreamConnection: StreamHandler {
         guard let exchange else { return }
         if phase == .head {
             // The end of a connection that has served others says nothing of the server: it may have been idle too long.
-            if !isReused || isAnswered { pool.noteFailure(of: endpoint) }
+            if !isReused || isAnswered {
+                pool.noteFailure(of: endpoint)
+            } else {
+                pool.noteUnannouncedEnd(of: endpoint)
+            }
             pool.tally.closed &+= 1
             if !isAnswered, exchange.sendAgain(isReused ? .staleConnection : .reset, avoiding: endpoint) { return }
         }

@@ -56,6 +56,21 @@ extension UpstreamPool {
         closeIdle(of: endpoint)
     }
 
+    // MARK: From reusing
+
+    /// A connection that has served before ended where nobody expected it: before a byte of the next answer, or soon after the last.
+    func noteUnannouncedEnd(of endpoint: Endpoint) {
+        guard !endpoint.isGone else { return }
+        let isNew = endpoint.reuse.pauses == 0
+        guard endpoint.reuse.noteEnd(loop.now) else { return }
+        tally.reusePauses &+= 1
+        if isNew {
+            tell(
+                "\(endpoint.label) closes connections after answers without saying so: they are not reused for a while")
+        }
+        closeIdle(of: endpoint)
+    }
+
     // MARK: From connecting
 
     /// A connection was made.

@@ -170,7 +170,9 @@ final class UpstreamPool {
     /// Keeps a connection for the next exchange, or closes it when enough are kept.
     func put(_ connection: UpstreamConnection) {
         let endpoint = connection.endpoint
-        guard !isRetired, !endpoint.isGone, idleCount < settings.maxIdlePerLoop || !queue.isEmpty else {
+        guard !isRetired, !endpoint.isGone, !endpoint.reuse.isPaused(loop.now),
+            idleCount < settings.maxIdlePerLoop || !queue.isEmpty
+        else {
             return connection.close()
         }
         endpoint.idle.append(connection)

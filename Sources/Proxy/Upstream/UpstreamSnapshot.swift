@@ -45,6 +45,9 @@ public struct EndpointSnapshot: Sendable, Hashable {
     public var connectFailures: Int
     /// Times that it was ejected.
     public var ejections: Int
+    /// Whether its connections serve one request each for now, as too many ended without a word; and how often that began.
+    public var isReusePaused: Bool
+    public var reusePauses: Int
 }
 
 /// What one worker knows of a name among an upstream's addresses.
@@ -93,6 +96,7 @@ extension Endpoint {
             }
         return EndpointSnapshot(
             address: label, state: state, idle: idle.count, connections: connections, inFlight: inFlight,
-            failures: failures, connectFailures: connectFailures, ejections: ejections)
+            failures: failures, connectFailures: connectFailures, ejections: ejections,
+            isReusePaused: reuse.isPaused(now), reusePauses: reuse.pauses)
     }
 }
