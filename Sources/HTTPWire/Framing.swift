@@ -40,9 +40,15 @@ public enum Framing {
     }
 
     /// Whether a response to any other request than HEAD says that not one byte follows its head, whatever its status means.
-    public static func declaresEmpty(_ head: borrowing MessageHead) -> Bool {
-        guard !head.contains(.transferEncoding), let index = head.first(.contentLength) else { return false }
-        return length(head.value(index)) == 0
+    public static func declaresEmpty(_ head: borrowing MessageHead) -> Bool { announcedLength(head) == 0 }
+
+    /// The length that Content-Length gives, whether or not a body of it follows: in an answer to HEAD it is what GET would get. nil
+    /// where there is none to rely on.
+    public static func announcedLength(_ head: borrowing MessageHead) -> Int? {
+        guard !head.contains(.transferEncoding), !head.isRepeated(.contentLength),
+            let index = head.first(.contentLength)
+        else { return nil }
+        return length(head.value(index))
     }
 
     private static let fields: UInt64 =

@@ -61,7 +61,7 @@ final class AdminConnection: StreamHandler {
                     isBegun = true
                     guard let used = try parser.parse(rest, into: &head) else { break }
                     at += used
-                    try begin()
+                    begin()
                     continue
                 }
                 let step = try decoder!.next(rest)
@@ -84,10 +84,10 @@ final class AdminConnection: StreamHandler {
         return isClosing ? bytes.count : at
     }
 
-    private func begin() throws(WireError) {
+    private func begin() {
         var limits = WireLimits()
         limits.body = Self.bodyLimit
-        decoder = BodyDecoder(framing: try Framing.request(head), limits: limits, isResponse: false)
+        decoder = BodyDecoder(framing: head.framing, limits: limits, isResponse: false)
         if head.expectsContinue {
             var interim = OutputBuffer()
             interim.append("HTTP/1.1 100 Continue\r\n\r\n")

@@ -24,7 +24,7 @@ extension Exchange {
         if rate.response > 0 {
             responseThrottle = Throttle(loop: worker.loop, rate: rate.response) { [unowned self] in
                 // A client that is full says itself when it has room.
-                if downstream?.stream.isAboveHighWatermark != true { upstream?.resume() }
+                if downstream?.stream.isAboveHighWatermark != true, !holdsInput { upstream?.resume() }
             }
         }
         guard times.request > 0 else { return }

@@ -37,7 +37,7 @@ extension Exchange {
         do throws(CodingError) {
             while true {
                 let isClear = convertDecoded(decoding)
-                guard self.decoding === decoding, decoding.run == run else { return slice.count }
+                guard goesOn(decoding, run) else { return slice.count }
                 guard isClear, !isHeldBack, at < slice.count || decoding.decoder.hasMore else { return at }
                 at += try decoding.decoder.feed(slice.extracting(at..<slice.count), into: &decoding.waiting)
                 guard payForDecoder(decoding) else { return slice.count }
@@ -55,7 +55,7 @@ extension Exchange {
         do throws(CodingError) {
             while true {
                 let isClear = convertDecoded(decoding)
-                guard self.decoding === decoding, decoding.run == run else { return false }
+                guard goesOn(decoding, run) else { return false }
                 guard isClear, !upstreamIsFull else {
                     upstream?.expectProgress()
                     return false
@@ -78,7 +78,7 @@ extension Exchange {
         do throws(CodingError) {
             while true {
                 let isClear = convertDecoded(decoding)
-                guard self.decoding === decoding, decoding.run == run else { return false }
+                guard goesOn(decoding, run) else { return false }
                 guard isClear else {
                     upstream?.expectProgress()
                     return false
@@ -106,10 +106,16 @@ extension Exchange {
         var decoded = OutputBuffer()
         swap(&decoded, &decoding.waiting)
         let taken = convert(decoded.span)
-        guard self.decoding === decoding, decoding.run == run else { return false }
+        guard goesOn(decoding, run) else { return false }
         decoded.drop(taken)
         swap(&decoded, &decoding.waiting)
         return decoding.waiting.isEmpty
+    }
+
+    /// Whether the request that `decoding` was begun for is still to be converted. After a refusal it isn't, though the exchange may
+    /// stay to drop the rest of the body: a second fault of the same bytes would end a connection that the answer kept alive.
+    private func goesOn(_ decoding: RequestDecoding, _ run: Int) -> Bool {
+        self.decoding === decoding && decoding.run == run && (requestPhase == .body || requestPhase == .ending)
     }
 
     /// Pays for what the decoders hold by now. Returns false when the request was refused.
@@ -126,6 +132,7 @@ extension Exchange {
     func recycleCoders() {
         recycleDecoding()
         recycleHeldDecoder()
+        if let held { dropCoded(held) }
         if let coding = responseCoding {
             responseCoding = nil
             recycle(coding.encoder)

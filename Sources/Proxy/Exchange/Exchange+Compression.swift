@@ -2,6 +2,7 @@ internal import ContentCoding
 internal import EventLoop
 internal import HTTPWire
 internal import Octets
+internal import Serialization
 
 // Content codings of responses that the route asks for: of converted ones, which are whole, and of plain ones, which are
 // streamed.
@@ -24,7 +25,7 @@ extension Exchange {
             !request.forbidsTransform, request.minorVersion == 1,
             let line = head.first(.contentType), compression.takes(type: head.value(line))
         else { return nil }
-        if let length = isHead ? head.announcedLength : framing.count, length < compression.options.least {
+        if let length = isHead ? Framing.announcedLength(head) : framing.count, length < compression.options.least {
             return nil
         }
         changes.formUnion(.variesByCoding)
@@ -83,24 +84,54 @@ extension Exchange {
         return hasRoom
     }
 
-    /// Applies a coding to a converted body where the route and the client want one.
-    func compressHeld(
-        _ body: Span<UInt8>, _ compression: Compression, _ contentType: [UInt8], _ changes: inout HeadChanges
-    ) -> ResponseCoding? {
-        guard body.count >= compression.options.least, !body.isEmpty, request.minorVersion == 1,
-            compression.takes(type: contentType.span)
-        else { return nil }
-        changes.formUnion(.variesByCoding)
-        guard let coding = AcceptEncodingField.choose(among: compression.options.codings, for: request) else {
-            return nil
+    /// Whether a converted response is one that gets a coding where the client takes it.
+    func variesByCoding(_ held: HeldResponse) -> Bool {
+        guard let compression = route?.compression, let conversion = held.conversion, !held.isUntouched else {
+            return false
         }
-        let coded = ResponseCoding(
-            worker.coders.takeEncoder(coding, level: compression.options.level), flushes: false)
-        guard coded.encoder.encode(body, into: &coded.output), coded.encoder.finish(into: &coded.output) else {
-            // Without a coding it is as good.
-            return nil
+        return conversion.outputCount >= max(compression.options.least, 1) && request.minorVersion == 1
+            && compression.takes(type: conversion.contentType.span)
+    }
+
+    /// Applies a coding to a slice of a converted body, where the route and the client want one and there is memory for the encoder
+    /// and what it writes; without a coding the body is as good. Returns whether that is all of it.
+    func codeHeld(_ held: HeldResponse) -> Bool {
+        if !held.isCodingChosen {
+            held.isCodingChosen = true
+            guard variesByCoding(held), let compression = route?.compression,
+                let coding = AcceptEncodingField.choose(among: compression.options.codings, for: request),
+                worker.pressure == 0
+            else { return true }
+            held.coded = ResponseCoding(
+                worker.coders.takeEncoder(coding, level: compression.options.level), flushes: false)
         }
-        return coded
+        guard let coded = held.coded else { return true }
+        guard responseCharge.set(held.heldCount, from: worker.memory) else {
+            dropCoded(held)
+            return true
+        }
+        var isOver = false
+        var isFine = true
+        held.withBody { body in
+            let end = min(held.codedAt + HeldResponse.sliceSize, body.count)
+            isOver = end == body.count
+            isFine = coded.encoder.encode(body.extracting(held.codedAt..<end), into: &coded.output)
+            if isFine, isOver { isFine = coded.encoder.finish(into: &coded.output) }
+            held.codedAt = end
+        }
+        guard isFine else {
+            dropCoded(held)
+            return true
+        }
+        return isOver
+    }
+
+    /// Lets go of a coded copy that isn't wanted any more.
+    func dropCoded(_ held: HeldResponse) {
+        guard let coded = held.coded else { return }
+        held.coded = nil
+        recycle(coded.encoder)
+        if responseCharge.bytes > 0 { responseCharge.force(held.heldCount, from: worker.memory) }
     }
 }
 
@@ -120,18 +151,6 @@ extension BodyFraming {
 }
 
 extension MessageHead {
-    /// The length that the answer to GET would have.
-    fileprivate var announcedLength: Int? {
-        guard let line = first(.contentLength) else { return nil }
-        var count = 0
-        let digits = value(line)
-        for index in digits.indices {
-            guard ASCII.isDigit(digits[index]), count < 1 << 56 else { return nil }
-            count = count * 10 + Int(digits[index] - UInt8(ascii: "0"))
-        }
-        return count
-    }
-
     /// Whether If-None-Match names the weak form of the strong tag that `response` has.
     fileprivate func holdsWeakForm(ofTagIn response: borrowing MessageHead) -> Bool {
         guard let line = response.first(.etag) else { return false }

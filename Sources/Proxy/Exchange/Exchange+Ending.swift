@@ -95,6 +95,9 @@ extension Exchange {
         if responsePhase == .complete {
             // It answered and left: the client has its answer, and what it still sends is wanted by nobody.
             finishIfOver()
+        } else if responsePhase == .held, held?.isWhole == true {
+            // It answered in full, and what it said is still being converted.
+            return
         } else if responsePhase == .held {
             refuse(.upstreamBodyCut)
         } else if headReceived {

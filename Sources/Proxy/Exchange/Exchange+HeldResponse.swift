@@ -1,4 +1,5 @@
 internal import ContentCoding
+internal import EventLoop
 internal import HTTPWire
 internal import Octets
 internal import Serialization
@@ -39,7 +40,8 @@ extension Exchange {
         if isHead {
             // The answer to GET would have another body, of a length that nobody knows (docs/rules.md F8).
             let converts =
-                head.isConvertible(by: conversion) && route?.undoneCodings(of: head) != nil && !head.announcesNothing
+                head.isConvertible(by: conversion) && route?.undoneCodings(of: head) != nil
+                && !Framing.declaresEmpty(head)
             return beginResponse(
                 head, framing: framing, changes: converts ? changes.union([.otherBytes, .weakTag]) : changes)
         }
@@ -89,52 +91,83 @@ extension Exchange {
         return nil
     }
 
-    /// Converts bytes of the body.
-    func hold(_ body: Span<UInt8>) {
-        guard let held else { return }
+    /// Converts bytes of the body. Returns whether the next ones can be taken at once: what is more than a slice waits for the end
+    /// of the turn, and the upstream with it.
+    func hold(_ body: Span<UInt8>) -> Bool {
+        guard let held else { return true }
         do throws(ConversionError) {
             try held.take(body)
         } catch {
-            return refuseHeld(error)
+            refuseHeld(error)
+            return true
         }
-        if max(held.count, held.decoderCount) >= MemoryCharge.step { chargeHeld(held) }
+        guard payForHeld(held), held.hasInput else { return true }
+        worker.loop.afterTurn(self)
+        return false
     }
 
-    /// The upstream's body is whole: sends the response. Returns false when it was refused instead, and with that the exchange
-    /// may be over. `reusable` is as in `responseEnded`.
-    func sendHeld(reusable: Bool) -> Bool {
-        guard let held, let upstream else { preconditionFailure("a held response without its connection") }
+    /// Whether what has come of a response still waits for its turn.
+    var holdsInput: Bool { responsePhase == .held && held?.hasInput == true }
+
+    private func payForHeld(_ held: HeldResponse) -> Bool {
+        held.heldCount < MemoryCharge.step || chargeHeld(held)
+    }
+
+    /// Does the next slice of a held response's work: converts what has come, ends the conversion, codes what it has written, and at
+    /// last sends it.
+    func continueHeld() {
+        guard responsePhase == .held, let held else { return }
         do throws(ConversionError) {
+            if held.hasInput {
+                try held.takeWaiting()
+                guard payForHeld(held) else { return }
+                guard !held.hasInput else { return worker.loop.afterTurn(self) }
+            }
+            guard held.isWhole else {
+                upstream?.resume()
+                return
+            }
             try held.finishDecoding()
             recycleHeldDecoder()
-            if !held.isUntouched { try held.finish() }
+            var isOver = held.isUntouched
+            if !isOver { isOver = try held.finish() }
+            guard isOver else {
+                if payForHeld(held) { worker.loop.afterTurn(self) }
+                return
+            }
         } catch {
             // It was read to its end all the same, and its connection can serve on.
-            if reusable, requestPhase == .sent { releaseUpstream(reusable: true) }
-            refuseHeld(error)
-            return false
+            if held.isWhole, held.isReusable, requestPhase == .sent { releaseUpstream(reusable: true) }
+            return refuseHeld(error)
         }
+        guard payForHeld(held) else { return }
+        guard codeHeld(held) else { return worker.loop.afterTurn(self) }
+        let isReusable = held.isReusable
+        sendHeld(held)
+        completeResponse(reusable: isReusable)
+    }
+
+    /// Sends the response, all of which is at hand.
+    private func sendHeld(_ held: HeldResponse) {
+        guard let source = held.source else { preconditionFailure("a held response without its connection") }
         let isUntouched = held.isUntouched
         var changes = isUntouched ? held.changes.intersection(.variesByAccept) : held.changes
         // What is sent of a body that was coded isn't what came, even where the conversion leaves it alone.
         if held.isDecoded { changes.formUnion([.otherBytes, .weakTag]) }
+        if variesByCoding(held) { changes.formUnion(.variesByCoding) }
         let contentType = isUntouched ? nil : held.conversion?.contentType
-        held.withBody { body in
-            if let contentType, let compression = route?.compression,
-                let coded = compressHeld(body, compression, contentType, &changes)
-            {
-                let coding = coded.encoder.coding
-                beginResponse(
-                    upstream.head, framing: .length(coded.output.count), changes: changes, contentType: contentType,
-                    coding: coding)
-                _ = write(response: coded.output.span)
-                return recycle(coded.encoder)
-            }
+        if let coded = held.coded {
+            held.coded = nil
             beginResponse(
-                upstream.head, framing: .length(body.count), changes: changes, contentType: contentType)
+                source.head, framing: .length(coded.output.count), changes: changes, contentType: contentType,
+                coding: coded.encoder.coding)
+            _ = write(response: coded.output.span)
+            return recycle(coded.encoder)
+        }
+        held.withBody { body in
+            beginResponse(source.head, framing: .length(body.count), changes: changes, contentType: contentType)
             if !body.isEmpty { _ = write(response: body) }
         }
-        return true
     }
 
     private func refuseHeld(_ error: ConversionError) {
@@ -150,12 +183,6 @@ extension Exchange {
 }
 
 extension MessageHead {
-    /// Whether a response to HEAD says that the answer to GET has no content, which nobody converts.
-    fileprivate var announcesNothing: Bool {
-        guard let line = first(.contentLength) else { return false }
-        return value(line).isEqual(to: "0")
-    }
-
     /// Whether the conversion takes a body with this head.
     fileprivate func isConvertible(by conversion: ResponseConversion) -> Bool {
         guard !forbidsTransform, let line = first(.contentType) else { return false }

@@ -92,14 +92,14 @@ extension Exchange {
         replay.count < MemoryCharge.step || requestCharge.set(requestBytes, from: worker.memory)
     }
 
-    /// Pays for a response that is converted. It is refused when there is no memory for more of it.
-    func chargeHeld(_ held: HeldResponse) {
-        guard let conversion = held.conversion else { return }
-        let bytes = conversion.heldCount + conversion.outputCount + held.decoderCount
-        guard responseCharge.set(bytes, from: worker.memory) else {
+    /// Pays for a response that is converted. Returns false when it was refused: there is no memory for more of it.
+    func chargeHeld(_ held: HeldResponse) -> Bool {
+        guard responseCharge.set(held.heldCount, from: worker.memory) else {
             worker.memory.counters.refusedResponse += 1
-            return refuse(.memoryExhausted)
+            refuse(.memoryExhausted)
+            return false
         }
+        return true
     }
 
     /// Whether there is memory to spare for an encoder of `coding`, which is paid for then.

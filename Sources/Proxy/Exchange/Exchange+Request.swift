@@ -24,12 +24,7 @@ extension Exchange {
         record.headTime = now &- record.headStartedAt
         keepsAlive = request.isKeepAlive && request.minorVersion == 1 && !downstream.isSpent
         takeRequestID()
-        let framing: BodyFraming
-        do throws(WireError) {
-            framing = try Framing.request(request)
-        } catch {
-            return refuse(.wire(error))
-        }
+        let framing = request.framing
         requestDecoder = BodyDecoder(framing: framing, limits: worker.wireLimits, isResponse: false)
         requestPhase = .body
         let hasBody = !framing.isEmpty
@@ -77,7 +72,7 @@ extension Exchange {
         downstream?.expectBody(within: times.bodyGap)
     }
 
-    /// The route of this request; nil when it was refused.
+    /// The route of this request; nil when it was answered here.
     private func findRoute() -> Route? {
         let generation = worker.current
         self.generation = generation
@@ -87,6 +82,7 @@ extension Exchange {
             captures = found.captures
             times = generation.times(of: found.route)
             return found.route
+        case .noRoute where request.path.isEqual(to: "*"): answerAsterisk(generation.routes)
         case .noRoute: refuse(.noRoute)
         case .methodNotAllowed(let methods):
             // A method that nobody here knows is one that isn't implemented (RFC 9110 §9.1).

@@ -90,8 +90,7 @@ extension Exchange {
     func respond(_ body: Span<UInt8>) -> Bool {
         record.bytesUpstream += body.count
         if responsePhase == .held {
-            hold(body)
-            return true
+            return hold(body)
         }
         return send(response: body)
     }
@@ -129,7 +128,14 @@ extension Exchange {
     /// so it still reads, and gets what is left of an upload (docs/rules.md F13).
     func responseEnded(reusable: Bool) {
         record.upstreamTime = worker.loop.now &- record.upstreamStartedAt
-        if responsePhase == .held, !sendHeld(reusable: reusable) { return }
+        guard responsePhase == .held, let held, let upstream else { return completeResponse(reusable: reusable) }
+        held.bodyEnded(from: upstream, isReusable: reusable)
+        // Where input still waits, the turn's end goes on with it.
+        if !held.hasInput { continueHeld() }
+    }
+
+    /// All of the response was handed on: ends it.
+    func completeResponse(reusable: Bool) {
         if let responseCoding, !finishCompressed(responseCoding) { return }
         responsePhase = .complete
         if let upstream, let route, passesResponseTrailers {
@@ -179,7 +185,7 @@ extension Exchange {
     /// The client has room again.
     func downstreamDrained() {
         if responseCharge.bytes > 0, let downstream { chargeResponse(queued: downstream.stream.queued) }
-        upstream?.resume()
+        if !holdsInput { upstream?.resume() }
         // The time for the client to read has taken the place of that for its body.
         if requestPhase == .body, !isHeldBack { downstream?.expectBody(within: times.bodyGap) }
     }

@@ -26,7 +26,7 @@ extension Exchange {
         if request.contains(.maxForwards), request.methodKind == .options || request.methodKind == .trace {
             guard let left = request.maxForwards else { return refused(.badMaxForwards) }
             if left == 0 {
-                answerOptions(route)
+                answerOptions(route.match.methods.isEmpty ? Self.commonMethods : route.match.methods)
                 return false
             }
         }
@@ -51,18 +51,31 @@ extension Exchange {
     /// What a route takes that names no methods; it takes others, too.
     private static let commonMethods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 
-    /// Answers OPTIONS as its last recipient (RFC 9110 §7.6.2): what the route takes.
-    private func answerOptions(_ route: Route) {
-        let methods = route.match.methods.isEmpty ? Self.commonMethods : route.match.methods
+    /// Answers `OPTIONS *`, which asks about the server as a whole (RFC 9110 §9.3.7) and so is at home here, whatever Max-Forwards
+    /// and Via say: what the routes of the host take.
+    func answerAsterisk(_ routes: RouteTable) {
+        guard !request.contains(.maxForwards) || request.maxForwards != nil else { return refuse(.badMaxForwards) }
+        var methods: [String] = []
+        for route in routes.routes where route.takesHost(of: request) {
+            let taken = route.match.methods.isEmpty ? Self.commonMethods : route.match.methods
+            for method in taken where !methods.contains(method) { methods.append(method) }
+        }
+        if !methods.contains("OPTIONS") { methods.append("OPTIONS") }
+        answerOptions(methods, status: 204)
+    }
+
+    /// Answers OPTIONS as its last recipient (RFC 9110 §7.6.2): what is taken.
+    private func answerOptions(_ methods: [String], status: Int = 200) {
         let allow = Array(methods.joined(separator: ", ").utf8)
         let date = worker.clock.date
         let requestID = requestID
         let keepsAlive = keepsAlive
-        answer(status: 200, flag: nil) { output in
-            HeadWriter.statusLine(200, into: &output)
+        answer(status: status, flag: nil) { output in
+            HeadWriter.statusLine(status, into: &output)
             HeadWriter.clean("Date", date.span, into: &output)
             HeadWriter.clean("Allow", allow.span, into: &output)
-            HeadWriter.field("Content-Length", decimal: 0, into: &output)
+            // RFC 9110 §8.6: a 204 has none.
+            if status != 204 { HeadWriter.field("Content-Length", decimal: 0, into: &output) }
             HeadWriter.clean("X-Request-Id", requestID.span, into: &output)
             if !keepsAlive { HeadWriter.field("Connection", "close", into: &output) }
             HeadWriter.end(into: &output)

@@ -26,7 +26,7 @@ final class EchoConnection: StreamHandler {
                 guard decoder != nil else {
                     guard !rest.isEmpty, let used = try parser.parse(rest, into: &head) else { break }
                     at += used
-                    try begin()
+                    begin()
                     continue
                 }
                 let step = try decoder!.next(rest)
@@ -47,8 +47,8 @@ final class EchoConnection: StreamHandler {
         return at
     }
 
-    private func begin() throws(WireError) {
-        decoder = BodyDecoder(framing: try Framing.request(head), limits: WireLimits(), isResponse: false)
+    private func begin() {
+        decoder = BodyDecoder(framing: head.framing, limits: WireLimits(), isResponse: false)
         if let type = head.first(.contentType) {
             body = EchoBody(contentType: head.value(type))
         } else {
