@@ -43,12 +43,10 @@ let package = Package(
     targets: [
         .systemLibrary(name: "CEvent", pkgConfig: "libevent_core", providers: [.apt(["libevent-dev"])]),
         .systemLibrary(name: "CCares", pkgConfig: "libcares", providers: [.apt(["libc-ares-dev"])]),
-        .systemLibrary(name: "CLibXML2", pkgConfig: "libxml-2.0", providers: [.apt(["libxml2-dev"])]),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "CBrotli", pkgConfig: "libbrotlienc", providers: [.apt(["libbrotli-dev"])]),
         .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
-        .target(name: "CXMLShims", dependencies: ["CLibXML2"], exclude: ["README.md"]),
         .target(name: "CEventShims", dependencies: ["CEvent"], exclude: ["README.md"]),
         .target(name: "CTLSShims", dependencies: ["COpenSSL"], exclude: ["README.md"]),
         .target(
@@ -59,7 +57,7 @@ let package = Package(
         .target(name: "Octets", dependencies: ["COctets"], exclude: ["README.md"], swiftSettings: settings),
         .target(
             name: "Serialization",
-            dependencies: ["CXMLShims", "COctets", "Octets", .product(name: "HTTPTypes", package: "swift-http-types")],
+            dependencies: ["COctets", "Octets", .product(name: "HTTPTypes", package: "swift-http-types")],
             exclude: ["README.md"], swiftSettings: settings),
         .target(name: "HTTPWire", dependencies: ["Octets"], exclude: ["README.md"], swiftSettings: settings),
         .target(
@@ -107,7 +105,6 @@ let package = Package(
         .target(
             name: "CertificateSupport", dependencies: ["EventLoop"], path: "Tests/CertificateSupport",
             swiftSettings: settings),
-        .target(name: "CXMLMemory", dependencies: ["CLibXML2"], path: "Tests/CXMLMemory"),
         .target(
             name: "FuzzTargets", dependencies: ["Octets", "ContentCoding", "Serialization", "TestSupport"],
             path: "Tests/FuzzTargets", swiftSettings: settings),
@@ -116,7 +113,7 @@ let package = Package(
         .testTarget(
             name: "SerializationTests",
             dependencies: [
-                "Serialization", "Octets", "TestSupport", "CXMLMemory", "CAllocations", "serialization-examples",
+                "Serialization", "Octets", "TestSupport", "CAllocations", "serialization-examples",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
             swiftSettings: settings),

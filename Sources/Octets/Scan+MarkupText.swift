@@ -16,19 +16,41 @@ extension Scan {
     /// The same, which every byte below 0x20 ends.
     @inlinable
     internal static func markupLineRun(in bytes: Span<UInt8>, from start: Int) -> TextRun {
+        run(in: bytes, from: start, to: 0x3C, 0x3E, 0x26)
+    }
+
+    /// The longest run from `start` without `stop` and bytes below 0x20.
+    @inlinable
+    public static func lineRun(in bytes: Span<UInt8>, from start: Int, to stop: UInt8) -> TextRun {
+        run(in: bytes, from: start, to: stop, stop, stop)
+    }
+
+    /// The index where the run from `start` ends that has no `quote`, `<`, `&` and no byte below 0x20: what stands as it is in
+    /// the value of an attribute.
+    @inlinable
+    public static func attributeRun(in bytes: Span<UInt8>, from start: Int, to quote: UInt8) -> Int {
+        run(in: bytes, from: start, to: quote, 0x3C, 0x26).end
+    }
+
+    /// The longest run from `start` without three bytes and those below 0x20.
+    @inlinable
+    @inline(__always)
+    internal static func run(
+        in bytes: Span<UInt8>, from start: Int, to first: UInt8, _ second: UInt8, _ third: UInt8
+    ) -> TextRun {
         // SAFETY: sixteen bytes are loaded only while at + 16 <= count, single ones only while at < count.
         unsafe bytes.withUnsafeBufferPointer { buffer in
             let raw = UnsafeRawBufferPointer(buffer)
             let end = raw.count
             var at = start
             var seen: UInt64 = 0
-            let less = SIMD16<UInt8>(repeating: 0x3C)
-            let greater = SIMD16<UInt8>(repeating: 0x3E)
-            let ampersand = SIMD16<UInt8>(repeating: 0x26)
+            let one = SIMD16<UInt8>(repeating: first)
+            let two = SIMD16<UInt8>(repeating: second)
+            let three = SIMD16<UInt8>(repeating: third)
             let space = SIMD16<UInt8>(repeating: 0x20)
             while at &+ 16 <= end {
                 let block = unsafe raw.loadUnaligned(fromByteOffset: at, as: SIMD16<UInt8>.self)
-                let stops = (block .== less) .| (block .== greater) .| (block .== ampersand) .| (block .< space)
+                let stops = (block .== one) .| (block .== two) .| (block .== three) .| (block .< space)
                 let marks = unsafe unsafeBitCast(stops, to: SIMD2<UInt64>.self)
                 let words = unsafe unsafeBitCast(block, to: SIMD2<UInt64>.self)
                 if marks[0] != 0 {
@@ -48,7 +70,7 @@ extension Scan {
             }
             while at < end {
                 let byte = unsafe raw[at]
-                if byte < 0x20 || byte == 0x3C || byte == 0x3E || byte == 0x26 { break }
+                if byte < 0x20 || byte == first || byte == second || byte == third { break }
                 seen |= UInt64(byte)
                 at &+= 1
             }

@@ -32,7 +32,7 @@ public enum BuildInformation {
         var parts = ["commit \(commit ?? "unknown")", date].compactMap(\.self)
         parts.append("Swift \(swift)")
         let libraries =
-            LinkedLibraries.versions + [(name: "libxml2", version: XMLLibrary.version)] + CodingLibraries.versions
+            LinkedLibraries.versions + CodingLibraries.versions
         parts += libraries.map { "\($0.name) \($0.version)" }
         return "recast \(version) (\(parts.joined(separator: ", ")))"
     }

@@ -101,3 +101,13 @@ extension [UInt8] {
         }
     }
 }
+
+extension ByteStore {
+    /// Appends the UTF-8 of a character, which is no surrogate.
+    mutating func append(utf8 scalar: UInt32) {
+        guard let scalar = Unicode.Scalar(scalar), let bytes = UTF8.encode(scalar) else {
+            preconditionFailure("a surrogate where a character must be")
+        }
+        for byte in bytes { append(byte) }
+    }
+}

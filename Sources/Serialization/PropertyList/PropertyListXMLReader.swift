@@ -1,28 +1,73 @@
 internal import Octets
 
 extension PropertyList {
-    /// Reads an XML property list as it arrives: the small grammar of Apple's PropertyList-1.0 DTD and no more of XML than
-    /// it needs. No document type is read, no entity is expanded but the five, nothing is fetched.
+    /// Reads an XML property list as it arrives: `XML.Tokenizer`'s tokens as the small grammar of Apple's PropertyList-1.0 DTD.
+    /// No document type is read, no entity is expanded but the five, nothing is fetched.
     ///
     /// Memory is the names on the path, one name, number, date or `data`, and 1 KiB of text.
     struct XMLReader: ~Copyable {
-        /// What the next byte belongs to.
-        enum State: UInt8 {
-            /// Nothing has come; next: `content`, through `byteOrderMark` or not.
-            case start
-            case byteOrderMark
-            /// Text, or white space between elements; next: `tag`, `reference`.
-            case content
-            /// After `<`; next: `content`, `bang`, `instruction`, `emptyContainer`.
-            case tag
-            /// Before the `>` of `<dict/>`, whose begin was sent.
-            case emptyContainer
-            /// After `<!`; next: `comment`, `characters`, `documentType`.
-            case bang
-            /// In these until their ends; next: `content`.
-            case comment, characters, documentType, instruction, reference
+        /// Bytes of a tag, a document type or an instruction.
+        static var tagLimit: Int { 512 }
+
+        private var tokenizer = XML.Tokenizer(
+            rules: .init(
+                keepsLineEnds: true, takesDocumentType: true, takesStrayEnds: true, takesSpaceFirst: true,
+                tagLimit: tagLimit, runLimit: .max, attributeLimit: XML.attributeLimit,
+                instructionLimit: XML.instructionLimit, namespaceLimit: tagLimit))
+        private var elements: XMLElements
+
+        init(options: DecodingOptions, limits: Limits) {
+            elements = XMLElements(options: options, limits: limits)
         }
 
+        mutating func reset() {
+            tokenizer.reset()
+            elements.reset()
+        }
+
+        mutating func feed<Sink: EventSink & ~Copyable>(
+            _ input: Span<UInt8>, into sink: inout Sink
+        ) throws(ConversionError) -> Int {
+            var at = 0
+            tokenizer.begin(input)
+            elements.offset = tokenizer.offset
+            while let token = try nextToken(input, &at) {
+                elements.markupOffset = tokenizer.tokenStart
+                if try elements.take(token, input, &at, tokenizer, into: &sink) {
+                    tokenizer.leave(at)
+                    return at
+                }
+            }
+            do throws(XML.Tokenizer.Stop) {
+                try tokenizer.end(at)
+            } catch {
+                throw elements.failure(error, tokenizer)
+            }
+            return at
+        }
+
+        mutating func finish() throws(ConversionError) {
+            do throws(XML.Tokenizer.Stop) {
+                try tokenizer.finish()
+            } catch {
+                throw elements.failure(error, tokenizer)
+            }
+        }
+
+        @inline(__always)
+        private mutating func nextToken(
+            _ input: Span<UInt8>, _ at: inout Int
+        ) throws(ConversionError) -> XML.Tokenizer.Token? {
+            do throws(XML.Tokenizer.Stop) {
+                return try tokenizer.next(input, &at)
+            } catch {
+                throw elements.failure(error, tokenizer)
+            }
+        }
+    }
+
+    /// What the tokens of an XML property list mean: one value, its containers and its leaves.
+    struct XMLElements: ~Copyable {
         /// The elements of a property list.
         enum Element: UInt8 {
             case plist, dict, array, key, string, integer, real, date, data, yes, no
@@ -43,10 +88,6 @@ extension PropertyList {
             case epilog
         }
 
-        /// Bytes of a tag, a document type or a declaration.
-        static var tokenLimit: Int { 512 }
-        /// Bytes between `&` and `;`.
-        static var referenceLimit: Int { 16 }
         /// Text gathers up to this many bytes before it goes out as a piece.
         static var batch: Int { 1024 }
         /// A run of at least this many bytes goes out as a piece of the slice.
@@ -57,13 +98,9 @@ extension PropertyList {
         let options: DecodingOptions
         let limits: Limits
 
-        var state = State.start
         var position = Position.prolog
         /// Bytes of the body before the slice that is being fed.
         var offset = 0
-        /// Whether anything but white space has come.
-        var hasMarkup = false
-        var hasDocumentType = false
         var path = Path()
         /// The element whose text is being read.
         var leaf: Element?
@@ -72,16 +109,8 @@ extension PropertyList {
         /// Where the `<` of the open leaf, or of the key before a value, stands.
         var elementOffset = 0
 
-        /// The markup that is being read, from behind its `<`, `<!` or `&`.
-        var token: [UInt8] = []
-        /// Bytes of an end sign, a literal or a byte order mark that have come.
-        var matched = 0
-
         /// The text of a name, number or date, or of a string that has not gone out.
         var held: [UInt8] = []
-        var validator = UTF8Validator()
-        /// Bytes of EF BF, which U+FFFE and U+FFFF begin with, that have come.
-        var noncharacterBytes = 0
         var base64 = Base64Decoder()
         var base64Count = 0
         var bytes = OutputBuffer()
@@ -102,18 +131,11 @@ extension PropertyList {
         }
 
         mutating func reset() {
-            state = .start
             position = .prolog
             offset = 0
-            hasMarkup = false
-            hasDocumentType = false
             path.removeAll()
             leaf = nil
-            token.removeAll(keepingCapacity: true)
-            matched = 0
             held.removeAll(keepingCapacity: true)
-            validator = UTF8Validator()
-            noncharacterBytes = 0
             base64 = Base64Decoder()
             bytes.removeAll()
             bytes.shrink(to: 64 * 1024)
@@ -123,43 +145,55 @@ extension PropertyList {
 
         var isMuted: Bool { mutedDepth >= 0 }
 
-        mutating func feed<Sink: EventSink & ~Copyable>(
-            _ input: Span<UInt8>, into sink: inout Sink
-        ) throws(ConversionError) -> Int {
-            var at = 0
-            while at < input.count {
-                let stops: Bool
-                switch state {
-                case .start, .byteOrderMark: stops = try readByteOrderMark(input, at: &at)
-                case .content: stops = try readContent(input, at: &at, into: &sink)
-                case .tag: stops = try readTag(input, at: &at, into: &sink)
-                case .emptyContainer:
-                    at += 1
-                    state = .content
-                    stops = try closeContainer(into: &sink)
-                case .bang: stops = try readBang(input, at: &at)
-                case .comment: stops = readComment(input, at: &at)
-                case .characters: stops = try readCharacters(input, at: &at, into: &sink)
-                case .documentType: stops = try readDocumentType(input, at: &at)
-                case .instruction: stops = try readInstruction(input, at: &at)
-                case .reference: stops = try readReference(input, at: &at, into: &sink)
-                }
-                if stops { break }
+        /// Takes a token. Returns whether to return from `feed`; text that wasn't taken is then left at `at`.
+        @inline(__always)
+        mutating func take<Sink: EventSink & ~Copyable>(
+            _ token: XML.Tokenizer.Token, _ input: Span<UInt8>, _ at: inout Int,
+            _ tokenizer: borrowing XML.Tokenizer, into sink: inout Sink
+        ) throws(ConversionError) -> Bool {
+            switch token {
+            case .text:
+                at = tokenizer.textRange.lowerBound
+                return try takeRun(to: tokenizer.textRange.upperBound, input, at: &at, into: &sink)
+            case .start: return try start(tokenizer.isHeld ? tokenizer.held.span : input, tokenizer, into: &sink)
+            case .end: return try endElement(into: &sink)
+            case .replacement:
+                guard takesText else { throw failure(.unexpectedText, from: markupOffset) }
+                return try takeText(tokenizer.replacement.span, into: &sink)
+            case .section:
+                guard takesText else { throw failure(.unexpectedText, from: markupOffset) }
+            case .declaration:
+                guard tokenizer.isVersion10 else { throw failure(.invalidDeclaration, from: markupOffset) }
+            case .documentType:
+                let text = tokenizer.held.slice(9..<tokenizer.held.count - 1)
+                guard Self.isAppleDocumentType(text) else { throw failure(.doctype, from: markupOffset) }
             }
-            offset += at
-            return at
+            return false
         }
 
-        func finish() throws(ConversionError) {
-            if position == .epilog, state == .content { return }
-            let isEmpty = !hasMarkup && (state == .start || state == .content)
-            throw failure(isEmpty ? .emptyBody : .unexpectedEnd, at: 0)
+        /// Whether text stands in the open element that is more than white space.
+        private var takesText: Bool { leaf != nil && leaf != .yes && leaf != .no }
+
+        private mutating func start<Sink: EventSink & ~Copyable>(
+            _ tag: Span<UInt8>, _ tokenizer: borrowing XML.Tokenizer, into sink: inout Sink
+        ) throws(ConversionError) -> Bool {
+            guard let element = Element(tag.extracting(tokenizer.name)) else {
+                throw failure(.unknownElement, from: markupOffset)
+            }
+            if let attribute = tokenizer.attributes.first {
+                let isVersion =
+                    element == .plist && tokenizer.attributes.count == 1 && !attribute.isChanged
+                    && tag.extracting(attribute.nameStart..<attribute.nameEnd).isEqual(to: "version")
+                    && tag.extracting(attribute.valueStart..<attribute.valueEnd).isEqual(to: "1.0")
+                guard isVersion else { throw failure(.attribute, from: markupOffset) }
+            }
+            return try beginElement(element, into: &sink)
         }
+
+        // MARK: Errors
 
         /// The error `fault` at index `at` of the slice.
-        func failure(_ fault: Fault, at: Int) -> ConversionError {
-            ConversionError(plist: fault, offset: offset + at, field: path.pointer)
-        }
+        func failure(_ fault: Fault, at: Int) -> ConversionError { failure(fault, from: offset + at) }
 
         /// The error `fault` in the markup or the text that began at `offset` of the body.
         func failure(_ fault: Fault, from offset: Int) -> ConversionError {
@@ -170,119 +204,64 @@ extension PropertyList {
             .limit(name, of: value, what: what, offset: offset, field: path.pointer)
         }
 
-        private mutating func readByteOrderMark(_ input: Span<UInt8>, at: inout Int) throws(ConversionError) -> Bool {
-            let byte = input[at]
-            if matched == 0, byte == 0xFE || byte == 0xFF || byte == 0 { throw failure(.unsupportedCharset, at: at) }
-            let expected: UInt8 = matched == 0 ? 0xEF : matched == 1 ? 0xBB : 0xBF
-            if byte == expected {
-                at += 1
-                matched += 1
-                state = matched == 3 ? .content : .byteOrderMark
-            } else if matched == 0 {
-                state = .content
+        /// The error that stands for what is wrong with the XML.
+        func failure(_ stop: XML.Tokenizer.Stop, _ tokenizer: borrowing XML.Tokenizer) -> ConversionError {
+            let start = tokenizer.tokenStart
+            switch stop.reason {
+            case .reference: return failure(.invalidReference, from: start)
+            case .declaration: return failure(.invalidDeclaration, from: start)
+            case .attributes, .namespaces, .fault(.repeatedAttribute): return failure(.attribute, from: start)
+            case .instructions:
+                return .xmlInstructions(tokenizer.rules.instructionLimit, offset: stop.at, field: path.pointer)
+            case .length: return failure(.invalidMarkup, from: stop.at)
+            case .fault(.mismatch): return failure(.mismatchedTag, from: start)
+            case .fault(.doctype): return failure(.doctype, from: start)
+            case .fault(.emptyBody): return failure(.emptyBody, from: stop.at)
+            case .fault(.unexpectedEnd): return failure(.unexpectedEnd, from: stop.at)
+            case .fault(.trailingData): return failure(.trailingData, from: stop.at)
+            case .fault(.noRoot):
+                return failure(tokenizer.hasMarkup ? .unexpectedText : .unknownFormat, from: stop.at)
+            case .fault(.invalidUTF8): return failure(.invalidUTF8, from: stop.at)
+            case .fault(.character): return failure(.invalidCharacter, from: stop.at)
+            case .fault(.encoding), .fault(.encodingMismatch): return failure(.unsupportedCharset, from: stop.at)
+            case .fault: return failure(.invalidMarkup, from: stop.at)
+            }
+        }
+    }
+}
+
+extension PropertyList.XMLElements.Element {
+    @inline(__always)
+    init?(_ name: Span<UInt8>) {
+        switch name.count {
+        case 3 where name.isEqual(to: "key"): self = .key
+        case 4:
+            if name.isEqual(to: "dict") {
+                self = .dict
+            } else if name.isEqual(to: "true") {
+                self = .yes
+            } else if name.isEqual(to: "real") {
+                self = .real
+            } else if name.isEqual(to: "date") {
+                self = .date
+            } else if name.isEqual(to: "data") {
+                self = .data
             } else {
-                throw failure(.unknownFormat, from: 0)
+                return nil
             }
-            return false
-        }
-
-        private mutating func readContent<Sink: EventSink & ~Copyable>(
-            _ input: Span<UInt8>, at: inout Int, into sink: inout Sink
-        ) throws(ConversionError) -> Bool {
-            if leaf != nil { return try readText(input, at: &at, into: &sink) }
-            at = Scan.endOfWhitespace(in: input, from: at)
-            guard at < input.count else { return true }
-            guard input[at] == UInt8(ascii: "<") else {
-                guard hasMarkup else { throw failure(.unknownFormat, at: at) }
-                throw failure(position == .epilog ? .trailingData : .unexpectedText, at: at)
+        case 5:
+            if name.isEqual(to: "array") {
+                self = .array
+            } else if name.isEqual(to: "false") {
+                self = .no
+            } else if name.isEqual(to: "plist") {
+                self = .plist
+            } else {
+                return nil
             }
-            return try beginMarkup(input, at: &at, into: &sink)
-        }
-
-        /// Takes the `<` at `at`, and the whole tag where the slice has it.
-        @inline(__always)
-        mutating func beginMarkup<Sink: EventSink & ~Copyable>(
-            _ input: Span<UInt8>, at: inout Int, into sink: inout Sink
-        ) throws(ConversionError) -> Bool {
-            markupOffset = offset + at
-            let start = at + 1
-            if start < input.count, input[start] == UInt8(ascii: "/") || ASCII.isAlpha(input[start]) {
-                var end = start
-                let bound = min(input.count, start + 32)
-                while end < bound, input[end] != UInt8(ascii: ">"), input[end] != UInt8(ascii: "<") { end += 1 }
-                if end < bound, input[end] == UInt8(ascii: ">") {
-                    at = end
-                    return try endTag(input.extracting(start..<end), at: &at, into: &sink)
-                }
-            }
-            at = start
-            state = .tag
-            token.removeAll(keepingCapacity: true)
-            return false
-        }
-
-        /// Goes on in a tag that the slice before ended in, or finds out that it is none.
-        private mutating func readTag<Sink: EventSink & ~Copyable>(
-            _ input: Span<UInt8>, at: inout Int, into sink: inout Sink
-        ) throws(ConversionError) -> Bool {
-            if token.isEmpty {
-                let byte = input[at]
-                if byte == UInt8(ascii: "!") || byte == UInt8(ascii: "?") {
-                    at += 1
-                    state = byte == UInt8(ascii: "!") ? .bang : .instruction
-                    matched = 0
-                    return false
-                }
-                // The NUL behind the first `<` of UTF-16.
-                if byte == 0, !hasMarkup { throw failure(.unsupportedCharset, at: at) }
-                guard byte == UInt8(ascii: "/") || ASCII.isAlpha(byte) else { throw failure(.invalidMarkup, at: at) }
-            }
-            while at < input.count {
-                let byte = input[at]
-                if byte == UInt8(ascii: ">") {
-                    // Taken out so that the span doesn't borrow the reader while it changes.
-                    var text: [UInt8] = []
-                    swap(&text, &token)
-                    defer { swap(&text, &token) }
-                    return try endTag(text.span, at: &at, into: &sink)
-                }
-                guard byte != UInt8(ascii: "<"), token.count < Self.tokenLimit else {
-                    throw failure(.invalidMarkup, at: at)
-                }
-                token.append(byte)
-                at += 1
-            }
-            return false
-        }
-
-        /// Takes a whole tag, whose `>` stands at `at`.
-        @inline(__always)
-        private mutating func endTag<Sink: EventSink & ~Copyable>(
-            _ text: Span<UInt8>, at: inout Int, into sink: inout Sink
-        ) throws(ConversionError) -> Bool {
-            let tag: Tag
-            switch Tag.read(text) {
-            case .tag(let found): tag = found
-            case .fault(let fault): throw failure(fault, from: markupOffset)
-            }
-            hasMarkup = true
-            state = .content
-            if tag.isEnd {
-                at += 1
-                return try endElement(tag.element, into: &sink)
-            }
-            let begins = try beginElement(tag.element, into: &sink)
-            guard tag.isEmpty else {
-                at += 1
-                return begins
-            }
-            if tag.element.isContainer {
-                // Two events: the `>` is left, so that the reader is asked again.
-                state = .emptyContainer
-                return begins
-            }
-            at += 1
-            return try endElement(tag.element, into: &sink)
+        case 6 where name.isEqual(to: "string"): self = .string
+        case 7 where name.isEqual(to: "integer"): self = .integer
+        default: return nil
         }
     }
 }

@@ -23,6 +23,14 @@ extension XML {
         case join
     }
 
+    /// Bytes of one name of an element or an attribute, read or written, where nothing else is said.
+    public static var nameLimit: Int { 256 }
+
+    /// Processing instructions of a document, where nothing else is said.
+    internal static var instructionLimit: Int { 1000 }
+    /// Attributes of an element, where nothing else is said.
+    internal static var attributeLimit: Int { 64 }
+
     /// The namespace of the lossless vocabulary (XPath and XQuery Functions and Operators 3.1, §17.4).
     internal static var vocabulary: StaticString { "http://www.w3.org/2005/xpath-functions" }
     /// The namespace of `xsi:nil` (XML Schema Part 1, §2.6.2).

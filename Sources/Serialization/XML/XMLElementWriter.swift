@@ -103,6 +103,7 @@ extension XML {
                 place = .attribute
                 name.append(contentsOf: key.extracting(prefix.count..<key.count))
                 guard isTagOpen else { throw fault(.lateAttribute) }
+                try checkLength()
                 guard XML.isName(name.span) else { throw fault(.name) }
                 switch attributes.insert(key, depth: 0) {
                 case .new: break
@@ -294,17 +295,20 @@ extension XML {
             closeTag(into: &output)
             if let owner = frames.last(where: { $0.kind != .array }), !owner.hasText { indent(into: &output) }
             output.append("<")
-            if XML.isName(name.span) {
+            attributes.close(to: 0)
+            if isName(name.span) {
                 output.append(name)
             } else {
-                guard options.names == .item, XML.isName(itemName.span) else { throw fault(.name) }
+                guard options.names == .item, isName(itemName.span) else {
+                    try checkLength()
+                    throw fault(.name)
+                }
                 output.append(itemName)
                 output.append(" key=\"")
                 guard TextWriter.writeAttribute(name, into: &output) else { throw fault(.forbiddenCharacter) }
                 output.append("\"")
+                _ = attributes.insert((prefix + Array("key".utf8)).span, depth: 0)
             }
-            attributes.close(to: 0)
-            if !XML.isName(name.span) { _ = attributes.insert((prefix + Array("key".utf8)).span, depth: 0) }
             isTagOpen = true
             depth += 1
         }
@@ -328,7 +332,7 @@ extension XML {
             }
             closeTag(into: &output)
             output.append("</")
-            if XML.isName(name.span) { output.append(name) } else { output.append(itemName) }
+            if isName(name.span) { output.append(name) } else { output.append(itemName) }
             output.append(">")
         }
 
@@ -351,7 +355,14 @@ extension XML {
             for _ in 0..<depth * options.indentation { output.append(UInt8(ascii: " ")) }
         }
 
+        /// Whether the name can be written and read again.
+        private func isName(_ name: Span<UInt8>) -> Bool { name.count <= options.nameLimit && XML.isName(name) }
+
         // MARK: Errors
+
+        private func checkLength() throws(ConversionError) {
+            guard name.count <= options.nameLimit else { throw .xmlName(options.nameLimit, field: path) }
+        }
 
         private func fault(_ fault: Fault) -> ConversionError { ConversionError(xml: fault, field: path) }
 

@@ -1,5 +1,3 @@
-internal import CXMLShims
-
 extension XML {
     /// What can be wrong with an XML document, or with a document for XML; the limits have their own errors.
     public enum Fault: String, Hashable, Sendable, CaseIterable {
@@ -24,9 +22,6 @@ extension XML {
         case vocabulary = "xml_vocabulary"
         case vocabularyKey = "xml_vocabulary_key"
         case vocabularyValue = "xml_vocabulary_value"
-        /// libxml2's own limits.
-        case parserLimit = "limit_xml_parser"
-        case memory = "limit_xml_memory"
 
         // Writing.
         case name = "xml_name"
@@ -49,7 +44,6 @@ extension XML {
         public var kind: ConversionError.Kind {
             switch self {
             case .encoding: .unsupported
-            case .parserLimit, .memory: .limit
             case .name, .forbiddenCharacter, .lateAttribute, .attributeValue, .attributeNull, .writtenTwice,
                 .mixedWriting, .textValue,
                 .null, .emptyArray, .root, .file, .fileType:
@@ -83,8 +77,6 @@ extension XML {
                     + "with their attributes key, escaped and escaped-key"
             case .vocabularyKey: "a child of a map needs a key, which no other child of it has; others have none"
             case .vocabularyValue: "the element's content is not a value of its type"
-            case .parserLimit: "the document passes a limit of the XML parser's own"
-            case .memory: "the XML parser got no memory"
             case .name: "the name is no name in XML; rename it, or say names: item"
             case .forbiddenCharacter: "the text has a character that XML 1.0 can't carry, not even as a reference"
             case .lateAttribute:
@@ -114,25 +106,6 @@ extension XML {
             case .file, .fileType: "files"
             default: nil
             }
-        }
-
-        /// What libxml2's refusal means.
-        internal init(parserReason: Int32) {
-            self =
-                switch Int(parserReason) {
-                case RECAST_XML_DOCTYPE: .doctype
-                case RECAST_XML_ENTITY: .entity
-                case RECAST_XML_CHARACTER: .character
-                case RECAST_XML_MISMATCH: .mismatch
-                case RECAST_XML_REPEATED: .repeatedAttribute
-                case RECAST_XML_TRAILING: .trailingData
-                case RECAST_XML_NO_ROOT: .noRoot
-                case RECAST_XML_LIMIT: .parserLimit
-                case RECAST_XML_MEMORY: .memory
-                case RECAST_XML_NAME: .nameSyntax
-                case RECAST_XML_ENCODING: .encoding
-                default: .syntax
-                }
         }
     }
 }

@@ -4,31 +4,55 @@ extension XML {
     /// Whether bytes may be the name of an element or an attribute: a QName of Namespaces in XML 1.0 §4, that is, one
     /// or two names of XML 1.0 §2.3 without colons, joined by one.
     internal static func isName(_ bytes: Span<UInt8>) -> Bool {
-        var at = 0
-        var colons = 0
-        var isStart = true
-        while at < bytes.count {
-            let byte = bytes[at]
-            if byte < 0x80 {
-                at += 1
-                if byte == UInt8(ascii: ":") {
-                    guard !isStart, colons == 0 else { return false }
-                    colons = 1
-                    isStart = true
-                    continue
-                }
-                let isStarter = ASCII.isAlpha(byte) || byte == UInt8(ascii: "_")
-                guard isStarter || !isStart && (ASCII.isDigit(byte) || byte == 0x2D || byte == 0x2E) else {
-                    return false
-                }
-            } else {
-                guard let scalar = scalar(bytes, at: &at), isNameStart(scalar) || !isStart && isNameRest(scalar) else {
-                    return false
-                }
-            }
-            isStart = false
+        var end = endOfName(bytes, from: 0)
+        guard end > 0 else { return false }
+        if end < bytes.count, bytes[end] == UInt8(ascii: ":") {
+            let start = end + 1
+            end = endOfName(bytes, from: start)
+            guard end > start else { return false }
         }
-        return !isStart
+        // A character that is cut off, as text may end, is part of no name.
+        return end == bytes.count && (bytes[end - 1] < 0x80 || UTF8Validator.isValid(bytes))
+    }
+
+    /// Where the name of XML 1.0 §2.3 without colons ends that begins at `start`; `start` where none does. A name that goes
+    /// on to the end of the bytes may go on behind them.
+    @inline(__always)
+    internal static func endOfName(_ bytes: Span<UInt8>, from start: Int) -> Int {
+        var at = start
+        guard at < bytes.count else { return at }
+        let first = bytes[at]
+        if first < 0x80 {
+            guard ASCII.isAlpha(first) || first == UInt8(ascii: "_") else { return at }
+            at &+= 1
+        }
+        while at < bytes.count, isNameByte(bytes[at]) { at &+= 1 }
+        guard at < bytes.count, bytes[at] >= 0x80 else { return at }
+        return endOfLongName(bytes, from: at, isStart: at == start)
+    }
+
+    /// The same from a character above ASCII on.
+    private static func endOfLongName(_ bytes: Span<UInt8>, from start: Int, isStart: Bool) -> Int {
+        var at = start
+        while at < bytes.count {
+            if bytes[at] < 0x80 {
+                guard isNameByte(bytes[at]) else { return at }
+                at += 1
+                continue
+            }
+            var next = at
+            guard let scalar = scalar(bytes, at: &next) else { return bytes.count }
+            guard isNameStart(scalar) || !(isStart && at == start) && isNameRest(scalar) else { return at }
+            at = next
+        }
+        return at
+    }
+
+    /// Whether a name may go on with the ASCII character: a letter, a digit, `-`, `.` or `_`.
+    @inline(__always)
+    internal static func isNameByte(_ byte: UInt8) -> Bool {
+        let word: UInt64 = byte < 64 ? 0x03FF_6000_0000_0000 : 0x07FF_FFFE_87FF_FFFE
+        return byte < 0x80 && word &>> UInt64(byte & 63) & 1 != 0
     }
 
     /// The character of more than one byte at `at`, in what may be taken for UTF-8.

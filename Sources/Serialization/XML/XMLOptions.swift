@@ -50,9 +50,11 @@ extension XML {
         public var root = Root.keep
         public var mixed = MixedContent.refuse
         /// Attributes of one element, declarations of namespaces included; 64.
-        public var attributeLimit = 64
+        public var attributeLimit = XML.attributeLimit
+        /// Processing instructions of a document, the declaration not among them; 1000.
+        public var instructionLimit = XML.instructionLimit
         /// Bytes of one name of an element or an attribute; 256. `limits.key` holds besides.
-        public var nameLimit = 256
+        public var nameLimit = XML.nameLimit
 
         public init() {}
     }
@@ -94,6 +96,8 @@ extension XML {
         public var rootName = "root"
         /// The name of the elements of an array that stands in an array or is the document.
         public var itemName = "item"
+        /// Bytes of one name of an element or an attribute, as they are read; 256.
+        public var nameLimit = XML.nameLimit
         /// Members with this before their name are attributes; empty: none are.
         public var attributePrefix = "@"
         /// The member that is the text of its element; empty: none is.

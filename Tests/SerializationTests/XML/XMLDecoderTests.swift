@@ -76,6 +76,13 @@ import Testing
         },
         Row("<a xmlns='u' xml:lang='en'/>", #"{"a":{"@lang":"en"}}"#) { $0.namespaces = .strip },
         Row("<p:a xmlns:p='u'>t</p:a>", #"{"a":"t"}"#) { $0.namespaces = .strip },
+        Row(
+            "<a xmlns:xml='http://www.w3.org/XML/1998/namespace'/>",
+            #"{"a":{"@xmlns:xml":"http://www.w3.org/XML/1998/namespace"}}"#),
+        Row(
+            "<a xmlns:p='u' xmlns:q='v' p:x='1' q:x='2'><b xmlns:q='u' q:x='3'/></a>",
+            #"{"a":{"@xmlns:p":"u","@xmlns:q":"v","@p:x":"1","@q:x":"2","b":{"@xmlns:q":"u","@q:x":"3"}}}"#),
+        Row("<a xmlns='u' xmlns:p='u' x='1' p:x='2'/>", #"{"a":{"@xmlns":"u","@xmlns:p":"u","@x":"1","@p:x":"2"}}"#),
         // Types only where they are asked for, and only text that is one as a whole.
         Row("<a x='1'><b>-1.50e+3</b><c>true</c></a>", #"{"a":{"@x":"1","b":"-1.50e+3","c":"true"}}"#),
         Row("<a x='1'><b>-1.50e+3</b><c>true</c></a>", #"{"a":{"@x":1,"b":-1.50e+3,"c":"true"}}"#) {

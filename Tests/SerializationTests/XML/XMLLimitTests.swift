@@ -46,6 +46,55 @@ import Testing
         #expect(XML.DecodingOptions().attributeLimit == 64)
     }
 
+    @Test(arguments: [0, 1, 5, 1000])
+    func `the limit of instructions counts those in and around the root element, not the declaration`(limit: Int) {
+        for (count, isFine) in [(limit - 1, true), (limit, true), (limit + 1, false)] where count >= 0 {
+            let before = (0..<count / 2).map { "<?p\($0)?>" }.joined()
+            let inside = (count / 2..<count).map { "<?q\($0) x?>" }.joined()
+            for xml in [
+                "<?xml version='1.0'?>\(before)<a>\(inside)</a>", "<a/>\(before)\(inside)",
+            ] {
+                let error = failure(xml, .with { $0.instructionLimit = limit })
+                #expect(error?.code == (isFine ? nil : "limit_xml_instructions"))
+                #expect(error?.kind == (isFine ? nil : .limit))
+            }
+        }
+        #expect(XML.DecodingOptions().instructionLimit == 1000)
+    }
+
+    @Test func `namespaces that are declared at a time count against the tree, where the tree doesn't have them`() {
+        let options = XML.DecodingOptions.with { $0.namespaces = .strip }
+        // A prefix and a namespace with a byte each, and what a table has for them.
+        let cost = 2 + 128
+        for (limit, isFine) in [(3 * cost - 1, false), (3 * cost, true), (3 * cost + 1, true)] {
+            let open = (0..<3).map { "<a xmlns:p='\($0)'>" }.joined()
+            let error = failure(open + repeated("</a>", 3), options, .with { $0.tree = max(limit, 3 * cost - 1) })
+            #expect(error?.code == (isFine ? nil : "limit_tree"))
+            // What has ended doesn't count.
+            let ended = "<a>" + (0..<3).map { "<b xmlns:p='\($0)'/>" }.joined() + "</a>"
+            #expect(failure(ended, options, .with { $0.tree = limit + 1000 }) == nil)
+        }
+    }
+
+    @Test func `a name goes out up to the length at which it is read`() {
+        for (length, isFine) in [(255, true), (256, true), (257, false)] {
+            let name = repeated("n", length)
+            for json in ["{\"\(name)\":1}", "{\"a\":{\"@\(name)\":\"1\"}}", "{\"a\":{\"\(name)\":[[1],2]}}"] {
+                let xml = xmlFromJSON(json)
+                #expect(xml.hasPrefix("!limit_xml_name") == !isFine, "\(length)")
+                if isFine { #expect(!jsonFromXML(xml).hasPrefix("!")) }
+            }
+            // Where other names become an attribute, a long one does too.
+            let item = xmlFromJSON("{\"a\":{\"\(name)\":1}}", .with { $0.names = .item })
+            #expect(item == (isFine ? "<a><\(name)>1</\(name)></a>" : "<a><item key=\"\(name)\">1</item></a>"))
+            #expect(!jsonFromXML(item).hasPrefix("!"))
+            let root = xmlFromJSON("[1]", .with { $0.rootName = name })
+            #expect(root.hasPrefix("!limit_xml_name") == !isFine)
+        }
+        #expect(xmlFromJSON("{\"abc\":1}", .with { $0.nameLimit = 2 }) == "!limit_xml_name /abc")
+        #expect(XML.EncodingOptions().nameLimit == XML.DecodingOptions().nameLimit)
+    }
+
     @Test(arguments: [1, 4, 256]) func `the limit of names holds for elements and attributes`(limit: Int) {
         for (length, isFine) in [(limit - 1, true), (limit, true), (limit + 1, false)] where length > 0 {
             let name = repeated("n", length)

@@ -109,14 +109,17 @@ struct XMLDictVector: Decodable, Sendable, CustomTestStringConvertible {
 
     var testDescription: String { String(xml.prefix(60)) }
 
-    static let all: [XMLDictVector] = {
+    static let all: [XMLDictVector] = read("xmltodict")
+
+    /// The rows of a file of `Tests/Vectors/xml`.
+    static func read<Row: Decodable>(_ name: String) -> [Row] {
         let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
-        let file = folder.appending(path: "Vectors/xml/xmltodict.json")
+        let file = folder.appending(path: "Vectors/xml/\(name).json")
         do {
-            return try JSONDecoder().decode([XMLDictVector].self, from: Data(contentsOf: file))
+            return try JSONDecoder().decode([Row].self, from: Data(contentsOf: file))
         } catch {
             fatalError("the vectors \(file.path) can't be read: \(error)")
         }
-    }()
+    }
 }

@@ -1,6 +1,6 @@
 internal import Octets
 
-extension PropertyList.XMLReader {
+extension PropertyList.XMLElements {
     /// Takes a start tag, or the begin of an empty element. Returns whether to return from `feed`.
     @inline(__always)
     mutating func beginElement<Sink: EventSink & ~Copyable>(
@@ -29,8 +29,6 @@ extension PropertyList.XMLReader {
         leaf = element
         elementOffset = markupOffset
         held.removeAll(keepingCapacity: true)
-        validator = UTF8Validator()
-        noncharacterBytes = 0
         if element == .data {
             base64 = Base64Decoder()
             base64Count = 0
@@ -39,32 +37,17 @@ extension PropertyList.XMLReader {
         return false
     }
 
-    /// Takes an end tag, or the end of an empty element. Returns whether to return from `feed`.
+    /// Takes an end tag, which is that of the open element, or the end of an empty one. Returns whether to return from `feed`.
     @inline(__always)
-    mutating func endElement<Sink: EventSink & ~Copyable>(
-        _ element: Element, into sink: inout Sink
-    ) throws(ConversionError) -> Bool {
-        if let leaf {
-            guard leaf == element else { throw failure(.mismatchedTag, from: markupOffset) }
-            return try endLeaf(leaf, into: &sink)
-        }
-        switch element {
-        case .plist:
-            guard position == .rootEnd || position == .root else {
-                throw failure(.mismatchedTag, from: markupOffset)
-            }
-            guard position == .rootEnd else { throw failure(.noValue, from: markupOffset) }
-            position = .epilog
-            return false
-        case .dict, .array:
-            guard position == .inside, path.isInObject == (element == .dict) else {
-                throw failure(.mismatchedTag, from: markupOffset)
-            }
+    mutating func endElement<Sink: EventSink & ~Copyable>(into sink: inout Sink) throws(ConversionError) -> Bool {
+        if let leaf { return try endLeaf(leaf, into: &sink) }
+        guard path.depth == 0 else {
             guard !path.hasName else { throw failure(.keyWithoutValue, from: elementOffset) }
             return try closeContainer(into: &sink)
-        default:
-            throw failure(.mismatchedTag, from: markupOffset)
         }
+        guard position == .rootEnd else { throw failure(.noValue, from: markupOffset) }
+        position = .epilog
+        return false
     }
 
     private var misplaced: ConversionError {

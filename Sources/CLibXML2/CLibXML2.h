@@ -1,5 +1,0 @@
-/* See CEvent.h. */
-#ifdef __swift__
-#pragma clang module import SwiftGlibc
-#endif
-#include <libxml/parser.h>
