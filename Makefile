@@ -1,6 +1,6 @@
 # `make run` tries Recast out; `make test` shows that it works. The other targets are for working on it.
 .DEFAULT_GOAL := help
-.PHONY: help run build test faults soak sanitize guard bench bench-codecs fuzz lint format clean
+.PHONY: help run build test nightly faults soak sanitize guard bench bench-codecs fuzz lint format clean
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
@@ -14,6 +14,9 @@ build: ## Build the release binary
 
 test: ## Unit tests, then the end-to-end suite with real clients
 	scripts/test
+
+nightly: ## Everything, for hours: make nightly FUZZ=1800 SOAK=600 (seconds), STEPS="faults fuzz" for some
+	scripts/nightly $(if $(FUZZ),--fuzz $(FUZZ)) $(if $(SOAK),--soak $(SOAK)) $(STEPS)
 
 faults: ## Inject the faults of docs/faults.md for real: make faults ROWS=14-38 MODE=tls
 	scripts/dependencies build test faults
@@ -41,8 +44,8 @@ bench-codecs: ## Measure the codecs against Go's mime/multipart and Python's orj
 	scripts/dependencies build bench
 	scripts/bench-codecs $(ARGS)
 
-fuzz: ## Fuzz every decoder and conversion: make fuzz TIME=60 (seconds in all), TARGET=json for one
-	scripts/fuzz --time $(or $(TIME),60) $(if $(TARGET),--target $(TARGET))
+fuzz: ## Fuzz every decoder, conversion and HTTP itself: make fuzz TIME=60 (seconds in all), TARGET='http-*' for some
+	scripts/fuzz --time $(or $(TIME),60) $(if $(TARGET),--target '$(TARGET)')
 
 lint: ## Check format, layout, imports, scripts and the Dockerfile
 	scripts/lint
@@ -51,4 +54,4 @@ format: ## Rewrite the Swift sources in the project's format
 	swift format --in-place --parallel --recursive Sources Tests Examples Benchmarks Package.swift
 
 clean: ## Remove what was built and measured
-	rm -rf .build .build_fuzz .build_lint .build_bench .build_test .build_address .build_thread bench/out
+	rm -rf .build .build_fuzz .build_lint .build_bench .build_test .build_address .build_thread .build_ci .build_nightly bench/out

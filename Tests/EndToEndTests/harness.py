@@ -29,9 +29,11 @@ JSON = "application/json"
 
 
 def free_port():
-    """A port that nobody has, below those that the system gives to connections: one of them would take it meanwhile."""
+    """A port that nobody has, below those that the system gives to connections: one of them would take it meanwhile.
+    Of suites that run side by side each takes from its own share, "1/4" of E2E_PORTS being the second of four."""
+    share, _, shares = os.environ.get("E2E_PORTS", "0/1").partition("/")
     while True:
-        port = random.SystemRandom().randrange(10_000, 32_768)
+        port = random.SystemRandom().randrange(10_000 + int(share), 32_768, int(shares))
         with socket.socket() as probe:
             try:
                 probe.bind(("127.0.0.1", port))

@@ -65,7 +65,7 @@ struct Base64Tests {
 
     @Test("Every length and cut gives what Foundation gives, and reads back")
     func everyLength() {
-        for count in 0...(isSanitized ? 80 : 150) {
+        for count in 0...(triesTenth ? 80 : 150) {
             let bytes = Self.noise(count)
             let text = Array(Data(bytes).base64EncodedString().utf8)
             for slices in Self.cuts(bytes) { #expect(Self.encoded(slices) == text) }

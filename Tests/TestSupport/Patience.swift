@@ -6,5 +6,9 @@ public let isSanitized = unsafe getenv("RECAST_SANITIZED") != nil
 /// Seconds that a test waits for what must come; whatever is still missing then hangs.
 public let patience: UInt64 = isSanitized ? 240 : 60
 
-/// How many of `count` random inputs a test tries: all, or a tenth where a sanitizer looks at each access.
-public func tries(_ count: Int) -> Int { isSanitized ? max(1, count / 10) : count }
+/// Whether tests try a tenth of their inputs and cuts: where a sanitizer looks at each access, but for `make nightly`, which
+/// has the time for all.
+public let triesTenth = unsafe isSanitized && getenv("RECAST_FULL") == nil
+
+/// How many of `count` random inputs a test tries: all, or a tenth.
+public func tries(_ count: Int) -> Int { triesTenth ? max(1, count / 10) : count }

@@ -35,10 +35,10 @@ public enum Recut {
     /// Whole, byte by byte, in slices of 2, 3 and 7 bytes, cut in two at every index, and each with empty slices between.
     ///
     /// The cuts in two are all made up to `splits` bytes of input; of a longer input the first and the last `splits / 2`
-    /// indices and every 97th in the middle. A sanitizer sees a tenth of them: it is slower, and what it finds depends on
-    /// which ways are gone, not on each index.
+    /// indices and every 97th in the middle. On a change a sanitizer sees a tenth of them: it is slower, and what it finds
+    /// depends on which ways are gone, hardly on each index.
     public static func cuts(of input: [UInt8], splits: Int = 400) -> [Cut] {
-        let splits = isSanitized ? splits / 10 : splits
+        let splits = triesTenth ? splits / 10 : splits
         var cuts: [Cut] = [.whole(input), .every(1, of: input)]
         for size in [2, 3, 7] where size < input.count {
             cuts.append(.every(size, of: input))
