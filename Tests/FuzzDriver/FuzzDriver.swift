@@ -6,7 +6,9 @@ private let target: FuzzTarget = {
     // SAFETY: nothing changes the environment of this process, and the text is copied at once.
     let name = unsafe getenv("RECAST_FUZZ_TARGET").map { unsafe String(cString: $0) } ?? ""
     guard let target = FuzzTarget.named(name) else {
-        fatalError("set RECAST_FUZZ_TARGET to one of: \(FuzzTarget.all.map(\.name).joined(separator: " "))")
+        // scripts/fuzz reads this: each target with the folder of Tests/Corpus that it begins with.
+        let names = FuzzTarget.all.map { "\($0.name)/\($0.corpus)" }
+        fatalError("set RECAST_FUZZ_TARGET to one of: \(names.joined(separator: " "))")
     }
     return target
 }()

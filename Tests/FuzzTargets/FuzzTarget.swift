@@ -26,10 +26,10 @@ public struct FuzzTarget: Sendable, CustomStringConvertible {
         return check(Variant(byte: first), Array(input.dropFirst()))
     }
 
-    /// A target for each decoder, two for what the library's users call, one for each content coding, then one for each pair of
-    /// encodings.
+    /// A target for each decoder, two for what the library's users call, one for each content coding, three for what decides
+    /// where a message of HTTP ends, then one for each pair of encodings.
     public static let all: [FuzzTarget] =
-        decoders + [value, image] + codings
+        decoders + [value, image] + codings + wire
         + BodyEncoding.allCases.flatMap { from in
             BodyEncoding.allCases.map { to in conversion(from, to) }
         }
