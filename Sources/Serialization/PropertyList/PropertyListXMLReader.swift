@@ -33,7 +33,7 @@ extension PropertyList {
             elements.offset = tokenizer.offset
             while let token = try nextToken(input, &at) {
                 elements.markupOffset = tokenizer.tokenStart
-                if try elements.take(token, input, &at, tokenizer, into: &sink) {
+                if try elements.take(token, input, &at, &tokenizer, into: &sink) {
                     tokenizer.leave(at)
                     return at
                 }
@@ -149,13 +149,17 @@ extension PropertyList {
         @inline(__always)
         mutating func take<Sink: EventSink & ~Copyable>(
             _ token: XML.Tokenizer.Token, _ input: Span<UInt8>, _ at: inout Int,
-            _ tokenizer: borrowing XML.Tokenizer, into sink: inout Sink
+            _ tokenizer: inout XML.Tokenizer, into sink: inout Sink
         ) throws(ConversionError) -> Bool {
             switch token {
             case .text:
                 at = tokenizer.textRange.lowerBound
                 return try takeRun(to: tokenizer.textRange.upperBound, input, at: &at, into: &sink)
-            case .start: return try start(tokenizer.isHeld ? tokenizer.held.span : input, tokenizer, into: &sink)
+            case .start:
+                guard tokenizer.isHeld else { return try start(input, &tokenizer, into: &sink) }
+                // A copy that shares the memory: a span of the property would borrow all of the tokenizer.
+                let held = tokenizer.held
+                return try start(held.span, &tokenizer, into: &sink)
             case .end: return try endElement(into: &sink)
             case .replacement:
                 guard takesText else { throw failure(.unexpectedText, from: markupOffset) }
@@ -175,7 +179,7 @@ extension PropertyList {
         private var takesText: Bool { leaf != nil && leaf != .yes && leaf != .no }
 
         private mutating func start<Sink: EventSink & ~Copyable>(
-            _ tag: Span<UInt8>, _ tokenizer: borrowing XML.Tokenizer, into sink: inout Sink
+            _ tag: Span<UInt8>, _ tokenizer: inout XML.Tokenizer, into sink: inout Sink
         ) throws(ConversionError) -> Bool {
             guard let element = Element(tag.extracting(tokenizer.name)) else {
                 throw failure(.unknownElement, from: markupOffset)

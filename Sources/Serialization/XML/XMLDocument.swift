@@ -5,6 +5,10 @@ extension XML {
     internal struct Document: ~Copyable {
         private let options: DecodingOptions
         private let limits: Limits
+        // Copies of what is asked for each token: reading one part of the options may copy all of them.
+        private let isLossless: Bool
+        private let depthLimit: Int
+        private let nameLimit: Int
         private var elements: ElementBuilder
         private var lossless: LosslessBuilder
         /// The document, whole after the last token.
@@ -13,6 +17,9 @@ extension XML {
         internal init(options: DecodingOptions, limits: Limits) {
             self.options = options
             self.limits = limits
+            isLossless = options.convention == .lossless
+            depthLimit = limits.depth
+            nameLimit = min(limits.key, options.nameLimit)
             elements = ElementBuilder(options: options, limits: limits)
             lossless = LosslessBuilder(limits: limits)
             tree = Tree(limits: limits)
@@ -32,7 +39,7 @@ extension XML {
             var at = 0
             while let token = try next(bytes, &at, with: &tokenizer) {
                 do throws(ConversionError) {
-                    try take(token, bytes, tokenizer)
+                    try take(token, bytes, &tokenizer)
                 } catch {
                     var error = error
                     if error.offset == nil { error.offset = tokenizer.eventOffset }
@@ -48,7 +55,7 @@ extension XML {
         }
 
         @inline(__always)
-        private func next(
+        private mutating func next(
             _ bytes: Span<UInt8>, _ at: inout Int, with tokenizer: inout Tokenizer
         ) throws(ConversionError) -> Tokenizer.Token? {
             do throws(Tokenizer.Stop) {
@@ -59,10 +66,14 @@ extension XML {
         }
 
         private mutating func take(
-            _ token: Tokenizer.Token, _ bytes: Span<UInt8>, _ tokenizer: borrowing Tokenizer
+            _ token: Tokenizer.Token, _ bytes: Span<UInt8>, _ tokenizer: inout Tokenizer
         ) throws(ConversionError) {
             switch token {
-            case .start: try start(tokenizer.isHeld ? tokenizer.held.span : bytes, tokenizer)
+            case .start:
+                guard tokenizer.isHeld else { return try start(bytes, &tokenizer) }
+                // A copy that shares the memory: a span of the property would borrow all of the tokenizer.
+                let held = tokenizer.held
+                try start(held.span, &tokenizer)
             case .end: try end()
             case .text: try text(bytes.extracting(tokenizer.textRange))
             case .replacement: try text(tokenizer.replacement.span)
@@ -72,14 +83,14 @@ extension XML {
 
         /// Takes a start tag: declarations of namespaces come before other attributes.
         private mutating func start(
-            _ tag: Span<UInt8>, _ tokenizer: borrowing Tokenizer
+            _ tag: Span<UInt8>, _ tokenizer: inout Tokenizer
         ) throws(ConversionError) {
             let name = tag.extracting(tokenizer.name)
-            guard tokenizer.depth <= limits.depth else {
+            guard tokenizer.depth <= depthLimit else {
                 throw .limit("depth", of: limits.depth, what: "the nesting of the document")
             }
             try checkLength(name)
-            if options.convention == .lossless {
+            if isLossless {
                 try lossless.begin(name, tree: &tree)
             } else {
                 try elements.begin(name, tree: &tree)
@@ -90,20 +101,28 @@ extension XML {
                     let name = tag.extracting(attribute.nameStart..<attribute.nameEnd)
                     try checkLength(name)
                     let range = attribute.valueStart..<attribute.valueEnd
-                    let value = attribute.isChanged ? tokenizer.values.slice(range) : tag.extracting(range)
-                    if options.convention == .lossless {
-                        lossless.beginAttribute(name)
-                        try lossless.endAttribute(value)
+                    if attribute.isChanged {
+                        let values = tokenizer.values
+                        try take(name, values.slice(range))
                     } else {
-                        elements.beginAttribute(name)
-                        try elements.endAttribute(value, tree: &tree)
+                        try take(name, tag.extracting(range))
                     }
                 }
             }
         }
 
+        private mutating func take(_ attribute: Span<UInt8>, _ value: Span<UInt8>) throws(ConversionError) {
+            if isLossless {
+                lossless.beginAttribute(attribute)
+                try lossless.endAttribute(value)
+            } else {
+                elements.beginAttribute(attribute)
+                try elements.endAttribute(value, tree: &tree)
+            }
+        }
+
         private mutating func end() throws(ConversionError) {
-            if options.convention == .lossless {
+            if isLossless {
                 try lossless.end(tree: &tree)
             } else {
                 try elements.end(tree: &tree)
@@ -111,16 +130,17 @@ extension XML {
         }
 
         private mutating func text(_ piece: Span<UInt8>) throws(ConversionError) {
-            if options.convention == .lossless {
+            if isLossless {
                 try lossless.addText(piece, tree: &tree)
             } else {
                 try elements.addText(piece, tree: tree)
             }
         }
 
-        private func checkLength(_ name: Span<UInt8>) throws(ConversionError) {
+        private mutating func checkLength(_ name: Span<UInt8>) throws(ConversionError) {
+            guard name.count > nameLimit else { return }
             guard name.count <= limits.key else { throw .limit("key", of: limits.key, what: "a name") }
-            guard name.count <= options.nameLimit else { throw .xmlName(options.nameLimit) }
+            throw .xmlName(options.nameLimit)
         }
 
         /// The error that stands for what is wrong with the document itself.
@@ -146,7 +166,7 @@ extension XML {
         }
 
         /// The open elements' names.
-        private var field: String? { options.convention == .lossless ? lossless.path.text() : elements.path.text() }
+        private var field: String? { isLossless ? lossless.path.text() : elements.path.text() }
     }
 }
 

@@ -170,14 +170,16 @@ extension XML.Tokenizer {
     mutating func readHeldReference(_ bytes: Span<UInt8>, _ at: inout Int) throws(Stop) -> Token? {
         held.append(bytes[at])
         at += 1
-        guard let end = try endOfReference(held.span, from: 0, base: tokenStart) else { return nil }
-        let scalar = try scalar(held.slice(1..<end), start: tokenStart)
+        // A copy that shares the memory: a span of the property would borrow all of self.
+        let reference = held
+        guard let end = try endOfReference(reference.span, from: 0, base: tokenStart) else { return nil }
+        let scalar = try scalar(reference.slice(1..<end), start: tokenStart)
         state = .content
         return replace(at) { $0.append(utf8: scalar) }
     }
 
     /// The index of the `;` of the reference at `start`, or nil where the bytes end before.
-    func endOfReference(_ bytes: Span<UInt8>, from start: Int, base: Int) throws(Stop) -> Int? {
+    mutating func endOfReference(_ bytes: Span<UInt8>, from start: Int, base: Int) throws(Stop) -> Int? {
         var at = start + 1
         while at < bytes.count {
             switch bytes[at] {
@@ -196,7 +198,7 @@ extension XML.Tokenizer {
     }
 
     /// The character that `&name;` stands for, where the `&` stands at `start` of the body.
-    func scalar(_ name: Span<UInt8>, start: Int) throws(Stop) -> UInt32 {
+    mutating func scalar(_ name: Span<UInt8>, start: Int) throws(Stop) -> UInt32 {
         let end = start + name.count + 2
         guard name[0] == UInt8(ascii: "#") else {
             if name.isEqual(to: "lt") { return 0x3C }

@@ -74,7 +74,7 @@ extension XML.Tokenizer {
 
     /// Whether the innermost element has that name.
     @inline(__always)
-    private func isOpen(_ name: Span<UInt8>) -> Bool {
+    private mutating func isOpen(_ name: Span<UInt8>) -> Bool {
         guard let last = nameStarts.last else { return false }
         return names.slice(last..<names.count).isEqual(to: name)
     }
@@ -89,7 +89,7 @@ extension XML.Tokenizer {
     }
 
     /// Checks the length of the tag or instruction that ends before `end` of the body.
-    func checkLength(_ end: Int) throws(Stop) {
+    mutating func checkLength(_ end: Int) throws(Stop) {
         guard end - tokenStart > rules.tagLimit else { return }
         throw Stop(reason: .length(limit: rules.tagLimit), at: tokenStart + rules.tagLimit)
     }
@@ -108,7 +108,7 @@ extension XML.Tokenizer {
     /// Reads a name with at most one colon in it (Namespaces in XML 1.0 §4) and moves `at` behind it. Returns the index of
     /// the colon, or -1; nil where the bytes end before it is known where the name does.
     @inline(__always)
-    func readName(_ bytes: Span<UInt8>, _ at: inout Int, base: Int) throws(Stop) -> Int? {
+    mutating func readName(_ bytes: Span<UInt8>, _ at: inout Int, base: Int) throws(Stop) -> Int? {
         let start = at
         at = XML.endOfName(bytes, from: start)
         guard at < bytes.count else { return nil }
@@ -117,7 +117,7 @@ extension XML.Tokenizer {
         return try readLocalName(bytes, &at, base: base)
     }
 
-    private func readLocalName(_ bytes: Span<UInt8>, _ at: inout Int, base: Int) throws(Stop) -> Int? {
+    private mutating func readLocalName(_ bytes: Span<UInt8>, _ at: inout Int, base: Int) throws(Stop) -> Int? {
         let colon = at
         at = XML.endOfName(bytes, from: colon + 1)
         guard at < bytes.count else { return nil }
@@ -156,7 +156,7 @@ extension XML.Tokenizer {
     }
 
     /// Reads a value up to behind its `quote`, and says whether it must be normalised; nil where the bytes end before.
-    private func readValue(
+    private mutating func readValue(
         _ bytes: Span<UInt8>, _ at: inout Int, quote: UInt8, base: Int
     ) throws(Stop) -> Bool? {
         var isChanged = false

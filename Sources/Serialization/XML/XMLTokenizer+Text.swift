@@ -11,6 +11,8 @@ extension XML.Tokenizer {
             }
         }
         var start = at
+        // Indentation begins with a line feed and often goes on with tabs, each of which would end a run of the scan.
+        while at < bytes.count, bytes[at] == ASCII.lineFeed || bytes[at] == ASCII.tab { at += 1 }
         while true {
             let end = Scan.markupTextRun(in: bytes, from: at).end
             at = end
@@ -158,7 +160,7 @@ extension XML.Tokenizer {
     }
 
     /// Checks the length of the comment or section up to index `at`.
-    func checkRun(_ at: Int) throws(Stop) {
+    mutating func checkRun(_ at: Int) throws(Stop) {
         guard offset + at - tokenStart > rules.runLimit else { return }
         throw Stop(reason: .length(limit: rules.runLimit), at: tokenStart + rules.runLimit)
     }

@@ -10,6 +10,9 @@ extension XML {
     ///
     /// Each byte is looked at a bounded number of times, whatever the names are. Memory is the names of the open elements, the
     /// namespaces that they declare, and one tag or instruction that lies in more than one slice.
+    ///
+    /// What is called for each token is `mutating`, and takes it `inout`, also where nothing is changed: a value of this size is
+    /// copied to be borrowed.
     internal struct Tokenizer: ~Copyable {
         internal enum Token {
             /// Text as it stands in the slice at `textRange`.
