@@ -1,6 +1,6 @@
 # `make run` tries Recast out; `make test` shows that it works. The other targets are for working on it.
 .DEFAULT_GOAL := help
-.PHONY: help run build test nightly faults soak sanitize guard bench bench-codecs fuzz lint format clean
+.PHONY: help run build test nightly faults soak sanitize guard linear bench bench-codecs fuzz lint format clean
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
@@ -35,6 +35,10 @@ sanitize: ## The suites on builds with the address and the thread sanitizer
 guard: ## Instructions, system calls and allocations per request, within the limits in git: make guard ARGS=--profile
 	scripts/dependencies build guard
 	scripts/guard $(ARGS)
+
+linear: ## Instructions of conversions at n and 4 n different names, which must be four times as many
+	scripts/dependencies build guard
+	scripts/linear $(ARGS)
 
 bench: ## Measure against nginx, HAProxy, Envoy and Caddy: docs/benchmarks.md; make bench ARGS=--quick
 	scripts/dependencies build bench
