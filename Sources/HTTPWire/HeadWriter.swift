@@ -4,33 +4,6 @@ public import Octets
 ///
 /// A function that returns `false` has written nothing.
 public enum HeadWriter {
-    /// `method SP target SP HTTP/1.1`. `false` when the method isn't a token, or the target is empty or holds a space, a
-    /// control or a byte above 0x7E.
-    public static func requestLine(
-        method: Span<UInt8>, target: Span<UInt8>, into output: inout OutputBuffer
-    ) -> Bool {
-        guard ListMember.isToken(method), isTarget(target), target.count > 0 else { return false }
-        output.append(method)
-        output.append(ASCII.space)
-        output.append(target)
-        output.append(" HTTP/1.1\r\n")
-        return true
-    }
-
-    /// The same with a target in two parts; `?` goes between them.
-    public static func requestLine(
-        method: Span<UInt8>, path: Span<UInt8>, query: Span<UInt8>, into output: inout OutputBuffer
-    ) -> Bool {
-        guard ListMember.isToken(method), isTarget(path), isTarget(query), path.count > 0 else { return false }
-        output.append(method)
-        output.append(ASCII.space)
-        output.append(path)
-        output.append(UInt8(ascii: "?"))
-        output.append(query)
-        output.append(" HTTP/1.1\r\n")
-        return true
-    }
-
     /// The request line of a parsed head, its target in origin form (asterisk form stays; CONNECT keeps its authority).
     public static func requestLine(of head: borrowing MessageHead, into output: inout OutputBuffer) {
         if head.targetForm == .absolute {
@@ -150,11 +123,6 @@ public enum HeadWriter {
     /// Whether bytes may stand in a field value: no CR, LF, NUL or other control but HTAB.
     @inlinable
     public static func isFieldValue(_ value: Span<UInt8>) -> Bool { !Scan.holdsControl(value) }
-
-    private static func isTarget(_ target: Span<UInt8>) -> Bool {
-        for index in target.indices where target[index] <= 0x20 || target[index] >= 0x7F { return false }
-        return true
-    }
 
     private static func isConstantFieldValue(_ value: StaticString) -> Bool {
         for index in 0..<value.utf8CodeUnitCount {

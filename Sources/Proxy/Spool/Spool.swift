@@ -3,7 +3,7 @@ internal import Octets
 
 /// A request's body that waits until its length is known: its beginning in memory, the rest in a file without a name.
 ///
-/// First it is written, then read, as often as wanted. Files are written and read on the loop's thread, in pieces of at most
+/// First it is written, then read, once. Files are written and read on the loop's thread, in pieces of at most
 /// 64 KiB: mostly that is a copy into the page cache or out of it, cheaper than handing the piece to another thread and
 /// being told of it. A disk that stalls under its writes stalls the worker for as long; docs/framing.md says what to do.
 final class Spool {
@@ -36,8 +36,6 @@ final class Spool {
     var count: Int { memory.count + (file?.count ?? 0) }
     /// Whether every byte was read.
     var isAtEnd: Bool { readCount == count }
-    /// Whether some of it is on disk.
-    var usesDisk: Bool { file != nil }
 
     /// Takes the next bytes of the body. After a fault the spool can only be ended.
     func append(_ bytes: Span<UInt8>) throws(SpoolFault) {
@@ -92,9 +90,6 @@ final class Spool {
             }
         }
     }
-
-    /// Reads from the beginning again: for another attempt at sending the body.
-    func rewind() { readCount = 0 }
 
     /// Gives back memory, file and quota.
     func end() {
