@@ -211,6 +211,18 @@ public struct ByteStore: Sendable {
         used = rest
     }
 
+    /// Takes the bytes at `range` away and moves those behind them up.
+    public mutating func remove(_ range: Range<Int>) {
+        precondition(range.lowerBound >= 0 && range.upperBound <= count, "removed bytes that aren't there")
+        let rest = count - range.upperBound
+        // SAFETY: both runs of `rest` bytes lie within those in use; they may overlap, as `update` allows.
+        unsafe room.withUnsafeMutableBufferPointer { buffer in
+            guard let base = buffer.baseAddress else { return }
+            unsafe (base + range.lowerBound).update(from: base + range.upperBound, count: rest)
+        }
+        used = range.lowerBound + rest
+    }
+
     /// Makes room for `length` more bytes in one allocation.
     @inlinable
     public mutating func reserve(_ length: Int) {

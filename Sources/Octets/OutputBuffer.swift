@@ -113,6 +113,11 @@ public struct OutputBuffer: Sendable {
         }
     }
 
+    /// Takes the waiting bytes at `range` away and moves those behind them up. The allocation is kept.
+    public mutating func remove(_ range: Range<Int>) {
+        storage.remove(head + range.lowerBound..<head + range.upperBound)
+    }
+
     /// Takes all bytes away and keeps the allocation.
     @inlinable
     public mutating func removeAll() {

@@ -8,6 +8,10 @@ public struct SettingsEnvironment: Sendable {
     /// The text of a file; throws a reason.
     public var file: @Sendable (_ path: String) throws(FileFault) -> String
 
+    /// Whether the settings are for another machine: then no variable has to be there, and no file is looked at. A value that
+    /// needs one is left unchecked.
+    public var isElsewhere = false
+
     /// Why files can't be made in a folder, or nil when they can.
     public var folderFault: @Sendable (_ path: String) -> String? = { _ in nil }
     /// Where a path that the settings name leads to: files of certificates, which are opened when they are needed.
@@ -58,14 +62,29 @@ public struct SettingsEnvironment: Sendable {
 
     /// A file's text; refuses what is larger than 1 MiB or not UTF-8.
     static func readText(_ path: String) throws(FileFault) -> String {
+        if path == standardInput {
+            guard let bytes = read(descriptor: STDIN_FILENO, atMost: maximumFileSize + 1) else {
+                throw FileFault("standard input can't be read")
+            }
+            if bytes.isEmpty { throw FileFault("standard input has nothing, or nothing any more") }
+            return try text(bytes, "standard input")
+        }
         guard let bytes = read(path, atMost: maximumFileSize + 1) else {
             // SAFETY: the path is lent for the call.
             let missing = unsafe access(path, F_OK) != 0
             throw FileFault(missing ? "there is no file \(path)" : "the file \(path) can't be read")
         }
-        if bytes.count > maximumFileSize { throw FileFault("the file \(path) is larger than 1 MiB") }
+        return try text(bytes, "the file \(path)")
+    }
+
+    /// The path that stands for standard input.
+    public static let standardInput = "-"
+
+    private static func text(_ bytes: [UInt8], _ what: String) throws(FileFault) -> String {
+        if bytes.count > maximumFileSize { throw FileFault("\(what) is larger than 1 MiB") }
         guard let text = String(validating: bytes, as: UTF8.self) else {
-            throw FileFault("the file \(path) is not UTF-8")
+            let isWide = bytes.starts(with: [0xFF, 0xFE]) || bytes.starts(with: [0xFE, 0xFF])
+            throw FileFault("\(what) is not UTF-8\(isWide ? ", but UTF-16: save it as UTF-8" : "")")
         }
         return text
     }
@@ -77,6 +96,10 @@ public struct SettingsEnvironment: Sendable {
         let file = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { return nil }
         defer { close(file) }
+        return read(descriptor: file, atMost: limit)
+    }
+
+    private static func read(descriptor file: Int32, atMost limit: Int) -> [UInt8]? {
         var bytes: [UInt8] = []
         var slice = [UInt8](repeating: 0, count: 16 * 1024)
         while bytes.count < limit {

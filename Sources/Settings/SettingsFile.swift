@@ -11,6 +11,11 @@ public struct SettingsFile: Sendable {
     /// The examples of each route, in the order of the routes.
     public let examplesOfRoutes: [[RouteExample]]
 
+    /// What an operator should know of them: warnings first where both are said of one thing, in the order of the sections.
+    public let notes: [SettingsNote]
+    /// The lines whose values could not be checked, because what they hold is on another machine, in ascending order.
+    public let unresolvedLines: [Int]
+
     /// The values of `${env:…}` and `${file:…}` that were put in.
     private let substitutions: [EffectiveValue.Secret]
 
@@ -20,22 +25,28 @@ public struct SettingsFile: Sendable {
     }
 
     /// Reads the file at `path`. Throws all that is wrong with it, also that it can't be read.
-    public static func load(_ path: String) throws(SettingsMistakes) -> SettingsFile {
+    ///
+    /// - Parameter elsewhere: whether the settings are for another machine, as `SettingsEnvironment.isElsewhere` says.
+    public static func load(_ path: String, elsewhere: Bool = false) throws(SettingsMistakes) -> SettingsFile {
         var files: [String] = []
-        return try load(path, files: &files)
+        return try load(path, elsewhere: elsewhere, files: &files)
     }
 
     /// As `load(_:)`, and says in `files` which files were read, or should have been, also when it throws: `path` first.
-    public static func load(_ path: String, files: inout [String]) throws(SettingsMistakes) -> SettingsFile {
-        let list = FileList([path])
+    public static func load(
+        _ path: String, elsewhere: Bool = false, files: inout [String]
+    ) throws(SettingsMistakes) -> SettingsFile {
+        // Standard input is no file that could change.
+        let list = FileList(path == SettingsEnvironment.standardInput ? [] : [path])
         defer { files = list.paths }
         let text: String
         do {
             text = try SettingsEnvironment.readText(path)
         } catch {
-            throw SettingsMistakes([SettingsMistake(line: 1, column: 1, message: error.reason)])
+            throw SettingsMistakes([SettingsMistake(line: 1, column: 1, message: error.reason, code: .file)])
         }
         var environment = SettingsEnvironment.process(folder: folder(of: path))
+        environment.isElsewhere = elsewhere
         let read = environment.file
         let folder = folder(of: path)
         environment.file = { name throws(SettingsEnvironment.FileFault) in
@@ -56,6 +67,8 @@ public struct SettingsFile: Sendable {
     public static func parse(
         _ text: String, environment: SettingsEnvironment
     ) throws(SettingsMistakes) -> SettingsFile {
+        // Editors on Windows put a byte order mark in front, which says nothing in UTF-8.
+        let text = text.unicodeScalars.first == "\u{FEFF}" ? String(text.unicodeScalars.dropFirst()) : text
         let context = ReadingContext(text, environment: environment)
         var file: SettingsFile?
         if let root = YAMLText.read(text, context), let section = SectionReader(root, "the file", context) {
@@ -79,7 +92,8 @@ public struct SettingsFile: Sendable {
                 failures.append(
                     SettingsMistake(
                         line: example.line, column: example.column,
-                        message: "the example of the route \"\(route.name)\" fails: \(failure)"))
+                        message: "the example of the route \"\(route.name)\" fails: \(failure)", code: .example,
+                        route: route.name))
             }
         }
         if !failures.isEmpty { throw SettingsMistakes(failures) }
@@ -102,6 +116,7 @@ public struct SettingsFile: Sendable {
             limits.read(defaults.part("limits"))
             timeouts.read(defaults.part("timeouts"))
             RouteOptionsReader(context).read(defaults, into: &options)
+            HeaderRulesReader(context, variables: nil, isDefault: true).read(defaults, into: &options.headers)
             inherited = context.takeEffective()
             for value in before { context.record(value.key, value.value, value.origin) }
             defaults.finish()
@@ -118,7 +133,8 @@ public struct SettingsFile: Sendable {
         context.inherited = Dictionary(inherited.map { ($0.key, $0.origin) }) { $1 }
         let reader = RouteReader(
             context, upstreams: upstreams?.names ?? [], limits: limits, timeouts: timeouts,
-            options: options)
+            options: options, paths: forwarding.paths)
+        let adminLine = effective.first { $0.key == "admin" }?.origin
         let routes =
             file.required("routes", example: "[{name: all, match: \"/*\", upstream: app}]").map(reader.read) ?? []
         file.refuse("tls", "belongs to an address: write listen: {address: 0.0.0.0:8443, tls: {…}}")
@@ -140,6 +156,14 @@ public struct SettingsFile: Sendable {
         settings.memory = memory
         settings.lifecycle = lifecycle
         settings.admin = admin
+        var adminPosition = SettingsNode.Position(line: 1, column: 1)
+        if case .line(let line)? = adminLine { adminPosition.line = line }
+        notes =
+            SettingsNotes(
+                settings: settings, routes: routes.map(\.position), upstreams: upstreams?.positions ?? [],
+                admin: adminPosition
+            ).all
+        unresolvedLines = context.unresolvedLines.sorted()
         self.settings = settings
     }
 

@@ -6,11 +6,38 @@ public struct SettingsMistake: Hashable, Sendable {
     public var column: Int
     /// One sentence in lower case without a full stop, which says what to do.
     public var message: String
+    /// Stable: what reads the text can tell kinds of mistakes apart.
+    public var code: Code
+    /// The name of the route that it is in, where it is in one that has a name.
+    public var route: String?
 
-    public init(line: Int, column: Int, message: String) {
+    /// A kind of mistake.
+    public enum Code: String, Hashable, Sendable, CaseIterable {
+        /// The file can't be read.
+        case file
+        /// The text is no YAML.
+        case yaml
+        /// A setting is not what it can be.
+        case setting
+        /// An example of a route doesn't give what it says.
+        case example
+    }
+
+    public init(line: Int, column: Int, message: String, code: Code = .setting, route: String? = nil) {
         self.line = line
         self.column = column
         self.message = message
+        self.code = code
+        self.route = route
+    }
+
+    /// The end of the message that says what to write instead, where it ends with such; nil otherwise.
+    public var hint: String? {
+        for opening in [": did you mean ", ": known are ", ": only ", ": write ", ": put "] {
+            guard let found = message.firstRange(of: opening) else { continue }
+            return String(message[message.index(found.lowerBound, offsetBy: 2)...])
+        }
+        return nil
     }
 }
 

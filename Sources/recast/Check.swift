@@ -9,45 +9,90 @@ struct Check: ParsableCommand {
         abstract: "Read a settings file, run its examples and report every mistake with its line and column.",
         discussion: """
             For each route that converts it says what the output can't carry or can't tell apart, and the setting that \
-            mends it; these notes are no mistakes.
+            mends it; of upstreams, which none uses or are this proxy itself. These notes are no mistakes.
             """)
 
-    @Argument(help: "The settings file.")
+    @Argument(help: "The settings file; - is standard input.")
     var file = SettingsPath.standard
 
     @Flag(help: "Leave the notes out.")
     var quiet = false
 
+    @Flag(help: "Print what is found as one JSON object.")
+    var json = false
+
+    @Flag(
+        help: """
+            Check settings for another machine: no file of ${file:…}, no certificate and no folder is opened, and variables of \
+            ${env:…} may be missing. What depends on one of them is left unchecked.
+            """)
+    var offline = false
+
     func run() throws {
-        let loaded = try SettingsPath.loadWithExamples(file)
-        if !quiet {
-            if let note = loaded.settings.admin.note { print(note) }
-            for route in loaded.settings.routes {
-                for line in route.notes(framing: loaded.settings.upstreams[route.upstream].framing) { print(line) }
-            }
+        let loaded: SettingsFile
+        do throws(SettingsMistakes) {
+            loaded = try SettingsFile.load(file, elsewhere: offline)
+            try loaded.runExamples()
+        } catch {
+            guard json else { throw CommandFault(error, in: file) }
+            try report(error.all.map(finding), ok: false, [])
+            throw CommandFault(CommandFault.data)
+        }
+        let notes = quiet ? [] : loaded.notes
+        let examples = loaded.examplesOfRoutes.joined().count
+        if json {
+            let counts = [
+                ("routes", number(loaded.settings.routes.count)), ("examples", number(examples)),
+                ("unchecked_lines", Literal.array(loaded.unresolvedLines.map(number))),
+            ]
+            return try report(notes.map(finding), ok: true, counts)
+        }
+        for note in notes {
+            print(note.severity == .warning ? "warning: \(note) (line \(note.line))" : "\(note)")
+        }
+        if !loaded.unresolvedLines.isEmpty {
+            let lines = loaded.unresolvedLines.map(String.init).joined(separator: ", ")
+            print("not checked, because the values are not here: what ${env:…} and ${file:…} give in line \(lines)")
         }
         let routes = counted(loaded.settings.routes.count, "route")
-        let examples = loaded.examplesOfRoutes.joined().count
-        print("\(file): fine, \(routes)\(examples == 0 ? "" : ", \(counted(examples, "example"))")")
+        print(
+            "\(SettingsPath.shown(file)): fine, \(routes)\(examples == 0 ? "" : ", \(counted(examples, "example"))")")
     }
 
     private func counted(_ count: Int, _ what: String) -> String { "\(count) \(what)\(count == 1 ? "" : "s")" }
-}
 
-extension Route {
-    /// What the outputs of its conversions can't carry, and which bodies go out without a length where the upstream's framing
-    /// doesn't see to that, a line each.
-    fileprivate func notes(framing: FramingMode) -> [String] {
-        var lines: [String] = []
-        if case .convert(let plan, _, _) = request {
-            lines += plan.notes().map { "route \(name): \($0)" }
-            if framing == .auto, let note = plan.framingNote { lines.append("route \(name): \(note)") }
-        }
-        for (index, rule) in responses.enumerated() {
-            guard case .convert(let conversion) = rule.action else { continue }
-            let which = responses.count == 1 ? "response" : "response \(index + 1)"
-            lines += conversion.plan.notes().map { "route \(name), \(which): \($0)" }
-        }
-        return lines
+    // MARK: - JSON
+
+    private func report(_ findings: [Literal], ok: Bool, _ more: [(String, Literal)]) throws {
+        let members = [("file", Literal.string(SettingsPath.shown(file))), ("ok", .bool(ok))] + more
+        try StandardStreams.write(text: object(members + [("findings", .array(findings))]).json + "\n")
+    }
+
+    private func finding(_ mistake: SettingsMistake) -> Literal {
+        finding(
+            "error", mistake.code.rawValue, mistake.line, mistake.column, mistake.message, mistake.hint, mistake.route)
+    }
+
+    private func finding(_ note: SettingsNote) -> Literal {
+        finding(
+            note.severity.rawValue, note.code, note.line, note.column, "\(note.subject): \(note.message)", note.hint,
+            note.route)
+    }
+
+    private func finding(
+        _ severity: String, _ code: String, _ line: Int, _ column: Int, _ message: String, _ hint: String?,
+        _ route: String?
+    ) -> Literal {
+        object([
+            ("severity", .string(severity)), ("code", .string(code)), ("file", .string(SettingsPath.shown(file))),
+            ("line", number(line)), ("column", number(column)), ("message", .string(message)),
+            ("hint", hint.map(Literal.string) ?? .null), ("route", route.map(Literal.string) ?? .null),
+        ])
+    }
+
+    private func number(_ number: Int) -> Literal { .number(String(number)) }
+
+    private func object(_ members: [(String, Literal)]) -> Literal {
+        .object(members.map { Literal.Member(name: $0.0, value: $0.1) })
     }
 }

@@ -19,9 +19,15 @@ struct CommandFault: Error {
         lines = [line]
     }
 
+    /// An end whose reason has been said on standard output.
+    init(_ code: Int32) {
+        self.code = code
+        lines = []
+    }
+
     /// All that is wrong with a settings file, a line each.
     init(_ mistakes: SettingsMistakes, in file: String) {
         code = Self.data
-        lines = mistakes.all.map { "\(file):\($0)" }
+        lines = mistakes.all.map { "\(SettingsPath.shown(file)):\($0)" }
     }
 }

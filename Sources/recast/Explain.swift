@@ -13,7 +13,7 @@ struct Explain: ParsableCommand {
             first one where standard input is empty.
             """)
 
-    @Argument(help: "The settings file.")
+    @Argument(help: "The settings file; - is standard input.")
     var file: String
 
     @Argument(help: "The name of the route.")
@@ -54,15 +54,15 @@ struct Explain: ParsableCommand {
 
     // MARK: - The sample
 
-    private func sample(_ plan: ConversionPlan, _ examples: [RouteExample]) throws -> ExplainedSample {
+    private func sample(_ plan: ConversionPlan?, _ examples: [RouteExample]) throws -> ExplainedSample {
         var input: [UInt8] = []
-        if example == nil {
+        if example == nil, file != SettingsEnvironment.standardInput {
             input = try StandardStreams.readAll()
-            if input.isEmpty, plan.readsQuery, let query { input = Array(query.utf8) }
+            if input.isEmpty, plan?.readsQuery == true, let query { input = Array(query.utf8) }
         } else if let example, !examples.indices.contains(example - 1) {
             throw usage("the route \"\(route)\" has \(examples.count) examples: there is no --example \(example)")
         }
-        if input.isEmpty, let chosen = example.map({ examples[$0 - 1] }) ?? examples.first {
+        if input.isEmpty, let plan, let chosen = example.map({ examples[$0 - 1] }) ?? examples.first {
             var request = chosen.request
             try apply(to: &request)
             do throws(ConversionError) {

@@ -14,18 +14,20 @@ struct ExplainedSample {
     func explanation(of index: Int, in file: SettingsFile) throws(CommandFault) -> Explanation {
         let route = file.settings.routes[index]
         let plan = try Self.plan(of: route)
-        let type = if let type { type } else { try inputType(plan) }
+        let type = if let type { type } else { try plan.map(inputType) ?? "as it came" }
         let values: SampleRequest.Values
         do throws(SampleRequest.Fault) {
             values = try request.values(for: route)
         } catch {
             throw Self.usage(error.reason)
         }
-        let trace: ConversionTrace
+        var trace: ConversionTrace?
         do throws(ConversionError) {
-            trace = try ConversionTrace.make(
-                plan: plan, contentType: Array(type.utf8).span, sources: values.sources, body: body.span,
-                holding: ConversionHold.limit(ofBody: body.count))
+            if let plan {
+                trace = try ConversionTrace.make(
+                    plan: plan, contentType: Array(type.utf8).span, sources: values.sources, body: body.span,
+                    holding: ConversionHold.limit(ofBody: body.count))
+            }
         } catch {
             throw CommandFault(CommandFault.data, "recast explain: \(error)")
         }
@@ -35,12 +37,16 @@ struct ExplainedSample {
             trace: trace)
     }
 
-    /// The conversion of a route's requests, where it has one.
-    static func plan(of route: Route) throws(CommandFault) -> ConversionPlan {
-        guard case .convert(let plan, _, _) = route.request else {
-            throw usage("the route \"\(route.name)\" forwards bodies as they are: there is nothing to explain")
+    /// The conversion of a route's requests, where it has one; nil for one that changes the head only.
+    static func plan(of route: Route) throws(CommandFault) -> ConversionPlan? {
+        if case .convert(let plan, _, _) = route.request { return plan }
+        let headers = route.options.headers
+        guard route.rewrite != nil || !headers.request.isEmpty || !headers.response.isEmpty else {
+            throw usage(
+                "the route \"\(route.name)\" forwards bodies as they are and changes no head: there is nothing to explain"
+            )
         }
-        return plan
+        return nil
     }
 
     /// Puts what somebody wrote instead of what the request says: `Name: value` each.

@@ -6,31 +6,51 @@ internal import Settings
 struct Explanation {
     var route: Route
     var upstream: UpstreamSettings
-    var plan: ConversionPlan
+    /// Nil where bodies are forwarded as they are.
+    var plan: ConversionPlan?
     var effective: [EffectiveValue]
     /// The sample's Content-Type.
     var type: String
     var values: SampleRequest.Values
-    var trace: ConversionTrace
+    var trace: ConversionTrace?
 
     // MARK: - What the upstream sees
 
     private var requestLine: String {
-        guard plan.writesQuery, !trace.output.isEmpty else { return "\(values.method) \(values.target)" }
+        guard writesQuery, let trace, !trace.output.isEmpty else { return "\(values.method) \(values.target)" }
         let separator = values.target.contains("?") ? "&" : "?"
         return "\(values.method) \(values.target)\(separator)\(String(decoding: trace.output, as: UTF8.self))"
     }
 
-    /// The fields of the head that speak of the body.
+    private var writesQuery: Bool { plan?.writesQuery == true }
+
+    /// The fields of the head that the route writes: of the body, and by its rules, which have the last word.
     private var fields: [(name: String, value: String)] {
-        if plan.writesQuery { return [("Content-Length", "0")] }
+        let rules = route.options.headers.request
+        let ruled = values.headers.map { ($0.name, $0.value) }
+        let others = bodyFields.filter { field in
+            !rules.set.contains { $0.name.lowercased() == field.name.lowercased() }
+                && !rules.remove.contains { !$0.isPrefix && $0.name == field.name.lowercased() }
+        }
+        return others + ruled
+    }
+
+    private var bodyFields: [(name: String, value: String)] {
+        guard let trace else { return [] }
+        if writesQuery { return [("Content-Length", "0")] }
         let length = trace.outgrewHolding ? trace.announcedLength : trace.output.count
         let framing = length.map { ("Content-Length", String($0)) } ?? ("Transfer-Encoding", "chunked")
         return [("Content-Type", String(decoding: trace.contentType, as: UTF8.self)), framing]
     }
 
-    private var input: String { plan.readsQuery ? "query" : plan.inputs.map(\.rawValue).joined(separator: ", ") }
-    private var output: String { plan.writesQuery ? "query" : plan.output.rawValue }
+    private var input: String {
+        guard let plan else { return "any" }
+        return plan.readsQuery ? "query" : plan.inputs.map(\.rawValue).joined(separator: ", ")
+    }
+    private var output: String { writesQuery ? "query" : plan?.output.rawValue ?? "the same" }
+
+    /// The header rules in effect, as the settings write them.
+    private var headerRules: [EffectiveValue] { effective.filter { $0.key.hasPrefix("headers.") } }
 
     private var match: String {
         let conditions = effective.filter { $0.key.hasPrefix("match.") }
@@ -43,13 +63,14 @@ struct Explanation {
         var lines = [
             "route \(route.name): \(match)",
             "upstream \(upstream.name): \(upstream.addresses.map(\.description).joined(separator: ", "))",
-            "request: \(input) -> \(output), here \(type)",
+            plan == nil ? "request: forwarded as it came" : "request: \(input) -> \(output), here \(type)",
             "",
         ]
-        lines += rows
-        lines += ["", requestLine]
-        lines += fields.map { "\($0.name): \($0.value)" }
-        let notes = plan.notes()
+        if trace != nil { lines += rows + [""] }
+        lines += [requestLine]
+        lines += fields.map { printable("\($0.name): \($0.value)") }
+        if !headerRules.isEmpty { lines += [""] + headerRules.map { "\($0.key): \($0.value)" } }
+        let notes = plan?.notes() ?? []
         if !notes.isEmpty {
             lines.append("")
             lines += notes.map { "note: \($0)" }
@@ -59,7 +80,7 @@ struct Explanation {
 
     /// From where, to where, by which rules.
     private var rows: [String] {
-        let entries = trace.sent + trace.removed
+        let entries = (trace?.sent ?? []) + (trace?.removed ?? [])
         if entries.isEmpty { return ["  nothing came in"] }
         let sources = entries.map { "\($0.isFile ? "file " : "")\($0.source ?? "(the route)")" }
         let targets = entries.map { $0.target ?? "left out" }
@@ -99,7 +120,7 @@ struct Explanation {
                     ])
                 })
         }
-        let notes = plan.notes().map { note in
+        let notes = (plan?.notes() ?? []).map { note in
             object([
                 ("code", .string(note.code)), ("outcome", .string(note.outcome.rawValue)), ("what", .string(note.what)),
                 ("effect", .string(note.effect)), ("remedy", optional(note.remedy)),
@@ -107,7 +128,8 @@ struct Explanation {
         }
         let document = object([
             ("route", .string(route.name)), ("upstream", .string(upstream.name)), ("input", .string(type)),
-            ("output", .string(output)), ("sent", entries(trace.sent)), ("removed", entries(trace.removed)),
+            ("output", .string(output)), ("sent", entries(trace?.sent ?? [])),
+            ("removed", entries(trace?.removed ?? [])),
             (
                 "request",
                 object([
@@ -116,6 +138,7 @@ struct Explanation {
                     ("headers", object(fields.map { ($0.name, .string($0.value)) })),
                 ])
             ),
+            ("header_rules", object(headerRules.map { (String($0.key.dropFirst(8)), .string($0.value)) })),
             ("notes", .array(notes)),
         ])
         return document.json + "\n"

@@ -7,15 +7,15 @@ struct Routes: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Print the routes in their order with every value in effect and where it comes from.")
 
-    @Argument(help: "The settings file.")
+    @Argument(help: "The settings file; - is standard input.")
     var file = SettingsPath.standard
 
     func run() throws {
         let loaded = try SettingsPath.load(file)
-        print(rows(loaded.effective).joined(separator: "\n"))
+        print(rows(loaded.effective.map(loaded.redacted)).joined(separator: "\n"))
         for (route, values) in zip(loaded.settings.routes, loaded.effectiveOfRoutes) {
             print("\n\(route.name)")
-            print(rows(values).joined(separator: "\n"))
+            print(rows(values.map(loaded.redacted)).joined(separator: "\n"))
         }
     }
 
@@ -27,7 +27,7 @@ struct Routes: ParsableCommand {
             let origin =
                 switch value.origin {
                 case .standard: "default"
-                case .line(let line): "\(file):\(line)"
+                case .line(let line): "\(SettingsPath.shown(file)):\(line)"
                 }
             return "  \(padded(value.key, keyWidth))  \(padded(value.value, valueWidth))  \(origin)"
         }

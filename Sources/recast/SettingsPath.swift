@@ -6,6 +6,11 @@ enum SettingsPath {
     /// The file that is meant when none is named.
     static let standard = "config/recast.yaml"
 
+    /// The file as messages name it.
+    static func shown(_ file: String) -> String {
+        file == SettingsEnvironment.standardInput ? "<stdin>" : file
+    }
+
     /// The checked settings of `file`; all that is wrong with it otherwise.
     static func load(_ file: String) throws(CommandFault) -> SettingsFile {
         do {

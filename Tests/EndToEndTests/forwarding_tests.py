@@ -105,3 +105,54 @@ class AccessLogTests(ProxyTestCase):
                          ("form-json", "POST", "/form-json", 200, "mine-7"))
         self.assertEqual((refused["status"], down["status"]), (400, 502))
         self.assertNotIn("hunter", str(converted))
+
+
+class HeaderRuleTests(ProxyTestCase):
+    settings = """
+defaults: { headers: { response: { set: { Strict-Transport-Security: max-age=63072000 }, remove: [Server, "X-Internal-*"] } } }
+"""
+    routes = """
+  - name: keyed
+    match: "/keyed/{tenant}"
+    upstream: app
+    headers:
+      request: { set: { X-Api-Key: "k 1", X-Tenant: "${path.tenant}" }, add: { X-Seen: [a, b] }, remove: [Cookie] }
+      response: { add: { Set-Cookie: ours=1 } }
+  - { name: converted, match: /converted, upstream: app, request: form -> json, headers: { request: { set: { X-Api-Key: k2 } } } }
+  - { name: small, match: /small, upstream: app, limits: { body: 1KiB } }
+  - { name: based, match: "/files/*", upstream: app, rewrite: "/base/${path.*}" }
+"""
+
+    def test_headers_are_edited_on_both_sides(self):
+        def script(exchange):
+            exchange.read_body()
+            exchange.answer(fields=("Server: secret/1", "X-Internal-Node: n1", "Set-Cookie: theirs=1"))
+
+        self.upstream.script = script
+        answer = self.send("GET", "/keyed/acme", fields=["Cookie: a=1", "x-api-key: stolen", "X-Tenant: evil"])
+        fields = self.upstream.one().fields
+        self.assertEqual((fields.all("x-api-key"), fields.all("x-tenant"), fields.all("x-seen")), (["k 1"], ["acme"], ["a", "b"]))
+        self.assertNotIn("cookie", fields)
+        self.assertEqual(answer.fields.all("strict-transport-security"), ["max-age=63072000"])
+        self.assertEqual(answer.fields.all("set-cookie"), ["theirs=1", "ours=1"])
+        self.assertNotIn("server", answer.fields)
+        self.assertNotIn("x-internal-node", answer.fields)
+
+    def test_headers_of_a_converted_request_and_of_answers_of_ours(self):
+        self.send("POST", "/converted", b"a=1", FORM)
+        self.assertEqual(self.upstream.one().fields.all("x-api-key"), ["k2"])
+        answer = self.send("POST", "/small", b"x" * 2000, "text/plain")
+        self.assert_problem(answer, 413, "limit_body")
+        self.assertEqual(answer.fields.all("strict-transport-security"), ["max-age=63072000"])
+
+    def test_a_value_never_becomes_a_line_of_a_head(self):
+        answer = self.send("GET", "/keyed/a%0d%0aX-Evil:%20yes")
+        self.assert_problem(answer, 400, "header_value_control")
+        self.assert_untouched()
+
+    def test_dot_segments_lead_nowhere(self):
+        for path in ("/x/../small", "/./small", "/x/%2e%2e/small", "/files/..%2fadmin", "/files/..;/admin", "/files/%2E%2e"):
+            with self.subTest(path):
+                self.assert_problem(self.send("GET", path), 400, "http_dot_segment")
+        self.assert_untouched()
+        self.assert_problem(self.send("POST", "//small", b"x" * 2000, "text/plain"), 413, "limit_body")

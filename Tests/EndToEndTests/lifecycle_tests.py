@@ -1,5 +1,6 @@
 """Starting and stopping, and the other commands as a user types them."""
 
+import json
 import os
 import re
 import shlex
@@ -106,6 +107,63 @@ class CommandTests(unittest.TestCase):
         for place in ("2:1", "6:", "7:"):
             self.assertIn(place, errors)
         self.assertIn("did you mean", errors)
+
+    def test_check_prints_findings_for_programs(self):
+        path = os.path.join(ROOT, "Tests", "EndToEndTests", "mistakes.yaml")
+        result = recast("check", "--json", path)
+        self.assertEqual((result.returncode, result.stderr), (65, b""))
+        report = json.loads(result.stdout)
+        self.assertEqual((report["ok"], report["file"]), (False, path))
+        found = [(one["severity"], one["code"], one["line"], one["route"]) for one in report["findings"]]
+        self.assertEqual(found, [
+            ("error", "setting", 1, None), ("error", "setting", 2, None), ("error", "setting", 6, "one"), ("error", "setting", 7, "two")])
+        self.assertEqual(report["findings"][1]["hint"], 'did you mean "listen"?')
+        for one in report["findings"]:
+            self.assertEqual(set(one), {"severity", "code", "file", "line", "column", "message", "hint", "route"})
+        result = recast("check", "--json", os.path.join(ROOT, "config", "recast.yaml"))
+        report = json.loads(result.stdout)
+        self.assertEqual((result.returncode, report["ok"]), (0, True))
+        self.assertGreater(report["routes"], 1)
+
+    SETTINGS = b"""version: 1
+listen: 127.0.0.1:8080
+upstreams:
+  app: 127.0.0.1:8080
+  old: { address: "127.0.0.1:3001", tls: { ca: /no/such/ca.pem } }
+routes:
+  - name: a
+    match: /*
+    upstream: app
+    headers: { request: { set: { X-Key: "${env:RECAST_TEST_NO_SUCH}", X-Where: "${header.host}" }, remove: [Cookie] } }
+"""
+
+    def test_settings_come_by_standard_input_and_are_checked_away_from_their_machine(self):
+        result = recast("check", "-", data=self.SETTINGS)
+        self.assertEqual(result.returncode, 65)
+        self.assertIn(b"<stdin>:5:", result.stderr)
+        self.assertIn(b"<stdin>:10:", result.stderr)
+        result = recast("check", "--offline", "-", data=self.SETTINGS)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn(b"warning: upstream app: 127.0.0.1:8080 is where this proxy itself listens", result.stdout)
+        self.assertIn(b"warning: upstream old: no route names it", result.stdout)
+        self.assertIn(b"line 10", result.stdout)
+        self.assertEqual(recast("check", "-", data=b"").returncode, 65)
+
+    def test_secrets_of_header_rules_are_shown_as_references_only(self):
+        text = self.SETTINGS.replace(b", tls: { ca: /no/such/ca.pem }", b"").replace(b"RECAST_TEST_NO_SUCH", b"RECAST_TEST_KEY")
+        os.environ["RECAST_TEST_KEY"] = "top-secret-1"
+        self.addCleanup(os.environ.pop, "RECAST_TEST_KEY")
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "a.yaml")
+            with open(path, "wb") as file:
+                file.write(text)
+            for command in (("routes", path), ("explain", path, "a"), ("explain", "--json", path, "a")):
+                with self.subTest(command[0]):
+                    result = recast(*command, data=b"")
+                    self.assertEqual(result.returncode, 0, result.stderr)
+                    self.assertIn(b"${env:RECAST_TEST_KEY}", result.stdout)
+                    self.assertNotIn(b"top-secret", result.stdout)
+            self.assertIn(b"X-Where: recast.example", recast("explain", path, "a", data=b"").stdout)
 
     def test_serve_refuses_a_bad_configuration_before_it_listens(self):
         result = recast("serve", os.path.join(ROOT, "Tests", "EndToEndTests", "mistakes.yaml"))

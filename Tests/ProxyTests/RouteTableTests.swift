@@ -33,6 +33,8 @@ import Testing
         case .methodNotAllowed(let methods): return "405 " + methods.joined(separator: ", ")
         case .typeNotAccepted(let types): return "415 " + types.joined(separator: ", ")
         case .malformedPath(let offset): return "400 at \(offset)"
+        case .dotSegment(let offset): return "dot segment at \(offset)"
+        case .emptySegment(let offset): return "empty segment at \(offset)"
         }
     }
 

@@ -220,7 +220,7 @@ import Testing
             ("form(arrays: auto, arrays: auto) -> json", "20: the key \"arrays\" occurs twice, first in line 1"),
             (
                 "form(a: [b, c}) -> json",
-                "14: this is not YAML: did not find expected ',' or ']' while parsing a flow sequence"
+                "14: the [ of line 1 is not closed before this: a comma parts its elements, and ] ends them"
             ),
             ("form(empties: omit) -> json", "6: \"empties\" is not an option of the input but of the output"),
             ("multipart(nulls: key) -> json", "11: \"nulls\" is for form input only"),

@@ -20,7 +20,7 @@ extension Exchange {
             ProblemWriter(
                 refusal: refusal, isHead: request.methodKind == .head, keepsAlive: keepsAlive, requestID: requestID,
                 clock: worker.clock
-            ).write(into: &output)
+            ).write(into: &output) { appendRuledFields(to: &$0, from: $1) }
         }
     }
 

@@ -76,6 +76,7 @@ extension Exchange {
     private func findRoute() -> Route? {
         let generation = worker.current
         self.generation = generation
+        generation.routes.normalize(&request)
         switch generation.routes.find(request) {
         case .found(let found):
             route = found.route
@@ -89,6 +90,8 @@ extension Exchange {
             refuse(request.methodKind == .other ? .methodNotImplemented : .methodNotAllowed(methods))
         case .typeNotAccepted(let types): refuse(.typeNotAccepted(types))
         case .malformedPath(let offset): refuse(.malformedPath(offset))
+        case .dotSegment(let offset): refuse(.dotSegment(offset))
+        case .emptySegment(let offset): refuse(.emptySegment(offset))
         }
         return nil
     }

@@ -25,10 +25,12 @@ extension Exchange {
         } else {
             HeadWriter.clean("Host", request.authority, into: &output)
         }
+        let fields = output.count
         request.appendForwardedFields(
             isConverted: conversion != nil, convertsResponses: route.convertsResponses,
             passesForwarded: trustsPeer && rule.format == .off, passesUnderscores: rule.underscores == .pass,
             to: &output)
+        let own = output.count
         // Without the field the upstream might choose any coding (RFC 9110 §12.5.3).
         if route.convertsResponses {
             let asked = route.askedCodings
@@ -45,14 +47,16 @@ extension Exchange {
             let line = request.minorVersion == 1 ? via.new : via.old
             output.append(line.span)
         }
+        let requestID = requestID
+        HeadWriter.clean("X-Request-Id", requestID.span, into: &output)
+        if let editor = route.headers?.request { applyRequestRules(editor, to: &output, from: fields, own: own) }
+        // From here on it is of this hop and of the framing, which no rule reaches.
         if continueState == .asked { HeadWriter.field("Expect", "100-continue", into: &output) }
         if rule.passesTrailers { request.appendTrailerFields(rule.trailers, framing: framing, to: &output) }
         for (index, name) in offeredUpgrades.enumerated() {
             if index == 0 { output.append("Connection: Upgrade\r\n") }
             HeadWriter.clean("Upgrade", name.span, into: &output)
         }
-        let requestID = requestID
-        HeadWriter.clean("X-Request-Id", requestID.span, into: &output)
         switch framing {
         case .length, .chunked: HeadWriter.framing(framing, into: &output)
         case .none, .untilClose:

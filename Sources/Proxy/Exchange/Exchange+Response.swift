@@ -59,12 +59,17 @@ extension Exchange {
             isHead: request.methodKind == .head, framing: framing, keepsAlive: keepsAlive, changes: changes,
             coding: coding)
         let requestID = requestID
-        writer.write(
-            head, requestID: requestID.span, clock: worker.clock, contentType: contentType?.span, into: &responseFramed)
+        let part = writer.writeFields(
+            of: head, requestID: requestID.span, clock: worker.clock, contentType: contentType?.span,
+            into: &responseFramed)
         if let generation, generation.forwarding.addsViaToResponses, let via = generation.forwarding.via {
             let line = head.minorVersion == 0 ? via.old : via.new
             responseFramed.append(line.span)
         }
+        if let editor = route?.headers?.response {
+            applyResponseRules(editor, to: &responseFramed, from: part.fields, own: part.own)
+        }
+        writer.writeFraming(of: head, into: &responseFramed)
         if framing == .chunked, passesResponseTrailers, let route {
             head.appendTrailerField(route.forwarding.trailers, to: &responseFramed)
         }

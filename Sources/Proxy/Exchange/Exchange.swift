@@ -96,6 +96,11 @@ final class Exchange {
     var realClient: SocketAddress?
     /// Protocols that the upstream was offered to switch to.
     var offeredUpgrades: [[UInt8]] = []
+    /// The lines that header rules write where a value is the request's: those of the request, then from
+    /// `responseHeaderLines` on those of the response. They hold while `hasHeaderLines`.
+    @safe @exclusivity(unchecked) var headerLines: [UInt8] = []
+    var responseHeaderLines = 0
+    var hasHeaderLines = false
     /// Both connections once they have left HTTP.
     var tunnel: Tunnel?
     var continueState = ContinueState.settled
@@ -174,6 +179,7 @@ final class Exchange {
         trustsPeer = false
         realClient = nil
         if !offeredUpgrades.isEmpty { offeredUpgrades.removeAll() }
+        hasHeaderLines = false
         continueState = .settled
         if holdsReplay || replayIsCut { dropReplay() }
         heedsStatus = false
@@ -251,4 +257,7 @@ struct ExchangeRecord {
     /// What was undone of the request's body, and applied to the response's; of two codings the last one.
     var coding: Coding?
     var responseCoding: Coding?
+    /// What header rules did to the head that went upstream, and to the response's.
+    var headers = HeaderEditCount()
+    var responseHeaders = HeaderEditCount()
 }

@@ -31,7 +31,8 @@ final class Generation {
         self.settings = settings
         self.pools = pools
         framings = settings.upstreams.map(UpstreamFraming.init)
-        routes = RouteTable(settings.routes, checksEscapes: settings.forwarding.refusesBadPercent)
+        routes = RouteTable(
+            settings.routes, checksEscapes: settings.forwarding.refusesBadPercent, paths: settings.forwarding.paths)
         forwarding = ForwardingLines(settings)
         requestRules = RequestRules(settings.forwarding)
         clientTimes = ClientTimes(settings.client)

@@ -7,6 +7,13 @@ extension Exchange {
     func passesForwardingRules(_ route: Route, _ generation: Generation, framing: BodyFraming) -> Bool {
         let rule = route.forwarding
         if generation.forwarding.hasTrusted, !findClient(generation, route) { return false }
+        if let editors = route.headers, editors.hasSources, !takeHeaderValues(editors) { return false }
+        // What the path holds must not lead out of what the route rewrites to, whatever `paths` says.
+        if let rewrite = route.variableRewrite,
+            rewrite.makesDotSegment(of: request, captures: captures, scratch: &framed)
+        {
+            return refused(.rewrittenDotSegment)
+        }
         if rule.requiresLength, !announcesLength(framing) { return refused(.lengthRequired) }
         if rule.underscores == .reject, request.hasUnderscores { return refused(.underscoreName) }
         // One look at the head for what few requests have: each one costs a check of exclusive access.
@@ -72,11 +79,13 @@ extension Exchange {
         let keepsAlive = keepsAlive
         answer(status: status, flag: nil) { output in
             HeadWriter.statusLine(status, into: &output)
+            let fields = output.count
             HeadWriter.clean("Date", date.span, into: &output)
             HeadWriter.clean("Allow", allow.span, into: &output)
             // RFC 9110 §8.6: a 204 has none.
             if status != 204 { HeadWriter.field("Content-Length", decimal: 0, into: &output) }
             HeadWriter.clean("X-Request-Id", requestID.span, into: &output)
+            appendRuledFields(to: &output, from: fields)
             if !keepsAlive { HeadWriter.field("Connection", "close", into: &output) }
             HeadWriter.end(into: &output)
         }

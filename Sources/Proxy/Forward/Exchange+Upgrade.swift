@@ -36,7 +36,11 @@ extension Exchange {
         responsePhase = .complete
         keepsAlive = false
         HeadWriter.statusLine(of: head, into: &responseFramed)
+        let fields = responseFramed.count
         ResponseHeadWriter.copyFields(of: head, into: &responseFramed)
+        if let editor = route?.headers?.response {
+            applyResponseRules(editor, to: &responseFramed, from: fields, own: responseFramed.count)
+        }
         if let line = head.first(.upgrade) { HeadWriter.clean("Upgrade", head.value(line), into: &responseFramed) }
         HeadWriter.field("Connection", "Upgrade", into: &responseFramed)
         HeadWriter.end(into: &responseFramed)

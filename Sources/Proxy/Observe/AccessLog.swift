@@ -134,6 +134,7 @@ final class AccessLog {
             line.member("files", number: accounting.files)
             line.member("dropped", number: accounting.removed)
         }
+        if record.headers != HeaderEditCount() || record.responseHeaders != HeaderEditCount() { line.headers(record) }
         if let held = exchange.held, held.isActive { line.conversion(of: held) }
         if record.attempts > 0, let route = exchange.route, let generation = exchange.generation {
             line.member("upstream", ascii: generation.upstreamName(of: route).utf8Span.span)
@@ -200,6 +201,15 @@ extension LogLine {
         } else {
             member(name) { address.append(to: &$0) }
         }
+    }
+
+    /// What header rules did, of what there was something to do.
+    fileprivate mutating func headers(_ record: ExchangeRecord) {
+        if record.headers.dropped > 0 { member("headers_dropped", number: record.headers.dropped) }
+        if record.headers.written > 0 { member("headers_set", number: record.headers.written) }
+        let response = record.responseHeaders
+        if response.dropped > 0 { member("response_headers_dropped", number: response.dropped) }
+        if response.written > 0 { member("response_headers_set", number: response.written) }
     }
 
     /// What a response was, what it became, and what became of its fields where it came to its end.

@@ -20,11 +20,12 @@ extension ResponseHeadWriter {
         .contentMD5, .contentDigest, .reprDigest, .digest, .acceptRanges, .contentRange, .contentEncoding,
     ]
 
-    /// Copies the end-to-end fields with the changes; `contentType` replaces the body's type.
+    /// Copies the end-to-end fields with the changes; `contentType` replaces the body's type. Returns where in the output
+    /// begins what didn't come with `head`.
     static func copyFields(
         of head: borrowing MessageHead, _ changes: HeadChanges, contentType: Span<UInt8>?,
         into output: inout OutputBuffer
-    ) {
+    ) -> Int {
         var others = framingFields
         if contentType != nil { others.formUnion([.contentType]) }
         if changes.contains(.otherBytes) { others.formUnion(fieldsOfOldBytes) }
@@ -37,6 +38,7 @@ extension ResponseHeadWriter {
             }
         }
         HeadWriter.fields(of: head, lines: start..<head.fieldCount, without: others, into: &output)
+        let own = output.count
         if let contentType { HeadWriter.clean("Content-Type", contentType, into: &output) }
         if changes.contains(.variesByAccept), !head.varies(by: "accept") {
             HeadWriter.field("Vary", "Accept", into: &output)
@@ -44,6 +46,7 @@ extension ResponseHeadWriter {
         if changes.contains(.variesByCoding), !head.varies(by: "accept-encoding") {
             HeadWriter.field("Vary", "Accept-Encoding", into: &output)
         }
+        return own
     }
 
     /// The representation is another, equivalent one: its tag says the same weakly (RFC 9110 §8.8.1). What is no entity tag is

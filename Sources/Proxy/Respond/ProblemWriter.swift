@@ -11,15 +11,18 @@ struct ProblemWriter {
     let requestID: [UInt8]
     let clock: Clock
 
-    func write(into output: inout OutputBuffer) {
+    /// - Parameter addFields: gets the fields' start in `output`, and may append more.
+    func write(into output: inout OutputBuffer, adding addFields: (inout OutputBuffer, Int) -> Void = { _, _ in }) {
         let body = problem()
         HeadWriter.statusLine(refusal.status, into: &output)
+        let fields = output.count
         HeadWriter.clean("Date", clock.date.span, into: &output)
         HeadWriter.field("Content-Type", "application/problem+json", into: &output)
         HeadWriter.field("Content-Length", decimal: body.count, into: &output)
         HeadWriter.field("Cache-Control", "no-store", into: &output)
         HeadWriter.clean("X-Request-Id", requestID.span, into: &output)
         if let advice = refusal.advice { HeadWriter.clean(advice.name, Array(advice.value.utf8).span, into: &output) }
+        addFields(&output, fields)
         if !keepsAlive { HeadWriter.field("Connection", "close", into: &output) }
         HeadWriter.end(into: &output)
         if !isHead { output.append(body.span) }

@@ -21,6 +21,14 @@ enum Refusal {
     case noRoute
     /// A percent sign without two hexadecimal digits at this offset of the path.
     case malformedPath(Int)
+    /// A dot segment at this offset of the path, where `paths` refuses such, or can't tell what it means.
+    case dotSegment(Int)
+    /// An empty segment at this offset of the path, where `paths` refuses such.
+    case emptySegment(Int)
+    /// What the route's rewrite takes from the path would make a dot segment.
+    case rewrittenDotSegment
+    /// A header rule takes a value from the request that no field may have.
+    case headerValue(HeaderValueFault)
     case methodNotAllowed([String])
     /// The route has methods, and this one is none that the proxy knows.
     case methodNotImplemented
@@ -79,14 +87,14 @@ extension Refusal {
             case .unrepresentable: 422
             }
         case .noRoute: 404
-        case .malformedPath: 400
+        case .malformedPath, .dotSegment, .emptySegment, .rewrittenDotSegment, .headerValue(.control): 400
         case .methodNotAllowed: 405
         case .methodNotImplemented: 501
         case .misdirected: 421
         case .lengthRequired: 411
         case .underscoreName, .badMaxForwards: 400
         case .loopDetected: 508
-        case .forwardedTooLong: 431
+        case .forwardedTooLong, .headerValue(.tooLong): 431
         case .typeNotAccepted, .contentCoding, .noTransform: 415
         case .bodyTooLarge, .spool(.tooLarge, _): 413
         case .spool(.full, _), .spool(.failed, _): 507
@@ -109,6 +117,11 @@ extension Refusal {
         case .conversion(let error, _): error.code
         case .noRoute: "no_route"
         case .malformedPath: "http_bad_target"
+        case .dotSegment: "http_dot_segment"
+        case .emptySegment: "http_empty_segment"
+        case .rewrittenDotSegment: "rewrite_dot_segment"
+        case .headerValue(.control): "header_value_control"
+        case .headerValue(.tooLong): "header_value_too_long"
         case .methodNotAllowed: "method_not_allowed"
         case .methodNotImplemented: "method_not_implemented"
         case .misdirected: "misdirected_request"
@@ -164,6 +177,15 @@ extension Refusal {
         case .conversion(let error, _): error.reason
         case .noRoute: "no route matches this request"
         case .malformedPath(let offset): "the path has a percent sign without two hexadecimal digits at byte \(offset)"
+        case .dotSegment(let offset):
+            "the path has a dot segment, or what some servers read as one, at byte \(offset) (paths.dot_segments)"
+        case .emptySegment(let offset): "the path has an empty segment at byte \(offset) (paths.empty_segments)"
+        case .rewrittenDotSegment:
+            "what the route takes from the path would be a dot segment in the path it rewrites to"
+        case .headerValue(.control):
+            "a header rule of the route takes a value from the request that holds a control character"
+        case .headerValue(.tooLong):
+            "a header rule of the route takes a value from the request that is longer than \(HeaderEdits.valueLimit) bytes"
         case .methodNotAllowed: "the route doesn't take this method"
         case .methodNotImplemented: "nothing here knows this method"
         case .misdirected: "the target is an https resource, and the connection is not secured"
@@ -213,7 +235,9 @@ extension Refusal {
     /// The reason as the access log shows it, two letters as HAProxy's and Envoy's logs have them.
     var flag: EndReason {
         switch self {
-        case .wire, .malformedPath, .lengthRequired, .underscoreName, .forwardedTooLong, .badMaxForwards: .badRequest
+        case .wire, .malformedPath, .dotSegment, .emptySegment, .rewrittenDotSegment, .headerValue,
+            .lengthRequired, .underscoreName, .forwardedTooLong, .badMaxForwards:
+            .badRequest
         case .loopDetected: .loop
         case .conversion(let error, _):
             switch error.kind {

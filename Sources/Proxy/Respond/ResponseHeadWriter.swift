@@ -11,20 +11,34 @@ struct ResponseHeadWriter {
     /// The content coding that the body gets from us.
     var coding: Coding?
 
-    /// Writes all but what `end` writes: the lines of Via and Trailer go between. `contentType` is that of a converted body.
-    func write(
-        _ head: borrowing MessageHead, requestID: Span<UInt8>, clock: Clock, contentType: Span<UInt8>?,
+    /// Where in the output a head's fields begin, and those of them that are ours.
+    struct Part {
+        var fields: Int
+        var own: Int
+    }
+
+    /// Writes the status line and the fields but those of the framing. `contentType` is that of a converted body.
+    func writeFields(
+        of head: borrowing MessageHead, requestID: Span<UInt8>, clock: Clock, contentType: Span<UInt8>?,
         into output: inout OutputBuffer
-    ) {
+    ) -> Part {
         HeadWriter.statusLine(of: head, into: &output)
+        let fields = output.count
+        let own: Int
         if changes.isEmpty, contentType == nil {
             Self.copyFields(of: head, into: &output)
+            own = output.count
         } else {
-            Self.copyFields(of: head, changes, contentType: contentType, into: &output)
+            own = Self.copyFields(of: head, changes, contentType: contentType, into: &output)
         }
         if let coding { HeadWriter.field("Content-Encoding", coding.name, into: &output) }
         if !head.contains(.date) { HeadWriter.clean("Date", clock.date.span, into: &output) }
         if !head.contains(.xRequestID) { HeadWriter.clean("X-Request-Id", requestID, into: &output) }
+        return Part(fields: fields, own: own)
+    }
+
+    /// Writes how the body is framed. `end` follows, behind what else is of this hop.
+    func writeFraming(of head: borrowing MessageHead, into output: inout OutputBuffer) {
         switch framing {
         case .none:
             // A response to HEAD says how long the answer to GET would be (RFC 9110 §8.6); 204 and 304 say nothing.

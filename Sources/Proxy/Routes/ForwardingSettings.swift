@@ -15,6 +15,8 @@ public struct ForwardingSettings: Hashable, Sendable {
     public var refusesUnwiseBytes = false
     /// Whether a `%` in a path that two hexadecimal digits don't follow is answered with 400 (R11).
     public var refusesBadPercent = true
+    /// What becomes of paths with dot segments and empty segments, before a route is looked for.
+    public var paths = PathRules()
 
     public init() {}
 }

@@ -1,3 +1,4 @@
+internal import HTTPWire
 internal import Octets
 
 /// A path that a route is for: segments that are literal, one free segment (`*` or `{name}`), and perhaps a star at the
@@ -76,6 +77,12 @@ public struct PathPattern: Hashable, Sendable {
         }
         return String(decoding: name, as: UTF8.self)
     }
+
+    /// Whether it holds a dot segment, in any spelling.
+    public var hasDotSegment: Bool { DotSegment.first(in: text.utf8Span.span) != nil }
+
+    /// Whether two slashes stand behind each other in it.
+    public var hasEmptySegment: Bool { text.contains("//") }
 
     /// Whether every path that `other` takes is taken here too.
     func covers(_ other: PathPattern) -> Bool {

@@ -31,18 +31,38 @@ public struct Rewrite: Hashable, Sendable {
         self.query = query
     }
 
+    /// Whether the path takes variables, so that a request decides what it becomes.
+    public var takesVariables: Bool {
+        for piece in path { if case .variable = piece { return true } }
+        return false
+    }
+
+    /// Whether the path that a request gives has a dot segment in any spelling: then it could lead out of what `path` says.
+    /// `scratch` is empty, and is left so.
+    public func makesDotSegment(
+        of head: borrowing MessageHead, captures: PathCaptures, scratch: inout OutputBuffer
+    ) -> Bool {
+        appendPath(of: head, captures: captures, to: &scratch)
+        defer { scratch.removeAll() }
+        return DotSegment.first(in: scratch.span) != nil
+    }
+
+    private func appendPath(of head: borrowing MessageHead, captures: PathCaptures, to output: inout OutputBuffer) {
+        if path.isEmpty { output.append(head.path) }
+        for piece in path {
+            switch piece {
+            case .literal(let text): output.append(text.utf8Span.span)
+            case .variable(let index): output.append(head.path.extracting(captures[index]))
+            }
+        }
+    }
+
     /// Appends the target in origin form for the upstream. `keepsQuery`: whether what was received of the query goes on.
     public func appendTarget(
         of head: borrowing MessageHead, captures: PathCaptures, client: Span<UInt8>, keepsQuery: Bool = true,
         to output: inout OutputBuffer
     ) throws(ConversionError) {
-        if path.isEmpty { output.append(head.path) }
-        for piece in path {
-            switch piece {
-            case .literal(let text): output.append(text: text)
-            case .variable(let index): output.append(head.path.extracting(captures[index]))
-            }
-        }
+        appendPath(of: head, captures: captures, to: &output)
         var separator = UInt8(ascii: "?")
         if keepsQuery, let received = head.query {
             var start = 0

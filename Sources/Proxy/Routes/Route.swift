@@ -37,6 +37,10 @@ public final class Route: Sendable {
     let compression: Compression?
     /// `options.forwarding`, prepared.
     let forwarding: ForwardingRule
+    /// `rewrite`, where a request's path decides what it becomes.
+    let variableRewrite: Rewrite?
+    /// `options.headers`, prepared; nil when there are none, which is all that most routes ask.
+    let headers: HeaderEditors?
     /// `options.retry`, apart: whether what is sent on a reused connection is held to be sent again, and whether that is so
     /// on a new one, too.
     let repeatsRequests: Bool
@@ -68,6 +72,8 @@ public final class Route: Sendable {
         convertsResponses = responseRules?.converts == true
         let asks = options.coding.asks && !options.coding.undone.isEmpty
         askedCodings = Array((asks ? options.coding.undone.map(\.rawValue).joined(separator: ", ") : "identity").utf8)
+        variableRewrite = rewrite?.takesVariables == true ? rewrite : nil
+        headers = HeaderEditors(options.headers)
         compression = options.coding.compress.map(Compression.init)
         repeatsRequests = options.retry.isEnabled && options.retry.buffer > 0
         repeatsOnConditions = repeatsRequests && options.retry.hasConditions

@@ -23,6 +23,10 @@ public final class RouteTable: Sendable {
         case typeNotAccepted([String])
         /// The path has a percent sign without two hexadecimal digits at this offset: 400.
         case malformedPath(offset: Int)
+        /// The path has a dot segment at this offset: 400.
+        case dotSegment(offset: Int)
+        /// The path has an empty segment at this offset: 400.
+        case emptySegment(offset: Int)
     }
 
     /// A place in the tree, the path's segments so far, with ranges of the lists below. All are plain numbers, so that a walk
@@ -98,14 +102,32 @@ public final class RouteTable: Sendable {
 
     /// Whether a malformed escape in a path is an error, or else bytes like any others.
     private let checksEscapes: Bool
+    private let checksDots: Bool
+    private let checksSlashes: Bool
+    private let skipsSlashes: Bool
+    /// Whether `normalize` has something to do.
+    let normalizes: Bool
+    private let paths: PathRules
 
-    public init(_ routes: [Route], checksEscapes: Bool = true) {
+    public init(_ routes: [Route], checksEscapes: Bool = true, paths: PathRules = PathRules()) {
         self.routes = routes
         self.checksEscapes = checksEscapes
+        self.paths = paths
+        checksDots = paths.dotSegments != .pass
+        checksSlashes = paths.emptySegments == .reject
+        skipsSlashes = paths.emptySegments == .ignore
+        normalizes = paths.dotSegments == .normalize || paths.emptySegments == .merge
         var lists = Lists()
         for node in RouteTree(routes).nodes { lists.add(node) }
         (nodes, literals, stars) = (lists.nodes, lists.literals, lists.stars)
         (candidates, units) = (lists.candidates, lists.units)
+    }
+
+    /// Makes of a request's path what `find` and the upstream get.
+    public func normalize(_ head: inout MessageHead) {
+        guard normalizes else { return }
+        head.normalizePath(
+            resolvingDots: paths.dotSegments == .normalize, mergingSlashes: paths.emptySegments == .merge)
     }
 
     /// The route for a request, or what to answer when there is none.
@@ -114,6 +136,13 @@ public final class RouteTable: Sendable {
         if checksEscapes, head.pathHasEscapes, let offset = PathLiteral.malformedEscape(in: path) {
             return .malformedPath(offset: offset)
         }
+        // Nearly all paths have neither a dot nor an escape.
+        if checksDots, head.pathHasEscapes || Scan.firstIndex(of: UInt8(ascii: "."), in: path, from: 0) != nil,
+            let offset = DotSegment.first(in: path)
+        {
+            return .dotSegment(offset: offset)
+        }
+        if checksSlashes, let offset = Self.emptySegment(in: path) { return .emptySegment(offset: offset) }
         guard path.count > 0, path[0] == UInt8(ascii: "/") else { return .noRoute }
         var search = Search(best: routes.count)
         visit(0, path, from: 1, head, &search)
@@ -127,6 +156,12 @@ public final class RouteTable: Sendable {
             return .typeNotAccepted(Self.distinct(types))
         }
         return .methodNotAllowed(Self.distinct(search.refused.flatMap { routes[$0].match.methods }))
+    }
+
+    private static func emptySegment(in path: Span<UInt8>) -> Int? {
+        for index in path.indices.dropFirst()
+        where path[index] == UInt8(ascii: "/") && path[index - 1] == UInt8(ascii: "/") { return index }
+        return nil
     }
 
     private static func distinct(_ words: [String]) -> [String] {
@@ -156,6 +191,8 @@ public final class RouteTable: Sendable {
         _ search: inout Search
     ) {
         let node = nodes[node]
+        var start = start
+        if skipsSlashes { while start < path.count, path[start] == UInt8(ascii: "/") { start &+= 1 } }
         for index in node.stars {
             let star = stars[index]
             guard let end = end(of: star.prefix, in: path, from: start, to: path.count) else { continue }

@@ -27,9 +27,7 @@ public indirect enum SourceReference: Hashable, Sendable {
         from head: borrowing MessageHead, captures: PathCaptures, client: Span<UInt8>,
         to output: inout [UInt8]
     ) throws(ConversionError) {
-        let start = output.count
-        switch self {
-        case .literalMix(let pieces):
+        if case .literalMix(let pieces) = self {
             for piece in pieces {
                 switch piece {
                 case .literal(let text): output.append(contentsOf: text.utf8)
@@ -38,6 +36,38 @@ public indirect enum SourceReference: Hashable, Sendable {
                 }
             }
             return
+        }
+        let start = output.count
+        appendOctets(from: head, captures: captures, client: client, to: &output)
+        guard UTF8Validator.isValid(output.span.extracting(start..<output.count)) else {
+            throw ConversionError(
+                .malformed, code: "source_invalid_utf8", reason: "the value of \(description) is not UTF-8")
+        }
+    }
+
+    /// Whether the client's address is the value or part of it.
+    var readsClient: Bool {
+        switch self {
+        case .clientAddress: true
+        case .literalMix(let pieces):
+            pieces.contains { if case .source(let source) = $0 { source.readsClient } else { false } }
+        case .header, .path, .query: false
+        }
+    }
+
+    /// Appends the value, whatever bytes it has: a field takes more than UTF-8, but not all of them.
+    public func appendOctets(
+        from head: borrowing MessageHead, captures: PathCaptures, client: Span<UInt8>, to output: inout [UInt8]
+    ) {
+        switch self {
+        case .literalMix(let pieces):
+            for piece in pieces {
+                switch piece {
+                case .literal(let text): output.append(contentsOf: text.utf8)
+                case .source(let source):
+                    source.appendOctets(from: head, captures: captures, client: client, to: &output)
+                }
+            }
         case .clientAddress:
             output.append(contentsOf: client)
         case .path(let index):
@@ -55,10 +85,6 @@ public indirect enum SourceReference: Hashable, Sendable {
                 output.append(contentsOf: head.value(line))
                 next = head.first(named: name.utf8Span.span, from: line + 1)
             }
-        }
-        guard UTF8Validator.isValid(output.span.extracting(start..<output.count)) else {
-            throw ConversionError(
-                .malformed, code: "source_invalid_utf8", reason: "the value of \(description) is not UTF-8")
         }
     }
 }

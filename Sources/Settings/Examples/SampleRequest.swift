@@ -27,6 +27,9 @@ public struct SampleRequest: Hashable, Sendable {
         /// Method and target as the upstream gets them, but for a query that the body becomes.
         public var method: String
         public var target: String
+        /// The fields that the route's rules set and add to the request, in their order. A value with `${env:…}` or
+        /// `${file:…}` stands as the settings write it.
+        public var headers: [Header]
     }
 
     /// Nil: the route's own path, in which each variable stands for its name: `/orders/id`.
@@ -69,6 +72,22 @@ public struct SampleRequest: Hashable, Sendable {
             throw Fault(reason: "the route's path \(route.match.path) doesn't take \(path)")
         }
         let address = Array(client.utf8)
+        var scratch = OutputBuffer()
+        if route.rewrite?.makesDotSegment(of: head, captures: found.captures, scratch: &scratch) == true {
+            throw Fault(reason: "the path would be a dot segment in the one that the route rewrites to")
+        }
+        var headers: [Header] = []
+        for field in route.options.headers.request.set + route.options.headers.request.add {
+            var value: [UInt8] = []
+            field.value.appendOctets(from: head, captures: found.captures, client: address.span, to: &value)
+            guard HeadWriter.isFieldValue(value.span) else {
+                throw Fault(reason: "the header \(field.name) would hold a control character, which is a 400")
+            }
+            let isSecret = field.text.contains("${env:") || field.text.contains("${file:")
+            if isSecret || !value.isEmpty {
+                headers.append(Header(name: field.name, value: isSecret ? field.text : value.span.lossyString()))
+            }
+        }
         do throws(ConversionError) {
             var sources: [[UInt8]] = []
             var keepsQuery = true
@@ -87,7 +106,8 @@ public struct SampleRequest: Hashable, Sendable {
             } else {
                 target.append(text: path + (keepsQuery ? query.map { "?\($0)" } ?? "" : ""))
             }
-            return Values(sources: sources, method: method, target: target.span.lossyString())
+            return Values(
+                sources: sources, method: method, target: target.span.lossyString(), headers: headers)
         } catch {
             throw Fault(reason: error.reason)
         }

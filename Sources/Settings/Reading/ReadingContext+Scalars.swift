@@ -54,12 +54,20 @@ extension ReadingContext {
 
     private func variable(_ name: String, _ node: SettingsNode, _ offset: Int) -> String? {
         if let value = environment.variable(name) { return value }
+        if environment.isElsewhere { return placeholder(node) }
         report(position(in: node, offset: offset), "the environment has no variable \(name): set it before starting")
         return nil
     }
 
+    /// Stands for a text that only the machine has where the settings will be used.
+    private func placeholder(_ node: SettingsNode) -> String {
+        noteUnresolved(node)
+        return "placeholder"
+    }
+
     /// The file's text without the line end at its end, which editors add.
     private func file(_ path: String, _ node: SettingsNode, _ offset: Int) -> String? {
+        if environment.isElsewhere { return placeholder(node) }
         do {
             let text = try environment.file(path)
             return text.last?.isNewline == true ? String(text.dropLast()) : text

@@ -7,6 +7,10 @@ final class ReadingContext {
     var inherited: [String: EffectiveValue.Origin] = [:]
     /// What `${env:…}` and `${file:…}` have put in.
     private(set) var substitutions: [EffectiveValue.Secret] = []
+    /// Where values stand that `environment` has only a placeholder for.
+    private var unresolved: [(line: Int, columns: Range<Int>)] = []
+    /// Their lines.
+    var unresolvedLines: Set<Int> { Set(unresolved.map(\.line)) }
     let environment: SettingsEnvironment
     private let text: String
     /// The text, to find places inside a value.
@@ -17,10 +21,21 @@ final class ReadingContext {
         self.text = text
     }
 
-    func report(_ position: SettingsNode.Position, _ message: String) {
-        let mistake = SettingsMistake(line: position.line, column: position.column, message: message)
+    /// The name of the route that is being read.
+    var route: String?
+
+    func report(
+        _ position: SettingsNode.Position, _ message: String, code: SettingsMistake.Code = .setting
+    ) {
+        // What depends on a text that isn't here can't be judged.
+        if unresolved.contains(where: { $0.line == position.line && $0.columns.contains(position.column) }) { return }
+        let mistake = SettingsMistake(
+            line: position.line, column: position.column, message: message, code: code, route: route)
         // An alias repeats a value, and with it what is wrong there.
-        if !mistakes.contains(mistake) { mistakes.append(mistake) }
+        let isKnown = mistakes.contains {
+            ($0.line, $0.column, $0.message) == (mistake.line, mistake.column, mistake.message)
+        }
+        if !isKnown { mistakes.append(mistake) }
     }
 
     func record(_ key: String, _ value: String, _ origin: EffectiveValue.Origin) {
@@ -30,6 +45,13 @@ final class ReadingContext {
     func noteSubstitution(_ text: String, _ reference: String, _ node: SettingsNode) {
         let secret = EffectiveValue.Secret(text: text, reference: reference, line: node.position.line)
         if !substitutions.contains(secret) { substitutions.append(secret) }
+    }
+
+    /// Remembers that a value is not what it will be: what is wrong with it is not known.
+    func noteUnresolved(_ node: SettingsNode) {
+        guard case .scalar(let text, _) = node.content else { return }
+        let start = node.position.column
+        unresolved.append((node.position.line, start..<start + text.unicodeScalars.count + 2))
     }
 
     /// Takes the values recorded so far.

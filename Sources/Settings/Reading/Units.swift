@@ -39,9 +39,15 @@ enum Units {
         }
         guard !unit.isEmpty else { throw Fault(reason: "\(what) needs a unit (\(known)), as in \(example)") }
         guard let factor = units.first(where: { $0.unit == unit })?.factor else {
-            let nearest = units.first {
-                $0.unit.lowercased() == unit.lowercased() || $0.unit.filter { $0 != "i" } == unit
-            }
+            // `10 MiB`, `10mb`, `10M`; `10sec`, `10 minutes`.
+            let plain = unit.filter { $0 != " " }.lowercased()
+            let nearest =
+                units.first {
+                    $0.unit.lowercased() == plain || $0.unit.lowercased().filter { $0 != "i" } == plain
+                }
+                ?? units.first {
+                    plain.hasPrefix($0.unit.lowercased()) || $0.unit.lowercased().hasPrefix(plain)
+                }
             let hint = nearest.map { "did you mean \"\(digits)\($0.unit)\"?" } ?? "known are \(known)"
             throw Fault(reason: "the unit \"\(unit)\" is not known for \(what): \(hint)")
         }

@@ -41,7 +41,7 @@ struct YAMLText {
                 // The basic resolver leaves plain scalars alone; types are our own business, and so nothing is constructed.
                 // The encoding said, Yams doesn't look for one in the environment.
                 guard let root = try Yams.compose(yaml: reader.text, .basic, Constructor([:], [:], [:]), .utf8) else {
-                    context.report(.init(line: 1, column: 1), "there is nothing here")
+                    context.report(.init(line: 1, column: 1), "there is nothing here", code: .yaml)
                     return nil
                 }
                 return reader.convert(root, depth: 0)
@@ -49,7 +49,7 @@ struct YAMLText {
                 if reader.markDuplicate(error) { continue }
                 reader.report(error)
             } catch {
-                context.report(.init(line: 1, column: 1), "this is not YAML")
+                context.report(.init(line: 1, column: 1), "this is not YAML", code: .yaml)
             }
             return nil
         }
@@ -90,12 +90,13 @@ struct YAMLText {
 
     private func report(_ error: YamlError) {
         switch error {
-        case .scanner(let context, let problem, let mark, _), .parser(let context, let problem, let mark, _),
-            .composer(let context, let problem, let mark, _):
-            let place = context.map { " \($0.text)" } ?? ""
-            // What `request: form -> json(order: sorted)` without quotes leads to.
-            let hint = problem.hasPrefix("mapping values") ? ": put a value with a colon in quotes" : ""
-            self.context.report(position(mark), "this is not YAML: \(problem)\(place)\(hint)")
+        case .scanner(let context, let problem, let mark, let yaml),
+            .parser(let context, let problem, let mark, let yaml),
+            .composer(let context, let problem, let mark, let yaml):
+            let fault = YAMLFault(
+                problem: problem, context: context?.text, start: context.map { position($0.mark) },
+                position: position(mark), text: yaml)
+            self.context.report(fault.position, fault.message, code: .yaml)
         case .duplicatedKeysInMapping(let keys, let context):
             let names = keys.map { "\"\($0)\"" }.joined(separator: ", ")
             self.context.report(position(context.mark), "the key \(names) occurs twice")
@@ -104,9 +105,9 @@ struct YAMLText {
                 separator: "\n", omittingEmptySubsequences: false)
             self.context.report(
                 .init(line: max(before.count, 1), column: (before.last?.count ?? 0) + 1),
-                "this is not YAML: \(problem)")
+                "this is not YAML: \(problem)", code: .yaml)
         default:
-            context.report(.init(line: 1, column: 1), "this is not YAML")
+            context.report(.init(line: 1, column: 1), "this is not YAML", code: .yaml)
         }
     }
 
@@ -165,7 +166,9 @@ struct YAMLText {
             let name = unmarked(scalar, position)
             guard let value = convert(value, depth: depth + 1) else { return nil }
             if !marked.isEmpty, let first = places[name] {
-                context.report(position, "the key \"\(name)\" occurs twice, first in line \(first.line)")
+                // Most often two elements of a list that lack what parts them.
+                let hint = name == "name" && first.line < position.line ? ": each route begins with \"- \"" : ""
+                context.report(position, "the key \"\(name)\" occurs twice, first in line \(first.line)\(hint)")
                 continue
             }
             if !marked.isEmpty { places[name] = position }

@@ -88,7 +88,7 @@ struct ListenReader {
         options.revocations = files.path(section, "client_crl", .revocations)
         files.versions(section, &options.minimum, &options.maximum)
         section.finish()
-        guard context.mistakes.count == mistakes else { return nil }
+        guard context.mistakes.count == mistakes, !context.environment.isElsewhere else { return nil }
         do throws(TLSFileError) {
             let tls = try ServerTLS(options)
             files.checkLives(tls.context.validities)

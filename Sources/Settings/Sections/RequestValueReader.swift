@@ -13,9 +13,18 @@ final class RequestValueReader {
     /// The sources so far, each once; a conversion's assignments count by them.
     private(set) var sources: [SourceReference] = []
 
-    init(_ context: ReadingContext, variables: [String?]?) {
+    /// Whether this is under "defaults", where no path is known.
+    private let isDefault: Bool
+    /// What may stand here, for the message that something may not.
+    private let known: String?
+
+    init(
+        _ context: ReadingContext, variables: [String?]?, isDefault: Bool = false, sources known: String? = nil
+    ) {
         self.context = context
         self.variables = variables
+        self.isDefault = isDefault
+        self.known = known
     }
 
     /// The index of a source among `sources`.
@@ -60,13 +69,18 @@ final class RequestValueReader {
             if name == "ip" { return .clientAddress }
             context.report(position, "of the client only ${client.ip} is known")
         case "path": return variable(name, position).map(SourceReference.path)
-        default: context.report(position, "\(what) takes no ${\(kind).\(name)}")
+        default:
+            context.report(position, "\(what) takes no ${\(kind).\(name)}" + (known.map { ": \($0)" } ?? ""))
         }
         return nil
     }
 
     /// The index of a variable of the route's path.
     func variable(_ name: String, _ position: SettingsNode.Position) -> Int? {
+        if isDefault {
+            context.report(position, "${path.\(name)} is of a route's path: write this in the route")
+            return nil
+        }
         guard let variables else { return nil }
         if let index = variables.firstIndex(of: name) { return index }
         let known = variables.compactMap(\.self)

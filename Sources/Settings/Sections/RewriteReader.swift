@@ -1,3 +1,4 @@
+internal import HTTPWire
 internal import Proxy
 
 /// Reads `rewrite`: a path, or a path and parameters of the query.
@@ -61,6 +62,10 @@ struct RewriteReader {
                 guard let variable = values.variable(name, position) else { return [] }
                 path.append(.variable(variable))
             }
+        }
+        let literals = path.map { if case .literal(let text) = $0 { text } else { "x" } }.joined()
+        if DotSegment.first(in: literals.utf8Span.span) != nil {
+            context.report(node.position, "a rewritten path has no dot segments: write the path that they lead to")
         }
         return path
     }

@@ -15,27 +15,38 @@ struct RouteReader {
     private let limits: LimitSettings
     private let timeouts: TimeoutSettings
     private let options: RouteOptions
+    private let paths: PathRules
 
     init(
         _ context: ReadingContext, upstreams: [String], limits: LimitSettings, timeouts: TimeoutSettings,
-        options: RouteOptions
+        options: RouteOptions, paths: PathRules
     ) {
         self.context = context
         self.upstreams = upstreams
         self.limits = limits
         self.timeouts = timeouts
         self.options = options
+        self.paths = paths
     }
 
     func read(_ node: SettingsNode) -> [Entry] {
         guard case .sequence(let nodes) = node.content, !nodes.isEmpty else {
-            context.report(node.position, "\"routes\" is a list of at least one route")
+            var hint = ""
+            if case .mapping(let members) = node.content,
+                members.contains(where: { $0.key == "match" || $0.key == "name" })
+            {
+                hint = ": write \"- \" before the first key of each"
+            }
+            context.report(node.position, "\"routes\" is a list of at least one route\(hint)")
             return []
         }
         var names: [String: Int] = [:]
         var entries: [Entry] = []
         for (index, node) in nodes.enumerated() {
             guard let entry = route(node, index, &names) else { continue }
+            context.route = entry.route.name
+            defer { context.route = nil }
+            checkPath(entry)
             if let cover = entries.first(where: { $0.route.match.covers(entry.route.match) }) {
                 context.report(
                     entry.position,
@@ -51,6 +62,8 @@ struct RouteReader {
         guard let section = SectionReader(node, "a route", context) else { return nil }
         _ = context.takeEffective()
         let nameNode = section.required("name", example: "orders")
+        if case .scalar(let text, _)? = nameNode?.content { context.route = text }
+        defer { context.route = nil }
         let name = nameNode.flatMap { self.name($0, &names) }
         let matchNode = section.required("match", example: "/orders/*")
         let match = matchNode.flatMap { MatchReader(context).read($0) }
@@ -68,8 +81,14 @@ struct RouteReader {
         let compress = section.remaining.first { $0.key == "compress" }
         if let request, let responses { checkPlain(section, request, responses) }
         RouteOptionsReader(context).read(section, into: &options)
+        let headers = HeaderRulesReader(context, variables: match?.path.variables)
+        headers.read(section, into: &options.headers)
         options.coding.limits = limits.codingLimits
         if let responses { CodingReader(context).checkUse(compress, of: options.coding, responses: responses) }
+        if let request, let responses {
+            headers.checkUse(
+                of: options, request: request, responses: responses, route: nameNode?.position ?? section.position)
+        }
         section.finish()
         guard let name, let match, let upstream, let request, let responses else { return nil }
         let route = Route(
@@ -80,6 +99,23 @@ struct RouteReader {
         return Entry(
             route: route, position: nameNode?.position ?? section.position, effective: context.takeEffective(),
             examples: examples.map(ExampleReader(context, route: route).read) ?? [])
+    }
+
+    /// Reports a path with segments that requests never have, by what "paths" says.
+    private func checkPath(_ entry: Entry) {
+        let path = entry.route.match.path
+        if paths.dotSegments != .pass, path.hasDotSegment {
+            context.report(
+                entry.position,
+                "the route \"\(entry.route.name)\" can never match: its path \(path) has a dot segment, which no request "
+                    + "may have (paths.dot_segments)")
+        }
+        if paths.emptySegments != .pass, path.hasEmptySegment {
+            context.report(
+                entry.position,
+                "the route \"\(entry.route.name)\" can never match: its path \(path) has an empty segment, and routes are "
+                    + "found without such (paths.empty_segments)")
+        }
     }
 
     /// Refuses what only routes can do that convert nothing.

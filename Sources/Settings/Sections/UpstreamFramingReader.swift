@@ -25,7 +25,9 @@ struct UpstreamFramingReader {
         }
         spool.finish()
         // One that nobody wrote is looked at too: it is where the bodies go.
-        if settings.disk > 0, let reason = context.environment.folderFault(settings.directory) {
+        if settings.disk > 0, !context.environment.isElsewhere,
+            let reason = context.environment.folderFault(settings.directory)
+        {
             context.report(
                 spool.position, "the folder of spooled bodies, \(settings.directory), \(reason)")
         }

@@ -8,9 +8,13 @@ struct UpstreamReader {
         self.context = context
     }
 
-    /// The upstreams that could be read; the names of all that are there, to check the routes against.
-    func read(_ node: SettingsNode) -> (upstreams: [UpstreamSettings], names: [String]) {
-        guard let section = SectionReader(node, "\"upstreams\"", context) else { return ([], []) }
+    /// The upstreams, those that can't be read without an address; the names of all that are there, to check the routes
+    /// against, and where they stand.
+    func read(
+        _ node: SettingsNode
+    ) -> (upstreams: [UpstreamSettings], names: [String], positions: [SettingsNode.Position]) {
+        guard let section = SectionReader(node, "\"upstreams\"", context) else { return ([], [], []) }
+        let positions = section.remaining.map(\.position)
         var upstreams: [UpstreamSettings] = []
         var names: [String] = []
         for member in section.remaining {
@@ -25,7 +29,7 @@ struct UpstreamReader {
         if names.isEmpty {
             context.report(node.position, "\"upstreams\" is empty: name one, as in app: 127.0.0.1:3000")
         }
-        return (upstreams, names)
+        return (upstreams, names, positions)
     }
 
     private func upstream(_ member: SettingsNode.Member) -> UpstreamSettings? {

@@ -30,7 +30,7 @@ struct UpstreamTLSReader {
                 node.position,
                 "a unix socket has no name that a certificate could be for: write tls: {name: app.internal}")
         }
-        guard context.mistakes.count == mistakes else { return nil }
+        guard context.mistakes.count == mistakes, !context.environment.isElsewhere else { return nil }
         do throws(TLSFileError) {
             let tls = try UpstreamTLS(options)
             files.checkLives([tls.context.validity])

@@ -1,0 +1,56 @@
+internal import EventLoop
+internal import HTTPWire
+internal import Octets
+
+// Header rules: the route's last word on the fields of both heads (docs/forwarding.md).
+extension Exchange {
+    /// Takes what the rules want of the request's head, before anything goes upstream. Returns false when the request was
+    /// refused, because a value could begin a line of its own.
+    func takeHeaderValues(_ editors: HeaderEditors) -> Bool {
+        headerLines.removeAll(keepingCapacity: true)
+        // Nothing of a head has been written yet: the buffer is free for the address.
+        if editors.readsClient, let client, !client.isUnix { client.appendIP(to: &framed) }
+        var fault: HeaderValueFault?
+        do throws(HeaderValueFault) {
+            try editors.request?.appendLines(
+                from: request, captures: captures, client: framed.span, to: &headerLines)
+            responseHeaderLines = headerLines.count
+            try editors.response?.appendLines(
+                from: request, captures: captures, client: framed.span, to: &headerLines)
+        } catch {
+            fault = error
+        }
+        framed.removeAll()
+        guard let fault else {
+            hasHeaderLines = true
+            return true
+        }
+        // Perhaps to its end: nothing of this exchange is ours then.
+        refuse(.headerValue(fault))
+        return false
+    }
+
+    /// Edits the request's head that `output` ends with: fields from `start` on, ours from `own` on.
+    func applyRequestRules(_ editor: HeaderEditor, to output: inout OutputBuffer, from start: Int, own: Int) {
+        let lines = hasHeaderLines ? headerLines : editor.constants
+        let end = hasHeaderLines ? responseHeaderLines : lines.count
+        record.headers = editor.apply(to: &output, from: start, own: own, lines: lines.span.extracting(0..<end))
+    }
+
+    /// Edits the head of the upstream's response, as `applyRequestRules`.
+    func applyResponseRules(_ editor: HeaderEditor, to output: inout OutputBuffer, from start: Int, own: Int) {
+        let lines = hasHeaderLines ? headerLines : editor.constants
+        let first = hasHeaderLines ? responseHeaderLines : 0
+        record.responseHeaders = editor.apply(
+            to: &output, from: start, own: own, lines: lines.span.extracting(first..<lines.count))
+    }
+
+    /// Adds to an answer of ours, whose fields stand in `output` from `start` on, what the route's rules set and add.
+    func appendRuledFields(to output: inout OutputBuffer, from start: Int) {
+        guard let editor = route?.headers?.response else { return }
+        let lines = hasHeaderLines ? headerLines : editor.constants
+        let first = hasHeaderLines ? responseHeaderLines : 0
+        record.responseHeaders.written = HeaderEditor.appendOthers(
+            lines.span.extracting(first..<lines.count), to: &output, from: start)
+    }
+}

@@ -1,0 +1,147 @@
+/// What is wrong with a text that is no YAML, for a person: libyaml says where it could not go on, which is seldom where the
+/// mistake is.
+struct YAMLFault {
+    private(set) var position: SettingsNode.Position
+    private(set) var message: String
+
+    /// - Parameters:
+    ///   - problem: libyaml's words.
+    ///   - context: its words for what it was reading, which began at `start`.
+    init(
+        problem: String, context: String?, start: SettingsNode.Position?, position: SettingsNode.Position, text: String
+    ) {
+        self.position = position
+        let lines = text.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false)
+        if let place = Self.tab(in: lines, upTo: position.line) {
+            self.position = place
+            message = "a tab indents this line: YAML takes spaces only"
+            return
+        }
+        if let place = Self.openQuote(in: lines, upTo: position.line) {
+            self.position = place
+            message = "this quote is not closed in its line: close it, or double it where it is part of the text"
+            return
+        }
+        let line =
+            lines.indices.contains(position.line - 1) ? lines[position.line - 1] : Substring.UnicodeScalarView()
+        let rest = line.dropFirst(max(0, position.column - 1))
+        if context?.contains("an alias") == true || problem.contains("undefined alias") {
+            if let start { self.position = start }
+            message =
+                "a value that begins with * is an alias in YAML: put it in quotes; a path that takes all is \"/*\""
+        } else if context?.contains("an anchor") == true {
+            if let start { self.position = start }
+            message = "a value that begins with & is an anchor in YAML: put it in quotes"
+        } else if problem.contains("cannot start any token"), let sign = rest.first {
+            message =
+                sign == "\t"
+                ? "a tab stands here: YAML takes spaces only"
+                : "a value can't begin with \(sign) in YAML: put it in quotes"
+        } else if problem.hasPrefix("mapping values") {
+            message = Self.misplacedKey(line, column: position.column)
+        } else if let start, context?.contains("block collection") == true || problem.contains("'-' indicator") {
+            message =
+                "this is no element of the list that begins in line \(start.line): each begins with \"- \" in column "
+                + "\(start.column)"
+        } else if context?.contains("flow node") == true, let open = Self.openBracket(in: lines, upTo: position.line) {
+            self.position = open.position
+            message =
+                "this \(open.sign) is not closed before the text ends: a comma parts its elements, and "
+                + "\(open.sign == "[" ? "]" : "}") ends them"
+        } else if let start, context?.contains("flow") == true {
+            let sign = context?.contains("sequence") == true ? "[" : "{"
+            message =
+                "the \(sign) of line \(start.line) is not closed before this: a comma parts its elements, and "
+                + "\(sign == "[" ? "]" : "}") ends them"
+        } else if let start, context?.contains("block mapping") == true {
+            message =
+                rest.prefix(2).elementsEqual("- ".unicodeScalars)
+                ? "a list can't stand here, among the keys of the mapping that begins in line \(start.line): indent it"
+                : "this is no key of the mapping that begins in line \(start.line): its keys all begin in column "
+                    + "\(start.column) and end in a colon"
+        } else if problem.contains("expected ':'") {
+            if let start { self.position = start }
+            message = "a key ends in a colon and a space: write one, as in key: value"
+        } else {
+            let place = context.map { " \($0)" } ?? ""
+            message = "this is not YAML: \(problem)\(place)"
+        }
+    }
+
+    /// The first tab of an indentation, which libyaml takes for nearly anything else.
+    private static func tab(in lines: [Substring.UnicodeScalarView], upTo last: Int) -> SettingsNode.Position? {
+        for (index, line) in lines.prefix(last).enumerated() {
+            guard let end = line.firstIndex(where: { $0 != " " && $0 != "\t" }), line[end] != "\r"
+            else { continue }
+            guard let tab = line[..<end].firstIndex(of: "\t") else { continue }
+            return .init(line: index + 1, column: line.distance(from: line.startIndex, to: tab) + 1)
+        }
+        return nil
+    }
+
+    /// The first quote that begins a value and isn't closed in its line: whatever follows was read as text.
+    private static func openQuote(
+        in lines: [Substring.UnicodeScalarView], upTo last: Int
+    ) -> SettingsNode.Position? {
+        for (index, line) in lines.prefix(last).enumerated() {
+            var open: (sign: Unicode.Scalar, column: Int)?
+            var before: Unicode.Scalar = " "
+            var escapes = false
+            for (column, sign) in line.enumerated() {
+                if let quote = open {
+                    if escapes {
+                        escapes = false
+                    } else if sign == "\\", quote.sign == "\"" {
+                        escapes = true
+                    } else if sign == quote.sign {
+                        // Two single quotes are one that is part of the text: closed, and open again.
+                        open = nil
+                        before = sign
+                    }
+                    continue
+                }
+                if sign == "#", before == " " { break }
+                let begins = before == " " || before == "[" || before == "{" || before == ","
+                if (sign == "\"" || sign == "'") && (begins || sign == "'" && before == "'") {
+                    open = (sign, column + 1)
+                }
+                before = sign
+            }
+            if let open { return .init(line: index + 1, column: open.column) }
+        }
+        return nil
+    }
+
+    /// The last bracket that is open at the end, where quotes are closed.
+    private static func openBracket(
+        in lines: [Substring.UnicodeScalarView], upTo last: Int
+    ) -> (sign: Unicode.Scalar, position: SettingsNode.Position)? {
+        var open: [(sign: Unicode.Scalar, position: SettingsNode.Position)] = []
+        var quote: Unicode.Scalar?
+        for (index, line) in lines.prefix(last).enumerated() {
+            for (column, sign) in line.enumerated() {
+                if let closing = quote {
+                    if sign == closing { quote = nil }
+                } else {
+                    switch sign {
+                    case "\"", "'": quote = sign
+                    case "[", "{": open.append((sign, .init(line: index + 1, column: column + 1)))
+                    case "]", "}": _ = open.popLast()
+                    default: break
+                    }
+                }
+            }
+        }
+        return open.last
+    }
+
+    /// A colon where no key can end: a line that is indented too far, or a value that holds one.
+    private static func misplacedKey(_ line: Substring.UnicodeScalarView, column: Int) -> String {
+        let key = line.prefix(max(0, column - 1)).drop { $0 == " " }
+        let isAlone = !key.contains(" ") && !key.contains("\"")
+        return isAlone
+            ? "this key stands deeper than those before it: the keys of one mapping begin in one column, and what is in it "
+                + "stands behind a line that ends in a colon"
+            : "a value with a colon and a space in it is read as a key: put it in quotes"
+    }
+}

@@ -1,0 +1,199 @@
+internal import Proxy
+internal import Serialization
+
+/// What an operator should know of settings that are fine.
+public struct SettingsNote: Hashable, Sendable {
+    public enum Severity: String, Hashable, Sendable, CaseIterable {
+        /// It can hardly be meant so.
+        case warning
+        /// It may well be meant so.
+        case note
+    }
+
+    public var severity: Severity
+    /// Stable, as `upstream_unused`.
+    public var code: String
+    /// Where what it is about stands in the file, from 1.
+    public var line: Int
+    public var column: Int
+    /// What it is about: `upstream app`, `route orders, response 2`.
+    public var subject: String
+    /// One sentence in lower case without a full stop.
+    public var message: String
+    /// What to write instead, where the message doesn't say so itself.
+    public var hint: String?
+    /// The name of the route that it is about.
+    public var route: String?
+}
+
+extension SettingsNote: CustomStringConvertible {
+    /// `route orders: null becomes an empty value; nulls: literal or reject keeps it apart`
+    public var description: String { "\(subject): \(message)\(hint.map { "; \($0)" } ?? "")" }
+}
+
+/// Finds what there is to note of settings that could be read.
+struct SettingsNotes {
+    let settings: ProxySettings
+    /// Where the routes, the upstreams and `admin` stand.
+    let routes: [SettingsNode.Position]
+    let upstreams: [SettingsNode.Position]
+    let admin: SettingsNode.Position
+
+    var all: [SettingsNote] {
+        adminNotes + upstreamNotes + pathNotes + foreignNotes + settings.routes.indices.flatMap(conversionNotes)
+    }
+
+    private var adminNotes: [SettingsNote] {
+        guard let note = settings.admin.note else { return [] }
+        let text = note.hasPrefix("admin: ") ? String(note.dropFirst(7)) : note
+        return [
+            SettingsNote(
+                severity: .note, code: "admin_reachable", line: admin.line, column: admin.column, subject: "admin",
+                message: text)
+        ]
+    }
+
+    private var upstreamNotes: [SettingsNote] {
+        let used = Set(settings.routes.map(\.upstream))
+        var notes: [SettingsNote] = []
+        for (index, upstream) in settings.upstreams.enumerated() {
+            func note(_ code: String, _ message: String, _ hint: String) {
+                notes.append(
+                    SettingsNote(
+                        severity: .warning, code: code, line: upstreams[index].line, column: upstreams[index].column,
+                        subject: "upstream \(upstream.name)", message: message, hint: hint))
+            }
+            if !used.contains(index) {
+                note("upstream_unused", "no route names it", "a route does with upstream: \(upstream.name)")
+            }
+            for address in upstream.addresses {
+                if settings.listen.contains(where: { $0.isReached(by: address) }) {
+                    note(
+                        "upstream_is_listener", "\(address) is where this proxy itself listens",
+                        "its requests would go round until loop_limit ends them with 508")
+                } else if let port = settings.admin.address, port.isReached(by: address) {
+                    note(
+                        "upstream_is_admin", "\(address) is the admin port of this proxy",
+                        "its routes would hand clients the operator's commands")
+                }
+            }
+        }
+        return notes
+    }
+
+    /// Routes that a path walks around where the segments pass that upstreams seldom tell from others.
+    private var pathNotes: [SettingsNote] {
+        var ways: [(setting: String, example: String)] = []
+        let paths = settings.forwarding.paths
+        if paths.emptySegments == .pass { ways.append(("paths.empty_segments: pass", "//")) }
+        if paths.dotSegments == .pass { ways.append(("paths.dot_segments: pass", "/./")) }
+        if ways.isEmpty { return [] }
+        var notes: [SettingsNote] = []
+        for (index, route) in settings.routes.enumerated() {
+            let wider = settings.routes[(index + 1)...].first {
+                $0.match.path.text != route.match.path.text && $0.match.path.text.hasSuffix("*")
+                    && route.match.path.text.hasPrefix($0.match.path.text.dropLast())
+            }
+            guard let wider else { continue }
+            for way in ways {
+                notes.append(
+                    SettingsNote(
+                        severity: .warning, code: "route_walked_around", line: routes[index].line,
+                        column: routes[index].column, subject: "route \(route.name)",
+                        message:
+                            "with \(way.setting) a path as \(way.example)\(route.match.path.text.dropFirst()) is taken by "
+                            + "the route \(wider.name) instead",
+                        hint: "leave the setting out where that must not be", route: route.name))
+            }
+        }
+        return notes
+    }
+
+    /// What is legal here and has another meaning in nginx, Express or a regular expression.
+    private var foreignNotes: [SettingsNote] {
+        var notes: [SettingsNote] = []
+        for (index, route) in settings.routes.enumerated() {
+            func note(_ code: String, _ message: String, _ hint: String) {
+                notes.append(
+                    SettingsNote(
+                        severity: .warning, code: code, line: routes[index].line, column: routes[index].column,
+                        subject: "route \(route.name)", message: message, hint: hint, route: route.name))
+            }
+            let path = route.match.path.text
+            if path.contains("/:") {
+                note("path_colon", "in the path \(path) a colon is a character like any other", "a variable is {name}")
+            } else if path.contains(".*") || path.contains("/(") || path.contains("[") || path.contains("\\")
+                || path.hasSuffix("$")
+            {
+                note(
+                    "path_like_expression",
+                    "the path \(path) is no regular expression: its characters stand for themselves",
+                    "{name} or * is any segment, a * at the end any rest")
+            }
+            var texts: [String] = []
+            for piece in route.rewrite?.path ?? [] { if case .literal(let text) = piece { texts.append(text) } }
+            for edits in [route.options.headers.request, route.options.headers.response] {
+                texts += (edits.set + edits.add).map(\.text)
+            }
+            for text in texts where Self.hasForeignVariable(text) {
+                note(
+                    "dollar_literal", "the $ in \(text) is a character like any other",
+                    "a value is taken with ${path.NAME} and so on")
+            }
+        }
+        return notes
+    }
+
+    /// `$name` or `$1`, as nginx writes what it puts in.
+    private static func hasForeignVariable(_ text: String) -> Bool {
+        var isAfter = false
+        for scalar in text.unicodeScalars {
+            if isAfter, scalar.properties.isAlphabetic || ("0"..."9").contains(scalar) { return true }
+            isAfter = scalar == "$"
+        }
+        return false
+    }
+
+    /// What the outputs of a route's conversions can't carry.
+    private func conversionNotes(_ index: Int) -> [SettingsNote] {
+        let route = settings.routes[index]
+        func shown(_ notes: [ConversionNote], _ which: String) -> [SettingsNote] {
+            notes.map { note in
+                SettingsNote(
+                    severity: .note, code: note.code, line: routes[index].line, column: routes[index].column,
+                    subject: "route \(route.name)\(which)", message: "\(note.what) \(note.effect)", hint: note.remedy,
+                    route: route.name)
+            }
+        }
+        var all: [SettingsNote] = []
+        if case .convert(let plan, _, _) = route.request {
+            all += shown(plan.notes(), "")
+            if settings.upstreams[route.upstream].framing == .auto, let note = plan.framingNote {
+                all += shown([note], "")
+            }
+        }
+        for (number, rule) in route.responses.enumerated() {
+            guard case .convert(let conversion) = rule.action else { continue }
+            all += shown(
+                conversion.plan.notes(), route.responses.count == 1 ? ", response" : ", response \(number + 1)")
+        }
+        return all
+    }
+}
+
+extension ListenAddress {
+    /// Whether who connects to `upstream` on this machine is accepted here.
+    fileprivate func isReached(by upstream: UpstreamAddress) -> Bool {
+        switch (self, upstream) {
+        case (.unix(let mine), .unix(let theirs)): return mine == theirs
+        case (.tcp(let mine, let port), .tcp(let theirs, let other)):
+            guard port == other, port != 0 else { return false }
+            let theirs = theirs.lowercased()
+            let isLocal = theirs == "localhost" || theirs.hasPrefix("127.") || theirs == "::1"
+            let isAny = mine == "0.0.0.0" || mine == "::"
+            return mine == theirs || isLocal && isAny || theirs == "localhost" && (mine == "127.0.0.1" || mine == "::1")
+                || (theirs == "0.0.0.0" || theirs == "::") && (isAny || mine == "127.0.0.1" || mine == "::1")
+        default: return false
+        }
+    }
+}
