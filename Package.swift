@@ -58,7 +58,11 @@ let package = Package(
         .target(
             name: "Serialization",
             dependencies: ["COctets", "Octets", .product(name: "HTTPTypes", package: "swift-http-types")],
-            exclude: ["README.md"], swiftSettings: settings),
+            exclude: ["README.md"], swiftSettings: settings,
+            // On Linux iconv is in the C library.
+            linkerSettings: [
+                .linkedLibrary("iconv", .when(platforms: [.macOS, .iOS, .tvOS, .watchOS, .visionOS, .macCatalyst]))
+            ]),
         .target(name: "HTTPWire", dependencies: ["Octets"], exclude: ["README.md"], swiftSettings: settings),
         .target(
             name: "ContentCoding", dependencies: ["CZlib", "CBrotli", "CZstd", "Octets"], exclude: ["README.md"],

@@ -3,6 +3,7 @@ import Serialization
 private struct User: Decodable {
     var name: String
     var age: Int
+    var admin: Bool
 }
 
 func convertBody() throws {
@@ -35,11 +36,10 @@ func convertBody() throws {
     show("form", String(decoding: try value.encoded(as: .form), as: UTF8.self))
     show("XML", String(decoding: try value.encoded(as: .xml), as: UTF8.self))
 
-    // Text is read as numbers and booleans where the type asks for them.
-    var decoder = ValueDecoder()
-    decoder.readsText = true
-    let user = try decoder.decode(User.self, from: Value(decoding: "name=Ada&age=36", as: .form))
-    show("own type", "\(user.name) \(user.age)")
+    // Text is read as numbers, booleans and nil where the type asks for them, as the dialect writes them.
+    let decoder = ValueDecoder(reading: .afnetworking)
+    let user = try decoder.decode(User.self, from: Value(decoding: "name=Ada&age=36&admin=1", as: .form))
+    show("own type", "\(user.name) \(user.age) \(user.admin)")
 
     // What can't be read says what and where.
     do {

@@ -24,6 +24,12 @@ func sendJSON() throws {
     let encoded = try serializer.request(method: .put, url: "https://example.com/orders/7", encoding: order)
     show("Encodable", String(decoding: encoded.bodyBytes ?? [], as: UTF8.self))
 
+    // A nil is left out unless the encoder is told to write it.
+    serializer.writingOptions = []
+    serializer.encoder.nils = .null
+    let whole = try serializer.request(method: .put, url: "https://example.com/orders/7", encoding: order)
+    show("with nil", String(decoding: whole.bodyBytes ?? [], as: UTF8.self))
+
     // A value that comes from JSON keeps the text of its numbers.
     let price = try Value(decoding: #"{"price":19.90,"id":12345678901234567890}"#)
     let exact = try JSONRequestSerializer().request(method: .post, url: "https://example.com/", parameters: price)

@@ -1,4 +1,10 @@
-internal import Glibc
+#if canImport(Glibc)
+    internal import Glibc
+#elseif canImport(Musl)
+    internal import Musl
+#elseif canImport(Darwin)
+    internal import Darwin
+#endif
 
 /// Searches over spans of bytes. They go to the C library, whose `memchr` is vectorised.
 public enum Scan {

@@ -1,4 +1,10 @@
-internal import Glibc
+#if canImport(Glibc)
+    internal import Glibc
+#elseif canImport(Musl)
+    internal import Musl
+#elseif canImport(Darwin)
+    internal import Darwin
+#endif
 
 /// Reading and writing files for multipart bodies: the one place where this module asks the system for anything.
 internal enum FileAccess {
@@ -7,23 +13,48 @@ internal enum FileAccess {
         try FileReader(path).length()
     }
 
-    fileprivate static func unreachable() -> SerializationError {
-        SerializationError(.fileUnreachable, reason: "File URL not reachable.")
+    /// The file at `path` and why the system refused it: the error that `number` stands for, `errno` where nothing is said.
+    fileprivate static func unreachable(_ path: String, _ number: Int32 = errno) -> SerializationError {
+        fault(.fileUnreachable, "File URL not reachable.", path, number)
     }
+
+    fileprivate static func fault(
+        _ kind: SerializationError.Kind, _ reason: String, _ path: String, _ number: Int32? = errno
+    ) -> SerializationError {
+        var error = SerializationError(kind, reason: reason)
+        error.path = path
+        error.systemError = number
+        return error
+    }
+}
+
+// Under names of their own: within a type that has a method `read` or `write`, the C function of that name isn't found, and
+// the module that it stands in has another name on each system.
+
+private func readBytes(_ descriptor: Int32, _ target: UnsafeMutableRawPointer, _ count: Int) -> Int {
+    // SAFETY: the caller has room for `count` bytes at the target.
+    unsafe read(descriptor, target, count)
+}
+
+private func writeBytes(_ descriptor: Int32, _ source: UnsafeRawPointer, _ count: Int) -> Int {
+    // SAFETY: the caller has `count` bytes at the source.
+    unsafe write(descriptor, source, count)
 }
 
 /// An open file that is read from its start.
 internal struct FileReader: ~Copyable {
     private let descriptor: Int32
+    private let path: String
 
     /// Opens the file at `path`. A pipe with nobody at its other end is opened too, and refused by `length`.
     internal init(_ path: String) throws(SerializationError) {
         // A NUL would end the name early and name another file.
-        guard !path.utf8.contains(0) else { throw FileAccess.unreachable() }
+        guard !path.utf8.contains(0) else { throw FileAccess.unreachable(path, ENOENT) }
         // SAFETY: the text ends with NUL for the time of the call.
         let descriptor = unsafe path.withCString { unsafe open($0, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
-        guard descriptor >= 0 else { throw FileAccess.unreachable() }
+        guard descriptor >= 0 else { throw FileAccess.unreachable(path) }
         self.descriptor = descriptor
+        self.path = path
     }
 
     deinit { close(descriptor) }
@@ -32,26 +63,26 @@ internal struct FileReader: ~Copyable {
     internal func length() throws(SerializationError) -> Int {
         var status = stat()
         // SAFETY: the call fills a struct of its own type.
-        guard unsafe fstat(descriptor, &status) == 0 else { throw FileAccess.unreachable() }
+        guard unsafe fstat(descriptor, &status) == 0 else { throw FileAccess.unreachable(path) }
         guard status.st_mode & S_IFMT == S_IFREG else {
-            throw SerializationError(.notRegularFile, reason: "the path is not that of a regular file")
+            throw FileAccess.fault(.notRegularFile, "the path is not that of a regular file", path, nil)
         }
         return Int(status.st_size)
     }
 
     /// The next bytes, at most `count`; none at the end of the file.
     internal func read(upTo count: Int) throws(SerializationError) -> [UInt8] {
-        var failed = false
+        var failure: Int32?
         // SAFETY: the system writes at most `count` bytes into room for that many, and says how many.
         let bytes = unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, written in
             var result = -1
             repeat {
-                result = unsafe Glibc.read(descriptor, buffer.baseAddress!, count)
+                result = unsafe readBytes(descriptor, buffer.baseAddress!, count)
             } while result < 0 && errno == EINTR
-            failed = result < 0
+            if result < 0 { failure = errno }
             written = max(0, result)
         }
-        guard !failed else { throw SerializationError(.bodyUnreadable, reason: "the file of a part can't be read") }
+        if let failure { throw FileAccess.fault(.bodyUnreadable, "the file of a part can't be read", path, failure) }
         return bytes
     }
 }
@@ -68,11 +99,11 @@ internal struct FileWriter: ~Copyable {
         var generator = SystemRandomNumberGenerator()
         self.path = path
         temporaryPath = path + "." + String(generator.next() as UInt64, radix: 16) + ".part"
-        guard !path.isEmpty, !path.utf8.contains(0) else { throw Self.fault() }
+        guard !path.isEmpty, !path.utf8.contains(0) else { throw Self.fault(path, ENOENT) }
         let flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC
         // SAFETY: the text ends with NUL for the time of the call.
         let descriptor = unsafe temporaryPath.withCString { unsafe open($0, flags, 0o600) }
-        guard descriptor >= 0 else { throw Self.fault() }
+        guard descriptor >= 0 else { throw Self.fault(path) }
         self.descriptor = descriptor
     }
 
@@ -88,10 +119,10 @@ internal struct FileWriter: ~Copyable {
         while at < bytes.count {
             // SAFETY: `at` is below the count, and the bytes from there on are the array's.
             let result = unsafe bytes.withUnsafeBytes { buffer in
-                unsafe Glibc.write(descriptor, buffer.baseAddress! + at, buffer.count - at)
+                unsafe writeBytes(descriptor, buffer.baseAddress! + at, buffer.count - at)
             }
             if result < 0, errno == EINTR { continue }
-            guard result > 0 else { throw Self.fault() }
+            guard result > 0 else { throw Self.fault(path, result == 0 ? ENOSPC : errno) }
             at += result
         }
     }
@@ -100,11 +131,20 @@ internal struct FileWriter: ~Copyable {
     internal consuming func finish() throws(SerializationError) {
         // SAFETY: both texts end with NUL for the time of the call.
         let result = unsafe temporaryPath.withCString { from in unsafe path.withCString { unsafe rename(from, $0) } }
-        guard result == 0 else { throw Self.fault() }
+        guard result == 0 else { throw Self.fault(path) }
         isFinished = true
     }
 
-    private static func fault() -> SerializationError {
-        SerializationError(.fileUnwritable, reason: "the file can't be written")
+    private static func fault(_ path: String, _ number: Int32 = errno) -> SerializationError {
+        FileAccess.fault(.fileUnwritable, "the file can't be written", path, number)
+    }
+}
+
+extension SerializationError {
+    /// What the system calls the error that `systemError` stands for.
+    internal var systemText: String? {
+        guard let systemError else { return nil }
+        // SAFETY: the text is a constant of the C library, or one that lives until the next call, and is copied at once.
+        return unsafe String(cString: strerror(systemError))
     }
 }

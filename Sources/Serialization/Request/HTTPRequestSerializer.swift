@@ -31,7 +31,7 @@ public struct HTTPRequestSerializer: RequestSerializer {
             let charset = isAlamofire ? "; charset=utf-8" : ""
             head.headerFields[.contentType] = "application/x-www-form-urlencoded" + charset
         }
-        return SerializedRequest(head: head, body: .bytes(Array(form.utf8)))
+        return SerializedRequest(head: head, sending: .bytes(Array(form.utf8)))
     }
 
     /// The parameters as a query or form, without a request: `AFQueryStringFromParameters`.

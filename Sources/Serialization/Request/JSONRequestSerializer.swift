@@ -4,9 +4,8 @@ internal import Octets
 /// Sends parameters as a JSON body, application/json. The counterpart of `AFJSONRequestSerializer`.
 ///
 /// For GET, HEAD and DELETE it does what `HTTPRequestSerializer` does. Without parameters there is no body and no
-/// Content-Type. Numbers keep their text and members their order; bytes become base64 and dates text, except under the
-/// dialect `afnetworking`, which refuses both. A set, a number that isn't finite and anything but an object or an array at
-/// the top are refused with `invalidParameters`.
+/// Content-Type. Numbers keep their text and members their order; bytes become base64 and dates the text of RFC 3339. A set,
+/// a number that isn't finite and anything but an object or an array at the top are refused with `invalidParameters`.
 public struct JSONRequestSerializer: RequestSerializer {
     /// How the text is laid out.
     public struct WritingOptions: OptionSet, Hashable, Sendable {
@@ -47,7 +46,7 @@ public struct JSONRequestSerializer: RequestSerializer {
         }
         guard let parameters else { return SerializedRequest(head: head) }
         if !head.headerFields.contains(.contentType) { head.headerFields[.contentType] = "application/json" }
-        return SerializedRequest(head: head, body: .bytes(try body(of: parameters)))
+        return SerializedRequest(head: head, sending: .bytes(try body(of: parameters)))
     }
 
     private func body(of parameters: Value) throws(SerializationError) -> [UInt8] {
@@ -65,7 +64,6 @@ public struct JSONRequestSerializer: RequestSerializer {
             spelling.sets = .refused
             spelling.order = writingOptions.contains(.sortedKeys) ? .sorted : .input
             spelling.depth = settings.limits.depth
-            spelling.refusesDataAndDates = encoding.dialect == .afnetworking
             try parameters.emit(into: &printer, as: spelling)
             return printer.output.span.copied()
         } catch {

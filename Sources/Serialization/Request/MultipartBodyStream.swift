@@ -176,13 +176,13 @@ extension MultipartBodyStream {
         let left = part.length - bodyRead
         if left == 0 {
             // The end of the length must be the end of the body.
-            guard try nextBytes(of: part, upTo: 1).isEmpty else { throw Self.mismatch("more") }
+            guard try nextBytes(of: part, upTo: 1).isEmpty else { throw Self.mismatch("more", part) }
             reader = nil
             opened = .nothing
             return begin(index + 1 < form.parts.count ? .boundary(part: index + 1) : .finalBoundary)
         }
         let next = try nextBytes(of: part, upTo: min(left, count - bytes.count))
-        guard !next.isEmpty else { throw Self.mismatch("fewer") }
+        guard !next.isEmpty else { throw Self.mismatch("fewer", part) }
         bytes += next
         bodyRead += next.count
     }
@@ -209,7 +209,10 @@ extension MultipartBodyStream {
         return pending[pendingStart..<end]
     }
 
-    private static func mismatch(_ word: String) -> SerializationError {
-        SerializationError(.lengthMismatch, reason: "the body of a part has \(word) bytes than its length says")
+    private static func mismatch(_ word: String, _ part: MultipartFormData.Part) -> SerializationError {
+        var error = SerializationError(
+            .lengthMismatch, reason: "the body of a part has \(word) bytes than its length says")
+        if case .file(let path) = part.body { error.path = path }
+        return error
     }
 }

@@ -28,7 +28,7 @@ public struct PropertyListRequestSerializer: RequestSerializer {
         }
         guard let parameters else { return SerializedRequest(head: head) }
         if !head.headerFields.contains(.contentType) { head.headerFields[.contentType] = "application/x-plist" }
-        return SerializedRequest(head: head, body: .bytes(try body(of: parameters)))
+        return SerializedRequest(head: head, sending: .bytes(try body(of: parameters)))
     }
 
     private func body(of parameters: Value) throws(SerializationError) -> [UInt8] {

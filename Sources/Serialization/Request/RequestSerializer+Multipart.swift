@@ -40,8 +40,8 @@ extension RequestSerializer {
         var result = try request(method: method, url: url, headerFields: headerFields)
         if form.isEmpty, dialect == .afnetworking { return result }
         result.head.headerFields[.contentType] = form.contentType
-        result.head.headerFields[.contentLength] = String(form.contentLength)
         result.body = .multipart(form)
+        result.setContentLength()
         return result
     }
 }

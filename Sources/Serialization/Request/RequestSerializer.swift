@@ -8,7 +8,8 @@ public protocol RequestSerializer: Sendable {
     var settings: RequestSettings { get set }
 
     /// The request with the parameters in it: in the query for the methods of `methodsEncodingParametersInURI`, in a body
-    /// of the serializer's kind for all others. Default header fields and Content-Type are set where the request lacks them.
+    /// of the serializer's kind for all others. Default header fields and Content-Type are set where the request lacks them,
+    /// Content-Length wherever there is a body.
     ///
     /// `parameters` of nil are no parameters at all, `.null` is a value.
     func serialize(_ request: HTTPRequest, parameters: Value?) throws(SerializationError) -> SerializedRequest
@@ -22,7 +23,7 @@ extension RequestSerializer {
     ///   - url: an absolute URL, `https://example.com/p?a=1`, or a path. Its query is kept; its fragment isn't sent.
     ///   - parameters: an object; JSON and property lists take arrays too. Nil: none.
     ///   - headerFields: fields of this call. They are written last and take the place of any other of their name, also of
-    ///     Content-Type.
+    ///     Content-Type, but not of the Content-Length of a body.
     /// - Throws: `invalidURL`, `invalidParameters` and what the serializer adds.
     public func request(
         method: HTTPRequest.Method, url: String, parameters: Value? = nil, headerFields: HTTPFields = [:]
@@ -35,11 +36,11 @@ extension RequestSerializer {
         return result
     }
 
-    /// The same with parameters of any `Encodable` type, which `ValueEncoder` turns into a `Value`.
+    /// The same with parameters of any `Encodable` type, which the `encoder` of the settings turns into a `Value`.
     public func request(
         method: HTTPRequest.Method, url: String, encoding parameters: some Encodable, headerFields: HTTPFields = [:]
     ) throws -> SerializedRequest {
-        let value = try ValueEncoder().encode(parameters)
+        let value = try settings.encoder.encode(parameters)
         return try request(method: method, url: url, parameters: value, headerFields: headerFields)
     }
 }
@@ -62,6 +63,12 @@ extension RequestSerializer {
     public var encoding: FieldEncodingOptions {
         get { settings.encoding }
         set { settings.encoding = newValue }
+    }
+
+    /// What makes a `Value` of parameters of an `Encodable` type: set its `transform` and `nils`.
+    public var encoder: ValueEncoder {
+        get { settings.encoder }
+        set { settings.encoder = newValue }
     }
 
     /// Makes the query or the form body instead of `encoding`, where it is set.
@@ -103,5 +110,6 @@ extension SerializedRequest {
     /// Writes the fields of a call over all others of their names.
     internal mutating func overwrite(with fields: HTTPFields) {
         for field in fields { head.headerFields[fields: field.name] = fields[fields: field.name] }
+        setContentLength()
     }
 }

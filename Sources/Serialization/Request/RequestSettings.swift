@@ -12,6 +12,8 @@ public struct RequestSettings: Sendable {
     public var methodsEncodingParametersInURI: Set<String> = ["GET", "HEAD", "DELETE"]
     /// How parameters become names and values, in the query, in a form body and in multipart parts.
     public var encoding: FieldEncodingOptions
+    /// What makes a `Value` of parameters of an `Encodable` type.
+    public var encoder = ValueEncoder()
     /// What makes the query or the form body instead of `encoding`, where it is set.
     public var querySerialization: QuerySerialization?
     /// What bounds the parameters: `depth`, and `key` and `keyDepth` for the names that they become.

@@ -65,6 +65,10 @@ public struct SerializationError: Error, Sendable {
     public var underlying: (any Error)?
     /// What a codec said.
     public var conversion: ConversionError?
+    /// The file that can't be read or written, as the caller named it.
+    public var path: String?
+    /// Why the system refused that file: a number of `errno`, as `ENOENT`. `description` has its text.
+    public var systemError: Int32?
     /// The URL that the response came from, where it was given.
     public var url: String?
     /// The response that was not acceptable.
@@ -124,9 +128,11 @@ extension SerializationError {
 }
 
 extension SerializationError: CustomStringConvertible {
-    /// The reason with what lies beneath, in one line.
+    /// The reason with the file and what lies beneath, in one line: `the file can't be written [/a/b]: Permission denied`.
     public var description: String {
         var text = reason
+        if let path { text += " [\(path)]" }
+        if let systemText { text += ": \(systemText)" }
         if let conversion { text += ": \(conversion)" }
         if let beneath = underlyingError { text += " (\(beneath))" }
         return text
@@ -134,10 +140,11 @@ extension SerializationError: CustomStringConvertible {
 }
 
 extension SerializationError: Equatable {
-    /// Whether both are of the same kind with the same reason, codec error and error beneath. Errors of the caller's count
+    /// Whether both are of the same kind with the same reason, file, codec error and error beneath. Errors of the caller's count
     /// as equal.
     public static func == (left: SerializationError, right: SerializationError) -> Bool {
-        left.kind == right.kind && left.reason == right.reason && left.conversion == right.conversion
+        left.kind == right.kind && left.reason == right.reason && left.path == right.path
+            && left.systemError == right.systemError && left.conversion == right.conversion
             && left.underlyingError == right.underlyingError
     }
 }

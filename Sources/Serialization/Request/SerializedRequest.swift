@@ -43,6 +43,17 @@ public struct SerializedRequest: Sendable {
 
     /// The bytes of the body; nil where the request has none, which is not the same as an empty one.
     public var contentLength: Int? { body.contentLength }
+
+    /// The request with this body, and a Content-Length that is the body's, whatever the head said.
+    internal init(head: HTTPRequest, sending body: RequestBody) {
+        self.init(head: head, body: body)
+        setContentLength()
+    }
+
+    /// Sets Content-Length to the length of the body, where there is one: what it says must be what is sent.
+    internal mutating func setContentLength() {
+        if let contentLength { head.headerFields[.contentLength] = String(contentLength) }
+    }
 }
 
 /// What the body of a request is.

@@ -1,5 +1,12 @@
-internal import Glibc
 internal import Octets
+
+#if canImport(Glibc)
+    internal import Glibc
+#elseif canImport(Musl)
+    internal import Musl
+#elseif canImport(Darwin)
+    internal import Darwin
+#endif
 
 /// Turns text of a charset into UTF-8, wherever it is cut. Bytes that are no text of the charset are refused, or become
 /// U+FFFD, or the character of ISO 8859-1 with their number.

@@ -93,6 +93,32 @@ public struct Timestamp: Hashable, Comparable, Sendable {
     /// Seconds since 1970 as the nearest `Double`.
     public var secondsSince1970: Double { Double(seconds) + Double(nanoseconds) / 1e9 }
 
+    /// Seconds from 1970 to 2001, from where `Foundation.Date` and so Alamofire count.
+    private static let start2001 = 978_307_200.0
+
+    /// Seconds since 2001-01-01T00:00:00Z as the nearest `Double`.
+    internal var secondsSince2001: Double { secondsSince1970 - Self.start2001 }
+
+    /// The point in time that a form of this dialect says: what `NSDate` prints for AFNetworking, seconds since 2001 for
+    /// Alamofire, and the text of RFC 3339 for all.
+    internal init?(_ text: String, as dialect: Dialect) {
+        if let time = Timestamp(text) {
+            self = time
+            return
+        }
+        switch dialect {
+        case .afnetworking:
+            guard text.hasSuffix(" +0000") else { return nil }
+            let parts = text.split(separator: " ", omittingEmptySubsequences: false)
+            guard parts.count == 3 else { return nil }
+            self.init("\(parts[0])T\(parts[1])Z")
+        case .alamofire:
+            guard let number = Value.Number(text) else { return nil }
+            self.init(secondsSince1970: number.double + Self.start2001)
+        case .recast, .qs, .php, .rack, .whatwg: return nil
+        }
+    }
+
     /// Whether the left one is earlier.
     public static func < (left: Timestamp, right: Timestamp) -> Bool {
         (left.seconds, left.nanoseconds) < (right.seconds, right.nanoseconds)

@@ -140,6 +140,16 @@ extension Value {
         encoder.finish(into: &output)
         return output.span.lossyString()
     }
+
+    /// The bytes of a text in base64; nil where it is none.
+    internal static func bytes(base64 text: String) -> [UInt8]? {
+        var output = OutputBuffer()
+        var decoder = Base64Decoder()
+        guard decoder.decode(Array(text.utf8).span, into: &output) == nil, decoder.finish(into: &output) else {
+            return nil
+        }
+        return output.span.copied()
+    }
 }
 
 extension ValueSpelling {

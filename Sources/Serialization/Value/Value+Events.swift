@@ -23,8 +23,6 @@ internal struct ValueSpelling {
     internal var dates = Dates.events
     /// Whether bytes go out as a file without a filename, so that they stay as they are.
     internal var sendsDataAsFiles = false
-    /// Whether bytes and dates are refused, as Apple's JSON writer does.
-    internal var refusesDataAndDates = false
     /// Open arrays and objects.
     internal var depth = Limits().depth
 }
@@ -60,8 +58,6 @@ extension Value {
             guard number.isFinite else { throw ValueFault.number.error() }
             try sink.number(Array(number.text.utf8).span)
         case .string(let text): try sink.string(Array(text.utf8).span, isLast: true)
-        case .data where spelling.refusesDataAndDates: throw ValueFault.data.error()
-        case .date where spelling.refusesDataAndDates: throw ValueFault.date.error()
         case .data(let bytes):
             guard spelling.sendsDataAsFiles else { return try sink.data(bytes.span) }
             var head = PartHead()
@@ -132,8 +128,7 @@ extension Value {
         case .events: try sink.date(Array(date.description.utf8).span)
         case .afnetworking: try sink.string(Array(date.afnetworkingText.utf8).span, isLast: true)
         case .secondsSince2001:
-            let seconds = date.secondsSince1970 - 978_307_200
-            try sink.number(Array(Number(seconds).text.utf8).span)
+            try sink.number(Array(Number(date.secondsSince2001).text.utf8).span)
         }
     }
 
@@ -153,14 +148,12 @@ extension Value {
 
 /// What a `Value` can hold and a format can't carry.
 internal enum ValueFault {
-    case number, set, data, date
+    case number, set
 
     internal func error() -> ConversionError {
         switch self {
         case .number: Self.error("value_number", "a number that is not finite can't be written")
         case .set: Self.error("value_set", "a set has no form here; make it an array")
-        case .data: Self.error("value_data", "bytes have no form in JSON; make them a string, in base64 for one")
-        case .date: Self.error("value_date", "a date has no form in JSON; make it a string or a number")
         }
     }
 

@@ -7,22 +7,45 @@ internal import Octets
 /// let reply = try ValueDecoder().decode(Reply.self, from: value)
 /// ```
 ///
-/// Numbers must fit the type that is asked for; nothing is rounded to an integer. With `readsText`, a string that is a
-/// number or `true` or `false` is read as one, which forms need because all they have is text.
+/// Numbers must fit the type that is asked for; nothing is rounded to an integer. Bytes are read from base64 and times from
+/// the text of RFC 3339, which is what JSON, forms and XML have of them. With `readsText`, a string that is a number or a
+/// boolean is read as one, which forms need because all they have is text:
+///
+/// ```swift
+/// let decoder = ValueDecoder(reading: .php)
+/// ```
 public struct ValueDecoder: Sendable {
     /// Makes an instance of a type that knows no better, as `Foundation.Date`; nil where the type's own way is right.
     ///
     /// ```swift
+    /// let times = decoder
     /// decoder.transform = { value, type in
-    ///     type == Date.self ? value.date.map { Date(timeIntervalSince1970: $0.secondsSince1970) } : nil
+    ///     guard type == Date.self, let time = try? times.decode(Timestamp.self, from: value) else { return nil }
+    ///     return Date(timeIntervalSince1970: time.secondsSince1970)
     /// }
     /// ```
     public var transform: @Sendable (Value, any Decodable.Type) -> (any Decodable)? = { _, _ in nil }
-    /// Whether numbers and booleans are read from text. False at first.
+    /// Whether numbers, booleans and nulls are read from text, as `spelling` writes them. False at first.
     public var readsText = false
+    /// How a form or a multipart body was written whose texts are read:
+    ///
+    /// - `booleans`: under `numeric`, `1` and `0` are booleans besides `true` and `false`.
+    /// - `nulls`: under `empty` a text without characters is a nil, under `literal` the text `null`. Where a string is asked
+    ///   for, the text stays: nothing tells the two apart.
+    /// - `dialect`: the texts of times that `afnetworking` and `alamofire` have.
+    public var spelling = FieldEncodingOptions()
 
     /// A decoder without a transform, which reads no text as numbers.
     public init() {}
+
+    /// A decoder for the texts of a form or a multipart body that was written in this dialect.
+    public init(reading dialect: Dialect) { self.init(reading: FieldEncodingOptions(dialect: dialect)) }
+
+    /// A decoder for the texts of a form or a multipart body that was written with these options.
+    public init(reading spelling: FieldEncodingOptions) {
+        readsText = true
+        self.spelling = spelling
+    }
 
     /// An instance of `type` made of `value`. Throws DecodingError with the path of what doesn't fit.
     public func decode<T: Decodable>(_ type: T.Type, from value: Value) throws -> T {
@@ -63,16 +86,54 @@ private struct ValueReader: Decoder {
     }
 
     func decode<T: Decodable>(_ type: T.Type) throws -> T {
-        if let made = settings.transform(value, type) as? T { return made }
+        // Two steps: no value at all, cast to an optional type, would be a nil of it.
+        if let transformed = settings.transform(value, type), let made = transformed as? T { return made }
         if type == Value.self, let made = value as? T { return made }
-        if type == Timestamp.self, case .date(let time) = value, let made = time as? T { return made }
-        if type == [UInt8].self, case .data(let bytes) = value, let made = bytes as? T { return made }
+        if type == Timestamp.self, let made = try time() as? T { return made }
+        if type == [UInt8].self, let made = try bytes() as? T { return made }
+        // A text that may stand for nil is itself where a text is asked for.
+        if case .string(let text) = value {
+            if type == String?.self, let made = text as? T { return made }
+            if type == Value?.self, let made = value as? T { return made }
+        }
         return try T(from: self)
+    }
+
+    /// Whether the value is null, or the text that was written for one.
+    var isNull: Bool {
+        guard settings.readsText, case .string(let text) = value else { return value.isNull }
+        switch settings.spelling.nulls {
+        case .empty: return text.isEmpty
+        case .literal: return text == "null"
+        case .key, .omit, .reject: return false
+        }
+    }
+
+    /// The point in time; nil where the value is none and no text.
+    private func time() throws -> Timestamp? {
+        if case .date(let time) = value { return time }
+        guard let text = scalarText else { return nil }
+        guard let time = Timestamp(text, as: settings.spelling.dialect) else { throw mismatch(Timestamp.self) }
+        return time
+    }
+
+    /// The bytes; nil where the value is neither bytes nor a text.
+    private func bytes() throws -> [UInt8]? {
+        switch value {
+        case .data(let bytes): return bytes
+        case .string(let text):
+            guard let bytes = Value.bytes(base64: text) else {
+                throw DecodingError.dataCorrupted(
+                    .init(codingPath: codingPath, debugDescription: "the text is not base64 (RFC 4648 §4)"))
+            }
+            return bytes
+        default: return nil
+        }
     }
 
     func mismatch(_ type: Any.Type) -> DecodingError {
         let context = DecodingError.Context(codingPath: codingPath, debugDescription: "found \(kind)")
-        return value.isNull ? .valueNotFound(type, context) : .typeMismatch(type, context)
+        return isNull ? .valueNotFound(type, context) : .typeMismatch(type, context)
     }
 
     /// What the value is, for messages, which never quote it.
@@ -114,11 +175,23 @@ private struct ValueReader: Decoder {
     }
 
     func boolean() throws -> Bool {
-        switch value {
-        case .bool(let value): return value
-        case .string("true") where settings.readsText: return true
-        case .string("false") where settings.readsText: return false
+        if case .bool(let value) = value { return value }
+        let isNumeric = settings.spelling.booleans == .numeric
+        switch scalarText {
+        case "true": return true
+        case "false": return false
+        case "1" where isNumeric: return true
+        case "0" where isNumeric: return false
         default: throw mismatch(Bool.self)
+        }
+    }
+
+    /// The text of a form's field, also where reading the form has made a number of it.
+    private var scalarText: String? {
+        switch value {
+        case .string(let text) where settings.readsText: text
+        case .number(let number) where settings.readsText: number.text
+        default: nil
         }
     }
 
@@ -161,8 +234,21 @@ private struct KeyedReader<Key: CodingKey>: KeyedDecodingContainerProtocol {
     }
 
     func contains(_ key: Key) -> Bool { find(key) != nil }
-    func decodeNil(forKey key: Key) throws -> Bool { try child(key).value.isNull }
+    func decodeNil(forKey key: Key) throws -> Bool { try child(key).isNull }
     func decode<T: Decodable>(_ type: T.Type, forKey key: Key) throws -> T { try child(key).decode(type) }
+
+    /// What synthesized code calls for an optional property: a text that may stand for nil is itself where a text is asked for.
+    func decodeIfPresent(_ type: String.Type, forKey key: Key) throws -> String? {
+        guard let value = find(key), !value.isNull else { return nil }
+        return try reader.child(value, key).text()
+    }
+
+    func decodeIfPresent<T: Decodable>(_ type: T.Type, forKey key: Key) throws -> T? {
+        guard let value = find(key) else { return nil }
+        let child = reader.child(value, key)
+        guard type == Value.self ? !value.isNull : !child.isNull else { return nil }
+        return try child.decode(type)
+    }
 
     func nestedContainer<Nested: CodingKey>(
         keyedBy type: Nested.Type, forKey key: Key
@@ -202,7 +288,7 @@ private struct UnkeyedReader: UnkeyedDecodingContainer {
     }
 
     mutating func decodeNil() throws -> Bool {
-        guard try current(Any?.self).value.isNull else { return false }
+        guard try current(Any?.self).isNull else { return false }
         currentIndex += 1
         return true
     }
@@ -238,7 +324,7 @@ private struct SingleReader: SingleValueDecodingContainer {
     let reader: ValueReader
     var codingPath: [any CodingKey] { reader.codingPath }
 
-    func decodeNil() -> Bool { reader.value.isNull }
+    func decodeNil() -> Bool { reader.isNull }
     func decode(_ type: Bool.Type) throws -> Bool { try reader.boolean() }
     func decode(_ type: String.Type) throws -> String { try reader.text() }
     func decode(_ type: Double.Type) throws -> Double { try reader.floating(type) }

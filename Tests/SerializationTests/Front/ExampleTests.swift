@@ -47,8 +47,8 @@ struct ExampleTests {
                 count += 1
             }
         }
-        #expect(pages.count == 7)
-        #expect(count == 35)
+        #expect(pages.count == 8)
+        #expect(count == 38)
     }
 
     /// The lines without their indentation.

@@ -1,3 +1,4 @@
+import Foundation
 import HTTPTypes
 import Serialization
 import Synchronization
@@ -199,11 +200,12 @@ struct MultipartFormDataTests {
         try form.append(fileAt: path, name: "f")
         for bytes in [[1, 2], [1, 2, 3, 4]] as [[UInt8]] {
             _ = try folder.file("f", bytes)
-            #expect(throws: SerializationError.self) { try form.encode() }
+            let error = #expect(throws: SerializationError.self) { try form.encode() }
+            #expect(error?.kind == .lengthMismatch && error?.path == path)
         }
         try folder.remove("f")
         let error = #expect(throws: SerializationError.self) { try form.encode() }
-        #expect(error?.kind == .fileUnreachable)
+        #expect(error?.kind == .fileUnreachable && error?.path == path)
     }
 
     @Test("A source's own error is beneath the stream's")
@@ -301,6 +303,18 @@ struct MultipartFormDataTests {
         #expect(try folder.contents("body") == Array(Self.text.utf8))
         let error = #expect(throws: SerializationError.self) { try form.write(toFile: folder.path("no/where")) }
         #expect(error?.kind == .fileUnwritable)
+        #expect(error?.path == folder.path("no/where"))
+        #expect(
+            error?.description == "the file can't be written [\(folder.path("no/where"))]: No such file or directory")
+    }
+
+    @Test("A body that can't be written into a file names it")
+    func unwritableBody() throws {
+        let request = try JSONRequestSerializer().request(method: .post, url: "/", parameters: ["a": 1])
+        for path in [folder.path, folder.path("no/where"), "", "a\0b"] {
+            let error = #expect(throws: SerializationError.self) { try request.writeBody(toFile: path) }
+            #expect(error?.kind == .fileUnwritable && error?.path == path && error?.systemError != nil)
+        }
     }
 
     @Test("A request's body is written into a file and its head keeps type and length")
@@ -372,13 +386,17 @@ struct MultipartFormDataTests {
     @Test("The files of a form are regular ones that can be read")
     func files() throws {
         var form = MultipartFormData()
-        let cases: [(String, SerializationError.Kind)] = [
-            (folder.path, .notRegularFile), (folder.path("none"), .fileUnreachable), ("/dev/null", .notRegularFile),
-            ("a\0b", .fileUnreachable),
+        let loop = folder.path("loop")
+        try FileManager.default.createSymbolicLink(atPath: loop, withDestinationPath: loop)
+        let cases: [(String, SerializationError.Kind, String)] = [
+            (folder.path, .notRegularFile, ""), (folder.path("none"), .fileUnreachable, ": No such file or directory"),
+            ("/dev/null", .notRegularFile, ""), ("a\0b", .fileUnreachable, ": No such file or directory"),
+            (loop, .fileUnreachable, ": Too many levels of symbolic links"),
         ]
-        for (path, kind) in cases {
+        for (path, kind, cause) in cases {
             let error = #expect(throws: SerializationError.self) { try form.append(fileAt: path, name: "f") }
-            #expect(error?.kind == kind)
+            #expect(error?.kind == kind && error?.path == path)
+            #expect(error?.description.hasSuffix("[\(path)]\(cause)") == true, "\(error as Any)")
         }
         for url in ["http://x/y.png", "file:relative", "file://host/p", "/tmp/x", "file:///a%zz", "file:///a%00b", ""] {
             let error = #expect(throws: SerializationError.self) { try form.append(fileURL: url, name: "f") }
