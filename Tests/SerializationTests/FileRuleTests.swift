@@ -130,6 +130,33 @@ struct FileRuleTests {
         row(
             .json, .multipart, #"{"f":{"content_type":"a/b\r\nX: y","data":"QQ=="}}"#,
             "!multipart_media_type_unwritable f", rule("f", .object)),
+        row(
+            .json, .multipart, #"{"f":{"content_type":"a\"; filename=\"evil.php","data":"QQ=="}}"#,
+            "!multipart_media_type_unwritable f", rule("f", .object)),
+        row(
+            .json, .multipart, #"{"f":{"content_type":"a/b\u0085","data":"QQ=="}}"#,
+            "!multipart_media_type_unwritable f", rule("f", .object)),
+        row(
+            .json, .multipart, #"{"f":{"content_type":"a/b; c=\"\u2028\"","data":"QQ=="}}"#,
+            "!multipart_media_type_unwritable f", rule("f", .object)),
+        row(
+            .json, .multipart, #"{"f":{"content_type":"a/b; c d","data":"QQ=="}}"#,
+            "!multipart_media_type_unwritable f", rule("f", .object)),
+        row(
+            .json, .multipart, #"{"f":{"content_type":"a/b;c=\"d\\\"\" ; e=f;","data":"QQ=="}}"#,
+            #"f:blob:a/b;c="d\"" ; e=f;=A"#, rule("f", .object)),
+        row(.json, .multipart, #"{"f":{"content_type":"","data":"QQ=="}}"#, "f:blob:\(f)=A", rule("f", .object)),
+        row(.json, .multipart, #"{"f":"data:a/b;c=\u00e9;base64,QQ=="}"#, "!file_base64 f", rule("f", .base64)),
+        row(
+            .json, .multipart, #"{"f":{"filename":"dir/sub/a.txt","data":"QQ=="}}"#, "f:dir/sub/a.txt:\(f)=A",
+            rule("f", .object)),
+        row(.json, .multipart, #"{"f":{"filename":"dir/a.txt","data":"QQ=="}}"#, "f:a.txt:\(f)=A", rule("f", .object)) {
+            $0.fieldDecoding.filenames = .base
+        },
+        row(
+            .json, .multipart, #"{"f":{"filename":"//","data":"QQ=="}}"#, "!multipart_filename_empty f",
+            rule("f", .object)
+        ) { $0.fieldDecoding.filenames = .base },
         row(.json, .multipart, #"{"f":{"filename":"a","data":"QQ=="},"b":"7"}"#, "f:a:\(f)=A|b=7", rule("f", .object)) {
             $0.types = [TypeRule(path: path("b"), type: .integer)]
         },

@@ -199,6 +199,32 @@ struct FormDecoderTests {
     }
 
     @Test(
+        "the limit of a name is of what goes on, mended or from another charset",
+        arguments: [
+            // Bytes of the name as it came, and of what they become: at the limit of 6, and beyond.
+            ("%FF%FF", InvalidUTF8Policy.replace, nil, true), ("%FF%FFx", .replace, nil, false),
+            ("%FF%FF%FF", .latin1, nil, true), ("%FF%FF%FFx", .latin1, nil, false),
+            ("\u{FFFD}\u{FFFD}", .replace, nil, true), ("%82%A0%82%A0", .reject, "shift_jis", true),
+            ("%82%A0%82%A0x", .reject, "shift_jis", false), ("%1B$B$%22$%22%1B(B", .reject, "iso-2022-jp", true),
+            ("%1B$B$%22$%22%1B(Bx", .reject, "iso-2022-jp", false),
+        ] as [(String, InvalidUTF8Policy, String?, Bool)])
+    func limitOfOutput(name: String, policy: InvalidUTF8Policy, charset: String?, passes: Bool) throws {
+        var limits = Limits()
+        limits.key = 6
+        var options = FieldDecodingOptions()
+        options.invalidUTF8 = policy
+        if let charset { options.charsets = [try #require(Charset(label: charset))] }
+        for pair in [name, name + "=1&b"] {
+            let input = Array(pair.utf8)
+            for cut in Recut.cuts(of: input) {
+                var decoder = Form.Decoder(options: options, limits: limits)
+                let recording = FieldRecorder.record(cut, with: &decoder)
+                #expect(recording.failure?.code == (passes ? nil : "limit_key"), "\(cut)")
+            }
+        }
+    }
+
+    @Test(
         "the decoded bytes of a name are limited",
         arguments: ["abc", "abcd", "ab%63d", "%E2%82%ACd", "abcde", "abc%64%65", "abcd+"])
     func keyLimit(name: String) {

@@ -9,13 +9,16 @@ struct PartOptionsSettingsTests {
     func words() throws {
         let plan = try Conversions.parse(
             "multipart(charset: [utf-8, Latin1], charset_hint: use, transfer_encoding: decode, mixed_parts: flatten, "
-                + "json_parts: parse) -> multipart(parts: {a.b: json})")
+                + "json_parts: parse, filenames: base) -> multipart(parts: {a.b: json})")
         let latin1 = try #require(Charset(label: "iso-8859-1"))
         #expect(plan.fieldDecoding.charsets == [.utf8, latin1])
         #expect(plan.fieldDecoding.charsetHint == .use)
         #expect(plan.fieldDecoding.transferEncoding == .decode)
         #expect(plan.fieldDecoding.mixed == .flatten)
         #expect(plan.fieldDecoding.jsonParts == .parse)
+        #expect(plan.fieldDecoding.filenames == .base)
+        #expect(try Conversions.parse("json(filenames: base) -> multipart").fieldDecoding.filenames == .base)
+        #expect(try Conversions.parse("multipart -> json").fieldDecoding.filenames == .keep)
         #expect(plan.jsonParts == [try FieldPath(parsing: "a.b")])
         #expect(
             try Conversions.parse("form(charset: sjis) -> json").fieldDecoding.charsets.map(\.name) == ["shift_jis"])
@@ -25,7 +28,8 @@ struct PartOptionsSettingsTests {
     @Test(
         "a word where it says nothing, or that is none, is told",
         arguments: [
-            "form(mixed_parts: flatten) -> json", "form(transfer_encoding: decode) -> json",
+            "form(mixed_parts: flatten) -> json", "form(filenames: base) -> json",
+            "form(transfer_encoding: decode) -> json",
             "json(charset: latin1) -> form",
             "multipart(json_parts: yes) -> json", "form -> json(parts: {a: json})",
             "form -> multipart(parts: {a: xml})",

@@ -77,8 +77,8 @@ extension ConversionPlan {
             if let max = rule.max, max < 0 {
                 report("files", "the size of a file can't be negative", rule.path, setting: "files")
             }
-            if let type = rule.mediaType, type.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
-                report("files", "a media type has no control characters", rule.path, setting: "files")
+            if let type = rule.mediaType, !ContentType.isMediaType(Array(type.utf8).span) {
+                report("files", "the type is no media type (RFC 9110 section 8.3.1)", rule.path, setting: "files")
             }
         }
         if !output.hasObjects, fieldDecoding.files == .object || fieldEncoding.files == .object {

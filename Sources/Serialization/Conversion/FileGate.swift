@@ -6,6 +6,7 @@ internal struct FileGate {
     private let general: FilePolicy
     private let output: BodyEncoding
     private let nameLimit: Int
+    private let filenames: FilenamePolicy
     private var field = ByteStore()
     private var size = 0
     private var maxSize: Int?
@@ -21,6 +22,7 @@ internal struct FileGate {
         general = plan.fieldDecoding.files == .stream ? plan.fieldEncoding.files : plan.fieldDecoding.files
         output = plan.output
         nameLimit = plan.limits.key
+        filenames = plan.fieldDecoding.filenames
         names = Array(repeating: [], count: plan.files.count)
         hasName = Array(repeating: false, count: plan.files.count)
         named = Array(repeating: 0, count: plan.files.count)
@@ -127,10 +129,22 @@ internal struct FileGate {
                     field: field.span.lossyString(), setting: "files")
             }
             let name = names[rule]
-            head.setFilename(name.span)
+            guard setFilename(name.span, of: &head) else {
+                throw Multipart.Fault.filenameEmpty.error(field: field.span.lossyString())
+            }
         }
         if let type = rules[rule].mediaType { head.setMediaType(Array(type.utf8).span) }
     }
+
+    /// Gives the file the name that came with it, as far as it is kept. Returns false where nothing would be left of it.
+    func setFilename(_ name: Span<UInt8>, of head: inout PartHead) -> Bool {
+        guard let range = filenames.range(in: name) else { return false }
+        head.setFilename(name.extracting(range))
+        return true
+    }
+
+    /// The same for bytes in a store.
+    func setFilename(_ name: ByteStore, of head: inout PartHead) -> Bool { setFilename(name.span, of: &head) }
 
     /// The error for a text that makes no file.
     func error(of fault: FileText.Fault) -> ConversionError {

@@ -8,7 +8,7 @@ internal struct FileObject {
     }
 
     enum Fault {
-        case member, twice, order, noData
+        case member, twice, order, noData, type, noFilename
     }
 
     let rule: Int
@@ -88,8 +88,10 @@ extension EventMapper where Encoder: ~Copyable {
         spelled.append(contentsOf: piece)
         guard isLast else { return }
         if file.member == .filename {
-            head.setFilename(copying: spelled)
+            guard gate.setFilename(spelled, of: &head) else { throw badObject(.noFilename) }
         } else {
+            // Of what a browser knows no type it says an empty one.
+            guard spelled.isEmpty || ContentType.isMediaType(spelled.span) else { throw badObject(.type) }
             head.setMediaType(copying: spelled)
         }
     }
@@ -125,6 +127,11 @@ extension EventMapper where Encoder: ~Copyable {
             ConversionError(
                 .unrepresentable, code: "file_object_order", reason: "filename and content_type must precede data",
                 field: place, setting: "files")
+        case .type:
+            ConversionError(
+                .unrepresentable, code: Multipart.Fault.mediaTypeUnwritable.rawValue,
+                reason: "content_type is no media type (RFC 9110 section 8.3.1)", field: place, setting: "files")
+        case .noFilename: Multipart.Fault.filenameEmpty.error(field: place)
         case .noData:
             ConversionError(
                 .malformed, code: "file_object_data", reason: "the file has no data, which must be base64",

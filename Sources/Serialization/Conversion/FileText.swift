@@ -97,22 +97,9 @@ internal struct FileText {
         if end > 5 ? lead[5] == UInt8(ascii: ";") : source == .dataURL { mediaType.append("text/plain") }
         if end == 5, source == .dataURL { mediaType.append(";charset=US-ASCII") }
         mediaType.append(lead, 5..<end)
-        if source == .dataURL, !Self.isMediaType(mediaType.span) { throw urlFault("the data URL's type is none") }
-    }
-
-    private static func isMediaType(_ value: Span<UInt8>) -> Bool {
-        guard let end = ContentType.endOfMediaType(in: value) else { return false }
-        var parameters = HeaderParameters(from: end, grammar: .contentType)
-        do {
-            while let parameter = try parameters.next(in: value) {
-                guard Scan.firstControl(in: value.extracting(parameter.value), from: 0) == parameter.value.count else {
-                    return false
-                }
-            }
-        } catch {
-            return false
+        if !mediaType.isEmpty, !ContentType.isMediaType(mediaType.span) {
+            throw urlFault("the data URL's type is none")
         }
-        return true
     }
 
     private mutating func takeBody(_ piece: Span<UInt8>, isLast: Bool) throws(Fault) {

@@ -185,10 +185,10 @@ extension Form.Decoder {
                 }
             }
             // No more than what can pass the limit is decoded.
-            let (most, passes) = (limits.key - name.count).multipliedReportingOverflow(by: 3)
+            let (most, passes) = (nameBound - name.count).multipliedReportingOverflow(by: 3)
             let bound = passes || most >= input.count - at - 3 ? input.count : at + most + 3
             at = name.append(formDecoding: input, from: at, to: bound, endingAt: UInt8(ascii: "=")).end
-            guard name.count <= limits.key else { throw nameTooLong }
+            guard name.count <= nameBound else { throw nameTooLong }
             if at == bound { continue }
             switch input[at] {
             case UInt8(ascii: "="):
@@ -212,8 +212,16 @@ extension Form.Decoder {
     }
 
     private mutating func appendToName(_ byte: UInt8) throws(ConversionError) {
-        guard name.count < limits.key else { throw nameTooLong }
+        guard name.count < nameBound else { throw nameTooLong }
         name.append(byte)
+    }
+
+    /// The bytes of a name, as they came, that are assembled. Other charsets may take more of them than UTF-8 does, most of
+    /// all in the escapes of ISO-2022-JP.
+    private var nameBound: Int {
+        guard charsets != nil else { return limits.key }
+        let (bound, passes) = limits.key.multipliedReportingOverflow(by: 4)
+        return passes ? Int.max : bound
     }
 
     private var nameTooLong: ConversionError {
@@ -247,6 +255,8 @@ extension Form.Decoder {
         } else {
             throw Form.Fault.invalidUTF8.error(offset: nameOffset, field: name.span.lossyString())
         }
+        // The limit is of what goes on: a byte that was mended or read in another charset may have become three.
+        guard head.name.count <= limits.key else { throw nameTooLong }
         head.hasValue = hasValue
         name.removeAll()
         place = .value

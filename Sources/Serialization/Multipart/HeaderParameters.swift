@@ -116,6 +116,51 @@ internal enum ContentType {
         return at > subtype ? at : nil
     }
 
+    /// Whether the value is a media type with its parameters (RFC 9110 §8.3.1), in ASCII: `text/plain; charset="utf-8"`.
+    static func isMediaType(_ value: Span<UInt8>) -> Bool {
+        guard var at = endOfMediaType(in: value) else { return false }
+        while at < value.count {
+            skipSpace(in: value, &at)
+            guard at < value.count, value[at] == UInt8(ascii: ";") else { return false }
+            at += 1
+            skipSpace(in: value, &at)
+            // A parameter may be missing between semicolons.
+            guard at < value.count else { return true }
+            if value[at] == UInt8(ascii: ";") { continue }
+            let end = Scan.endOfToken(in: value, from: at)
+            guard end > at, end < value.count, value[end] == UInt8(ascii: "=") else { return false }
+            at = end + 1
+            guard at < value.count else { return false }
+            if value[at] == UInt8(ascii: "\"") {
+                guard skipQuoted(in: value, &at) else { return false }
+            } else {
+                let end = Scan.endOfToken(in: value, from: at)
+                guard end > at else { return false }
+                at = end
+            }
+        }
+        return true
+    }
+
+    private static func skipSpace(in value: Span<UInt8>, _ at: inout Int) {
+        while at < value.count, value[at] == ASCII.space || value[at] == ASCII.tab { at += 1 }
+    }
+
+    /// Moves over a quoted string (RFC 9110 §5.6.4). Returns false where it isn't one, or has a byte that isn't ASCII.
+    private static func skipQuoted(in value: Span<UInt8>, _ at: inout Int) -> Bool {
+        at += 1
+        while at < value.count {
+            if value[at] == UInt8(ascii: "\"") {
+                at += 1
+                return true
+            }
+            if value[at] == UInt8(ascii: "\\") { at += 1 }
+            guard at < value.count, value[at] == ASCII.tab || (0x20...0x7E).contains(value[at]) else { return false }
+            at += 1
+        }
+        return false
+    }
+
     /// Whether text in this charset is UTF-8: `utf-8`, `utf8`, or `us-ascii`, which is a part of it.
     static func isUTF8(_ charset: Span<UInt8>) -> Bool {
         charset.isEqualIgnoringCase(to: "utf-8") || charset.isEqualIgnoringCase(to: "utf8")

@@ -89,6 +89,7 @@ extension Multipart {
             self.repair = options.repair
             headReader.decodesTransfer = options.transferEncoding == .decode
             headReader.mixed = options.mixed
+            headReader.filenames = options.filenames
             updateCharset()
         }
 

@@ -5,7 +5,9 @@ extension Multipart {
     ///
     /// Names and filenames are written as browsers do (WHATWG HTML, multipart/form-data encoding): `"` becomes `%22`,
     /// CR `%0D`, LF `%0A`, and in names each line end becomes CRLF first; everything else stands for itself. A receiver
-    /// that doesn't decode these sees them as they are. A name with another control character, or one that ends with an
+    /// that doesn't decode these sees them as they are. A filename that isn't ASCII is written as `filename*` too (RFC 8187),
+    /// for those who read only that in UTF-8; the dialects `afnetworking`, `alamofire` and `whatwg` write what those do, who
+    /// don't. A name with another control character, or one that ends with an
     /// unpaired backslash, which receivers would take for an escape of the quote, is refused.
     ///
     /// A file has a Content-Type, application/octet-stream where its head names none, and a filename, `blob` where its
@@ -86,6 +88,7 @@ extension Multipart {
                 output.append("; filename=\"")
                 if head.hasFilename { writeQuoted(head.filename, joinsLineEnds: false) } else { output.append("blob") }
                 output.append("\"")
+                if writesExtended { writeExtended(head.filename) }
                 writeHeaders(head)
             case .base64:
                 try check(head, withHeaders: false)
@@ -151,7 +154,7 @@ extension Multipart.Encoder {
         var isAfterBackslash = false
         for index in text.indices {
             let byte = text[index]
-            if byte < 0x20, byte != ASCII.carriageReturn, byte != ASCII.lineFeed { return false }
+            if byte < 0x20, byte != ASCII.carriageReturn, byte != ASCII.lineFeed, byte != ASCII.tab { return false }
             if byte == 0x7F { return false }
             isAfterBackslash = byte == UInt8(ascii: "\\") && !isAfterBackslash
         }
@@ -198,6 +201,23 @@ extension Multipart.Encoder {
             output.append(head.otherFieldValue(index))
         }
         output.append("\r\n\r\n")
+    }
+
+    /// Whether a filename is also written as `filename*`: none of those whose way is followed here does.
+    private var writesExtended: Bool {
+        switch options.dialect {
+        case .recast, .qs, .php, .rack: true
+        case .afnetworking, .alamofire, .whatwg: false
+        }
+    }
+
+    /// Writes `filename*` where the name isn't ASCII: all but what no URI escapes either is escaped (RFC 8187 §3.2.1).
+    private mutating func writeExtended(_ filename: Span<UInt8>) {
+        var at = 0
+        while at < filename.count, filename[at] < 0x80 { at += 1 }
+        guard at < filename.count else { return }
+        output.append("; filename*=UTF-8''")
+        output.append(percentEncoding: filename, keeping: .unreserved, plusForSpace: false)
     }
 
     /// Writes text that stands in quotes. With `joinsLineEnds` each CR, LF and CRLF is written as CRLF.

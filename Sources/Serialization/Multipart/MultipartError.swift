@@ -34,6 +34,7 @@ extension Multipart {
         case parameterExtended = "multipart_parameter_extended"
         case nameMissing = "multipart_name_missing"
         case nameControl = "multipart_name_control"
+        case filenameEmpty = "multipart_filename_empty"
         case partContentType = "multipart_part_content_type"
         case transferEncoding = "multipart_transfer_encoding"
         case transferContent = "multipart_transfer_content"
@@ -51,7 +52,8 @@ extension Multipart {
             switch self {
             case .mediaType, .charset: .unsupported
             case .parameterCount: .limit
-            case .mixed, .file, .nameUnwritable, .mediaTypeUnwritable, .headerUnwritable: .unrepresentable
+            case .mixed, .file, .filenameEmpty, .nameUnwritable, .mediaTypeUnwritable, .headerUnwritable:
+                .unrepresentable
             default: .malformed
             }
         }
@@ -77,15 +79,16 @@ extension Multipart {
             case .headerName: "a part header is not a name, a colon and a value"
             case .headerFold: "a part's headers begin with a continuation line"
             case .dispositionMissing: "a part has no Content-Disposition"
-            case .dispositionType: "a part's Content-Disposition is not form-data"
+            case .dispositionType: "a part's Content-Disposition is neither form-data nor attachment"
             case .headerRepeated: "a part has two headers of one name where one is allowed"
             case .parameters: "the parameters of a part's Content-Disposition can't be read"
             case .parameterCount:
                 "a part's Content-Disposition has more than \(HeaderParameters.maximumCount) parameters"
             case .parameterRepeated: "a parameter of a part's Content-Disposition stands twice"
-            case .parameterExtended: "a part's filename* can't be read, or a parameter is split or extended otherwise"
+            case .parameterExtended: "a part's name* or filename* can't be read, or a parameter is split"
             case .nameMissing: "a part's Content-Disposition has no name"
             case .nameControl: "a part's name or filename has a control character"
+            case .filenameEmpty: "a filename has folders only, of which filenames: base leaves nothing"
             case .partContentType: "the parameters of a part's Content-Type can't be read"
             case .transferEncoding: "a part has a Content-Transfer-Encoding other than 7bit, 8bit and binary"
             case .transferContent: "a part's content is not in its Content-Transfer-Encoding"
@@ -94,7 +97,7 @@ extension Multipart {
             case .invalidUTF8: "a name or a text is not UTF-8"
             case .file: "files are refused by files: reject"
             case .nameUnwritable: "a name or filename has a control character, or ends with an unpaired backslash"
-            case .mediaTypeUnwritable: "a part's media type has a control character"
+            case .mediaTypeUnwritable: "a part's media type is none (RFC 9110 section 8.3.1)"
             case .headerUnwritable: "a part header can't be written: a bad name, a control character or an encoding"
             }
         }
@@ -106,6 +109,7 @@ extension Multipart {
             case .transferEncoding: "transfer_encoding"
             case .mixed: "mixed_parts"
             case .file: "files"
+            case .filenameEmpty: "filenames"
             default: nil
             }
         }

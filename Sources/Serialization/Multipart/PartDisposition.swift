@@ -4,13 +4,16 @@ internal import Octets
 ///
 /// Senders write a quote in a name in two ways. A value that has `\"` is read with backslash escapes; in any other
 /// exactly `%22`, `%0D` and `%0A` are decoded (WHATWG HTML, multipart/form-data encoding) and a backslash is itself, as
-/// in the paths that old browsers send. Of a filename only what follows the last `/` or `\` is kept.
+/// in the paths that old browsers send. Where `filename*` or `name*` stands beside or instead of the plain one, it is what
+/// is meant, wherever it stands (RFC 8187, RFC 6266 §4.3).
 internal struct PartDisposition {
     private(set) var name: [UInt8] = []
-    /// The filename without folders; only where `hasFilename`.
+    /// The filename, with its folders unless they are not wanted; only where `hasFilename`.
     private(set) var filename: [UInt8] = []
     private(set) var hasFilename = false
-    private var extended: [UInt8] = []
+    /// What `name*` and `filename*` say, where they stand.
+    private var extendedName: [UInt8] = []
+    private var extendedFilename: [UInt8] = []
     private var scratch: [UInt8] = []
 
     /// Forgets what was read.
@@ -26,13 +29,19 @@ internal struct PartDisposition {
     /// `transcoder` reads names and filenames of another charset than UTF-8. Otherwise `repair` mends one that is not UTF-8;
     /// nil: it is refused.
     mutating func read(
-        _ value: Span<UInt8>, repair: UTF8Repair?, transcoder: Transcoder? = nil, isNested: Bool = false
+        _ value: Span<UInt8>, repair: UTF8Repair?, transcoder: Transcoder? = nil, filenames: FilenamePolicy = .keep,
+        isNested: Bool = false
     ) throws(Multipart.Fault) {
         clear()
         let at = Scan.endOfToken(in: value, from: 0)
-        guard at > 0, isNested || value.extracting(0..<at).isSameWord(as: "form-data") else { throw .dispositionType }
+        // Senders of mail's making say `attachment`; with a name it means the same.
+        guard at > 0,
+            isNested || value.extracting(0..<at).isSameWord(as: "form-data")
+                || value.extracting(0..<at).isSameWord(as: "attachment")
+        else { throw .dispositionType }
         var hasName = false
-        var hasExtended = false
+        var hasExtendedName = false
+        var hasExtendedFilename = false
         var count = 0
         var parameters = HeaderParameters(from: at, grammar: .disposition)
         while let parameter = try Self.next(&parameters, in: value) {
@@ -50,20 +59,27 @@ internal struct PartDisposition {
                 try Self.decode(parameter, of: value, into: &filename)
                 try Self.mend(&filename, repair, transcoder, &scratch)
             } else if label.isEqualIgnoringCase(to: "filename*") {
-                guard !hasExtended else { throw .parameterRepeated }
-                hasExtended = true
-                guard !parameter.isQuoted else { throw .parameterExtended }
-                try Self.decodeExtended(value.extracting(parameter.value), into: &extended)
+                guard !hasExtendedFilename else { throw .parameterRepeated }
+                hasExtendedFilename = true
+                try Self.decodeExtended(parameter, of: value, into: &extendedFilename)
+            } else if label.isEqualIgnoringCase(to: "name*") {
+                guard !hasExtendedName else { throw .parameterRepeated }
+                hasExtendedName = true
+                try Self.decodeExtended(parameter, of: value, into: &extendedName)
             } else if Self.isContinuation(label) {
                 throw .parameterExtended
             }
         }
-        guard hasName || isNested else { throw .nameMissing }
-        if hasExtended, !hasFilename {
-            swap(&filename, &extended)
+        guard hasName || hasExtendedName || isNested else { throw .nameMissing }
+        if hasExtendedName { swap(&name, &extendedName) }
+        if hasExtendedFilename {
+            swap(&filename, &extendedFilename)
             hasFilename = true
         }
-        removeFolders()
+        guard hasFilename, filenames == .base else { return }
+        guard let range = filenames.range(in: filename.span) else { throw .filenameEmpty }
+        filename.removeSubrange(range.upperBound...)
+        filename.removeSubrange(..<range.lowerBound)
     }
 
     private static func next(
@@ -92,13 +108,13 @@ internal struct PartDisposition {
         var at = 0
         while at < value.count {
             var byte = value[at]
-            guard byte >= 0x20 else { throw .nameControl }
+            guard byte >= 0x20 || byte == ASCII.tab else { throw .nameControl }
             if parameter.hasEscapedQuote {
                 if byte == UInt8(ascii: "\\") {
                     // The scan of the quoted string saw to it that a byte follows.
                     at += 1
                     byte = value[at]
-                    guard byte >= 0x20 else { throw .nameControl }
+                    guard byte >= 0x20 || byte == ASCII.tab else { throw .nameControl }
                 }
             } else if parameter.isQuoted, byte == UInt8(ascii: "%"), at + 2 < value.count {
                 let escape = value.extracting(at..<at + 3)
@@ -119,7 +135,11 @@ internal struct PartDisposition {
     }
 
     /// Decodes an `ext-value` of RFC 8187 §3.2.1: `UTF-8''n%C3%A4me.txt`, or ISO-8859-1.
-    private static func decodeExtended(_ value: Span<UInt8>, into output: inout [UInt8]) throws(Multipart.Fault) {
+    private static func decodeExtended(
+        _ parameter: HeaderParameters.Parameter, of text: Span<UInt8>, into output: inout [UInt8]
+    ) throws(Multipart.Fault) {
+        guard !parameter.isQuoted else { throw .parameterExtended }
+        let value = text.extracting(parameter.value)
         let quote = UInt8(ascii: "'")
         guard let first = Scan.firstIndex(of: quote, in: value),
             let second = Scan.firstIndex(of: quote, in: value, from: first + 1)
@@ -146,7 +166,7 @@ internal struct PartDisposition {
             } else if byte == UInt8(ascii: "*") || byte == quote {
                 throw .parameterExtended
             }
-            guard byte >= 0x20, byte != 0x7F else { throw .nameControl }
+            guard byte >= 0x20 || byte == ASCII.tab, byte != 0x7F else { throw .nameControl }
             if isLatin1, byte >= 0x80 {
                 output.append(0xC0 | byte >> 6)
                 output.append(0x80 | byte & 0x3F)
@@ -172,11 +192,5 @@ internal struct PartDisposition {
         repair.append(text.span, to: &scratch)
         repair.finish(to: &scratch)
         swap(&text, &scratch)
-    }
-
-    private mutating func removeFolders() {
-        if let last = filename.lastIndex(where: { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "\\") }) {
-            filename.removeSubrange(...last)
-        }
     }
 }

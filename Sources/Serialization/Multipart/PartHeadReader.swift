@@ -10,6 +10,7 @@ internal struct PartHeadReader {
     var passesCharsets = false
     var decodesTransfer = false
     var mixed = MixedPolicy.opaque
+    var filenames = FilenamePolicy.keep
     /// Reads names in another charset than UTF-8.
     var transcoder: Transcoder?
     /// Whether the part read last is such a text.
@@ -121,7 +122,7 @@ internal struct PartHeadReader {
         }
         do throws(Multipart.Fault) {
             try disposition.read(
-                text.extracting(found.value), repair: repair, transcoder: transcoder,
+                text.extracting(found.value), repair: repair, transcoder: transcoder, filenames: filenames,
                 isNested: outerName != nil)
         } catch {
             throw error.error(offset: found.offset)

@@ -39,6 +39,7 @@ public struct MultipartFormData: Sendable {
     public private(set) var delay = Duration.zero
 
     private let checked: Multipart.Boundary
+    private let dialect: Dialect
     /// Whether the caller chose the boundary, who may have chosen one that a body holds.
     private let isChosen: Bool
 
@@ -46,6 +47,7 @@ public struct MultipartFormData: Sendable {
     /// `alamofire` it has the form and the 64 bits of theirs, `Boundary+0123456789ABCDEF`.
     public init(dialect: Dialect = .recast) {
         isChosen = false
+        self.dialect = dialect
         let boundary = Self.randomBoundary(dialect)
         checked = boundary
         self.boundary = String(decoding: boundary.bytes, as: UTF8.self)
@@ -53,9 +55,11 @@ public struct MultipartFormData: Sendable {
 
     /// A form without parts with a boundary of the caller's: 1 to 70 letters, digits and `'()+_,-./:=?`, or spaces within.
     ///
-    /// Throws `invalidBoundary` for another. That no body in memory holds it is checked when a stream is made.
-    public init(boundary: String) throws(SerializationError) {
+    /// Throws `invalidBoundary` for another. That no body in memory holds it is checked when a stream is made. `dialect` says
+    /// whose heads the parts have.
+    public init(boundary: String, dialect: Dialect = .recast) throws(SerializationError) {
         isChosen = true
+        self.dialect = dialect
         self.boundary = boundary
         guard let checked = Self.boundary(of: boundary) else {
             throw SerializationError(
@@ -200,8 +204,24 @@ extension MultipartFormData {
     private func head(_ name: String, fileName: String?, mimeType: String) throws(SerializationError) -> PartHead {
         var head = PartHead(name: Array(name.utf8).span)
         if let fileName { head.setFilename(Array(fileName.utf8).span) }
-        if !mimeType.isEmpty { head.setMediaType(Array(mimeType.utf8).span) }
+        if !mimeType.isEmpty {
+            let type = Array(mimeType.utf8)
+            guard isWritable(mediaType: type) else {
+                throw SerializationError(
+                    .invalidPart, reason: "the media type of the part \(name) is none (RFC 9110 section 8.3.1)",
+                    conversion: Multipart.Fault.mediaTypeUnwritable.error(field: name))
+            }
+            head.setMediaType(type.span)
+        }
         return head
+    }
+
+    /// The libraries whose way is followed write whatever they are given as a type; here it is at least printable ASCII.
+    private func isWritable(mediaType: [UInt8]) -> Bool {
+        switch dialect {
+        case .afnetworking, .alamofire: mediaType.allSatisfy { (0x20...0x7E).contains($0) }
+        case .recast, .qs, .php, .rack, .whatwg: ContentType.isMediaType(mediaType.span)
+        }
     }
 
     private func head(_ name: String) throws(SerializationError) -> PartHead { PartHead(name: Array(name.utf8).span) }
@@ -217,7 +237,7 @@ extension MultipartFormData {
 
     /// The header comes from the encoder that the proxy writes with, so that one function knows the rules of quoting.
     internal mutating func append(_ body: Body, length: Int, checking head: PartHead) throws(ConversionError) {
-        var encoder = Multipart.Encoder(boundary: checked, options: FieldEncodingOptions())
+        var encoder = Multipart.Encoder(boundary: checked, options: FieldEncodingOptions(dialect: dialect))
         try encoder.beginPart(head)
         let delimiter = delimiter(isFirst: true).count
         let header = encoder.output.span.extracting(delimiter..<encoder.output.count).copied()

@@ -30,7 +30,9 @@ extension RequestSerializer {
         }
         let dialect = settings.encoding.dialect
         var form =
-            try boundary.map { text throws(SerializationError) in try MultipartFormData(boundary: text) }
+            try boundary.map { text throws(SerializationError) in
+                try MultipartFormData(boundary: text, dialect: dialect)
+            }
             ?? MultipartFormData(dialect: dialect)
         // Null as the whole parameters is nothing to send, as nil is.
         if let parameters, !parameters.isNull {

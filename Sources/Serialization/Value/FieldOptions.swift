@@ -163,6 +163,7 @@ public struct FieldDecodingOptions: Hashable, Sendable {
     public var transferEncoding = TransferEncodingPolicy.reject
     public var mixed = MixedPolicy.opaque
     public var jsonParts = JSONPartPolicy.text
+    public var filenames = FilenamePolicy.keep
 
     public init() {}
 }

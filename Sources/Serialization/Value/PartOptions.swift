@@ -25,6 +25,26 @@ public enum MixedPolicy: String, Hashable, Sendable, CaseIterable {
     case flatten
 }
 
+/// What is kept of the name of a file, of which senders may give the folders too (RFC 7578 §4.2).
+public enum FilenamePolicy: String, Hashable, Sendable, CaseIterable {
+    /// All of it, `dir/sub/a.txt`.
+    case keep
+    /// What follows the last `/` or `\`: `a.txt`, and `sub` of `dir/sub/`. A name that has nothing else is refused with 422.
+    case base
+
+    /// Where what is kept stands in `name`; nil: nothing would be left of it. An empty name is one that was given empty.
+    internal func range(in name: Span<UInt8>) -> Range<Int>? {
+        guard self == .base, !name.isEmpty else { return 0..<name.count }
+        var end = name.count
+        while end > 0, Self.isSeparator(name[end - 1]) { end -= 1 }
+        var start = end
+        while start > 0, !Self.isSeparator(name[start - 1]) { start -= 1 }
+        return start < end ? start..<end : nil
+    }
+
+    private static func isSeparator(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "/") || byte == UInt8(ascii: "\\") }
+}
+
 /// What a text part with a media type of JSON is read as.
 public enum JSONPartPolicy: String, Hashable, Sendable, CaseIterable {
     /// A string.

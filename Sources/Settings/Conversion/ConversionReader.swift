@@ -24,7 +24,7 @@ struct ConversionReader {
             ("nulls", [.form]),
             ("invalid_utf8", fieldFormats), ("charset", fieldFormats), ("numbers", [.json]),
             ("charset_hint", fieldFormats), ("transfer_encoding", [.multipart]), ("mixed_parts", [.multipart]),
-            ("json_parts", [.multipart]),
+            ("json_parts", [.multipart]), ("filenames", structuredFormats.subtracting([.form])),
             ("files", structuredFormats.union([.raw])), ("field", wholeFormats),
             ("non_finite", propertyLists),
         ] + XMLOptionReader.inputWords.map { ($0, [.xml]) }
@@ -105,6 +105,10 @@ struct ConversionReader {
             }
             readParts(options, inputs, &fields)
             plan.fieldDecoding = fields
+        }
+        if inputs.contains(where: { $0 != .form && Self.structuredFormats.contains($0) }) {
+            let standard = plan.fieldDecoding.filenames
+            plan.fieldDecoding.filenames = options.word("filenames", standard: standard) ?? standard
         }
         if inputs.contains(.json) { readFixed("numbers", "exact", options) }
         if !inputs.isDisjoint(with: Self.structuredFormats.subtracting([.xml])) {
