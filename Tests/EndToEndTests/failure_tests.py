@@ -212,7 +212,7 @@ class UpstreamThatFailsTests(ProxyTestCase):
                     self.upstream.script = script
                     client = self.client()
                     client.send(f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Type: {media_type}\r\nContent-Length: {len(body)}\r\n\r\n")
-                    client.send(body[:200000])
+                    client.send(body[:400000])  # more than what is held of it
                     response = client.response()
                     self.assertEqual((response.status, response.body), (413, b"too large for me"))
 

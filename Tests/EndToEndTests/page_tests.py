@@ -61,7 +61,8 @@ class PageTests(unittest.TestCase):
                     for variant in self.settings(block):
                         with open(path, "w") as file:
                             file.write("".join(variant.values()))
-                        result = subprocess.run([RECAST, "check", path], capture_output=True, text=True, timeout=DEADLINE)
+                        result = subprocess.run([RECAST, "check", path], capture_output=True, text=True, timeout=DEADLINE,
+                                                env={**os.environ, "KEY": "a secret"})
                         # Files and folders of whoever reads it, and a digest that isn't written out, beside its alternative.
                         mistakes = [line for line in result.stderr.splitlines()
                                     if not re.search(r"doesn't exist|can't be read|there is no file|sha256/…|can't stand beside", line)]

@@ -26,6 +26,8 @@ extension XML.Tokenizer {
         let target = bytes.extracting(start + 2..<at)
         matched = 0
         if target.isEqual(to: "xml"), tokenStart == documentStart || rules.takesSpaceFirst && isFirstMarkup {
+            // Looked at here, because what is held ends with the first white space, wherever the target does.
+            guard bytes[at].isXMLSpace else { throw declarationStop(.syntax, base + at) }
             state = .declaration
             return at
         }

@@ -186,6 +186,7 @@ struct PlistRefused: Sendable, CustomTestStringConvertible {
         .init("<?xml version=\"1.1\"?>", "plist_invalid_declaration", 0),
         .init("<?xml?>", "plist_invalid_declaration", 0),
         .init("<?xml encoding=\"UTF-8\"?>", "plist_invalid_declaration", 0),
+        .init("<?xml% version=\"1.0\"?>", "plist_invalid_declaration", 0),
         .init("<?xml version=\"1.0\" x=\"y\"?>", "plist_invalid_declaration", 0),
         .init("<?xml version=\"1.0\"encoding=\"UTF-8\"?>", "plist_invalid_declaration", 0),
         .init("<!-- --><?xml version=\"1.0\"?>", "plist_invalid_declaration", 8),

@@ -132,6 +132,7 @@ import Testing
         Row("<?xml version='1.0' encoding='UTF-7'?><a/>", "xml_unsupported_encoding", 0, nil, .unsupported),
         Row("<?xml version='1.0' encoding='us-ascii'?><a>é</a>", "xml_encoding_mismatch", 44, "/a"),
         Row("<?xml version='1.0' encoding='UTF-8'encoding='x'?><a/>", "xml_syntax", 36),
+        Row("<?xml% version='1.0'?><a/>", "xml_syntax", 5),
         // Structure that has no place.
         Row("<a>x<b/></a>", "xml_mixed_content", 6, "/a"),
         Row("<a><b/>x</a>", "xml_mixed_content", 7, "/a"),
