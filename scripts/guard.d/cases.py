@@ -22,6 +22,7 @@ class Case:
     counts = (40, 140)
     window = 10  # requests between two readings where a reading costs nothing
     pieces = None  # of a body that is sent piece by piece: their size
+    padding = 0  # bytes behind a long body that fill up its announced length, at most
 
     def __init__(self, name, folder, body, media_type, check, **more):
         self.name, self.folder, self.body, self.media_type, self.check = name, folder, body, media_type, check
@@ -38,6 +39,7 @@ class Upload(Case):
     unit = "MiB"
     counts = (2, 8)
     window = 1
+    padding = MIB // 8
     pieces = 48 * 1024  # one segment of the loopback device, so that one read takes it
     small = 30 * 1024
 

@@ -75,17 +75,16 @@ extension Exchange {
 extension OutputBuffer {
     /// Appends `count` bytes that mean nothing.
     fileprivate mutating func append(_ padding: OutputPadding, count: Int) {
-        append(upTo: count) { target in
-            switch padding {
-            case .lines:
-                for _ in 0..<count / 2 {
-                    target.append(ASCII.carriageReturn)
-                    target.append(ASCII.lineFeed)
-                }
-                if count % 2 == 1 { target.append(ASCII.space) }
-            case .spaces:
-                target.append(repeating: ASCII.lineFeed, count: count)
-            }
+        switch padding {
+        case .lines:
+            append(Self.emptyLines.span.extracting(0..<count & ~1))
+            if count % 2 == 1 { append(ASCII.space) }
+        case .spaces:
+            append(upTo: count) { $0.append(repeating: ASCII.lineFeed, count: count) }
         }
     }
+
+    /// As many lines as one piece of padding has, so that they are copied and not written byte by byte.
+    private static let emptyLines = Array(repeating: [ASCII.carriageReturn, ASCII.lineFeed], count: Exchange.sliceSize / 2)
+        .flatMap(\.self)
 }

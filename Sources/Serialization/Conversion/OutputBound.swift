@@ -40,8 +40,8 @@ private struct OutputBound {
     /// The bound; nil where fields to come make too much of it.
     let bytes: Int?
 
-    /// Bytes that texts and names may grow by escapes: an eighth of the body, at least 64 KiB and at most 1 MiB.
-    static func allowance(for length: Int) -> Int { min(max(length / 8, 64 * 1024), 1024 * 1024) }
+    /// Bytes that texts and names may grow by escapes: a thirty-second of the body, at least 64 KiB and at most 1 MiB.
+    static func allowance(for length: Int) -> Int { min(max(length / 32, 64 * 1024), 1024 * 1024) }
     /// What may be added for fields to come: a quarter of the body, at least 384 KiB.
     static func worthwhile(for length: Int) -> Int { max(length / 4, 384 * 1024) }
 
@@ -64,7 +64,8 @@ private struct OutputBound {
         // Files become base64 in documents; in JSON they are that already.
         let content = isDocument && input != .json ? remaining / 3 * 4 + 4 : remaining
         let held = conversion.heldCount * (plan.output == .json || !isDocument ? 1 : 2)
-        bytes = content + held + fields + changes + Self.allowance(for: length) + Self.end
+        // A body whose fields have all the structure they can and that is full of escapes besides is nobody's.
+        bytes = content + held + changes + max(fields, Self.allowance(for: length)) + Self.end
     }
 
     /// Fields and files that a body may have.
@@ -91,7 +92,7 @@ private struct OutputBound {
     /// the name repeats those of the objects around.
     private static func part(from input: BodyEncoding) -> Int {
         switch input {
-        case .multipart: 100
+        case .multipart: 64
         case .form, .raw, .text: 120
         case .json, .plist, .bplist, .xml: 180
         }
