@@ -125,7 +125,9 @@ AVX2 static inline const uint8_t *read_name(const struct walk *walk, const struc
     /* The next item's place hangs on this number, so it shall be known early. */
     const size_t count = _tzcnt_u32((uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(block, SSE('"'))));
     if (count - 1 > longest_name - 1 || count > walk->level->name_room || text[count + 2] != ':') return NULL;
-    if (_tzcnt_u32((uint32_t)_mm_movemask_epi8(is_escaped_half(block))) != count) return NULL;
+    /* Multipart has to remember names with a percent sign, which could be what an escape is written as. */
+    const __m128i marked = _mm_or_si128(is_escaped_half(block), _mm_cmpeq_epi8(block, SSE('%')));
+    if (_tzcnt_u32((uint32_t)_mm_movemask_epi8(marked)) != count) return NULL;
     member->name = _mm_and_si128(block, _mm_loadu_si128((const __m128i *)(keeping + 16 - count)));
     member->count = count;
     if (of->names) {

@@ -130,6 +130,47 @@ struct MultipartEncoderTests {
         #expect(recording.parts.map(\.isFile) == [false, true, false])
     }
 
+    static let alike: [(String, String)] = [
+        ("a\"b", "a%22b"), ("\r", "\n"), ("x\r\n", "x\n"), ("x\ny", "x%0D%0Ay"), ("x\ny", "x%0d%0ay"), ("%0a", "%0A"),
+        ("\"%22", "%22\""),
+    ]
+
+    @Test(
+        "Two names that are written alike can't stand in one body, in whatever order and however far apart",
+        arguments: alike)
+    func collapsed(first: String, second: String) throws {
+        for (first, second) in [(first, second), (second, first)] {
+            let between = (0..<50).map { Part(name: ByteString("%22\($0)"), content: "") }
+            let parts =
+                [Part(name: ByteString(first), content: "1"), Part(name: ByteString(first), content: "2")] + between
+            #expect(throws: Never.self) { try Multipart.encode(parts) }
+            do {
+                _ = try Multipart.encode(parts + [Part(name: ByteString(second), content: "3")])
+                Issue.record("\(first) and \(second) are both written")
+            } catch {
+                #expect(error.code == "multipart_name_collapsed" && error.kind == .unrepresentable)
+            }
+            // From JSON, where names without escapes are written in blocks.
+            let members = [first, "b", second].map { name in
+                "\""
+                    + name.replacing("\"", with: "\\\"").replacing("\r\n", with: "\\r\\n").replacing("\r", with: "\\r")
+                    .replacing("\n", with: "\\n")
+                    + "\":\"v\""
+            }
+            let document = "{" + members.joined(separator: ",") + "}"
+            #expect(convert(plan(.json, .multipart), document).hasPrefix("!multipart_name_collapsed"))
+        }
+    }
+
+    @Test("What only looks like another name's escapes is written")
+    func apart() throws {
+        let names = [
+            "a\"", "a%2", "a%222", "%41", "A", "%0A", "\n", "%", "%%22%", "a%0B",
+            "a\u{b}".replacing("\u{b}", with: "%0b"),
+        ]
+        #expect(throws: Never.self) { try Multipart.encode(names.map { Part(name: ByteString($0), content: "") }) }
+    }
+
     static let refusedRows: [(part: Part, code: String)] = [
         (Part(name: "a\u{0}b"), "multipart_name_unwritable"),
         (Part(name: "a\u{7F}"), "multipart_name_unwritable"),

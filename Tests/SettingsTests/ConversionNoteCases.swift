@@ -143,7 +143,43 @@ extension ConversionNoteTests {
         Case(
             conversion: "json -> form(dialect: whatwg)", code: "object_nested", body: #"{"a":{"b":"x"}}"#,
             output: "!field_nested_object a", mended: ("json -> form(dialect: whatwg, nesting: brackets)", "a[b]=x")),
+        Case(
+            conversion: "json -> form(dialect: php)", code: "php_name_changed", body: #"{"a.b c":"x"}"#,
+            output: "a.b+c=x", back: ("form(dialect: php) -> json", #"{"a_b_c":"x"}"#)),
+        Case(
+            conversion: "json -> form(dialect: php)", code: "php_name_cut", body: #"{"a\u0000b":"x"}"#,
+            output: "a%00b=x", back: ("form(dialect: php) -> json", #"{"a":"x"}"#)),
+        Case(
+            conversion: "json -> form(dialect: php)", code: "php_array_hole", body: #"{"a":["x",null,"y"]}"#,
+            output: "a[0]=x&a[2]=y", back: ("form(dialect: php) -> json", #"{"a":{"0":"x","2":"y"}}"#)),
+        Case(
+            conversion: "json -> form(dialect: qs)", code: "qs_array_long", body: longArray,
+            output: (0..<22).map { "a[\($0)]=x" }.joined(separator: "&"),
+            back: (
+                "form(dialect: qs) -> json",
+                #"{"a":{"# + (0..<22).map { "\"\($0)\":\"x\"" }.joined(separator: ",") + "}}"
+            ),
+            mended: (
+                "json -> form(dialect: qs, arrays: brackets)", (0..<22).map { _ in "a[]=x" }.joined(separator: "&")
+            )),
+        Case(
+            conversion: "json -> form(dialect: qs)", code: "qs_deep",
+            body: #"{"a":{"b":{"c":{"d":{"e":{"f":{"g":"x"}}}}}}}"#, output: "a[b][c][d][e][f][g]=x",
+            back: ("form(dialect: qs) -> json", #"{"a":{"b":{"c":{"d":{"e":{"f":{"[g]":"x"}}}}}}}"#),
+            mended: (
+                "json -> form(dialect: qs, nesting: json)",
+                "a=%7B%22b%22%3A%7B%22c%22%3A%7B%22d%22%3A%7B%22e%22%3A%7B%22f%22%3A%7B%22g%22%3A%22x%22%7D%7D%7D%7D%7D%7D"
+            )),
+        Case(
+            conversion: "json -> form(dialect: qs)", code: "qs_name_dropped", body: #"{"toString":"x","":"y","b":"z"}"#,
+            output: "toString=x&=y&b=z", back: ("form(dialect: qs) -> json", #"{"b":"z"}"#)),
+        Case(
+            conversion: "json -> multipart", code: "name_escaped", body: #"{"a\"b":"x"}"#,
+            output: "--BOUNDARY\r\nContent-Disposition: form-data; name=\"a%22b\"\r\n\r\nx\r\n--BOUNDARY--\r\n",
+            twin: #"{"a%22b":"x"}"#),
     ]
+
+    private static let longArray = "{\"a\":[" + Array(repeating: "\"x\"", count: 22).joined(separator: ",") + "]}"
 
     private static let propertyList = """
         <?xml version="1.0" encoding="UTF-8"?>

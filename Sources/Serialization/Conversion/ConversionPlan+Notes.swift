@@ -31,6 +31,11 @@ internal struct NoteWriter {
         switch plan.output {
         case .form, .multipart:
             if plan.fieldEncoding.dialect == .recast { writeFields() } else { writeDialect() }
+            if plan.output == .multipart, has(.otherNames) {
+                altered(
+                    "name_escaped", "a name with a quotation mark or a line end",
+                    "goes out with %22 and %0D%0A for them, which many servers leave so", nil)
+            }
         case .json: writeJSON()
         case .plist, .bplist: writePropertyList()
         case .xml: writeXML()

@@ -28,7 +28,52 @@ extension NoteWriter {
                 "nesting: json keeps it apart")
         }
         if has(.arrays), !arraysAreText { writeArrays(options, nests: nests) }
+        switch options.dialect {
+        case .php: writePHP(options, arraysAreText: arraysAreText)
+        case .qs: writeQS(options, nests: nests)
+        case .recast, .afnetworking, .alamofire, .rack, .whatwg: break
+        }
         writeTexts()
+    }
+
+    /// What PHP makes of names and gaps when it fills `$_POST` (`php_register_variable_ex`).
+    private mutating func writePHP(_ options: FieldEncodingOptions, arraysAreText: Bool) {
+        if has(.dots) || has(.otherNames) {
+            altered(
+                "php_name_changed", "a name of the root with a dot or a space",
+                "is one with _ in PHP, where another may be the same", nil)
+        }
+        if has(.otherNames) {
+            altered("php_name_cut", "a name with a NUL", "ends before it in PHP", nil)
+        }
+        let leavesOut =
+            has(.nulls) && options.nulls == .omit
+            || (has(.emptyArrays) || has(.emptyObjects)) && options.empties == .omit
+        if has(.arrays), !arraysAreText, options.arrays == .auto || options.arrays == .indices, leavesOut {
+            altered(
+                "php_array_hole", "an array with an element that is left out",
+                "keeps its numbers and reads back as an object", nil)
+        }
+    }
+
+    /// What qs.parse of qs 6.11 makes of what is written, with its own defaults: `arrayLimit` 20, `depth` 5, `allowPrototypes`
+    /// false.
+    private mutating func writeQS(_ options: FieldEncodingOptions, nests: Bool) {
+        if has(.arrays), options.arrays == .auto || options.arrays == .indices {
+            altered(
+                "qs_array_long", "an array of more than 21 elements", "reads back in qs as an object",
+                "arrays: brackets keeps it an array")
+        }
+        if has(.nestedObjects), nests {
+            altered(
+                "qs_deep", "an object nested deeper than five levels", "reads back in qs with the rest as one name",
+                "nesting: json keeps it")
+        }
+        if has(.otherNames) {
+            altered(
+                "qs_name_dropped", "an empty name, or one that every object of JavaScript has, as toString",
+                "is dropped by qs where it reads", nil)
+        }
     }
 
     private mutating func writeArrays(_ options: FieldEncodingOptions, nests: Bool) {

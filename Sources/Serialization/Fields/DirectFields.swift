@@ -76,7 +76,7 @@ extension Form.Encoder: DirectFieldEncoder {
 
 extension Multipart.Encoder: DirectFieldEncoder {
     static var encodesText: Bool { false }
-    static func takesDirectly(_ name: Span<UInt8>) -> Bool { isPlain(name) }
+    static func takesDirectly(_ name: Span<UInt8>) -> Bool { isPlain(name) && WrittenNames.isPlain(name) }
 
     var directFields: DirectFields? {
         guard !normalizesLineEnds else { return nil }

@@ -8,7 +8,8 @@ extension Multipart {
     /// that doesn't decode these sees them as they are. A filename that isn't ASCII is written as `filename*` too (RFC 8187),
     /// for those who read only that in UTF-8; the dialects `afnetworking`, `alamofire` and `whatwg` write what those do, who
     /// don't. A name with another control character, or one that ends with an
-    /// unpaired backslash, which receivers would take for an escape of the quote, is refused.
+    /// unpaired backslash, which receivers would take for an escape of the quote, is refused; so is one that would be written as
+    /// another one of the body was, as `"` and `%22`.
     ///
     /// A file has a Content-Type, application/octet-stream where its head names none, and a filename, `blob` where its
     /// head has none (WHATWG XHR). Text has a Content-Type only where its head names one. Other part headers are
@@ -40,6 +41,7 @@ extension Multipart {
         private var content = Content.verbatim
         private var base64 = Base64Encoder()
         internal var passage = Passage()
+        private var names = WrittenNames()
 
         /// An encoder of one body under `options` (`files`).
         public init(boundary: Boundary, options: FieldEncodingOptions) {
@@ -54,6 +56,7 @@ extension Multipart {
             output.removeAll()
             content = .verbatim
             base64 = Base64Encoder()
+            names.removeAll()
             makeOpening()
         }
 
@@ -126,8 +129,8 @@ extension Multipart {
 
 extension Multipart.Encoder {
     /// Throws when the name, or with `withHeaders` anything else that would be written of the head, can't be.
-    private func check(_ head: borrowing PartHead, withHeaders: Bool) throws(ConversionError) {
-        if let fault = Self.fault(in: head, withHeaders: withHeaders) {
+    private mutating func check(_ head: borrowing PartHead, withHeaders: Bool) throws(ConversionError) {
+        if let fault = Self.fault(in: head, withHeaders: withHeaders) ?? names.fault(in: head.name) {
             throw fault.error(field: head.name.lossyString())
         }
     }

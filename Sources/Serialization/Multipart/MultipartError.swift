@@ -45,6 +45,7 @@ extension Multipart {
         // What can't be written.
         case file = "multipart_file"
         case nameUnwritable = "multipart_name_unwritable"
+        case nameCollapsed = "multipart_name_collapsed"
         case mediaTypeUnwritable = "multipart_media_type_unwritable"
         case headerUnwritable = "multipart_header_unwritable"
 
@@ -52,7 +53,7 @@ extension Multipart {
             switch self {
             case .mediaType, .charset: .unsupported
             case .parameterCount: .limit
-            case .mixed, .file, .filenameEmpty, .nameUnwritable, .mediaTypeUnwritable, .headerUnwritable:
+            case .mixed, .file, .filenameEmpty, .nameUnwritable, .nameCollapsed, .mediaTypeUnwritable, .headerUnwritable:
                 .unrepresentable
             default: .malformed
             }
@@ -96,6 +97,8 @@ extension Multipart {
             case .invalidText: "a name or a text has bytes that its charset has not"
             case .invalidUTF8: "a name or a text is not UTF-8"
             case .file: "files are refused by files: reject"
+            case .nameCollapsed:
+                "two names become one where quotation marks and line ends are escaped, as this one and another do"
             case .nameUnwritable: "a name or filename has a control character, or ends with an unpaired backslash"
             case .mediaTypeUnwritable: "a part's media type is none (RFC 9110 section 8.3.1)"
             case .headerUnwritable: "a part header can't be written: a bad name, a control character or an encoding"
