@@ -56,6 +56,7 @@ internal struct AutoOutlet: FileOutlet, ~Copyable {
     }
 
     var isRootOpen: Bool { false }
+    var needsRootObject: Bool { choice != .plain || !plain.isJSON }
     var sharesNoRoots: Bool { false }
     func claims(rootKey: Span<UInt8>) -> Bool { multipart.claims(rootKey: rootKey) }
 

@@ -61,6 +61,7 @@ extension ConversionTracer {
         }
         try settle(&probe.gatherer.fields.tree)
         try probe.gatherer.outlet.endFiles()
+        if !probe.gatherer.outlet.needsRootObject { probe.gatherer.fields.settleRoot() }
         let isOpen = probe.gatherer.outlet.isRootOpen
         if holdsDocument { try nameFields(&probe.gatherer.fields.tree) }
         // The declared files of fields were made before they came here.

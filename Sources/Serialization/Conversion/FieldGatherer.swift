@@ -22,6 +22,8 @@ internal protocol FileOutlet: EventSink, OutputEncoder, LaneEncoder, ~Copyable {
     mutating func endFiles() throws(ConversionError)
     /// Whether the root object has been begun for a file, so that only members may follow.
     var isRootOpen: Bool { get }
+    /// Whether the document has to be an object: files have begun it, or it is spelled into names. Known after `endFiles`.
+    var needsRootObject: Bool { get }
     /// Whether no member of the root may hold both fields and files.
     var sharesNoRoots: Bool { get }
     /// Whether a file has taken that member of the root for itself.
@@ -32,6 +34,7 @@ internal protocol FileOutlet: EventSink, OutputEncoder, LaneEncoder, ~Copyable {
 }
 
 extension FileOutlet where Self: ~Copyable {
+    var needsRootObject: Bool { isRootOpen }
     mutating func write(whole tree: borrowing Tree) -> Bool { false }
 }
 
@@ -237,6 +240,7 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: FieldSink, ~Copya
         if hasTypes { try fields.tree.apply(plan.types, splicer: &splicer) }
         fields.tree.remove(plan.removeNulls)
         try outlet.endFiles()
+        if !outlet.needsRootObject { fields.settleRoot() }
         let order = plan.treeOrder
         // A walk that was left in its middle, with the body before, must not go on.
         walk = TreeWalk()

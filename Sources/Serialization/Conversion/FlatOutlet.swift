@@ -52,6 +52,7 @@ internal struct FlatOutlet<Target: FieldEncoder & LaneEncoder>: FileOutlet, ~Cop
 
     mutating func endFiles() throws(ConversionError) {}
     var isRootOpen: Bool { false }
+    var needsRootObject: Bool { true }
     var sharesNoRoots: Bool { false }
 
     func claims(rootKey: Span<UInt8>) -> Bool {

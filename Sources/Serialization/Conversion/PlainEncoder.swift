@@ -2,7 +2,7 @@ internal import Octets
 
 /// Writes the document of an `auto` output that has no file: as a form or as JSON.
 internal struct PlainEncoder: EventSink, OutputEncoder, LaneEncoder, ~Copyable {
-    private let isJSON: Bool
+    let isJSON: Bool
     private var form: FlatEncoder<Form.Encoder>
     private var json: JSONOutlet
 

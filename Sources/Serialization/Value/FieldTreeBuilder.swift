@@ -173,7 +173,7 @@ public struct FieldTreeBuilder: FieldSink, ~Copyable {
         name.markPlaced()
     }
 
-    /// Ends the body: decides which containers are arrays. The root is an object, also of no fields at all.
+    /// Ends the body: decides which containers are arrays. The root is an object, also of no fields at all, until `settleRoot`.
     public mutating func settle() throws(ConversionError) {
         try tree.makeRootObject()
         let numbersMakeArrays = options.arrays == .auto || options.arrays == .indices
@@ -185,6 +185,12 @@ public struct FieldTreeBuilder: FieldSink, ~Copyable {
             tree.settleQS()
         default: tree.settle(numbersMakeArrays: numbersMakeArrays)
         }
+    }
+
+    /// Makes an array of the root where PHP's `json_encode` makes one of `$_POST`: its names are 0…n-1 in that order. It comes
+    /// behind what changes members by their names, and not before an output whose root has to be an object.
+    internal mutating func settleRoot() {
+        if library == .php, options.arrays == .auto || options.arrays == .indices { tree.settlePHPRoot() }
     }
 
     /// Keeps a field for `settle`: qs looks at names only when it has all of them.

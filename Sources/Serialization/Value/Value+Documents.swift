@@ -59,6 +59,7 @@ extension Value {
             _ = try decoder.feed(bytes, into: &fields)
             try decoder.finish(into: &fields)
             try fields.settle()
+            fields.settleRoot()
             try fields.emitTree(into: &builder)
         case .propertyList:
             var decoding = PropertyList.DecodingOptions()

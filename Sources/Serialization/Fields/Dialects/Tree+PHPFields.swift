@@ -122,6 +122,11 @@ extension Tree {
         }
     }
 
+    /// Makes an array of a root that is a list. Of no members, where PHP knows no difference, it stays an object.
+    internal mutating func settlePHPRoot() {
+        if records[Int(root)].kind == .object, isPHPList(root) { records[Int(root)].kind = .array }
+    }
+
     private func isPHPList(_ node: Node) -> Bool {
         var child = records[Int(node)].first
         var index = 0
