@@ -99,7 +99,8 @@ internal enum DialectNumber {
                 // ECMA-262, Number::toString.
                 if -6 < point, point <= 21 { plain(to: &text) } else { scientific(to: &text, "e", fraction: false, 1) }
             case .rack:
-                if -4 < point, point <= 15 {
+                // A point between the digits stays there: of 17 digits, 16 may stand before it.
+                if -4 < point, point <= max(15, digits.count - 1) {
                     plain(to: &text, fraction: true)
                 } else {
                     scientific(to: &text, "e", fraction: true, 2)
