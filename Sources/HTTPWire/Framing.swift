@@ -11,10 +11,7 @@ public enum Framing {
             return .none
         }
         // §6.3 step 3: with both, either could be a smuggled one. The RFC lets a server refuse; this one does.
-        let framing = try declared(head)
-        // RFC 9110 §9.3.8: a client must not send content in a TRACE.
-        if head.methodKind == .trace, !framing.isEmpty { throw WireError(.contentOnTrace, at: 0) }
-        return framing
+        return try declared(head)
     }
 
     /// The framing of a response's body. `toHead` says that it answers a HEAD request. Every error has status 502.

@@ -4,7 +4,7 @@ public import Octets
 ///
 /// A function that returns `false` has written nothing.
 public enum HeadWriter {
-    /// The request line of a parsed head, its target in origin form (asterisk form stays; CONNECT keeps its authority).
+    /// The request line of a parsed head, its target in origin form (asterisk form stays).
     public static func requestLine(of head: borrowing MessageHead, into output: inout OutputBuffer) {
         if head.targetForm == .absolute {
             output.append(head.method)

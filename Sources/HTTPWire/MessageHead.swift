@@ -105,9 +105,9 @@ public struct MessageHead: ~Copyable, Sendable {
     }
 }
 
-/// How the target of a request is written: RFC 9112 §3.2.1 to §3.2.4.
+/// How the target of a request is written: RFC 9112 §3.2. The authority form is CONNECT's alone, which is refused.
 public enum TargetForm: UInt8, Hashable, Sendable {
-    case origin, absolute, authority, asterisk
+    case origin, absolute, asterisk
 }
 
 // MARK: - Fields

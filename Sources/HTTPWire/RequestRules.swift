@@ -4,10 +4,6 @@ internal import Octets
 ///
 /// The parser calls `check`, so a head that it returns has passed.
 public struct RequestRules: Hashable, Sendable {
-    /// Whether CONNECT is taken; otherwise it is answered 501. Off: a tunnel passes every other rule by.
-    public var allowsConnect = false
-    /// Whether TRACE is taken; otherwise it is answered 501. Off: it echoes credentials.
-    public var allowsTrace = false
     /// Whether HTTP/1.2 and later minors are answered 505; otherwise they are read as 1.1 (RFC 9110 §2.5).
     public var refusesLaterMinor = false
     /// Whether ``^ ` { | }`` in a target are answered 400. Off: browsers send them in queries.
@@ -21,9 +17,8 @@ public struct RequestRules: Hashable, Sendable {
     internal func check(_ head: inout MessageHead) throws(WireError) {
         try RequestTarget.split(&head, rules: self)
         try checkHost(&head)
-        if head.methodKind == .trace, !allowsTrace {
-            throw WireError(.methodNotSupported, at: Int(head.methodRange.start))
-        }
+        // R34: TRACE echoes credentials. CONNECT was refused with its target.
+        if head.methodKind == .trace { throw WireError(.methodNotSupported, at: Int(head.methodRange.start)) }
         try checkNames(head)
         try ConnectionOptions.applyToRequest(&head)
         head.framing = try Framing.request(head)
@@ -44,7 +39,7 @@ public struct RequestRules: Hashable, Sendable {
         guard let host = Authority.parse(head.bytes.span, start, Int(value.end)) else {
             throw WireError(.badHost, at: start)
         }
-        guard head.targetForm == .absolute || head.targetForm == .authority else {
+        guard head.targetForm == .absolute else {
             head.setAuthority(host)
             // A colon without a port says nothing and is not passed on.
             if host.whole != value {

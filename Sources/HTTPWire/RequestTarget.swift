@@ -40,14 +40,9 @@ internal enum RequestTarget {
         let start = Int(head.targetRange.start)
         let end = Int(head.targetRange.end)
         let first = head.bytes[start]
-        if head.methodKind == .connect {
-            head.targetForm = .authority
-            guard rules.allowsConnect else { throw WireError(.methodNotSupported, at: start) }
-            guard let authority = Authority.parse(head.bytes.span, start, end), authority.port != nil else {
-                throw WireError(.badAuthority, at: start)
-            }
-            head.setAuthority(authority)
-        } else if first == UInt8(ascii: "/") {
+        // R34: a tunnel would pass every other rule by. Its target, the only one of authority form, is not looked at.
+        if head.methodKind == .connect { throw WireError(.methodNotSupported, at: start) }
+        if first == UInt8(ascii: "/") {
             head.targetForm = .origin
             try splitPath(&head, start, end, rules)
         } else if first == UInt8(ascii: "*") {

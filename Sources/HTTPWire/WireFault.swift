@@ -9,7 +9,7 @@ internal enum WireFault: UInt8, Hashable, Sendable, CaseIterable {
     case badContentLength, repeatedContentLength, badTransferEncoding, unknownTransferCoding
     case lengthAndTransferEncoding, transferEncodingInOldVersion
     case badConnection, protectedConnectionOption, expectationFailed, repeatedSingleton, listedSingleton
-    case methodNotSupported, contentOnTrace
+    case methodNotSupported
     case badChunkSize, badChunkExtension, badChunkEnd, chunkExtensionsTooLong, chunkOverhead
     case bodyTooLarge, bodyCut, badTrailer, trailersTooLarge, tooManyTrailers
     case tooManyInterim
@@ -75,7 +75,6 @@ internal enum WireFault: UInt8, Hashable, Sendable, CaseIterable {
         case .repeatedSingleton: ("http_repeated_field", "a field that must appear once is repeated")
         case .listedSingleton: ("http_listed_field", "a field that holds one value holds a list")
         case .methodNotSupported: ("http_method_not_supported", "CONNECT and TRACE are not supported")
-        case .contentOnTrace: ("http_content_on_trace", "TRACE must not carry content")
         case .badChunkSize: ("http_bad_chunk_size", "a chunk size is not 1 to 16 hexadecimal digits")
         case .badChunkExtension: ("http_bad_chunk_extension", "a chunk extension is malformed")
         case .badChunkEnd: ("http_bad_chunk_end", "chunk data is not followed by CRLF")

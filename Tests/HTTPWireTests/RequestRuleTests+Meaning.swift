@@ -121,21 +121,13 @@ extension RequestRuleTests {
         }
     }
 
-    @Test("R25 a body is framed by its fields, not by the method; TRACE takes none")
+    @Test("R25 a body is framed by its fields, not by the method")
     func r25() {
         for method in ["GET", "HEAD", "DELETE", "OPTIONS", "X"] {
             let request = Self.request("\(method) /~Content-Length: 5^helloGET /next~\r\n")
             #expect(request?.framing == .length(5))
             #expect(request?.body == Array("hello".utf8))
         }
-        var rules = RequestRules()
-        rules.allowsTrace = true
-        expect(
-            [
-                "TRACE /~\r\n": "ok", "TRACE /~Content-Length: 0^": "ok",
-                "TRACE /~Content-Length: 3^abc": "400 http_content_on_trace",
-                "TRACE /~Transfer-Encoding: chunked^": "400 http_content_on_trace",
-            ], rules: rules)
     }
 
     @Test("R31 Connection is a list of tokens that names nothing which must stay")
@@ -192,11 +184,28 @@ extension RequestRuleTests {
         #expect(dropped.isHopByHop(2) == true)
     }
 
-    @Test("R34 CONNECT and TRACE are refused by default")
+    @Test("R34 CONNECT and TRACE are refused, whatever comes with them")
     func r34() {
         expect([
             "CONNECT a.test:443~\r\n": "501 http_method_not_supported",
+            "CONNECT a.test:443 HTTP/1.1\r\nHost: b.test:443\r\n\r\n": "501 http_method_not_supported",
+            "CONNECT a.test:443 HTTP/1.1\r\n\r\n": "501 http_method_not_supported",
+            "CONNECT a.test:443~Content-Length: 5^hello": "501 http_method_not_supported",
+            "CONNECT a.test~\r\n": "501 http_method_not_supported",
+            "CONNECT /~\r\n": "501 http_method_not_supported",
+            "CONNECT http://a.test/~\r\n": "501 http_method_not_supported",
+            "CONNECT *~\r\n": "501 http_method_not_supported",
+            "CONNECT /%zz~\r\n": "501 http_method_not_supported",
             "TRACE /~\r\n": "501 http_method_not_supported",
+            "TRACE /~Content-Length: 0^": "501 http_method_not_supported",
+            "TRACE /~Content-Length: 3^abc": "501 http_method_not_supported",
+            "TRACE /~Transfer-Encoding: chunked^": "501 http_method_not_supported",
+            // What a target and Host must satisfy comes first.
+            "TRACE a.test:443~\r\n": "400 http_bad_target",
+            "TRACE * HTTP/1.1\r\nHost: a.test\r\n\r\n": "400 http_bad_target",
+            "TRACE / HTTP/1.1\r\n\r\n": "400 http_missing_host",
+            // Methods are case-sensitive: these are others.
+            "connect /~\r\n": "ok", "Trace /~\r\n": "ok",
         ])
     }
 

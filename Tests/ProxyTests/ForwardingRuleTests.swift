@@ -228,7 +228,7 @@ import Testing
     @Test("F24 CONNECT is refused, whatever its target", arguments: ["a:443", "/", "http://a/"])
     func connect(target: String) throws {
         try withRig { rig throws in
-            #expect([400, 501].contains(try refusal(rig, "CONNECT \(target) HTTP/1.1\r\nHost: a:443\r\n\r\n").status))
+            #expect(try refusal(rig, "CONNECT \(target) HTTP/1.1\r\nHost: a:443\r\n\r\n").status == 501)
         }
     }
 

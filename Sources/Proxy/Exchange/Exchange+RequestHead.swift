@@ -109,7 +109,7 @@ extension MessageHead {
         if isConverted { others.formUnion(RemovedFields.ofOldBytes) }
         if convertsResponses { others.formUnion(RemovedFields.aboutResponseBytes) }
         var start = 0
-        if contains(.maxForwards), methodKind == .options || methodKind == .trace {
+        if contains(.maxForwards), methodKind == .options {
             for index in 0..<fieldCount where known(index) == .maxForwards && !isHopByHop(index) {
                 // 0 doesn't come here: then the request ends with us (RFC 9110 §7.6.2).
                 guard let left = maxForwards else { continue }

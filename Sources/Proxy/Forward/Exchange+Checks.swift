@@ -30,7 +30,7 @@ extension Exchange {
                 return refused(.loopDetected(count))
             }
         }
-        if request.contains(.maxForwards), request.methodKind == .options || request.methodKind == .trace {
+        if request.contains(.maxForwards), request.methodKind == .options {
             guard let left = request.maxForwards else { return refused(.badMaxForwards) }
             if left == 0 {
                 answerOptions(route.match.methods.isEmpty ? Self.commonMethods : route.match.methods)
