@@ -91,7 +91,8 @@ struct OutputBoundTests {
         let mapped = plan(input, output) {
             $0 = base
             $0.map.rename = [.init(from: path("x1"), to: path("a-much-longer-name-than-before"))]
-            $0.map.set = [.init(path: path("made"), value: .literal(.array([.string("x\"y"), .number("1"), .bool(true)])))]
+            let made = AssignedValue.literal(.array([.string("x\"y"), .number("1"), .bool(true)]))
+            $0.map.set = [.init(path: path("made"), value: made)]
         }
         let respelled = plan(input, output) {
             $0 = base
