@@ -144,6 +144,41 @@ struct OutputBoundTests {
         #expect(try Conversion.make(plan: lifted, contentType: "application/json").outputBound(ofBody: 1 << 20) == nil)
     }
 
+    @Test("filenames that are written twice are in the bound, however many parts have one")
+    func filenames() throws {
+        // 30 bytes each, which become 30, 19 and 90.
+        let name = String(repeating: "\u{e4}", count: 15)
+        for output in [BodyEncoding.multipart, .json] {
+            let plan = plan(.multipart, output) { $0.fieldEncoding.files = output == .json ? .base64 : .stream }
+            let run = Self.run(plan, Array(Self.multipartOf(900) { "f\($0):\(name)=1" }.utf8), slice: 999)
+            #expect(run.failure == nil && !run.announced.isEmpty)
+            #expect(run.announced.allSatisfy { $0 >= run.length })
+        }
+        // The default limits leave an upload of 300 KiB its bound, without a rule for files and with one.
+        let plain = try Conversion.make(
+            plan: plan(.multipart, .multipart), contentType: "multipart/form-data; boundary=b")
+        #expect(plain.outputBound(ofBody: 300 * 1024) != nil)
+        let ruled = plan(.multipart, .multipart) {
+            $0.files = [FileRule(path: path("f"), policy: .stream, filename: .field(path("name")))]
+        }
+        let conversion = try Conversion.make(plan: ruled, contentType: "multipart/form-data; boundary=b")
+        #expect(conversion.outputBound(ofBody: 300 * 1024) != nil)
+    }
+
+    @Test("a rule's filename counts as it is written", arguments: [15, 200])
+    func ruledFilenames(_ count: Int) throws {
+        let name = String(repeating: "\u{e4}", count: count) + ".txt"
+        let plan = plan(.json, .multipart) {
+            $0.files = [
+                FileRule(path: path("list[*]"), policy: .stream, source: .base64, filename: .literal(name))
+            ]
+        }
+        let body = Self.repeated({ _ in "\"eA==\"" }, count: 900, before: "{\"list\":[", between: ",", after: "]}")
+        let run = Self.run(plan, Array(body.utf8), slice: 999)
+        #expect(run.failure == nil)
+        #expect(run.announced.allSatisfy { $0 >= run.length })
+    }
+
     @Test("a plan says whether a body may go out without a length")
     func notes() {
         #expect(plan(.multipart, .multipart).framingNote == nil)

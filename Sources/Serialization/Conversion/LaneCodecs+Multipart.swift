@@ -31,6 +31,7 @@ extension Multipart.Encoder: DirectEncoder {
         var options = plan.fieldEncoding
         options.files = .stream
         self.init(boundary: .random(), options: options)
+        limits = plan.limits
     }
 
     internal mutating func restart() { resetWithRandomBoundary() }

@@ -78,7 +78,7 @@ private struct OutputBound {
         let isFlat = plan.output == .multipart
         let each = isFlat ? part(from: input) : input == .json ? 0 : member
         // A limit that somebody has lifted makes a product that is no number any more.
-        let (bytes, isTooMuch) = count.multipliedReportingOverflow(by: each + plan.fileHeadGrowth)
+        let (bytes, isTooMuch) = count.multipliedReportingOverflow(by: each + plan.fileHeadGrowth(from: input))
         return isTooMuch ? .max / 4 : min(bytes, .max / 4)
     }
 
@@ -134,21 +134,30 @@ extension ConversionPlan {
         fieldDecoding.invalidUTF8 == .latin1 || fieldDecoding.charsets.contains { $0 != .utf8 }
     }
 
-    /// What the rules for files write into a part's head, or an object's, at most: the longest name, filename and type of any.
-    fileprivate var fileHeadGrowth: Int {
-        files.map { rule in
+    /// What the names and types of files add to a part's head, or an object's, at most: those that the rules give, and a
+    /// filename that came and is written twice.
+    fileprivate func fileHeadGrowth(from input: BodyEncoding) -> Int {
+        let usual = output == .multipart ? FileRule.Filename.usualGrowth : 0
+        return files.map { rule in
             let name = rule.name.map { $0.pieces.reduce(0) { $0 + $1.count } + 4 * $0.pieces.count } ?? 0
-            return name + (rule.filename?.longest ?? 0) + (rule.mediaType?.utf8.count ?? 0)
-        }.max() ?? 0
+            let hasCome = input == .multipart || rule.source(from: input) == .object
+            let filename = rule.filename?.longest ?? (hasCome ? usual : 0)
+            return name + filename + (rule.mediaType?.utf8.count ?? 0)
+        }.reduce(input == .multipart ? usual : 0, max)
     }
 }
 
 extension FileRule.Filename {
-    /// A name that is a field's has come as one already, and its field mostly goes out too.
+    /// What `filename*` adds to one that came: 19 bytes, and three for each of its own, of which usual ones have up to 40 where
+    /// they aren't ASCII. Longer ones take of the allowance.
+    fileprivate static let usualGrowth = 19 + 3 * 40
+
+    /// With `filename*` where it isn't ASCII. One that is a field's has come as that, which mostly goes out too: 59 bytes of it
+    /// may be written twice, longer ones take of the allowance.
     fileprivate var longest: Int {
         switch self {
-        case .literal(let text): 3 * text.utf8.count
-        case .field: 255
+        case .literal(let text): 3 * text.utf8.count + Multipart.Encoder.extendedLength(Array(text.utf8).span)
+        case .field: 19 + 4 * 59
         }
     }
 }

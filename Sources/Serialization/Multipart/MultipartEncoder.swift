@@ -35,6 +35,8 @@ extension Multipart {
         public var normalizesLineEnds = false
 
         private let options: FieldEncodingOptions
+        /// Those of a conversion, of which heads are held to what a reader of ours takes; nil: any length is written.
+        internal var limits: Limits?
         /// What stands in front of each name: the delimiter line and the start of Content-Disposition.
         internal private(set) var opening = ByteStore()
         private var boundaries = BoundarySource()
@@ -133,6 +135,7 @@ extension Multipart.Encoder {
         if let fault = Self.fault(in: head, withHeaders: withHeaders) ?? names.fault(in: head.name) {
             throw fault.error(field: head.name.lossyString())
         }
+        if let limits { try checkLimits(head, limits, withHeaders: withHeaders) }
     }
 
     private static func fault(in head: borrowing PartHead, withHeaders: Bool) -> Multipart.Fault? {
@@ -207,7 +210,7 @@ extension Multipart.Encoder {
     }
 
     /// Whether a filename is also written as `filename*`: none of those whose way is followed here does.
-    private var writesExtended: Bool {
+    internal var writesExtended: Bool {
         switch options.dialect {
         case .recast, .qs, .php, .rack: true
         case .afnetworking, .alamofire, .whatwg: false
@@ -221,6 +224,18 @@ extension Multipart.Encoder {
         guard at < filename.count else { return }
         output.append("; filename*=UTF-8''")
         output.append(percentEncoding: filename, keeping: .unreserved, plusForSpace: false)
+    }
+
+    /// The bytes that `writeExtended` writes.
+    internal static func extendedLength(_ filename: Span<UInt8>) -> Int {
+        var length = "; filename*=UTF-8''".utf8.count
+        var isASCII = true
+        for at in filename.indices {
+            let byte = filename[at]
+            if byte >= 0x80 { isASCII = false }
+            length += ByteSet.unreserved.contains(byte) ? 1 : 3
+        }
+        return isASCII ? 0 : length
     }
 
     /// Writes text that stands in quotes. With `joinsLineEnds` each CR, LF and CRLF is written as CRLF.
