@@ -48,7 +48,7 @@ extension PropertyList.XMLElements {
     /// Sends the text that has gathered. Returns whether to return from `feed`.
     private mutating func flush<Sink: EventSink & ~Copyable>(into sink: inout Sink) throws(ConversionError) -> Bool {
         guard !held.isEmpty else { return false }
-        defer { held.removeAll(keepingCapacity: true) }
+        defer { held.removeAll() }
         guard !isMuted else { return false }
         try sink.string(held.span, isLast: false)
         return sink.isFull

@@ -28,7 +28,7 @@ extension PropertyList.XMLElements {
         if element.isContainer { return try openContainer(isObject: element == .dict, into: &sink) }
         leaf = element
         elementOffset = markupOffset
-        held.removeAll(keepingCapacity: true)
+        held.removeAll()
         if element == .data {
             base64 = Base64Decoder()
             base64Count = 0
@@ -99,11 +99,11 @@ extension PropertyList.XMLElements {
     ) throws(ConversionError) -> Bool {
         leaf = nil
         // Taken out so that its span doesn't borrow the reader while it changes.
-        var text: [UInt8] = []
+        var text = ByteStore()
         swap(&text, &held)
         defer { swap(&text, &held) }
         if element == .key { return try endKey(text.span, into: &sink) }
-        number.removeAll(keepingCapacity: true)
+        if !number.isEmpty { number.removeAll(keepingCapacity: true) }
         var isString = element == .string
         switch element {
         case .integer:

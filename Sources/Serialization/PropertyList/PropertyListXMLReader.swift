@@ -110,7 +110,7 @@ extension PropertyList {
         var elementOffset = 0
 
         /// The text of a name, number or date, or of a string that has not gone out.
-        var held: [UInt8] = []
+        var held = ByteStore()
         var base64 = Base64Decoder()
         var base64Count = 0
         var bytes = OutputBuffer()
@@ -135,7 +135,7 @@ extension PropertyList {
             offset = 0
             path.removeAll()
             leaf = nil
-            held.removeAll(keepingCapacity: true)
+            held.removeAll(keepingUpTo: 64 * 1024)
             base64 = Base64Decoder()
             bytes.removeAll()
             bytes.shrink(to: 64 * 1024)
@@ -154,7 +154,12 @@ extension PropertyList {
             switch token {
             case .text:
                 at = tokenizer.textRange.lowerBound
-                return try takeRun(to: tokenizer.textRange.upperBound, input, at: &at, into: &sink)
+                let end = tokenizer.textRange.upperBound
+                if leaf == nil, tokenizer.isSpace {
+                    at = end
+                    return false
+                }
+                return try takeRun(to: end, input, at: &at, into: &sink)
             case .start:
                 guard tokenizer.isHeld else { return try start(input, &tokenizer, into: &sink) }
                 // A copy that shares the memory: a span of the property would borrow all of the tokenizer.

@@ -10,7 +10,7 @@ extension XML.Tokenizer {
         if colon == start + 6, bytes.extracting(start + 1..<colon).isEqual(to: "xmlns") {
             throw Stop(reason: .fault(.nameSyntax), at: base + start + 1)
         }
-        attributes.removeAll(keepingCapacity: true)
+        if !attributes.isEmpty { attributes.removeAll(keepingCapacity: true) }
         var prefixed = 0
         var hasDeclarations = false
         while true {

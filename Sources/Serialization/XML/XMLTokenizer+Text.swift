@@ -11,8 +11,18 @@ extension XML.Tokenizer {
             }
         }
         var start = at
-        // Indentation begins with a line feed and often goes on with tabs, each of which would end a run of the scan.
-        while at < bytes.count, bytes[at] == ASCII.lineFeed || bytes[at] == ASCII.tab { at += 1 }
+        // Most calls find markup here: it stands behind text that was given, or behind indentation. A scan looks at sixteen bytes
+        // to find that out, and ends at each tab and line feed.
+        while at < bytes.count, bytes[at] == ASCII.space || bytes[at] == ASCII.lineFeed || bytes[at] == ASCII.tab {
+            at &+= 1
+        }
+        if at < bytes.count, bytes[at] == UInt8(ascii: "<") {
+            brackets = 0
+            if at == start { return try beginMarkup(bytes, &at) }
+            let token = text(start, at)
+            isSpace = true
+            return token
+        }
         while true {
             let end = Scan.markupTextRun(in: bytes, from: at).end
             at = end
@@ -69,6 +79,7 @@ extension XML.Tokenizer {
     @inline(__always)
     mutating func text(_ start: Int, _ end: Int) -> Token {
         textRange = start..<end
+        isSpace = false
         eventOffset = offset + start
         return .text
     }

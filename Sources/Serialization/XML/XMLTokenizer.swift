@@ -125,6 +125,8 @@ extension XML {
         /// Where in the body the reader stands with the token that was given: for a start tag before its `>` or `/>`.
         internal var eventOffset = 0
         internal var textRange = 0..<0
+        /// Whether the text is known to be white space only, as indentation is; false says nothing.
+        internal var isSpace = false
         internal var replacement = ByteStore()
         /// Markup that isn't whole yet.
         internal var held = ByteStore()
