@@ -226,7 +226,7 @@ def parse_multipart(body, content_type):
         raise AssertionError(f"the body doesn't begin with its boundary: {body[:100]!r}")
     pieces = (b"\r\n" + body).split(b"\r\n--" + boundary)
     # Behind a body whose length was announced as a bound follow empty lines.
-    if not re.fullmatch(rb"--(\r\n)* ?", pieces[-1]):
+    if not re.fullmatch(rb"--(\r\n)*\r?", pieces[-1]):
         raise AssertionError(f"the body doesn't end with its last boundary: {pieces[-1][:100]!r}")
     parts = []
     for piece in pieces[1:-1]:

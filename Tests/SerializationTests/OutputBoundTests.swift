@@ -115,7 +115,7 @@ struct OutputBoundTests {
             let run = Self.run(plan, body, slice: 64 * 1024)
             let first = try #require(run.announced.first)
             #expect(first >= run.length)
-            #expect(first - run.length <= body.count / 32 + 260 * 1024)
+            #expect(first - run.length <= body.count / 32 + 100 * 1024)
             #expect(abs(Double(run.length) - factor * Double(body.count)) < 1024)
         }
     }
@@ -150,7 +150,7 @@ struct OutputBoundTests {
         let name = String(repeating: "\u{e4}", count: 15)
         for output in [BodyEncoding.multipart, .json] {
             let plan = plan(.multipart, output) { $0.fieldEncoding.files = output == .json ? .base64 : .stream }
-            let run = Self.run(plan, Array(Self.multipartOf(900) { "f\($0):\(name)=1" }.utf8), slice: 999)
+            let run = Self.run(plan, Array(Self.multipartOf(400) { "f\($0):\(name)=1" }.utf8), slice: 999)
             #expect(run.failure == nil && !run.announced.isEmpty)
             #expect(run.announced.allSatisfy { $0 >= run.length })
         }

@@ -39,7 +39,7 @@ class Upload(Case):
     unit = "MiB"
     counts = (2, 8)
     window = 1
-    padding = MIB // 4
+    padding = MIB // 8
     pieces = 48 * 1024  # one segment of the loopback device, so that one read takes it
     small = 30 * 1024
 

@@ -5,14 +5,16 @@ internal import Octets
 public enum ConversionHold {
     /// A body of at most so many bytes is taken while memory is short. 16 KiB.
     static let shortBody = 16 * 1024
-    /// What is held of a body that came with a length: 256 KiB.
+    /// What is held of a body that came with a length of at most twice that: 256 KiB.
     private static let ofKnownLength = 256 * 1024
     /// What is held of a document that is whole, and of which only writing it out is left: 8 MiB.
     static let ofWholeDocument = 8 * 1024 * 1024
 
-    /// The bytes of output that are held of a body of `length` bytes; nil where the length isn't known: then the body goes on as it
-    /// came, in chunks, unless it is short. 64 KiB.
+    /// The bytes of output that are held of a body of `length` bytes; nil where the length isn't known: then, and for longer
+    /// bodies, 64 KiB.
     public static func limit(ofBody length: Int?) -> Int {
-        length == nil ? OutputBuffer.defaultHighWatermark : ofKnownLength
+        // What is longer seldom comes out so short, and would be copied for nothing.
+        guard let length, length <= 2 * ofKnownLength else { return OutputBuffer.defaultHighWatermark }
+        return ofKnownLength
     }
 }

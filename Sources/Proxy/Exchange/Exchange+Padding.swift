@@ -47,12 +47,15 @@ extension Exchange {
         return false
     }
 
-    /// Writes behind the converted body what its announced length has too many. Returns whether the last of it waits to be sent with
-    /// what ends the body; else it goes on when the upstream has room, or in the next turn.
+    /// Writes behind the converted body what its announced length has too many, from where it lies. Returns whether all of it went
+    /// on its way; else it goes on when the upstream has room, or in the next turn.
     func pad(_ conversion: Conversion) -> Bool {
-        guard let padding = conversion.padding else { return true }
+        guard let padding = conversion.padding, requestEncoder.remaining ?? 0 > conversion.outputCount else {
+            return true
+        }
+        sendWaiting()
         var pieces = Self.paddingPerTurn
-        while let left = requestEncoder.remaining, left > conversion.outputCount {
+        while let left = requestEncoder.remaining, left > 0 {
             guard !upstreamIsFull else {
                 upstream?.expectProgress()
                 return false
@@ -62,29 +65,26 @@ extension Exchange {
                 return false
             }
             pieces -= 1
-            let count = min(left - conversion.outputCount, Exchange.sliceSize)
-            conversion.withOutput { $0.append(padding, count: count) }
+            let count = min(left, Exchange.sliceSize)
+            send(padding.piece.span.extracting(0..<count))
             worker.counters.framing.padding &+= UInt64(count)
-            if left > conversion.outputCount { sendWaiting() }
             guard upstreamPhase == .open, requestPhase == .ending else { return false }
         }
         return true
     }
 }
 
-extension OutputBuffer {
-    /// Appends `count` bytes that mean nothing.
-    fileprivate mutating func append(_ padding: OutputPadding, count: Int) {
-        switch padding {
-        case .lines:
-            append(Self.emptyLines.span.extracting(0..<count & ~1))
-            if count % 2 == 1 { append(ASCII.space) }
-        case .spaces:
-            append(upTo: count) { $0.append(repeating: ASCII.lineFeed, count: count) }
+extension OutputPadding {
+    /// A piece of it, of which any beginning is padding as well, but for half a line end, which then stands alone.
+    fileprivate var piece: [UInt8] {
+        switch self {
+        case .lines: Self.emptyLines
+        case .spaces: Self.lineFeeds
         }
     }
 
-    /// As many lines as one piece of padding has, so that they are copied and not written byte by byte.
-    private static let emptyLines = Array(repeating: [ASCII.carriageReturn, ASCII.lineFeed], count: Exchange.sliceSize / 2)
-        .flatMap(\.self)
+    private static let emptyLines = Array(
+        repeating: [ASCII.carriageReturn, ASCII.lineFeed], count: Exchange.sliceSize / 2
+    ).flatMap(\.self)
+    private static let lineFeeds = Array(repeating: ASCII.lineFeed, count: Exchange.sliceSize)
 }

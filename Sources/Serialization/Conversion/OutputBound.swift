@@ -56,6 +56,7 @@ private struct OutputBound {
         // Fields that a tree holds are not in what is to come.
         let isHeld = conversion.heldCount > 0
         let fields = Self.structure(of: plan, from: input, count: coming + (isHeld ? seen.parts : 0))
+        let filenames = plan.writesCameFilenames(from: input) ? min(coming, 235) * FileRule.Filename.usualGrowth : 0
         let changes = plan.map.growth(coming: coming, remaining: remaining, sources: conversion.sources)
         guard fields + changes <= Self.worthwhile(for: length) else {
             bytes = nil
@@ -65,7 +66,7 @@ private struct OutputBound {
         let content = isDocument && input != .json ? remaining / 3 * 4 + 4 : remaining
         let held = conversion.heldCount * (plan.output == .json || !isDocument ? 1 : 2)
         // A body whose fields have all the structure they can and that is full of escapes besides is nobody's.
-        bytes = content + held + changes + max(fields, Self.allowance(for: length)) + Self.end
+        bytes = content + held + changes + max(fields, Self.allowance(for: length)) + filenames + Self.end
     }
 
     /// Fields and files that a body may have.
@@ -134,16 +135,19 @@ extension ConversionPlan {
         fieldDecoding.invalidUTF8 == .latin1 || fieldDecoding.charsets.contains { $0 != .utf8 }
     }
 
-    /// What the names and types of files add to a part's head, or an object's, at most: those that the rules give, and a
-    /// filename that came and is written twice.
+    /// What the names and types that rules give files add to a part's head, or an object's, at most.
     fileprivate func fileHeadGrowth(from input: BodyEncoding) -> Int {
-        let usual = output == .multipart ? FileRule.Filename.usualGrowth : 0
-        return files.map { rule in
+        files.map { rule in
             let name = rule.name.map { $0.pieces.reduce(0) { $0 + $1.count } + 4 * $0.pieces.count } ?? 0
-            let hasCome = input == .multipart || rule.source(from: input) == .object
-            let filename = rule.filename?.longest ?? (hasCome ? usual : 0)
-            return name + filename + (rule.mediaType?.utf8.count ?? 0)
-        }.reduce(input == .multipart ? usual : 0, max)
+            return name + (rule.filename?.longest ?? 0) + (rule.mediaType?.utf8.count ?? 0)
+        }.max() ?? 0
+    }
+
+    /// Whether filenames that came go into a multipart body, where those that aren't ASCII are written twice. Some 32 KiB are
+    /// there for them, besides the allowance: a limit of a thousand files times what a name may grow would be padding of
+    /// half the body for each upload of 300 KiB.
+    fileprivate func writesCameFilenames(from input: BodyEncoding) -> Bool {
+        output == .multipart && (input == .multipart || files.contains { $0.source(from: input) == .object })
     }
 }
 
