@@ -53,7 +53,8 @@ extension Multipart {
             switch self {
             case .mediaType, .charset: .unsupported
             case .parameterCount: .limit
-            case .mixed, .file, .filenameEmpty, .nameUnwritable, .nameCollapsed, .mediaTypeUnwritable, .headerUnwritable:
+            case .mixed, .file, .filenameEmpty, .nameUnwritable, .nameCollapsed, .mediaTypeUnwritable,
+                .headerUnwritable:
                 .unrepresentable
             default: .malformed
             }
