@@ -76,6 +76,15 @@ struct NameLimitTests {
                     $0.fieldDecoding.invalidUTF8 = policy
                 })
         }
+        if output == .form || output == .multipart {
+            for (input, around) in [(BodyEncoding.form, ("x[", "]=1")), (.multipart, (part.0 + "x[", "]" + part.1))] {
+                rows.append(
+                    row(
+                        "renamed", input, output, [UInt8(ascii: "a")], becoming: 1, fixed: 5, before: around.0,
+                        after: around.1
+                    ) { $0.map.rename = [.init(from: path("x"), to: path("yyy"))] })
+            }
+        }
         // A line end is two bytes to whoever reads multipart.
         let line = output == .multipart ? 2 : 1
         rows += [

@@ -88,7 +88,17 @@ internal struct FieldMapper<Encoder: FieldEncoder>: FieldSink, ~Copyable {
             return
         }
         spelled.removeAll()
-        if verdict == .renamed { mapped.spell(nesting, to: &spelled) } else { spelled.append(contentsOf: part.name) }
+        if verdict == .renamed {
+            mapped.spell(nesting, to: &spelled)
+            // The limit is of what comes out: our own reader would refuse a longer one.
+            guard spelled.count <= limits.key else {
+                throw .limit(
+                    "key", of: limits.key, what: "the length of a field's name, as map.rename writes it",
+                    field: part.name.lossyString())
+            }
+        } else {
+            spelled.append(contentsOf: part.name)
+        }
         if part.isFile { return try beginFile(part, rule: gate.rule(for: mapped), isRenamed: verdict == .renamed) }
         if makesFiles, let rule = gate.rule(for: mapped), let source = gate.rules[rule].source(from: input) {
             accounting.fields -= 1
