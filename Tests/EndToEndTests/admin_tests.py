@@ -207,7 +207,7 @@ class DoorTests(unittest.TestCase):
     def test_the_status_port_tells_anybody_how_things_stand_and_no_more(self):
         port, status_port = free_port(), free_port()
         recast = self.start(f"admin: 127.0.0.1:{port}\nstatus: 0.0.0.0:{status_port}\n", workers=2)
-        self.assertIn(f"status port on 0.0.0.0:{status_port}", recast.error_text())
+        wait_until("the port is told of", lambda: f"status port on 0.0.0.0:{status_port}" in recast.error_text())
         status = Admin(status_port)
         status.until_ready()
         for host in ("127.0.0.1", "recast.default.svc.cluster.local:9902", "evil.example"):

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -10,6 +11,15 @@ import unittest
 
 from harness import DEADLINE, RECAST, Client, Closed, Recast
 from lifecycle_support import PLAIN, DrainTestCase, Load, count_lines, repeat_body, tell_apart, wait_until
+
+
+def refuses_connections(port):
+    """Whether no worker listens any more."""
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=DEADLINE).close()
+    except ConnectionRefusedError:
+        return True
+    return False
 
 
 class LoadTests(DrainTestCase):
@@ -199,7 +209,8 @@ class EndingTests(DrainTestCase):
                 client.request("GET", "/plain" if client in answered else "/plain/cut")
             self.upstream.wait_for(len(clients))
             recast.process.send_signal(signal.SIGTERM)
-            wait_until("it drains", lambda: "draining" in recast.error_text())
+            # The log says so before each worker has heard of it; a worker that has takes no more connections.
+            wait_until("both workers drain", lambda: refuses_connections(recast.port))
             go_on.set()
             for client in answered:
                 self.assertEqual(client.response().status, 200)
