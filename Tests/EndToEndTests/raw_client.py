@@ -129,8 +129,8 @@ class Client:
     def send(self, data):
         self.socket.sendall(data if isinstance(data, bytes) else data.encode("latin-1"))
 
-    def request(self, method, target, body=None, media_type=None, fields=()):
-        lines = [f"{method} {target} HTTP/1.1", "Host: client.example"]
+    def request(self, method, target, body=None, media_type=None, fields=(), host="client.example"):
+        lines = [f"{method} {target} HTTP/1.1", f"Host: {host}"]
         if media_type:
             lines.append(f"Content-Type: {media_type}")
         if body is not None:

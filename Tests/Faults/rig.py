@@ -294,7 +294,8 @@ class Stack(harness.Recast):
     def ask(self, path, method="GET", body=b""):
         """One request to the admin port: (status, body)."""
         with Client(self.admin) as client:
-            client.request(method, path, body if method != "GET" else None, fields=["Connection: close"])
+            client.request(method, path, body if method != "GET" else None, fields=["Connection: close"],
+                           host="localhost")
             response = client.response()
             return response.status, response.body
 
