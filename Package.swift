@@ -32,7 +32,6 @@ let package = Package(
         .executable(name: "recast", targets: ["recast"]),
     ],
     dependencies: [
-        .package(url: "https://github.com/jpsim/Yams.git", from: "6.2.2"),
         .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-log.git", from: "1.16.2"),
         // Without its trait FoundationURL, which would bring Foundation into every program that links Serialization.
@@ -46,6 +45,7 @@ let package = Package(
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "CBrotli", pkgConfig: "libbrotlienc", providers: [.apt(["libbrotli-dev"])]),
         .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
+        .systemLibrary(name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .target(name: "CEventShims", dependencies: ["CEvent"], exclude: ["README.md"]),
         .target(name: "CTLSShims", dependencies: ["COpenSSL"], exclude: ["README.md"]),
@@ -80,10 +80,7 @@ let package = Package(
             exclude: ["README.md"], swiftSettings: settings),
         .target(
             name: "Settings",
-            dependencies: [
-                "Proxy", "HTTPWire", "ContentCoding", "Serialization", "Octets",
-                .product(name: "Yams", package: "Yams"),
-            ],
+            dependencies: ["CYAML", "Proxy", "EventLoop", "HTTPWire", "ContentCoding", "Serialization", "Octets"],
             exclude: ["README.md"], swiftSettings: settings),
         .executableTarget(
             name: "recast",

@@ -1,4 +1,3 @@
-internal import Foundation
 internal import Glibc
 
 /// What `${env:NAME}` and `${file:PATH}` read from.
@@ -39,7 +38,10 @@ public struct SettingsEnvironment: Sendable {
     /// The process' own variables, and the file system. Relative paths begin at `folder`.
     public static func process(folder: String) -> SettingsEnvironment {
         var environment = SettingsEnvironment(
-            variable: { ProcessInfo.processInfo.environment[$0] },
+            variable: { name in
+                // SAFETY: nothing in this process changes its variables, so the text stays where it is.
+                unsafe getenv(name).map { unsafe String(cString: $0) }
+            },
             file: { path throws(FileFault) in
                 try readText(Self.path(path, in: folder))
             }, path: { Self.path($0, in: folder) })
@@ -49,10 +51,11 @@ public struct SettingsEnvironment: Sendable {
 
     /// Looks at the folder as this process would: by its own user.
     @Sendable private static func folderFault(_ path: String) -> String? {
-        guard FileManager.default.fileExists(atPath: path) else { return "doesn't exist" }
+        // SAFETY: the paths are lent for the calls.
+        guard unsafe access(path, F_OK) == 0 else { return "doesn't exist" }
         // With the slash it can only be a folder.
-        guard FileManager.default.fileExists(atPath: "\(path)/") else { return "is no folder" }
-        return FileManager.default.isWritableFile(atPath: path) ? nil : "can't be written"
+        guard unsafe access("\(path)/", F_OK) == 0 else { return "is no folder" }
+        return unsafe access(path, W_OK) == 0 ? nil : "can't be written"
     }
 
     /// Where `path` leads when relative paths begin at `folder`.
@@ -89,8 +92,7 @@ public struct SettingsEnvironment: Sendable {
         return text
     }
 
-    /// The first `limit` bytes of a file, or nil when it can't be read. By system calls: Foundation's file handles and
-    /// locations take a fiftieth of the start.
+    /// The first `limit` bytes of a file, or nil when it can't be read. By system calls.
     private static func read(_ path: String, atMost limit: Int) -> [UInt8]? {
         // SAFETY: the path is lent for the call.
         let file = unsafe open(path, O_RDONLY | O_CLOEXEC)

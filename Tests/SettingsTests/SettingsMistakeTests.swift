@@ -438,7 +438,7 @@ import Testing
             ),
             (
                 "a: 1\n---\nb: 2",
-                "2:1: this is not YAML: but found another document expected a single document in the stream"
+                "2:1: this is not YAML: one document is expected, and here begins another"
             ),
         ])
     func notYAML(text: String, mistake: String) {

@@ -1,6 +1,7 @@
 internal import EventLoop
-internal import Foundation
+internal import Glibc
 internal import Proxy
+internal import Serialization
 
 /// Reads names of certificate files, and remembers where they stand, so that what is wrong with a file is told there.
 final class TLSFileReader {
@@ -70,7 +71,7 @@ final class TLSFileReader {
 
     /// Tells of certificates that can't be used now, in the order of the identities.
     func checkLives(_ lives: [TLSValidity?]) {
-        let now = Int64(Date().timeIntervalSince1970)
+        let now = Int64(time(nil))
         for (index, life) in lives.enumerated() {
             guard let life, let position = places[Place(role: .certificate, index: index)] else { continue }
             if life.notAfter < now {
@@ -83,6 +84,6 @@ final class TLSFileReader {
     }
 
     private static func day(_ seconds: Int64) -> String {
-        String(Date(timeIntervalSince1970: TimeInterval(seconds)).ISO8601Format())
+        Timestamp(seconds: seconds)?.description ?? "a day that no calendar has"
     }
 }

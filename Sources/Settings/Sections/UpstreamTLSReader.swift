@@ -1,5 +1,5 @@
 internal import EventLoop
-internal import Foundation
+internal import Octets
 internal import Proxy
 
 /// Reads `tls` of an upstream: `true`, `false` or a mapping.
@@ -85,8 +85,10 @@ struct UpstreamTLSReader {
 
     private func pin(_ node: SettingsNode) -> TLSPin? {
         guard let text = context.text(node, "a pin") else { return nil }
-        if text.hasPrefix("sha256/"), let bytes = Data(base64Encoded: String(text.dropFirst(7))),
-            let pin = TLSPin(digest: Array(bytes))
+        var decoder = Base64Decoder()
+        var digest = OutputBuffer()
+        if text.hasPrefix("sha256/"), decoder.decode(Array(text.utf8.dropFirst(7)).span, into: &digest) == nil,
+            decoder.finish(into: &digest), let pin = TLSPin(digest: digest.span.copied())
         {
             return pin
         }
