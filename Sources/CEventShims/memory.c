@@ -5,10 +5,13 @@
 #include <limits.h>
 #include <link.h>
 #include <malloc.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Some file systems (NFS, FUSE, old overlays) have no unnamed files: there a name is made and removed at once. */
@@ -28,11 +31,36 @@ static int open_named(const char *folder) {
     return -1;
 }
 
-int recast_temporary_file(const char *folder) {
+/* Makes `folder` and those above it that are missing, for this user alone. A file that stands in the way is ENOTDIR. */
+static bool make_folders(const char *folder) {
+    char path[PATH_MAX];
+    size_t length = strlen(folder);
+    if (length >= sizeof path) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    for (size_t at = 1; at <= length; at++) {
+        if (at < length && folder[at] != '/') continue;
+        memcpy(path, folder, at);
+        path[at] = 0;
+        if (mkdir(path, 0700) == 0 || errno == EEXIST) continue;
+        /* Above the missing ones are some that can't be written, and needn't be. */
+        if (errno == ENOENT || at == length || access(path, F_OK) != 0) return false;
+    }
+    return true;
+}
+
+static int temporary_file(const char *folder) {
     int file = open(folder, O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600);
     if (file >= 0) return file;
     if (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL) return open_named(folder);
     return -1;
+}
+
+int recast_temporary_file(const char *folder) {
+    int file = temporary_file(folder);
+    if (file >= 0 || errno != ENOENT || !make_folders(folder)) return file;
+    return temporary_file(folder);
 }
 
 /* The Swift runtime's own switch (stdlib/public/runtime/Exclusivity.cpp), which debuggers set, too. */

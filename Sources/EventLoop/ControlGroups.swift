@@ -47,16 +47,19 @@ struct ControlGroups {
     /// - Parameter controller: nil for that of version 2.
     private func mount(of controller: String?) -> (point: String, root: String)? {
         var found: (point: String, root: String)?
-        for line in mounts.split(separator: "\n") {
+        // As bytes: a node has thousands of mounts, and this is done before the first request.
+        for line in mounts.utf8.split(separator: UInt8(ascii: "\n")) {
             // ID PARENT MAJOR:MINOR ROOT POINT OPTIONS [TAGS…] - TYPE SOURCE SUPER-OPTIONS
-            let fields = line.split(separator: " ")
-            guard let dash = fields.firstIndex(of: "-"), dash >= 6, dash + 3 < fields.count else { continue }
+            let fields = line.split(separator: UInt8(ascii: " "))
+            guard let dash = fields.firstIndex(where: { $0.elementsEqual("-".utf8) }), dash >= 6, dash + 3 < fields.count
+            else { continue }
             let isWanted =
                 if let controller {
-                    fields[dash + 1] == "cgroup"
-                        && fields[dash + 3].split(separator: ",").contains(Substring(controller))
+                    fields[dash + 1].elementsEqual("cgroup".utf8)
+                        && fields[dash + 3].split(separator: UInt8(ascii: ","))
+                            .contains { $0.elementsEqual(controller.utf8) }
                 } else {
-                    fields[dash + 1] == "cgroup2"
+                    fields[dash + 1].elementsEqual("cgroup2".utf8)
                 }
             if isWanted { found = (Self.unescaped(fields[4]), Self.unescaped(fields[3])) }
         }
@@ -74,9 +77,9 @@ struct ControlGroups {
     }
 
     /// Blanks, tabs, line ends and backslashes stand as `\` and three octal digits.
-    private static func unescaped(_ text: Substring) -> String {
+    private static func unescaped(_ text: Substring.UTF8View) -> String {
         var bytes: [UInt8] = []
-        var rest = Array(text.utf8)[...]
+        var rest = Array(text)[...]
         while let byte = rest.popFirst() {
             if byte == UInt8(ascii: "\\"), rest.count >= 3,
                 let value = UInt8(String(decoding: rest.prefix(3), as: UTF8.self), radix: 8)

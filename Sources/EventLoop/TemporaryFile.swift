@@ -18,7 +18,7 @@ public final class TemporaryFile {
     /// Bytes written so far.
     public private(set) var count = 0
 
-    /// Makes a file in `folder`, readable and writable by this user only.
+    /// Makes a file in `folder`, readable and writable by this user only; so is the folder, which is made where it is missing.
     public init(in folder: String) throws(Failure) {
         // SAFETY: the path is a string of ours that lives during the call.
         descriptor = unsafe recast_temporary_file(folder)

@@ -11,7 +11,7 @@ public struct SettingsEnvironment: Sendable {
     /// needs one is left unchecked.
     public var isElsewhere = false
 
-    /// Why files can't be made in a folder, or nil when they can.
+    /// Why files can't be made in a folder, or nil when they can, it being made first where it is missing.
     public var folderFault: @Sendable (_ path: String) -> String? = { _ in nil }
     /// Where a path that the settings name leads to: files of certificates, which are opened when they are needed.
     public var path: @Sendable (_ path: String) -> String
@@ -49,13 +49,20 @@ public struct SettingsEnvironment: Sendable {
         return environment
     }
 
-    /// Looks at the folder as this process would: by its own user.
+    /// Looks at the folder as this process would: by its own user. One that is missing is made when it is needed, in the nearest
+    /// folder above it that is there.
     @Sendable private static func folderFault(_ path: String) -> String? {
+        var folder = path
         // SAFETY: the paths are lent for the calls.
-        guard unsafe access(path, F_OK) == 0 else { return "doesn't exist" }
+        while unsafe access(folder, F_OK) != 0, errno == ENOENT, let slash = folder.lastIndex(of: "/") {
+            folder = String(folder[..<slash])
+            if folder.isEmpty { folder = "/" }
+        }
+        let made = folder == path ? "" : "doesn't exist, and can't be made: \(folder) "
         // With the slash it can only be a folder.
-        guard unsafe access("\(path)/", F_OK) == 0 else { return "is no folder" }
-        return unsafe access(path, W_OK) == 0 ? nil : "can't be written"
+        guard unsafe access("\(folder)/", F_OK) == 0 else { return "\(made)is no folder" }
+        // A file is put into the folder, a folder into one above it.
+        return unsafe access(folder, W_OK | X_OK) == 0 ? nil : "\(made)can't be written"
     }
 
     /// Where `path` leads when relative paths begin at `folder`.

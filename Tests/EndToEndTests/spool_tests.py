@@ -262,18 +262,58 @@ class FullDiskTests(ProxyTestCase):
         self.assertEqual(self.recast.error_text().count("the disk is full"), 1, "said once, not for each request")
 
 
-class MissingFolderTests(unittest.TestCase):
-    def test_a_folder_that_is_missing_or_no_folder_is_a_mistake(self):
-        with tempfile.TemporaryDirectory() as folder:
-            file = os.path.join(folder, "file")
-            for path, reason in ((folder + "/none", "doesn't exist"), (file, "is no folder")):
-                with self.subTest(reason):
-                    open(file, "w").close()
-                    config = os.path.join(folder, "recast.yaml")
-                    with open(config, "w") as text:
-                        text.write("version: 1\nlisten: 127.0.0.1:1\nupstreams:\n"
-                                   f"  app: {{ address: 127.0.0.1:2, framing: length, spool: {{ dir: {path} }} }}\n"
-                                   'routes: [{ name: a, match: "/*", upstream: app }]\n')
-                    result = subprocess.run([RECAST, "check", config], capture_output=True, text=True)
-                    self.assertNotEqual(result.returncode, 0)
+class MissingFolderTests(ProxyTestCase):
+    """A folder that is missing is made by the first body that needs it: an image has none, and most routes spool nothing."""
+
+    above = tempfile.mkdtemp(prefix="recast-spool-")
+    folder = above + "/of a/spool/"
+    routes = '\n  - { name: plain, match: "/*", upstream: spooled }\n'
+    further_upstreams = {
+        "spooled": f'{{ address: $APP, framing: length, spool: {{ memory: 1KiB, disk: 2MiB, dir: "{folder}" }} }}'}
+
+    @classmethod
+    def setUpClass(cls):
+        cls.addClassCleanup(shutil.rmtree, cls.above)
+        super().setUpClass()
+
+    def upload(self, size):
+        client = self.client()
+        client.send("POST /u HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
+        client.send(chunks(b"z" * size))
+        return client.response()
+
+    def test_it_is_made_when_it_is_needed_and_again_when_it_was_removed(self):
+        self.assertEqual(os.listdir(self.above), [])
+        self.assertEqual(self.upload(1 * KIB).status, 200)
+        self.assertEqual(os.listdir(self.above), [], "what stays in memory needs no folder")
+        for count in (2, 3):
+            self.assertEqual(self.upload(256 * KIB).status, 200)
+            self.assertEqual(len(self.upstream.wait_for(count)[-1].body), 256 * KIB)
+            self.assertEqual(os.stat(self.folder).st_mode & 0o777, 0o700)
+            self.assertEqual(os.listdir(self.folder), [])
+            shutil.rmtree(self.above + "/of a")
+
+    def test_one_that_can_be_neither_written_nor_made_is_a_mistake(self):
+        file = os.path.join(self.above, "file")
+        open(file, "w").close()
+        self.addCleanup(os.unlink, file)
+        made = "doesn't exist, and can't be made"
+        for path, reason in ((file, "is no folder"), (file + "/under", "is no folder"),
+                             ("/proc/none", f"{made}: /proc can't be written"),
+                             ("/proc/none/below", f"{made}: /proc can't be written"),
+                             (self.above + "/none/there", None)):
+            with self.subTest(path):
+                text = ("version: 1\nlisten: 127.0.0.1:1\nupstreams:\n"
+                        f"  app: {{ address: 127.0.0.1:2, framing: length, spool: {{ dir: {path} }} }}\n"
+                        'routes: [{ name: a, match: "/*", upstream: app }]\n')
+                result = subprocess.run(unprivileged() + [RECAST, "check", "-"], input=text, capture_output=True, text=True)
+                if reason is None:
+                    self.assertEqual(result.returncode, 0, result.stderr)
+                else:
+                    self.assertEqual(result.returncode, 65)
                     self.assertIn(f"4:56: the folder of spooled bodies, {path}, {reason}", result.stderr + result.stdout)
+
+
+def unprivileged():
+    """What runs a command as this user without the right to write wherever it likes."""
+    return ["setpriv", "--bounding-set=-all", "--inh-caps=-all", "--"] if os.geteuid() == 0 else []

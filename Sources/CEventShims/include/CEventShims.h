@@ -53,7 +53,8 @@ enum {
     RECAST_WATCH_CHANGED = 2
 };
 int recast_file_watch_read(int watch);
-/* A file of mode 0600 in `folder` that has no name, or has lost it, close-on-exec; -1 with errno. */
+/* A file of mode 0600 in `folder` that has no name, or has lost it, close-on-exec; -1 with errno. A missing folder is made,
+   with mode 0700. */
 int recast_temporary_file(const char *folder);
 
 /* Lets blocks of `large` bytes and more go back to the system when they are freed, and threads share `arenas` heaps. */
