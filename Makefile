@@ -1,6 +1,6 @@
 # `make run` tries Recast out; `make test` shows that it works. The other targets are for working on it.
 .DEFAULT_GOAL := help
-.PHONY: help run build test nightly faults soak sanitize guard linear bench bench-codecs fuzz lint format clean
+.PHONY: help run build image image-test test nightly faults soak sanitize guard linear bench bench-codecs fuzz lint format clean
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
@@ -11,6 +11,12 @@ run: build ## Build, start an echo upstream and Recast, print requests to try: m
 build: ## Build the release binary
 	scripts/dependencies build
 	scripts/release --product recast
+
+image: ## Build the image and say what is in it: make image ARGS=--here (docs/image.md)
+	scripts/image $(ARGS)
+
+image-test: ## Build the image over Debian's own packages and run it, read-only and without rights; as root
+	scripts/image-test $(ARGS)
 
 test: ## Unit tests, then the end-to-end suite with real clients
 	scripts/test
@@ -58,4 +64,4 @@ format: ## Rewrite the Swift sources in the project's format
 	swift format --in-place --parallel --recursive Sources Tests Examples Benchmarks Package.swift
 
 clean: ## Remove what was built and measured
-	rm -rf .build .build_fuzz .build_lint .build_bench .build_test .build_address .build_thread .build_ci .build_nightly bench/out
+	rm -rf .build .build_fuzz .build_lint .build_bench .build_test .build_address .build_thread .build_ci .build_nightly .build_image bench/out

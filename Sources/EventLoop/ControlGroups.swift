@@ -51,7 +51,8 @@ struct ControlGroups {
         for line in mounts.utf8.split(separator: UInt8(ascii: "\n")) {
             // ID PARENT MAJOR:MINOR ROOT POINT OPTIONS [TAGS…] - TYPE SOURCE SUPER-OPTIONS
             let fields = line.split(separator: UInt8(ascii: " "))
-            guard let dash = fields.firstIndex(where: { $0.elementsEqual("-".utf8) }), dash >= 6, dash + 3 < fields.count
+            guard let dash = fields.firstIndex(where: { $0.elementsEqual("-".utf8) }), dash >= 6,
+                dash + 3 < fields.count
             else { continue }
             let isWanted =
                 if let controller {

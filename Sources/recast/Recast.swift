@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import Glibc
 internal import Proxy
+internal import Settings
 
 /// The command. Each subcommand has a file of its own; here is what they share: how a run ends.
 @main
@@ -12,7 +13,7 @@ struct Recast: ParsableCommand {
             Exit codes: 0 done, 64 wrong usage, 65 bad data or configuration, 69 something needed is not available, \
             70 a fault of recast.
             """,
-        version: BuildInformation.line,
+        version: BuildInformation.line(with: SettingsLibraries.versions),
         subcommands: [Serve.self, Check.self, Convert.self, Explain.self, Routes.self, EchoCommand.self, Probe.self])
 
     /// Runs the command that the arguments name. Whatever is wrong is one line on standard error.

@@ -226,13 +226,15 @@ routes:
             result = recast("check", path)
             self.assertEqual(result.returncode, 0, result.stderr.decode())
 
-    def test_the_image_s_settings_have_the_port_that_its_health_check_asks(self):
+    def test_the_image_s_settings_have_the_ports_that_it_names(self):
         with open(os.path.join(ROOT, "Dockerfile")) as file:
             text = file.read()
-        probe = re.search(r'^HEALTHCHECK .*CMD \["recast", "probe", "([^"]+)", "/ready"\]$', text, re.MULTILINE)
-        settings = re.search(r"^COPY (config/\S+) /etc/recast/recast.yaml$", text, re.MULTILINE)
-        shown = recast("routes", os.path.join(ROOT, settings[1])).stdout.decode()
-        self.assertRegex(shown, rf"(?m)^ *admin +{re.escape(probe[1])} ")
+        probe = re.search(r'^HEALTHCHECK .*CMD \["/usr/bin/recast", "probe", "127.0.0.1:(\d+)", "/ready"\]$', text, re.MULTILINE)
+        exposed = re.search(r"^EXPOSE (\d+) (\d+)$", text, re.MULTILINE)
+        shown = recast("routes", os.path.join(ROOT, "deploy", "image", "recast.yaml")).stdout.decode()
+        self.assertRegex(shown, rf"(?m)^ *listen +0\.0\.0\.0:{exposed[1]} ")
+        self.assertRegex(shown, rf"(?m)^ *status +0\.0\.0\.0:{exposed[2]} ")
+        self.assertEqual(probe[1], exposed[2])
 
     def test_echo_answers_with_what_it_received(self):
         port = free_port()

@@ -28,11 +28,11 @@ public enum BuildInformation {
     }
 
     /// One line with the libraries, each asked for its version: those that are loaded may be newer than those of the build.
-    public static var line: String {
+    /// - Parameter further: those of targets that this one doesn't know.
+    public static func line(with further: [(name: String, version: String)]) -> String {
         var parts = ["commit \(commit ?? "unknown")", date].compactMap(\.self)
         parts.append("Swift \(swift)")
-        let libraries =
-            LinkedLibraries.versions + CodingLibraries.versions
+        let libraries = LinkedLibraries.versions + CodingLibraries.versions + further
         parts += libraries.map { "\($0.name) \($0.version)" }
         return "recast \(version) (\(parts.joined(separator: ", ")))"
     }

@@ -1,6 +1,6 @@
 internal import CYAML
 
-/// The events of a YAML text in their order, each once: what libyaml's parser finds. The only file that knows the library.
+/// The events of a YAML text in their order, each once: what libyaml's parser finds. The one file that reads with the library.
 ///
 /// After `end`, and after an error, there are no more.
 @safe final class YAMLEvents {
