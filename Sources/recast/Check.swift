@@ -12,7 +12,7 @@ struct Check: ParsableCommand {
             mends it; of upstreams, which none uses or are this proxy itself. These notes are no mistakes.
             """)
 
-    @Argument(help: "The settings file; - is standard input.")
+    @Argument(help: "The settings file; - is standard input.", completion: .file())
     var file = SettingsPath.standard
 
     @Flag(help: "Leave the notes out.")

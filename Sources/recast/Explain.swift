@@ -13,7 +13,7 @@ struct Explain: ParsableCommand {
             first one where standard input is empty.
             """)
 
-    @Argument(help: "The settings file; - is standard input.")
+    @Argument(help: "The settings file; - is standard input.", completion: .file())
     var file: String
 
     @Argument(help: "The name of the route.")

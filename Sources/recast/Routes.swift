@@ -7,7 +7,7 @@ struct Routes: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Print the routes in their order with every value in effect and where it comes from.")
 
-    @Argument(help: "The settings file; - is standard input.")
+    @Argument(help: "The settings file; - is standard input.", completion: .file())
     var file = SettingsPath.standard
 
     func run() throws {

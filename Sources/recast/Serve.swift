@@ -12,7 +12,7 @@ struct Serve: ParsableCommand {
             reads the settings again; a file with mistakes changes nothing. SIGUSR1 opens the access log again.
             """)
 
-    @Argument(help: "The settings file; - is standard input.")
+    @Argument(help: "The settings file; - is standard input.", completion: .file())
     var file = SettingsPath.standard
 
     func run() throws { try Self.run(file) }
