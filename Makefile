@@ -1,6 +1,6 @@
 # `make run` tries Recast out; `make test` shows that it works. The other targets are for working on it.
 .DEFAULT_GOAL := help
-.PHONY: help run build image image-test test nightly faults soak sanitize guard linear bench bench-codecs fuzz lint format clean
+.PHONY: help run build image image-test install uninstall test nightly faults soak sanitize guard linear bench bench-codecs fuzz lint format clean
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
@@ -17,6 +17,12 @@ image: ## Build the image and say what is in it: make image ARGS=--here (docs/im
 
 image-test: ## Build the image over Debian's own packages and run it, read-only and without rights; as root
 	scripts/image-test $(ARGS)
+
+install: ## Put what `make build` built, its man pages, completions, unit and settings in place: PREFIX=/usr/local DESTDIR=
+	PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' scripts/install
+
+uninstall: ## Take away what `make install` put in place, with the same PREFIX and DESTDIR; changed settings stay
+	PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' scripts/install --uninstall
 
 test: ## Unit tests, then the end-to-end suite with real clients
 	scripts/test
