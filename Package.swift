@@ -31,13 +31,14 @@ let package = Package(
         .library(name: "Serialization", targets: ["Serialization"]),
         .executable(name: "recast", targets: ["recast"]),
     ],
+    // Exact versions: what a commit builds from is the same whenever it is built. scripts/release-check wants it so.
     dependencies: [
-        .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.2"),
-        .package(url: "https://github.com/apple/swift-log.git", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-argument-parser.git", exact: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-log.git", exact: "1.16.2"),
         // Without its trait FoundationURL, which would bring Foundation into every program that links Serialization.
-        .package(url: "https://github.com/apple/swift-http-types.git", from: "1.8.0", traits: []),
+        .package(url: "https://github.com/apple/swift-http-types.git", exact: "1.8.0", traits: []),
         // For the tests alone: its HTTP decoder is a second opinion on what Recast's takes and refuses.
-        .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-nio.git", exact: "2.101.2"),
     ],
     targets: [
         .systemLibrary(name: "CEvent", pkgConfig: "libevent_core", providers: [.apt(["libevent-dev"])]),
