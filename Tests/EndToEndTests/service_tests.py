@@ -3,6 +3,7 @@
 import ctypes
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -175,6 +176,75 @@ class ServiceManagerTests(DrainTestCase):
         self.assertEqual(probe("nonsense").returncode, 64)
         recast.stop()
         self.assertEqual(probe(f"127.0.0.1:{recast.port}", "/plain").returncode, 69)
+
+    def test_a_probe_prints_what_the_admin_port_says_and_gives_commands(self):
+        """What a container without a shell is asked with: kubectl exec POD -- recast probe …"""
+        recast = self.start(settings=f"admin: unix:{tempfile.mkdtemp(prefix='recast-e2e-')}/admin.sock\ndrain_delay: 1s\n")
+        with open(recast.config) as file:
+            admin = re.search(r"^admin: (unix:(.*)/admin\.sock)$", file.read(), re.MULTILINE)
+        self.addCleanup(shutil.rmtree, admin[2], ignore_errors=True)
+
+        def probe(*arguments, **options):
+            return subprocess.run([RECAST, "probe", "--print", *arguments], capture_output=True, timeout=DEADLINE, **options)
+
+        result = probe(admin[1], "/upstreams")
+        self.assertEqual((result.returncode, result.stderr), (0, b""))
+        self.assertEqual([one["name"] for one in json.loads(result.stdout)["upstreams"]], ["app"])
+        # Nothing is printed but what was asked for.
+        quiet = subprocess.run([RECAST, "probe", admin[1], "/upstreams"], capture_output=True, timeout=DEADLINE)
+        self.assertEqual((quiet.returncode, quiet.stdout), (0, b""))
+        # An answer that says no is printed as well; the exit code is the one of any probe.
+        result = probe(admin[1], "/nowhere")
+        self.assertEqual((result.returncode, json.loads(result.stdout)["status"]), (69, 404))
+        self.assertIn(b"404", result.stderr)
+        self.assertEqual(probe(admin[1], "/drain").returncode, 69)
+        self.assertIsNone(recast.process.poll())
+        self.assertEqual(probe("--method", "PUT", admin[1], "/log-level?level=debug").returncode, 0)
+        self.assertEqual(json.loads(probe(admin[1], "/log-level").stdout)["level"], "debug")
+        self.assertEqual(probe("--method", "PATCH", admin[1], "/").returncode, 64)
+        # Nobody takes it.
+        with open("/dev/full", "wb") as full:
+            result = subprocess.run([RECAST, "probe", "--print", admin[1], "/"], stdout=full, stderr=subprocess.PIPE,
+                                    timeout=DEADLINE)
+        self.assertEqual(result.returncode, 69)
+        self.assertIn(b"standard output", result.stderr)
+        # A drain that was asked for by POST goes on when a signal follows, as from a manager whose hook it was.
+        self.assertEqual(probe("--method", "POST", admin[1], "/drain").returncode, 0)
+        wait_until("it drains", lambda: "draining" in recast.error_text())
+        recast.process.send_signal(signal.SIGTERM)
+        with Client(recast.port) as client:
+            client.request("GET", "/plain")
+            self.assertEqual(client.response().status, 200)
+        self.assertEqual(recast.process.wait(DEADLINE), 0)
+        self.assertNotIn("a second signal", recast.error_text())
+
+    def test_a_probe_prints_bodies_of_any_framing_and_no_cut_one_as_whole(self):
+        recast = self.start()
+        body = bytes(range(256)) * 3000
+
+        def probe(path):
+            result = subprocess.run([RECAST, "probe", "--print", f"127.0.0.1:{recast.port}", path], capture_output=True,
+                                    timeout=DEADLINE)
+            return result.returncode, result.stdout, result.stderr
+
+        for framing in ("length", "chunked", "close"):
+            def script(exchange, framing=framing):
+                exchange.read_body()
+                exchange.send("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n")
+                exchange.answer(body=body, framing=framing)
+
+            self.upstream.script = script
+            self.assertEqual(probe("/plain"), (0, body, b""), framing)
+
+        def cut(exchange):
+            exchange.read_body()
+            exchange.send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\ncut")
+            exchange.close()
+
+        self.upstream.script = cut
+        code, out, err = probe("/plain")
+        self.assertEqual((code, out), (69, b"cut"))
+        self.assertIn(b"recast probe: 127.0.0.1", err)
 
     def test_closed_standard_descriptors_are_no_harm(self):
         """Fault 70: no connection becomes standard output."""
