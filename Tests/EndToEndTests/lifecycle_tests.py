@@ -210,9 +210,9 @@ routes:
         for name in names:
             self.assertIn(name, result.stdout.decode())
 
-    def test_the_readme_s_settings_for_production_pass_the_check(self):
-        with open(os.path.join(ROOT, "README.md")) as file:
-            section = file.read().split("\n## In production\n")[1].split("\n## ")[0]
+    def test_the_settings_for_production_pass_the_check(self):
+        with open(os.path.join(ROOT, "docs", "production.md")) as file:
+            section = file.read()
         settings = section.split("```yaml\n")[1].split("```")[0]
         command = re.search(r"^openssl .*$", section, re.MULTILINE)[0]
         with tempfile.TemporaryDirectory() as folder:
