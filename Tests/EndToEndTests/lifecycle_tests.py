@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shlex
 import signal
 import subprocess
 import tempfile
@@ -209,22 +208,6 @@ routes:
         self.assertGreaterEqual(len(names), 6)
         for name in names:
             self.assertIn(name, result.stdout.decode())
-
-    def test_the_settings_for_production_pass_the_check(self):
-        with open(os.path.join(ROOT, "docs", "production.md")) as file:
-            section = file.read()
-        settings = section.split("```yaml\n")[1].split("```")[0]
-        command = re.search(r"^openssl .*$", section, re.MULTILINE)[0]
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "recast.yaml")
-            with open(path, "w") as file:
-                file.write(settings)
-            missing = recast("check", path)
-            self.assertEqual(missing.returncode, 65)
-            self.assertIn("server.pem", missing.stderr.decode())
-            subprocess.run(shlex.split(command), cwd=folder, check=True, capture_output=True)
-            result = recast("check", path)
-            self.assertEqual(result.returncode, 0, result.stderr.decode())
 
     def test_the_image_s_settings_have_the_ports_that_it_names(self):
         with open(os.path.join(ROOT, "Dockerfile")) as file:
