@@ -6,9 +6,10 @@ import markdown
 from roff import Page, escape
 
 # The pages, in the order in which somebody who writes settings meets what they are about. Their titles are the sections.
-PAGES = ["examples", "tls", "upstreams", "forwarding", "framing", "memory", "limits", "codings", "access-log", "admin", "dialects",
+PAGES = ["conversions", "examples", "tls", "upstreams", "forwarding", "framing", "memory", "limits", "codings", "access-log", "admin", 
+         "dialects",
          "xml", "property-lists"]
-README_PARTS = ["A first route", "Conversions"]
+README_PARTS = ["A first route"]
 
 
 class Missing(Exception):
@@ -18,7 +19,7 @@ class Missing(Exception):
 def settings_page(read, date, source):
     """The page's text; `read` gives the text of a file of the project."""
     bodies = {name: body(read(f"docs/{name}.md"), f"docs/{name}.md") for name in PAGES}
-    titles = {f"{name}.md": title for name, (title, _) in bodies.items()} | {"README.md": "Conversions", "settings.md": "Settings"}
+    titles = {f"{name}.md": title for name, (title, _) in bodies.items()} | {"settings.md": "Settings"}
     page = Page("recast.yaml", 5, date, source, "File formats", link=lambda text, target: linked(text, target, titles))
     page.section("Name")
     page.lines.append("recast.yaml \\- settings of the recast proxy")
@@ -37,8 +38,6 @@ def settings_page(read, date, source):
     page.blocks(readme["A first route"], top=3)
     page.section("Settings")
     page.blocks(body(read("docs/settings.md"), "docs/settings.md")[1], top=2)
-    page.section("Conversions")
-    page.blocks(readme["Conversions"], top=3)
     for title, blocks in bodies.values():
         page.section(markdown.plain(title))
         page.blocks(blocks, top=2)
