@@ -6,9 +6,8 @@ import markdown
 from roff import Page, escape
 
 # The pages, in the order in which somebody who writes settings meets what they are about. Their titles are the sections.
-PAGES = ["conversions", "examples", "tls", "upstreams", "forwarding", "framing", "memory", "limits", "codings", "access-log", "admin", 
-         "dialects",
-         "xml", "property-lists"]
+PAGES = ["conversions", "examples", "tls", "upstreams", "forwarding", "framing", "memory", "limits", "codings", "access-log", "admin",
+         "dialects", "xml", "property-lists"]
 README_PARTS = ["A first route"]
 
 
