@@ -29,10 +29,10 @@ BOUNDS = [
     against("upload", "recast json base64 -> multipart", PER_GIB, 1.8),
     Bound("upload", "recast json base64 -> multipart", PEAK, 24),
     Bound("idle", "recast", "bytes_per_connection", 1024),
-    Bound("idle", "recast", "floor_mib", 12),
+    Bound("idle", "recast", "floor_mib", 10),
     Bound("memory", "recast", PEAK, 128),
     Bound("memory", "recast, slow upstream", PEAK, 128),
-    Bound("start", START, "start_ms", 30),
+    Bound("start", START, "start_ms", 15),
     Bound("routes", MANY_ROUTES, CPU, 1, (ONE_ROUTE,), "difference"),
     Bound("workers", TWO_WORKERS, "requests_per_s", 1.8, (ONE_WORKER,), "ratio", is_least=True),
     # Twice the cores do 1.8 times the requests where a request costs at most 2 / 1.8 of what it costs with one.
