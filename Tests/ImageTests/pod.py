@@ -140,5 +140,5 @@ def listens(port):
     try:
         socket.create_connection((ADDRESS, port), timeout=DEADLINE).close()
         return True
-    except ConnectionRefusedError:
+    except (ConnectionRefusedError, ConnectionResetError):  # reset: it waited to be accepted when the listener closed
         return False
