@@ -1,9 +1,9 @@
 # `make run` tries Recast out; `make test` shows that it works. The other targets are for working on it.
 .DEFAULT_GOAL := help
-.PHONY: help run build image image-test install uninstall test nightly faults soak sanitize guard linear bench bench-codecs fuzz lint format clean
+.PHONY: help run build image image-test install uninstall test nightly faults soak kubernetes-test sanitize guard linear bench bench-codecs fuzz lint format clean
 
 help: ## This list
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 17
 
 run: build ## Build, start an echo upstream and Recast, print requests to try: make run CONFIG=config/php.yaml
 	scripts/run $(CONFIG)
@@ -40,6 +40,11 @@ soak: ## All kinds of requests with faults and reloads under load: make soak TIM
 	swift build --product recast
 	scripts/faults --soak $(or $(TIME),60) $(if $(SEED),--seed $(SEED))
 
+kubernetes-test: ## Check deploy/kubernetes, and play the life of its pods in network namespaces; as root
+	scripts/dependencies build kubernetes
+	swift build --product recast
+	scripts/kubernetes-test
+
 sanitize: ## The suites on builds with the address and the thread sanitizer
 	scripts/sanitize address
 	scripts/sanitize thread
@@ -70,4 +75,4 @@ format: ## Rewrite the Swift sources in the project's format
 	swift format --in-place --parallel --recursive Sources Tests Examples Benchmarks Package.swift
 
 clean: ## Remove what was built and measured
-	rm -rf .build .build_fuzz .build_lint .build_bench .build_test .build_address .build_thread .build_ci .build_nightly .build_image bench/out
+	rm -rf .build .build_fuzz .build_lint .build_bench .build_test .build_address .build_thread .build_ci .build_nightly .build_image .build_kubernetes bench/out
