@@ -122,14 +122,15 @@ def read_and_answer(exchange):
 
 
 class Upstream:
-    """An HTTP/1.1 server on 127.0.0.1, or on the unix socket `path`, a thread per connection, that runs `script` for every request head."""
+    """An HTTP/1.1 server on `address`, or on the unix socket `path`, a thread per connection, that runs `script` for every
+    request head."""
 
-    def __init__(self, receive_buffer=None, path=None):
+    def __init__(self, receive_buffer=None, path=None, address=("127.0.0.1", 0)):
         self.listener = socket.socket(socket.AF_UNIX if path else socket.AF_INET)
         self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if receive_buffer:
             self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-        self.listener.bind(path or ("127.0.0.1", 0))
+        self.listener.bind(path or address)
         self.listener.listen(256)
         self.port = None if path else self.listener.getsockname()[1]
         self.changed = threading.Condition()

@@ -71,6 +71,10 @@ class Load:
         for thread in self.threads:
             thread.join(DEADLINE)
 
+    def may_connect(self):
+        """Whether new connections are made; a client that may make none ends with the one that it has."""
+        return True
+
     def _run(self, name, keeps):
         number, client = 0, None
         while not self.stopping.is_set():
@@ -78,6 +82,8 @@ class Load:
             request = f"{name}-{number}"
             try:
                 if client is None:
+                    if not self.may_connect():
+                        return
                     client = Client(self.port)
             except ConnectionRefusedError:
                 with self.lock:

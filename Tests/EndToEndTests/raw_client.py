@@ -106,7 +106,7 @@ class Response:
 
 
 class Client:
-    """A raw client: sends what it is told, reads responses strictly. `port` may be the path of a unix socket."""
+    """A raw client: sends what it is told, reads responses strictly. `port` may be the path of a unix socket, or (host, port)."""
 
     def __init__(self, port, receive_buffer=None):
         self.socket = socket.socket(socket.AF_UNIX if isinstance(port, str) else socket.AF_INET)
@@ -114,7 +114,7 @@ class Client:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self.socket.settimeout(DEADLINE)
         try:
-            self.socket.connect(port if isinstance(port, str) else ("127.0.0.1", port))
+            self.socket.connect(("127.0.0.1", port) if isinstance(port, int) else port)
         except OSError:
             self.socket.close()
             raise
