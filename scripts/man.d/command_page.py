@@ -62,8 +62,8 @@ def command_page(help, operations, date, source):
         page.flow(f"\\fB{command['commandName']}\\fR {usage(option, required=True)}")
 
     page.section("Description")
-    page.flow(page.markup("Recast is an HTTP/1.1 forwarding proxy that re-encodes bodies. A client posts one encoding, the upstream "
-                          "expects another; Recast runs beside the upstream and translates, route by route, requests and "
+    page.flow(page.markup("Recast is an HTTP/1.1 forwarding proxy that re-encodes bodies. A client posts one encoding, the "
+                          "upstream expects another; Recast runs beside the upstream and translates, route by route, requests and "
                           "responses. Its settings are those of `recast.yaml(5)`."))
     page.section("Commands")
     for sub in shown:

@@ -41,6 +41,7 @@ class Unknown(Exception):
 
 ITEM = re.compile(r"(?P<mark>[-*]|\d+\.) +(?P<text>.*)")
 FENCE = re.compile(r"(```+|~~~+)")
+COMMENT = re.compile(r"\s*<!--.*?-->\s*")  # which nobody is shown
 RULE = re.compile(r"\|? *:?-+:? *(\| *:?-+:? *)*\|?")
 
 
@@ -53,7 +54,7 @@ def _blocks(lines, page):
     found, at = [], 0
     while at < len(lines):
         number, line = lines[at]
-        if not line.strip():
+        if not line.strip() or COMMENT.fullmatch(line):
             at += 1
         elif fence := FENCE.match(line):
             end = next((i for i in range(at + 1, len(lines)) if lines[i][1].strip() == fence[1]), None)

@@ -1,14 +1,12 @@
-"""recast.yaml(5): docs/settings.md, and of the pages and of README.md what it refers to."""
+"""recast.yaml(5): docs/settings.md and the pages that it names."""
 
 import re
 
 import markdown
 from roff import Page, escape
 
-# The pages, in the order in which somebody who writes settings meets what they are about. Their titles are the sections.
-PAGES = ["conversions", "examples", "tls", "upstreams", "forwarding", "framing", "memory", "limits", "codings", "access-log", "admin",
-         "dialects", "xml", "property-lists"]
-README_PARTS = ["A first route"]
+SETTINGS = "docs/settings.md"
+EXAMPLE = "config/packages/recast.yaml"
 
 
 class Missing(Exception):
@@ -17,8 +15,8 @@ class Missing(Exception):
 
 def settings_page(read, date, source):
     """The page's text; `read` gives the text of a file of the project."""
-    bodies = {name: body(read(f"docs/{name}.md"), f"docs/{name}.md") for name in PAGES}
-    titles = {f"{name}.md": title for name, (title, _) in bodies.items()} | {"settings.md": "Settings"}
+    bodies = chapters(read)
+    titles = {name: title for name, (title, _) in bodies.items()}
     page = Page("recast.yaml", 5, date, source, "File formats", link=lambda text, target: linked(text, target, titles))
     page.section("Name")
     page.lines.append("recast.yaml \\- settings of the recast proxy")
@@ -27,19 +25,16 @@ def settings_page(read, date, source):
     page.section("Description")
     page.flow(page.markup("The settings of `recast(1)` are one file of YAML. The service reads `/etc/recast/recast.yaml`; "
                           "`recast check` finds what is wrong with a file, and the process reads it anew on SIGHUP."))
-    page.paragraph("First comes a file that has every key. Each section behind it tells of some of them; where the text names one of "
-                   "these files, its section is meant:")
+    page.paragraph("A file that has every key comes first. Each section behind it tells of some of them; where the text names "
+                   "one of these files, its section is meant:")
     for name, title in titles.items():
         page.tagged(f"\\fB{escape(name, code=True)}\\fR", escape(title).upper())
-
-    readme = parts_of(read("README.md"))
-    page.section("A first route")
-    page.blocks(readme["A first route"], top=3)
-    page.section("Settings")
-    page.blocks(body(read("docs/settings.md"), "docs/settings.md")[1], top=2)
     for title, blocks in bodies.values():
-        page.section(markdown.plain(title))
+        page.section(title)
         page.blocks(blocks, top=2)
+    page.section("Example")
+    page.flow("What the package installs:")
+    page.code(read(EXAMPLE).split("\n"))
     page.section("Files")
     page.tagged("\\fI/etc/recast/recast.yaml\\fR", "What the service reads.")
     page.tagged("\\fI/usr/share/doc/recast\\fR", page.markup("Examples of settings for what is asked for most, and pages that go "
@@ -50,6 +45,21 @@ def settings_page(read, date, source):
     return page.text()
 
 
+def chapters(read):
+    """docs/settings.md and the pages that it names, as {file: (title, blocks)}, in the order in which it names them. Of README.md
+    only the part that is named counts: the rest is no reference."""
+    text = read(SETTINGS)
+    found = {"settings.md": body(text, SETTINGS)}
+    for file, anchor in re.findall(r"(?<![\w./])(?:\.\./)?([\w-]+\.md)(?:#([\w-]+))?", text):
+        if file == "README.md" and anchor:
+            found[file] = part(read(file), anchor)
+        elif file not in found and file != "README.md":
+            # What runs the process is recast(1)'s.
+            if file != "operations.md":
+                found[file] = body(read(f"docs/{file}"), f"docs/{file}")
+    return found
+
+
 def body(text, page):
     """The title of a page, and what is below it."""
     first, *rest = markdown.blocks(text, page)
@@ -58,15 +68,12 @@ def body(text, page):
     return markdown.plain(first.text), rest
 
 
-def parts_of(readme):
-    """The parts of README.md that belong here, by their names. Only these are read: the rest may have images."""
-    parts = {}
-    for name in README_PARTS:
-        found = re.search(rf"^## {re.escape(name)}\n(.*?)(?=^## |\Z)", readme, re.M | re.S)
-        if not found:
-            raise Missing(f"README.md has no part '{name}'")
-        parts[name] = markdown.blocks(found[1], "README.md")
-    return parts
+def part(readme, anchor):
+    """The part of README.md that a link's anchor leads to: its title, and what is below it."""
+    for title, text in re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", readme, re.M | re.S):
+        if re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") == anchor:
+            return title, markdown.blocks(text, "README.md")
+    raise Missing(f"README.md has no part #{anchor}")
 
 
 def linked(text, target, titles):
