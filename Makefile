@@ -1,6 +1,6 @@
 # `make run` tries Recast out; `make test` shows that it works. The other targets are for working on it.
 .DEFAULT_GOAL := help
-.PHONY: help run build image image-test install uninstall test nightly faults soak kubernetes-test sanitize guard linear bench bench-codecs fuzz lint format clean
+.PHONY: help run build image image-test install uninstall deb package-test test nightly faults soak kubernetes-test sanitize guard linear bench bench-codecs fuzz lint format clean
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 17
@@ -23,6 +23,14 @@ install: ## Put what `make build` built, its man pages, completions, unit and se
 
 uninstall: ## Take away what `make install` put in place, with the same PREFIX and DESTDIR; changed settings stay
 	PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' scripts/install --uninstall
+
+deb: ## Build the Debian package: docs/packages.md
+	scripts/dependencies build package
+	scripts/deb
+
+package-test: ## Install, upgrade and remove the Debian package in a clean Debian, under systemd: root, network, minutes
+	scripts/dependencies build package
+	scripts/package-test
 
 test: ## Unit tests, then the end-to-end suite with real clients
 	scripts/test
@@ -75,4 +83,4 @@ format: ## Rewrite the Swift sources in the project's format
 	swift format --in-place --parallel --recursive Sources Tests Examples Benchmarks Package.swift
 
 clean: ## Remove what was built and measured
-	rm -rf .build .build_fuzz .build_lint .build_bench .build_test .build_address .build_thread .build_ci .build_nightly .build_image .build_kubernetes bench/out
+	rm -rf .build .build_fuzz .build_lint .build_bench .build_test .build_address .build_thread .build_ci .build_nightly .build_image .build_package .build_kubernetes bench/out
