@@ -1,6 +1,6 @@
 # `make run` tries Recast out; `make test` shows that it works. The other targets are for working on it.
 .DEFAULT_GOAL := help
-.PHONY: help run build image image-test install uninstall deb package-test test nightly faults soak kubernetes-test sanitize guard linear bench bench-codecs fuzz lint format clean
+.PHONY: help run build image image-test install uninstall deb package-test release-check test nightly faults soak kubernetes-test sanitize guard linear bench bench-codecs fuzz lint format clean
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 17
@@ -31,6 +31,9 @@ deb: ## Build the Debian package: docs/packages.md
 package-test: ## Install, upgrade and remove the Debian package in a clean Debian, under systemd: root, network, minutes
 	scripts/dependencies build package
 	scripts/package-test
+
+release-check: ## Say what keeps this commit from being a release: docs/releasing.md
+	scripts/release-check
 
 test: ## Unit tests, then the end-to-end suite with real clients
 	scripts/test
