@@ -15,10 +15,13 @@ import time
 from docs_settings import Unfit
 from harness import DEADLINE, RECAST, ROOT, free_port, select_nothing
 from pages import read_page
+from real_servers import PATH
 
 # What is run. The servers among the commands of Recast are started, the others are waited for.
 RUN = {"recast", "curl", "echo", "printf", "cat", "head", "grep", "sed", "jq", "openssl", "base64", "mkdir", "mv"}
 SERVERS = {"serve", "echo"}
+# Servers of others that a page may start: they listen where an address in the command, or PORT before it, says.
+OTHER_SERVERS = {"php", "puma", "python3", "node"}
 # Addresses of pages stand for free ones of this machine; those of other machines are left alone.
 LOCAL = re.compile(r"(?<![\w.])(127\.0\.0\.1|localhost|0\.0\.0\.0|\[::1\]|\[::\]):(\d{2,5})(?!\d)")
 SECONDS = 3 * DEADLINE
@@ -116,7 +119,7 @@ LOOKED_AT = {
         "apt-get", "apt", "dpkg", "lintian", "rpm", "dnf", "pip", "npm", "buildah", "kubectl", "helm", "kind", "systemctl", "journalctl",
         "systemd-creds", "logrotate", "git", "gh", "gpg", "cosign", "sha256sum", "tar", "swift",
         # Servers of others and their tools.
-        "nginx", "envoy", "caddy", "php", "puma", "node", "python3", "ruby", "promtool", "amtool",
+        "nginx", "envoy", "caddy", "ruby", "promtool", "amtool",
         # What changes the machine, or asks it for what a test's doesn't have.
         "sudo", "install", "cp", "ln", "rm", "adduser", "useradd", "chown", "chmod", "kill", "pidof", "ss", "sysctl", "ulimit", "getcap",
         "xargs", "sleep", "wait", "test", "date", "man", "less", "source", "awk", "tail"], look_at_nothing),
@@ -168,7 +171,7 @@ def program_of(words):
 
 
 def is_known(program):
-    return program in RUN or program in LOOKED_AT or program.startswith("scripts/")
+    return program in RUN or program in OTHER_SERVERS or program in LOOKED_AT or program.startswith("scripts/")
 
 
 def look_at(words):
@@ -224,6 +227,34 @@ def is_closed(text):
         words_of(re.sub(r"<<-?\s*(['\"]?)(\w+)\1.*?\n.*\n\s*\2$", "", text, flags=re.S))
         return True
     except ValueError:
+        return False
+
+
+def transcript(lines):
+    """Commands with the output that is shown of each, None where none is: `$ ` begins a command where any line has it."""
+    if not any(line.startswith("$ ") for line in lines):
+        return [(text, None) for text in logical_lines(lines) if text.strip() and not text.lstrip().startswith("#")]
+    found, place = [], 0
+    if not lines[0].startswith("$ "):
+        raise Unfit("output before the first command")
+    while place < len(lines):
+        command = [lines[place][2:]]
+        place += 1
+        while place < len(lines) and (command[-1].endswith("\\") or not is_whole(command)):
+            command.append(lines[place].removeprefix("> "))
+            place += 1
+        output = []
+        while place < len(lines) and not lines[place].startswith("$ "):
+            output.append(lines[place])
+            place += 1
+        found.append(("\n".join(command), "\n".join(output) + "\n" if output else None))
+    return found
+
+
+def is_whole(lines):
+    try:
+        return len(list(logical_lines(lines))) == 1
+    except Unfit:
         return False
 
 
@@ -292,12 +323,11 @@ class Session:
 
     @staticmethod
     def end(process):
-        if process.poll() is None:
-            process.send_signal(signal.SIGTERM)
-            try:
-                process.wait(0.5)
-            except subprocess.TimeoutExpired:
-                process.kill()
+        """Nobody reads on: there is nothing to drain."""
+        try:
+            os.killpg(process.pid, signal.SIGKILL)  # with the shell that may stand before a server
+        except ProcessLookupError:
+            pass
         process.wait()
 
     def local(self, text):
@@ -307,7 +337,7 @@ class Session:
             self.ports[match[2]] = number
             return f"{'127.0.0.1' if match[1] == '0.0.0.0' else match[1]}:{number}"
 
-        text = LOCAL.sub(port, text)
+        text = LOCAL.sub(port, re.sub(r"\bPORT=(\d+)", lambda match: "PORT=" + port(["", "", match[1]]).lstrip(":"), text))
         return re.sub(r"(unix:|--unix-socket )/run/", lambda match: f"{match[1]}{self.folder}/", text)
 
     def shown(self, text):
@@ -322,17 +352,22 @@ class Session:
         with open(path, "w") as file:
             file.write(self.local(text))
 
+    @property
+    def environment(self):
+        """Debian's interpreters with Debian's packages, whatever else is in the path."""
+        path = ":".join([os.path.join(self.folder, ".bin"), PATH, os.environ["PATH"]])
+        return {**os.environ, "PATH": path, "NODE_PATH": "/usr/share/nodejs", "PYTHONDONTWRITEBYTECODE": "1"}
+
     def bash(self, command, fails):
         """Runs a command; curl tells of nothing but the answer, and fails for an error's status when `fails`."""
         more = "--fail-with-body" if fails else ""
         script = f'curl() {{ command curl -sS --max-time {DEADLINE} {more} "$@"; }}\nset -o pipefail\n{command}'
-        environment = {**os.environ, "PATH": os.path.join(self.folder, ".bin") + ":" + os.environ["PATH"]}
-        result = subprocess.run(["bash", "-c", script], cwd=self.folder, env=environment, stdin=subprocess.DEVNULL, timeout=SECONDS,
-                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        result = subprocess.run(["bash", "-c", script], cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL,
+                                timeout=SECONDS, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         return result.returncode, self.shown(result.stdout.decode(errors="replace").replace("\r\n", "\n"))
 
     def serve(self, words):
-        """`recast serve FILE` or `recast echo`, in the background; what has the same address before ends."""
+        """`recast serve FILE` or `recast echo`, in the background."""
         if words[0] == "echo":
             addresses = [self.local(words[1] if len(words) > 1 else "127.0.0.1:3000")]
             words = ["echo", addresses[0]]
@@ -342,11 +377,22 @@ class Session:
             if result.returncode != 0:
                 raise Unfit(result.stderr)
             addresses = re.findall(r"(?m)^ *(?:listen|admin|status)(?:\[\d+\])?(?:\.address)? +(\S*[:/]\S+)", result.stdout)
+        self.start([RECAST, *words], addresses)
+
+    def start_other(self, command):
+        """A server of somebody else."""
+        command = self.local(command)
+        ports = [match[2] for match in LOCAL.finditer(command)] + re.findall(r"\bPORT=(\d+)", command)
+        self.start(["bash", "-c", command], [f"127.0.0.1:{port}" for port in ports])
+
+    def start(self, words, addresses):
+        """Runs a server; what has one of its addresses before ends."""
         for held, process in self.servers:
             if set(held) & set(addresses):
                 self.end(process)
         with open(os.path.join(self.folder, ".said"), "ab") as said:
-            process = subprocess.Popen([RECAST, *words], cwd=self.folder, stdin=subprocess.DEVNULL, stdout=said, stderr=said)
+            process = subprocess.Popen(words, cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL, stdout=said,
+                                       stderr=said, start_new_session=True)
         self.servers.append((addresses, process))
         if not addresses:
             raise Unfit(f"no address to wait for: {words}")
@@ -354,7 +400,7 @@ class Session:
             self.wait_for(address, process)
 
     def wait_for(self, address, process):
-        deadline = time.monotonic() + DEADLINE
+        deadline = time.monotonic() + SECONDS  # interpreters on a busy machine
         while True:
             try:
                 if address.startswith("unix:"):
@@ -376,7 +422,7 @@ class Session:
         for words in commands:
             if not is_known(program_of(words)):
                 raise Unfit(f"what is {program_of(words)}? Name it in docs_commands.py")
-        if not all(program_of(words) in RUN for words in commands):
+        if not all(program_of(words) in RUN | OTHER_SERVERS for words in commands):
             for words in commands:
                 look_at(words)
             if expected:
@@ -388,6 +434,10 @@ class Session:
             if words[0] == "recast" and words[1:2] and words[1] in SERVERS and "|" not in part:
                 look_at_recast(words)
                 self.serve(words[1:])
+            elif program_of(words) in OTHER_SERVERS:
+                if expected:
+                    raise Unfit(f"the output of a server isn't compared: {command}")
+                self.start_other(part)
             else:
                 code, more = self.bash(self.local(part), fails=expected is None)
                 printed += more

@@ -16,7 +16,7 @@ import xml.etree.ElementTree
 from docs_blocks import Block, all_pages, anchors, code_spans, links, tables, taken_apart
 from docs_commands import (
     LOOKED_AT, RUN, Session, Unfit, commands_of_recast, is_known, logical_lines, look_at, look_at_path, look_at_recast, matches,
-    program_of, simple_commands)
+    program_of, simple_commands, transcript)
 from docs_settings import check_foreign, check_settings, is_foreign, read_yaml, setting_paths
 from harness import DEADLINE, ROOT
 from pages import documented_rows, read_page
@@ -24,34 +24,6 @@ from pages import documented_rows, read_page
 
 # Pages with tables of keys that aren't settings: those of an example, which a unit test has.
 OTHER_KEYS = {"docs/examples.md"}
-
-
-def transcript(lines):
-    """Commands with the output that is shown of each, None where none is: `$ ` begins a command where any line has it."""
-    if not any(line.startswith("$ ") for line in lines):
-        return [(text, None) for text in logical_lines(lines) if text.strip() and not text.lstrip().startswith("#")]
-    found, place = [], 0
-    if not lines[0].startswith("$ "):
-        raise Unfit("output before the first command")
-    while place < len(lines):
-        command = [lines[place][2:]]
-        place += 1
-        while place < len(lines) and (command[-1].endswith("\\") or not is_whole(command)):
-            command.append(lines[place].removeprefix("> "))
-            place += 1
-        output = []
-        while place < len(lines) and not lines[place].startswith("$ "):
-            output.append(lines[place])
-            place += 1
-        found.append(("\n".join(command), "\n".join(output) + "\n" if output else None))
-    return found
-
-
-def is_whole(lines):
-    try:
-        return len(list(logical_lines(lines))) == 1
-    except Unfit:
-        return False
 
 
 class Page:
@@ -144,6 +116,28 @@ class Page:
                 if not package or f'name: "{package[1]}"' not in manifest:
                     raise Unfit(f"no part of the program in Examples: {line}")
         return True
+
+    def read(self, block, words, *command):
+        """The source of a program, saved for a command of the page, as the program's own reader has it."""
+        if words[:1] != ["file"]:
+            raise Unfit("a program is saved under a name, and run by a command")
+        result = subprocess.run([*command, words[1]], cwd=self.session.folder, env=self.session.environment, stdin=subprocess.DEVNULL,
+                                capture_output=True, text=True, timeout=DEADLINE)
+        if result.returncode != 0:
+            raise Unfit(result.stdout + result.stderr)
+        return bool(block.text.strip())
+
+    def try_php(self, block, words):
+        return self.read(block, words, "php", "-l")
+
+    def try_ruby(self, block, words):
+        return self.read(block, words, "ruby", "-c")
+
+    def try_python(self, block, words):
+        return self.read(block, words, "python3", "-m", "py_compile")
+
+    def try_javascript(self, block, words):
+        return self.read(block, words, "node", "--check")
 
     def try_promql(self, block, _):
         rows, names = documented_rows(), re.findall(r"\brecast_\w+", block.text)
