@@ -7,9 +7,9 @@ public struct SettingsEnvironment: Sendable {
     /// The text of a file; throws a reason.
     public var file: @Sendable (_ path: String) throws(FileFault) -> String
 
-    /// Whether the settings are for another machine: then no variable has to be there, and no file is looked at. A value that
-    /// needs one is left unchecked.
-    public var isElsewhere = false
+    /// Whether what the settings take from outside may be missing, as it is in a pipeline: then no variable has to be there,
+    /// and no file is looked at. A value that needs one is left unchecked.
+    public var lacksSecrets = false
 
     /// Why files can't be made in a folder, or nil when they can, it being made first where it is missing.
     public var folderFault: @Sendable (_ path: String) -> String? = { _ in nil }

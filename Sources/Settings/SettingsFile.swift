@@ -13,7 +13,7 @@ public struct SettingsFile: Sendable {
 
     /// What an operator should know of them: warnings first where both are said of one thing, in the order of the sections.
     public let notes: [SettingsNote]
-    /// The lines whose values could not be checked, because what they hold is on another machine, in ascending order.
+    /// The lines whose values could not be checked, because what they hold isn't here, in ascending order.
     public let unresolvedLines: [Int]
 
     /// The values of `${env:…}` and `${file:…}` that were put in.
@@ -26,15 +26,15 @@ public struct SettingsFile: Sendable {
 
     /// Reads the file at `path`. Throws all that is wrong with it, also that it can't be read.
     ///
-    /// - Parameter elsewhere: whether the settings are for another machine, as `SettingsEnvironment.isElsewhere` says.
-    public static func load(_ path: String, elsewhere: Bool = false) throws(SettingsMistakes) -> SettingsFile {
+    /// - Parameter withoutSecrets: whether variables and files may be missing, as `SettingsEnvironment.lacksSecrets` says.
+    public static func load(_ path: String, withoutSecrets: Bool = false) throws(SettingsMistakes) -> SettingsFile {
         var files: [String] = []
-        return try load(path, elsewhere: elsewhere, files: &files)
+        return try load(path, withoutSecrets: withoutSecrets, files: &files)
     }
 
     /// As `load(_:)`, and says in `files` which files were read, or should have been, also when it throws: `path` first.
     public static func load(
-        _ path: String, elsewhere: Bool = false, files: inout [String]
+        _ path: String, withoutSecrets: Bool = false, files: inout [String]
     ) throws(SettingsMistakes) -> SettingsFile {
         // Standard input is no file that could change.
         let list = FileList(path == SettingsEnvironment.standardInput ? [] : [path])
@@ -46,7 +46,7 @@ public struct SettingsFile: Sendable {
             throw SettingsMistakes([SettingsMistake(line: 1, column: 1, message: error.reason, code: .file)])
         }
         var environment = SettingsEnvironment.process(folder: folder(of: path))
-        environment.isElsewhere = elsewhere
+        environment.lacksSecrets = withoutSecrets
         let read = environment.file
         let folder = folder(of: path)
         environment.file = { name throws(SettingsEnvironment.FileFault) in
@@ -83,12 +83,12 @@ public struct SettingsFile: Sendable {
         NearestWord.hint(for: name, among: settings.routes.map(\.name))
     }
 
-    /// Runs the examples of all routes. Throws those that fail, each with what it expected and what it got.
+    /// Runs the examples of all routes, but those that need what isn't here. Throws those that fail, each with what it expected and what it got.
     public func runExamples() throws(SettingsMistakes) {
         var failures: [SettingsMistake] = []
         for (route, examples) in zip(settings.routes, examplesOfRoutes) {
             for example in examples {
-                guard let failure = example.failure(on: route) else { continue }
+                guard example.isKnown, let failure = example.failure(on: route) else { continue }
                 failures.append(
                     SettingsMistake(
                         line: example.line, column: example.column,
@@ -110,9 +110,11 @@ public struct SettingsFile: Sendable {
         var timeouts = TimeoutSettings(bodyGap: client.bodyGap)
         var options = RouteOptions()
         var inherited: [EffectiveValue] = []
+        var areLimitsKnown = true
         if let node = file.take("defaults"), let defaults = SectionReader(node, "\"defaults\"", context) {
             // Their values are recorded where they take effect: in the routes.
             let before = context.takeEffective()
+            areLimitsKnown = !defaults.remaining.contains { $0.key == "limits" && context.isUnresolved($0.value) }
             limits.read(defaults.part("limits"))
             timeouts.read(defaults.part("timeouts"))
             RouteOptionsReader(context).read(defaults, into: &options)
@@ -132,11 +134,11 @@ public struct SettingsFile: Sendable {
         effective = context.takeEffective()
         context.inherited = Dictionary(inherited.map { ($0.key, $0.origin) }) { $1 }
         let reader = RouteReader(
-            context, upstreams: upstreams?.names ?? [], limits: limits, timeouts: timeouts,
-            options: options, paths: forwarding.paths)
+            context, upstreams: upstreams?.names ?? [], limits: limits, areLimitsKnown: areLimitsKnown,
+            timeouts: timeouts, options: options, paths: forwarding.paths)
         let adminLine = effective.first { $0.key == "admin" }?.origin
-        let routes =
-            file.required("routes", example: "[{name: all, match: \"/*\", upstream: app}]").map(reader.read) ?? []
+        let routesNode = file.required("routes", example: "[{name: all, match: \"/*\", upstream: app}]")
+        let routes = routesNode.map(reader.read) ?? []
         file.refuse("tls", "belongs to an address: write listen: {address: 0.0.0.0:8443, tls: {…}}")
         file.finish()
         substitutions = context.substitutions
@@ -161,7 +163,7 @@ public struct SettingsFile: Sendable {
         notes =
             SettingsNotes(
                 settings: settings, routes: routes.map(\.position), upstreams: upstreams?.positions ?? [],
-                admin: adminPosition
+                admin: adminPosition, lacksRoutes: routes.count < (routesNode?.count ?? 0)
             ).all
         unresolvedLines = context.unresolvedLines.sorted()
         self.settings = settings

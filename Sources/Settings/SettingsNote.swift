@@ -38,6 +38,8 @@ struct SettingsNotes {
     let routes: [SettingsNode.Position]
     let upstreams: [SettingsNode.Position]
     let admin: SettingsNode.Position
+    /// Whether a route is left out, because what it needs isn't here.
+    let lacksRoutes: Bool
 
     var all: [SettingsNote] {
         adminNotes + upstreamNotes + pathNotes + foreignNotes + settings.routes.indices.flatMap(conversionNotes)
@@ -63,7 +65,7 @@ struct SettingsNotes {
                         severity: .warning, code: code, line: upstreams[index].line, column: upstreams[index].column,
                         subject: "upstream \(upstream.name)", message: message, hint: hint))
             }
-            if !used.contains(index) {
+            if !used.contains(index), !lacksRoutes {
                 note("upstream_unused", "no route names it", "a route does with upstream: \(upstream.name)")
             }
             for address in upstream.addresses {

@@ -21,17 +21,12 @@ struct Check: ParsableCommand {
     @Flag(help: "Print what is found as one JSON object.")
     var json = false
 
-    @Flag(
-        help: """
-            Check settings for another machine: no file of ${file:…}, no certificate and no folder is opened, and variables of \
-            ${env:…} may be missing. What depends on one of them is left unchecked.
-            """)
-    var offline = false
+    @OptionGroup var secrets: SecretsOption
 
     func run() throws {
         let loaded: SettingsFile
         do throws(SettingsMistakes) {
-            loaded = try SettingsFile.load(file, elsewhere: offline)
+            loaded = try SettingsFile.load(file, withoutSecrets: secrets.noSecrets)
             try loaded.runExamples()
         } catch {
             guard json else { throw CommandFault(error, in: file) }
@@ -39,7 +34,7 @@ struct Check: ParsableCommand {
             throw CommandFault(CommandFault.data)
         }
         let notes = quiet ? [] : loaded.notes
-        let examples = loaded.examplesOfRoutes.joined().count
+        let examples = loaded.examplesOfRoutes.joined().count(where: \.isKnown)
         if json {
             let counts = [
                 ("routes", number(loaded.settings.routes.count)), ("examples", number(examples)),

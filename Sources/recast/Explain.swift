@@ -37,8 +37,10 @@ struct Explain: ParsableCommand {
     @Flag(help: "Print the same as one JSON object.")
     var json = false
 
+    @OptionGroup var secrets: SecretsOption
+
     func run() throws {
-        let loaded = try SettingsPath.load(file)
+        let loaded = try SettingsPath.load(file, withoutSecrets: secrets.noSecrets)
         guard let index = loaded.settings.routes.firstIndex(where: { $0.name == route }) else {
             throw usage("\(file) has no route \"\(route)\": \(loaded.hint(forRoute: route))")
         }

@@ -10,8 +10,10 @@ struct Routes: ParsableCommand {
     @Argument(help: "The settings file; - is standard input.", completion: .file())
     var file = SettingsPath.standard
 
+    @OptionGroup var secrets: SecretsOption
+
     func run() throws {
-        let loaded = try SettingsPath.load(file)
+        let loaded = try SettingsPath.load(file, withoutSecrets: secrets.noSecrets)
         print(rows(loaded.effective.map(loaded.redacted)).joined(separator: "\n"))
         for (route, values) in zip(loaded.settings.routes, loaded.effectiveOfRoutes) {
             print("\n\(route.name)")

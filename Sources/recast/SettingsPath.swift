@@ -12,9 +12,9 @@ enum SettingsPath {
     }
 
     /// The checked settings of `file`; all that is wrong with it otherwise.
-    static func load(_ file: String) throws(CommandFault) -> SettingsFile {
+    static func load(_ file: String, withoutSecrets: Bool = false) throws(CommandFault) -> SettingsFile {
         do {
-            return try SettingsFile.load(file)
+            return try SettingsFile.load(file, withoutSecrets: withoutSecrets)
         } catch {
             throw CommandFault(error, in: file)
         }

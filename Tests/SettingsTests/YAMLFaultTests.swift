@@ -158,14 +158,14 @@ import Testing
         #expect(found == (code.map { ["4:18 warning \($0)"] } ?? []))
     }
 
-    private static let elsewhere: SettingsEnvironment = {
+    private static let withoutSecrets: SettingsEnvironment = {
         var environment = SettingsTestFile.environment
-        environment.isElsewhere = true
+        environment.lacksSecrets = true
         return environment
     }()
 
-    @Test("settings for another machine are checked but for what depends on it")
-    func elsewhere() throws {
+    @Test("settings without their secrets are checked but for what depends on them")
+    func withoutSecrets() throws {
         let text = """
             version: 1
             listen: { address: "0.0.0.0:8443", tls: { certificate: /no/such.pem, key: "${env:KEY_FILE}" } }
@@ -179,19 +179,19 @@ import Testing
                 headers: { request: { set: { X-Key: "${file:/no/key}" } } }
                 timeouts: { request: "${env:SECONDS}" }
             """
-        let file = try SettingsFile.parse(text, environment: Self.elsewhere)
+        let file = try SettingsFile.parse(text, environment: Self.withoutSecrets)
         #expect(file.unresolvedLines == [2, 3, 5, 8, 10, 11])
         #expect(file.settings.routes.count == 1)
         #expect(SettingsTestFile.mistakes(text).count >= 5)
     }
 
     @Test("what is wrong besides is told all the same, in the line of an unknown value, too")
-    func mistakesElsewhere() {
+    func mistakesWithoutSecrets() {
         let text =
             "version: 1\nlisten: 127.0.0.1:8080\nupstreams: { app: \"${env:APP}\", b: nowhere }\n"
             + "routes: [{ name: all, match: \"${env:P}\", upstream: ap, limits: { bdy: 1 } }]"
         do throws(SettingsMistakes) {
-            _ = try SettingsFile.parse(text, environment: Self.elsewhere)
+            _ = try SettingsFile.parse(text, environment: Self.withoutSecrets)
             Issue.record("it has mistakes")
         } catch {
             #expect(error.all.map { "\($0.line):\($0.column)" } == ["3:36", "4:52", "4:66"])

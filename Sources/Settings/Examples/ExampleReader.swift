@@ -8,9 +8,12 @@ struct ExampleReader {
 
     private let context: ReadingContext
     private let route: Route
+    /// Whether nothing of the route that a body goes through is a placeholder.
+    private let isKnown: Bool
 
-    init(_ context: ReadingContext, route: Route) {
+    init(_ context: ReadingContext, route: Route, isKnown: Bool) {
         self.context = context
+        self.isKnown = isKnown
         self.route = route
     }
 
@@ -28,21 +31,24 @@ struct ExampleReader {
 
     private func example(_ node: SettingsNode, _ plan: ConversionPlan) -> RouteExample? {
         guard let section = SectionReader(node, "an example", context) else { return nil }
-        let mistakes = context.mistakes.count
+        let failures = context.failures
         let typeNode = section.take("type")
         let type = typeNode.flatMap { context.text($0, "\"type\"") }
         let request = request(section)
         let input = input(section, plan, type: type)
         let expectation = expectation(section, plan)
         section.finish()
-        guard let input, let expectation, context.mistakes.count == mistakes else { return nil }
+        guard let input, let expectation, context.failures == failures else { return nil }
         do {
             _ = try request.values(for: route)
         } catch {
             context.report(node.position, error.reason)
             return nil
         }
-        return RouteExample(node.position, request: request, type: type, input: input, expectation: expectation)
+        let isKnown = isKnown && !context.isUnresolved(node)
+        if !isKnown { context.noteUnjudged(line: node.position.line) }
+        return RouteExample(
+            node.position, request: request, type: type, input: input, expectation: expectation, isKnown: isKnown)
     }
 
     // MARK: - The request
@@ -119,7 +125,7 @@ struct ExampleReader {
     /// A list of `name=value`.
     private func fields(_ node: SettingsNode, _ what: String) -> [String]? {
         if case .sequence(let elements) = node.content, elements.isEmpty { return [] }
-        let mistakes = context.mistakes.count
+        let failures = context.failures
         let texts = (context.elements(node, what) ?? []).compactMap { element -> String? in
             guard let text = context.text(element, what) else { return nil }
             if !text.contains("="), what == "\"in_fields\"" {
@@ -127,7 +133,7 @@ struct ExampleReader {
             }
             return text
         }
-        return context.mistakes.count == mistakes ? texts : nil
+        return context.failures == failures ? texts : nil
     }
 
     // MARK: - What comes out

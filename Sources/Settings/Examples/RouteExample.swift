@@ -55,11 +55,14 @@ public struct RouteExample: Sendable {
     let type: String?
     let input: Input
     let expectation: Expectation
+    /// Whether it can be run: nothing in it or in its route is a placeholder of what isn't here.
+    public let isKnown: Bool
 
     init(
         _ position: SettingsNode.Position, request: SampleRequest, type: String?, input: Input,
-        expectation: Expectation
+        expectation: Expectation, isKnown: Bool = true
     ) {
+        self.isKnown = isKnown
         line = position.line
         column = position.column
         self.request = request

@@ -8,7 +8,9 @@ extension ReadingContext {
             switch piece {
             case .literal(let literal): text += literal
             case .reference(let kind, let name, let separator, let offset):
-                report(position(in: node, offset: offset), "\(what) takes no ${\(kind)\(separator)\(name)}")
+                report(
+                    position(in: node, offset: offset), "\(what) takes no ${\(kind)\(separator)\(name)}",
+                    isCertain: true)
                 return nil
             }
         }
@@ -54,20 +56,20 @@ extension ReadingContext {
 
     private func variable(_ name: String, _ node: SettingsNode, _ offset: Int) -> String? {
         if let value = environment.variable(name) { return value }
-        if environment.isElsewhere { return placeholder(node) }
+        if environment.lacksSecrets { return placeholder("env:\(name)", node) }
         report(position(in: node, offset: offset), "the environment has no variable \(name): set it before starting")
         return nil
     }
 
-    /// Stands for a text that only the machine has where the settings will be used.
-    private func placeholder(_ node: SettingsNode) -> String {
+    /// Stands for a text that is only where the settings will be used.
+    private func placeholder(_ reference: String, _ node: SettingsNode) -> String {
         noteUnresolved(node)
-        return "placeholder"
+        return placeholder(of: reference)
     }
 
     /// The file's text without the line end at its end, which editors add.
     private func file(_ path: String, _ node: SettingsNode, _ offset: Int) -> String? {
-        if environment.isElsewhere { return placeholder(node) }
+        if environment.lacksSecrets { return placeholder("file:\(path)", node) }
         do {
             let text = try environment.file(path)
             return text.last?.isNewline == true ? String(text.dropLast()) : text

@@ -9,8 +9,12 @@ final class ReadingContext {
     private(set) var substitutions: [EffectiveValue.Secret] = []
     /// Where values stand that `environment` has only a placeholder for.
     private var unresolved: [(line: Int, columns: Range<Int>)] = []
-    /// Their lines.
-    var unresolvedLines: Set<Int> { Set(unresolved.map(\.line)) }
+    /// The lines of those, and of what can't be judged without them.
+    private(set) var unresolvedLines: Set<Int> = []
+    /// The number of values that could not be read: because of a mistake, or because what they take isn't here.
+    private(set) var failures = 0
+    /// The references that placeholders stand for.
+    private var placeholders: [String] = []
     let environment: SettingsEnvironment
     private let text: String
     /// The text, to find places inside a value.
@@ -24,11 +28,18 @@ final class ReadingContext {
     /// The name of the route that is being read.
     var route: String?
 
+    /// - Parameter isCertain: whether it is wrong whatever the variables and files of the value hold.
     func report(
-        _ position: SettingsNode.Position, _ message: String, code: SettingsMistake.Code = .setting
+        _ position: SettingsNode.Position, _ message: String, code: SettingsMistake.Code = .setting,
+        isCertain: Bool = false
     ) {
+        failures += 1
         // What depends on a text that isn't here can't be judged.
-        if unresolved.contains(where: { $0.line == position.line && $0.columns.contains(position.column) }) { return }
+        if !isCertain,
+            unresolved.contains(where: { $0.line == position.line && $0.columns.contains(position.column) })
+        {
+            return
+        }
         let mistake = SettingsMistake(
             line: position.line, column: position.column, message: message, code: code, route: route)
         // An alias repeats a value, and with it what is wrong there.
@@ -52,6 +63,32 @@ final class ReadingContext {
         guard case .scalar(let text, _) = node.content else { return }
         let start = node.position.column
         unresolved.append((node.position.line, start..<start + text.unicodeScalars.count + 2))
+        unresolvedLines.insert(node.position.line)
+    }
+
+    /// Remembers that what stands in the line can't be judged without values that aren't here.
+    func noteUnjudged(line: Int) {
+        unresolvedLines.insert(line)
+    }
+
+    /// Whether a value in `node`, however deep, is one that `environment` has only a placeholder for.
+    func isUnresolved(_ node: SettingsNode) -> Bool {
+        switch node.content {
+        case .scalar(let text, _):
+            guard environment.lacksSecrets, let pieces = try? Substitution.parse(text) else { return false }
+            return pieces.contains {
+                guard case .reference(let kind, let name, _, _) = $0 else { return false }
+                return kind == "file" || kind == "env" && environment.variable(name) == nil
+            }
+        case .sequence(let elements): return elements.contains(where: isUnresolved)
+        case .mapping(let members): return members.contains { isUnresolved($0.value) }
+        }
+    }
+
+    /// Stands for the text of `reference`, which isn't here; another one for each, since what is another may differ.
+    func placeholder(of reference: String) -> String {
+        if !placeholders.contains(reference) { placeholders.append(reference) }
+        return "placeholder\((placeholders.firstIndex(of: reference) ?? 0) + 1)"
     }
 
     /// Takes the values recorded so far.

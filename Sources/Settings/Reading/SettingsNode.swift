@@ -28,6 +28,11 @@ struct SettingsNode: Sendable {
         return false
     }
 
+    /// The number of a list's elements.
+    var count: Int {
+        if case .sequence(let elements) = content { elements.count } else { 0 }
+    }
+
     /// What it is, for messages.
     var kind: String {
         switch content {

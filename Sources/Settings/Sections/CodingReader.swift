@@ -17,7 +17,9 @@ struct CodingReader {
 
     /// Reports a "compress" in a route that has nothing to compress. `member` is where the route says so itself.
     func checkUse(_ member: SettingsNode.Member?, of options: CodingOptions, responses: [ResponseRule]) {
-        guard let member, let compress = options.compress, !compress.plain else { return }
+        guard let member, let compress = options.compress, !compress.plain, !context.isUnresolved(member.value) else {
+            return
+        }
         let converts = responses.contains { if case .convert = $0.action { true } else { false } }
         if converts { return }
         context.report(

@@ -61,7 +61,7 @@ struct ListenReader {
     private func serverTLS(_ node: SettingsNode, _ address: String) -> ServerTLS? {
         guard let section = SectionReader(node, "\"tls\"", path: "listen.\(address).tls", context) else { return nil }
         let files = TLSFileReader(context)
-        let mistakes = context.mistakes.count
+        let failures = context.failures
         var identities: [TLSIdentity] = []
         if let identity = files.identity(section, index: 0, isNeeded: true) { identities.append(identity) }
         if let list = section.take("certificates") {
@@ -88,7 +88,7 @@ struct ListenReader {
         options.revocations = files.path(section, "client_crl", .revocations)
         files.versions(section, &options.minimum, &options.maximum)
         section.finish()
-        guard context.mistakes.count == mistakes, !context.environment.isElsewhere else { return nil }
+        guard context.failures == failures, !context.environment.lacksSecrets else { return nil }
         do throws(TLSFileError) {
             let tls = try ServerTLS(options)
             files.checkLives(tls.context.validities)

@@ -18,7 +18,7 @@ struct MatchReader {
 
     private func conditions(_ node: SettingsNode) -> RouteMatch? {
         guard let section = SectionReader(node, "\"match\"", path: "match", context) else { return nil }
-        let mistakes = context.mistakes.count
+        let failures = context.failures
         var match: RouteMatch?
         if let node = section.take("path") {
             match = path(node).map { RouteMatch(path: $0) }
@@ -42,7 +42,7 @@ struct MatchReader {
         }
         if let node = section.take("header") { match?.headers = headers(node, section) }
         section.finish()
-        return context.mistakes.count == mistakes ? match : nil
+        return context.failures == failures ? match : nil
     }
 
     private func path(_ node: SettingsNode) -> PathPattern? {

@@ -22,7 +22,7 @@ struct RequestReader {
             }
             return .forward
         }
-        let mistakes = context.mistakes.count
+        let failures = context.failures
         let reader = BodyConversionReader(context, values: values, "\"request\"", path: "request")
         var plan: ConversionPlan?
         var inRequest: SettingsNode?
@@ -39,7 +39,7 @@ struct RequestReader {
         }
         let other = context.otherTypes(inRequest ?? onRoute, path: "", standard: .reject)
         plan?.limits = limits
-        if let plan, context.mistakes.count == mistakes { context.check(plan, at: node.position) }
+        if let plan, context.failures == failures { context.check(plan, at: node.position) }
         guard let plan, let other else { return nil }
         return .convert(plan, otherTypes: other, sources: values.sources)
     }

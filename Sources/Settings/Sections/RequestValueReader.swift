@@ -63,14 +63,15 @@ final class RequestValueReader {
         switch kind {
         case "header":
             if HeaderName.isValid(name) { return .header(name.lowercased()) }
-            context.report(position, "\"\(name)\" is no name of a header")
+            context.report(position, "\"\(name)\" is no name of a header", isCertain: true)
         case "query": return .query(name)
         case "client":
             if name == "ip" { return .clientAddress }
-            context.report(position, "of the client only ${client.ip} is known")
+            context.report(position, "of the client only ${client.ip} is known", isCertain: true)
         case "path": return variable(name, position).map(SourceReference.path)
         default:
-            context.report(position, "\(what) takes no ${\(kind).\(name)}" + (known.map { ": \($0)" } ?? ""))
+            context.report(
+                position, "\(what) takes no ${\(kind).\(name)}" + (known.map { ": \($0)" } ?? ""), isCertain: true)
         }
         return nil
     }
@@ -78,7 +79,8 @@ final class RequestValueReader {
     /// The index of a variable of the route's path.
     func variable(_ name: String, _ position: SettingsNode.Position) -> Int? {
         if isDefault {
-            context.report(position, "${path.\(name)} is of a route's path: write this in the route")
+            context.report(
+                position, "${path.\(name)} is of a route's path: write this in the route", isCertain: true)
             return nil
         }
         guard let variables else { return nil }
@@ -87,7 +89,7 @@ final class RequestValueReader {
         let hint =
             known.isEmpty
             ? "write it there as a segment, as in /orders/{\(name)}" : NearestWord.hint(for: name, among: known)
-        context.report(position, "the route's path has no variable \"\(name)\": \(hint)")
+        context.report(position, "the route's path has no variable \"\(name)\": \(hint)", isCertain: true)
         return nil
     }
 }

@@ -12,7 +12,7 @@ struct ResponseConditionReader {
     /// `when`: the responses that a rule is for.
     func condition(_ node: SettingsNode, path: String) -> ResponseCondition? {
         guard let section = SectionReader(node, "\"when\"", path: path, context) else { return nil }
-        let mistakes = context.mistakes.count
+        let failures = context.failures
         var condition = ResponseCondition()
         condition.statuses = statuses(section)
         condition.types = types(section)
@@ -25,11 +25,11 @@ struct ResponseConditionReader {
             }
             return range
         }
-        if section.remaining.isEmpty, condition == ResponseCondition(), context.mistakes.count == mistakes {
+        if section.remaining.isEmpty, condition == ResponseCondition(), context.failures == failures {
             context.report(node.position, "\"when\" is empty: leave it out, or name status, type or accept")
         }
         section.finish()
-        return context.mistakes.count == mistakes ? condition : nil
+        return context.failures == failures ? condition : nil
     }
 
     /// `accept`: the responses that are good for a rule's conversion, which is `plan`.
@@ -37,7 +37,7 @@ struct ResponseConditionReader {
         _ node: SettingsNode, path: String, for plan: ConversionPlan?
     ) -> (statuses: [StatusRange], types: [ResponseTypePattern])? {
         guard let section = SectionReader(node, "\"accept\"", path: path, context) else { return nil }
-        let mistakes = context.mistakes.count
+        let failures = context.failures
         let statuses = statuses(section)
         let typeNode = section.remaining.first { $0.key == "type" }
         let types = types(section)
@@ -48,7 +48,7 @@ struct ResponseConditionReader {
                     + "remove it, or decode form, json or another single encoding")
         }
         section.finish()
-        return context.mistakes.count == mistakes ? (statuses, types) : nil
+        return context.failures == failures ? (statuses, types) : nil
     }
 
     private func statuses(_ section: SectionReader) -> [StatusRange] {

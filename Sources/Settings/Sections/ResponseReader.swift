@@ -22,7 +22,7 @@ struct ResponseReader {
             route.record("response", "forward", .standard)
             return []
         }
-        let mistakes = context.mistakes.count
+        let failures = context.failures
         var rules: [(rule: ResponseRule, line: Int)] = []
         func add(_ node: SettingsNode, path: String) {
             guard let rule = rule(node, path: path, limits: limits) else { return }
@@ -41,7 +41,7 @@ struct ResponseReader {
         } else {
             add(node, path: "response")
         }
-        return context.mistakes.count == mistakes ? rules.map(\.rule) : nil
+        return context.failures == failures ? rules.map(\.rule) : nil
     }
 
     private func rule(_ node: SettingsNode, path: String, limits: Limits) -> ResponseRule? {
@@ -120,8 +120,8 @@ struct ResponseReader {
             return nil
         }
         plan.limits = limits
-        let mistakes = context.mistakes.count
+        let failures = context.failures
         context.check(plan, at: node.position)
-        return context.mistakes.count == mistakes ? plan : nil
+        return context.failures == failures ? plan : nil
     }
 }

@@ -55,7 +55,8 @@ struct RewriteReader {
                 let position = context.position(in: node, offset: offset)
                 guard kind == "path" else {
                     context.report(
-                        position, "a path takes variables of the route's path only, not ${\(kind)\(separator)\(name)}")
+                        position, "a path takes variables of the route's path only, not ${\(kind)\(separator)\(name)}",
+                        isCertain: true)
                     return []
                 }
                 if index == 0 { context.report(node.position, "a path begins with a slash") }

@@ -13,14 +13,17 @@ struct RouteReader {
     private let context: ReadingContext
     private let upstreams: [String]
     private let limits: LimitSettings
+    /// Whether none of these is a placeholder.
+    private let areLimitsKnown: Bool
     private let timeouts: TimeoutSettings
     private let options: RouteOptions
     private let paths: PathRules
 
     init(
-        _ context: ReadingContext, upstreams: [String], limits: LimitSettings, timeouts: TimeoutSettings,
-        options: RouteOptions, paths: PathRules
+        _ context: ReadingContext, upstreams: [String], limits: LimitSettings, areLimitsKnown: Bool,
+        timeouts: TimeoutSettings, options: RouteOptions, paths: PathRules
     ) {
+        self.areLimitsKnown = areLimitsKnown
         self.context = context
         self.upstreams = upstreams
         self.limits = limits
@@ -60,6 +63,7 @@ struct RouteReader {
 
     private func route(_ node: SettingsNode, _ index: Int, _ names: inout [String: Int]) -> Entry? {
         guard let section = SectionReader(node, "a route", context) else { return nil }
+        let members = section.remaining
         _ = context.takeEffective()
         let nameNode = section.required("name", example: "orders")
         if case .scalar(let text, _)? = nameNode?.content { context.route = text }
@@ -96,9 +100,13 @@ struct RouteReader {
             timeouts: timeouts.timeouts, request: request,
             responses: responses, responseLimit: limits.responseLimit,
             options: options)
+        // What the body goes through; its path and headers count in their own place.
+        let judged = ["match", "request", "limits", "on_other_type"]
+        let isKnown =
+            areLimitsKnown && !members.contains { judged.contains($0.key) && context.isUnresolved($0.value) }
         return Entry(
             route: route, position: nameNode?.position ?? section.position, effective: context.takeEffective(),
-            examples: examples.map(ExampleReader(context, route: route).read) ?? [])
+            examples: examples.map(ExampleReader(context, route: route, isKnown: isKnown).read) ?? [])
     }
 
     /// Reports a path with segments that requests never have, by what "paths" says.
@@ -129,6 +137,7 @@ struct RouteReader {
         guard converts else { return }
         for member in section.remaining where member.key == "upgrade" || member.key == "trailers" {
             if case .scalar("off", _) = member.value.content { continue }
+            if context.isUnresolved(member.value) { continue }
             context.report(
                 member.position, "\"\(member.key)\" is for routes that convert nothing: remove it, or write off")
         }

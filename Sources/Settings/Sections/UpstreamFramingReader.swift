@@ -10,8 +10,10 @@ struct UpstreamFramingReader {
 
     /// Takes `framing` and `spool` of the upstream that `section` describes.
     func read(_ section: SectionReader, into upstream: inout UpstreamSettings) {
+        let failures = context.failures
         upstream.framing = section.word("framing", standard: upstream.framing) ?? upstream.framing
-        guard upstream.framing == .length else {
+        // A word that can't be read may be that one.
+        guard upstream.framing == .length || context.failures > failures else {
             return section.refuse("spool", "is used with \"framing: length\" only: add that, or remove it")
         }
         let spool = section.part("spool")
@@ -25,7 +27,7 @@ struct UpstreamFramingReader {
         }
         spool.finish()
         // One that nobody wrote is looked at too: it is where the bodies go.
-        if settings.disk > 0, !context.environment.isElsewhere,
+        if settings.disk > 0, !context.environment.lacksSecrets,
             let reason = context.environment.folderFault(settings.directory)
         {
             context.report(

@@ -26,9 +26,10 @@ struct UpstreamHealthReader {
     private func passive(_ section: SectionReader, _ passive: inout PassiveHealthSettings) {
         passive.failures = section.count("failures", standard: Sourced(passive.failures), in: 0...1000).value
         passive.statuses = statuses(section, passive.statuses, within: 500...599)
+        let failures = context.failures
         passive.ejection = section.time("ejection", standard: Sourced(passive.ejection)).value
         passive.maximumEjection = section.time("max_ejection", standard: Sourced(passive.maximumEjection)).value
-        if passive.maximumEjection < passive.ejection {
+        if passive.maximumEjection < passive.ejection, context.failures == failures {
             context.report(section.position, "\"max_ejection\" is shorter than \"ejection\"")
         }
         section.finish()

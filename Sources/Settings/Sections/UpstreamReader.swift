@@ -81,9 +81,10 @@ struct UpstreamReader {
                 "servers", upstream.resolving.servers.map(\.description).joined(separator: ", "),
                 .line(node.position.line))
         }
+        let failures = context.failures
         upstream.resolving.minimum = resolve.time("min", standard: Sourced(upstream.resolving.minimum)).value
         upstream.resolving.maximum = resolve.time("max", standard: Sourced(upstream.resolving.maximum)).value
-        if upstream.resolving.maximum < upstream.resolving.minimum {
+        if upstream.resolving.maximum < upstream.resolving.minimum, context.failures == failures {
             context.report(resolve.position, "\"resolve\" has a \"max\" that is shorter than its \"min\"")
         }
         resolve.finish()

@@ -14,7 +14,7 @@ struct UpstreamTLSReader {
     func read(_ section: SectionReader, hasName: Bool) -> UpstreamTLS? {
         guard let node = section.take("tls") else { return nil }
         let files = TLSFileReader(context)
-        let mistakes = context.mistakes.count
+        let failures = context.failures
         var options = TLSClientOptions()
         if case .mapping = node.content {
             guard let tls = SectionReader(node, "\"tls\"", path: section.path + ".tls", context) else { return nil }
@@ -30,7 +30,7 @@ struct UpstreamTLSReader {
                 node.position,
                 "a unix socket has no name that a certificate could be for: write tls: {name: app.internal}")
         }
-        guard context.mistakes.count == mistakes, !context.environment.isElsewhere else { return nil }
+        guard context.failures == failures, !context.environment.lacksSecrets else { return nil }
         do throws(TLSFileError) {
             let tls = try UpstreamTLS(options)
             files.checkLives([tls.context.validity])
