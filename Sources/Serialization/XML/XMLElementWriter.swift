@@ -47,6 +47,7 @@ extension XML {
         private var name = ByteStore()
         /// The attributes of the tag that is open, to see that none comes twice.
         private var attributes: JSON.MemberNames
+        private var namespaces = TagNamespaces()
         /// Whether the start tag of the innermost element isn't closed yet.
         private var isTagOpen = false
         /// The number of open elements.
@@ -74,6 +75,7 @@ extension XML {
             names.removeAll(keepingUpTo: 64 * 1024)
             place = .root
             attributes.removeAll()
+            namespaces.removeAll()
             isTagOpen = false
             depth = 0
             text.reset()
@@ -106,7 +108,7 @@ extension XML {
                 try checkLength()
                 guard XML.isName(name.span) else { throw fault(.name) }
                 switch attributes.insert(key, depth: 0) {
-                case .new: break
+                case .new: if !isDeclaration { namespaces.note(key.extracting(prefix.count..<key.count)) }
                 case .known: throw fault(.writtenTwice)
                 case .full: throw .limit("tree", of: limits.tree, what: "the names of one element's attributes")
                 }
@@ -150,7 +152,9 @@ extension XML {
             push(.object, isBegun: true)
         }
 
-        internal mutating func endObject(into output: inout OutputBuffer) { endContainer(into: &output) }
+        internal mutating func endObject(into output: inout OutputBuffer) throws(ConversionError) {
+            try endContainer(into: &output)
+        }
 
         internal mutating func beginArray(into output: inout OutputBuffer) throws(ConversionError) {
             findPlace()
@@ -167,10 +171,10 @@ extension XML {
         internal mutating func endArray(into output: inout OutputBuffer) throws(ConversionError) {
             let frame = frames[frames.count - 1]
             if frame.hasChildren {
-                if frame.kind == .array { pop() } else { endContainer(into: &output) }
+                if frame.kind == .array { pop() } else { try endContainer(into: &output) }
                 return
             }
-            if frame.isBegun, options.empties != .reject { return endContainer(into: &output) }
+            if frame.isBegun, options.empties != .reject { return try endContainer(into: &output) }
             name.removeAll()
             name.append(names, frame.nameStart..<names.count)
             pop()
@@ -178,7 +182,7 @@ extension XML {
             if options.empties == .reject { throw fault(.emptyArray) }
             guard options.empties == .marker else { return }
             try beginElement(into: &output)
-            endElement(into: &output)
+            try endElement(into: &output)
         }
 
         internal mutating func string(
@@ -193,15 +197,21 @@ extension XML {
             let isWritten: Bool
             if place == .text, isTagOpen {
                 isWritten = text.write(piece, isAttribute: false, into: &heldText)
-                if heldText.count > limits.field { closeTag(into: &output) }
+                if heldText.count > limits.field { try closeTag(into: &output) }
+            } else if place == .attribute, isDeclaration {
+                guard namespaces.value.count + piece.count <= limits.field else {
+                    throw .limit("field", of: limits.field, what: "the length of a namespace", field: path)
+                }
+                namespaces.value.append(contentsOf: piece)
+                isWritten = true
             } else {
-                if place != .attribute, !piece.isEmpty { closeTag(into: &output) }
+                if place != .attribute, !piece.isEmpty { try closeTag(into: &output) }
                 isWritten = text.write(piece, isAttribute: place == .attribute, into: &output)
             }
             guard isWritten else { throw fault(.forbiddenCharacter) }
             guard isLast else { return }
             isInText = false
-            endScalar(into: &output)
+            try endScalar(into: &output)
         }
 
         internal mutating func null(into output: inout OutputBuffer) throws(ConversionError) {
@@ -219,12 +229,14 @@ extension XML {
                 output.append(schemaInstance)
                 output.append("\" xsi:nil=\"true\"")
             }
-            endScalar(into: &output)
+            try endScalar(into: &output)
         }
 
         private mutating func beginScalar(into output: inout OutputBuffer) throws(ConversionError) {
             switch place {
             case .text: break
+            // It is written when it is known to be fine.
+            case .attribute where isDeclaration: namespaces.value.removeAll()
             case .attribute:
                 output.append(" ")
                 output.append(name)
@@ -233,12 +245,26 @@ extension XML {
             }
         }
 
-        private mutating func endScalar(into output: inout OutputBuffer) {
+        private mutating func endScalar(into output: inout OutputBuffer) throws(ConversionError) {
             switch place {
             case .text: break
+            case .attribute where isDeclaration: try endDeclaration(into: &output)
             case .attribute: output.append("\"")
-            case .root, .element: endElement(into: &output)
+            case .root, .element: try endElement(into: &output)
             }
+        }
+
+        /// Writes the declaration at hand, when readers take it.
+        private mutating func endDeclaration(into output: inout OutputBuffer) throws(ConversionError) {
+            guard namespaces.isFine(name) else { throw fault(.namespace) }
+            guard namespaces.declare(name, depth: depth, limit: limits.tree) else {
+                throw .limit("tree", of: limits.tree, what: "the namespaces that are declared at a time", field: path)
+            }
+            output.append(" ")
+            output.append(name)
+            output.append("=\"")
+            guard TextWriter.writeAttribute(namespaces.value, into: &output) else { throw fault(.forbiddenCharacter) }
+            output.append("\"")
         }
 
         // MARK: Elements
@@ -292,10 +318,11 @@ extension XML {
         }
 
         private mutating func writeStartTag(into output: inout OutputBuffer) throws(ConversionError) {
-            closeTag(into: &output)
+            try closeTag(into: &output)
             if let owner = frames.last(where: { $0.kind != .array }), !owner.hasText { indent(into: &output) }
             output.append("<")
             attributes.close(to: 0)
+            namespaces.beginTag()
             if isName(name.span) {
                 output.append(name)
             } else {
@@ -313,8 +340,9 @@ extension XML {
             depth += 1
         }
 
-        private mutating func closeTag(into output: inout OutputBuffer) {
+        private mutating func closeTag(into output: inout OutputBuffer) throws(ConversionError) {
             guard isTagOpen else { return }
+            try checkTag()
             output.append(">")
             isTagOpen = false
             guard !heldText.isEmpty else { return }
@@ -322,21 +350,34 @@ extension XML {
             heldText.removeAll()
         }
 
+        /// Whether no attribute of the tag that is open, which is the innermost object's, comes twice under two prefixes.
+        private mutating func checkTag() throws(ConversionError) {
+            guard let repeated = namespaces.repeated(&attributes) else { return }
+            guard !repeated.isFull else {
+                throw .limit("tree", of: limits.tree, what: "the names of one element's attributes")
+            }
+            place = .attribute
+            name = repeated.name
+            throw fault(.writtenTwice)
+        }
+
         /// Ends the innermost element, whose name is the one at hand.
-        private mutating func endElement(into output: inout OutputBuffer) {
+        private mutating func endElement(into output: inout OutputBuffer) throws(ConversionError) {
             depth -= 1
+            namespaces.close(to: depth)
             if isTagOpen, heldText.isEmpty {
                 output.append("/>")
                 isTagOpen = false
                 return
             }
-            closeTag(into: &output)
+            try closeTag(into: &output)
             output.append("</")
             if isName(name.span) { output.append(name) } else { output.append(itemName) }
             output.append(">")
         }
 
-        private mutating func endContainer(into output: inout OutputBuffer) {
+        private mutating func endContainer(into output: inout OutputBuffer) throws(ConversionError) {
+            if isTagOpen { try checkTag() }
             let frame = frames[frames.count - 1]
             name.removeAll()
             name.append(names, frame.nameStart..<names.count)
@@ -346,7 +387,7 @@ extension XML {
                 depth += 1
             }
             pop()
-            endElement(into: &output)
+            try endElement(into: &output)
         }
 
         private func indent(into output: inout OutputBuffer) {
@@ -355,8 +396,15 @@ extension XML {
             for _ in 0..<depth * options.indentation { output.append(UInt8(ascii: " ")) }
         }
 
-        /// Whether the name can be written and read again.
-        private func isName(_ name: Span<UInt8>) -> Bool { name.count <= options.nameLimit && XML.isName(name) }
+        /// Whether the name can be an element's, and be read again: none has the prefix of declarations.
+        private func isName(_ name: Span<UInt8>) -> Bool {
+            name.count <= options.nameLimit && XML.isName(name) && !name.hasPrefix(Self.declarationPrefix)
+        }
+
+        private static let declarationPrefix = Array("xmlns:".utf8)
+
+        /// Whether the attribute at hand declares a namespace.
+        private var isDeclaration: Bool { TagNamespaces.isDeclaration(name.span) }
 
         // MARK: Errors
 

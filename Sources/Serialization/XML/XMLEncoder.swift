@@ -111,7 +111,7 @@ extension XML {
             }
             if isHidden, depth == 0 { return }
             depth -= 1
-            if isLossless { lossless.end(into: &output) } else { elements.endObject(into: &output) }
+            if isLossless { lossless.end(into: &output) } else { try elements.endObject(into: &output) }
         }
 
         public mutating func beginArray() throws(ConversionError) {

@@ -32,6 +32,8 @@ extension XML {
         case writtenTwice = "xml_written_twice"
         case mixedWriting = "xml_mixed_text"
         case textValue = "xml_text_value"
+        /// A declaration that can't be made.
+        case namespace = "xml_namespace"
         case null = "xml_null"
         case emptyArray = "xml_empty_array"
         case root = "xml_root"
@@ -45,8 +47,7 @@ extension XML {
             switch self {
             case .encoding: .unsupported
             case .name, .forbiddenCharacter, .lateAttribute, .attributeValue, .attributeNull, .writtenTwice,
-                .mixedWriting, .textValue,
-                .null, .emptyArray, .root, .file, .fileType:
+                .mixedWriting, .textValue, .namespace, .null, .emptyArray, .root, .file, .fileType:
                 .unrepresentable
             default: .malformed
             }
@@ -83,7 +84,11 @@ extension XML {
                 "an attribute comes after child elements or long text; attributes must be an object's first members"
             case .attributeValue: "an attribute is an object or an array"
             case .attributeNull: "an attribute can't be marked nil; choose nulls: empty or omit"
-            case .writtenTwice: "an attribute or the text comes twice in one element"
+            case .writtenTwice:
+                "an attribute, also by another prefix of its namespace, or the text comes twice in one element"
+            case .namespace:
+                "no prefix can be bound to an empty namespace, and xml, xmlns and their namespaces only to each other; "
+                    + "leave the declaration out"
             case .mixedWriting:
                 "text and child elements stand in one element; say mixed: join to write them nevertheless"
             case .textValue: "the text of an element is an object or an array"

@@ -120,6 +120,17 @@ extension XML {
             return Int(bound[index])
         }
 
+        /// Puts the namespace of `name`, whose prefix ends at `colon`, and its local name into `expanded`; false where nobody
+        /// declares the prefix, which is part of the name then: XML 1.0 knows no namespaces.
+        internal func expand(_ name: Span<UInt8>, colon: Int, into expanded: inout ByteStore) -> Bool {
+            guard let namespace = number(of: name.extracting(0..<colon)) else { return false }
+            expanded.removeAll()
+            // The one of `xml` has no place in the table.
+            expanded.append(hexadecimal: namespace - Self.xml)
+            expanded.append(contentsOf: name.extracting(colon..<name.count))
+            return true
+        }
+
         /// Forgets what elements deeper than `depth` declare.
         internal mutating func close(to depth: Int) {
             while let mark = marks.last, mark.depth > depth {

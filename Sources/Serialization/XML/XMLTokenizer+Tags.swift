@@ -256,16 +256,13 @@ extension XML.Tokenizer {
         }
     }
 
-    /// Whether the tag has two attributes of one local name in one namespace (Namespaces in XML 1.0 §6.3). A prefix that
-    /// nobody declares is part of the name like any other byte: XML 1.0 knows no namespaces.
+    /// Whether the tag has two attributes of one local name in one namespace (Namespaces in XML 1.0 §6.3).
     private mutating func checkExpandedNames(_ bytes: Span<UInt8>, base: Int, end: Int) throws(Stop) {
         uniqueNames.close(to: 0)
         for attribute in attributes where attribute.colon >= 0 && !attribute.isDeclaration {
-            let prefix = bytes.extracting(attribute.nameStart..<attribute.colon)
-            guard let namespace = namespaces.number(of: prefix) else { continue }
-            expandedName.removeAll()
-            expandedName.append(hexadecimal: namespace)
-            expandedName.append(contentsOf: bytes.extracting(attribute.colon..<attribute.nameEnd))
+            let written = bytes.extracting(attribute.nameStart..<attribute.nameEnd)
+            let colon = attribute.colon - attribute.nameStart
+            guard namespaces.expand(written, colon: colon, into: &expandedName) else { continue }
             let name = expandedName
             guard uniqueNames.insert(name.span, depth: 0) == .new else {
                 throw Stop(reason: .fault(.repeatedAttribute), at: base + end)
