@@ -140,6 +140,63 @@ struct NameLimitTests {
         }
     }
 
+    @Test(
+        "of a part's headers those count that are written, at n - 1, n and n + 1",
+        arguments: [
+            // A file that came without a type gets one.
+            ("; filename=\"a\"", [], 2), ("; filename=\"a\"", ["X-Y: 1"], 3),
+            ("; filename=\"a\"", ["Content-Type: a/b", "X-Y: 1"], 3),
+            ("", [], 1), ("", ["X-Y: 1"], 2), ("", ["Content-Type: text/plain"], 2),
+            // What goes on in another line is written in one, and a transfer encoding not at all.
+            ("", ["X-Y: 1\r\n 2"], 2), ("; filename=\"a\"", ["Content-Transfer-Encoding: 8bit"], 2),
+        ])
+    func lines(disposition: String, headers: [String], written: Int) {
+        let type = "multipart/form-data; boundary=BOUNDARY"
+        let all = (["Content-Disposition: form-data; name=\"f\"\(disposition)"] + headers).joined(separator: "\r\n")
+        let body = "--b\r\n\(all)\r\n\r\n1\r\n--b--\r\n"
+        let came = all.split(separator: "\r\n").count
+        for limit in max(1, written - 1)...written + 1 {
+            let plan = plan(.multipart, .multipart) { $0.limits.partHeaders = limit }
+            let run = ConversionRun.run(plan, .whole(Array(body.utf8)))
+            #expect(run.failure?.code == (limit < max(came, written) ? "limit_part_headers" : nil), "\(limit)")
+            if run.failure == nil {
+                #expect(ConversionRun.run(plan, .whole(run.output.bytes), type: type).failure == nil)
+            } else if limit >= came {
+                #expect(run.failure?.field == "f" && run.output.bytes.isEmpty)
+            }
+        }
+    }
+
+    @Test(
+        "each line of a part is written as long as the reader takes it, and only what is written counts",
+        arguments: [
+            ("X-Y: \(String(repeating: "1", count: 60))\r\n \(String(repeating: "2", count: 60))", 126),
+            ("X-Y:\(String(repeating: "1", count: 95))", 100),
+            ("Content-Type:text/\(String(repeating: "a", count: 81))", 100),
+        ])
+    func longLines(header: String, length: Int) {
+        let type = "multipart/form-data; boundary=BOUNDARY"
+        let body = "--b\r\nContent-Disposition: form-data; name=\"f\"\r\n\(header)\r\n\r\n1\r\n--b--\r\n"
+        for limit in length - 1...length + 1 {
+            let plan = plan(.multipart, .multipart) { $0.limits.partHeaderLine = limit }
+            let run = ConversionRun.run(plan, .whole(Array(body.utf8)))
+            #expect(run.failure?.code == (limit < length ? "limit_part_header_line" : nil), "\(limit)")
+            if run.failure == nil {
+                #expect(ConversionRun.run(plan, .whole(run.output.bytes), type: type).failure == nil)
+            }
+        }
+        // A header that isn't passed on takes nothing of the output's bytes.
+        let dropped =
+            "--b\r\nContent-Disposition:form-data;name=f;filename=a\r\nContent-Transfer-Encoding:8bit\r\n\r\n1\r\n--b--\r\n"
+        let whole = "Content-Disposition: form-data; name=\"f\"; filename=\"a\"Content-Type: application/octet-stream"
+            .utf8.count
+        for limit in whole - 1...whole + 1 {
+            let plan = plan(.multipart, .multipart) { $0.limits.partHeaderBytes = limit }
+            let run = ConversionRun.run(plan, .whole(Array(dropped.utf8)))
+            #expect(run.failure?.code == (limit < whole ? "limit_part_header_bytes" : nil), "\(limit)")
+        }
+    }
+
     @Test("all headers of a part together have the limit that the reader has")
     func headers() throws {
         let type = "multipart/form-data; boundary=BOUNDARY"

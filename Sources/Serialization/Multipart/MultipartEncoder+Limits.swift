@@ -3,24 +3,28 @@ internal import Octets
 // A name grows where it is written: by escapes, by line ends that become two bytes, by being written twice. What our own reader
 // wouldn't take back is refused.
 extension Multipart.Encoder {
-    /// Throws when the head would be written with a name beyond `limits.key`, a Content-Disposition beyond
-    /// `limits.partHeaderLine`, or more than `limits.partHeaderBytes` of headers.
+    /// Throws when what would be written of the head is beyond `limits.key`, `partHeaders`, `partHeaderLine` or
+    /// `partHeaderBytes`. Counted is what is written, as the reader will count it: without line ends, with a Content-Type that
+    /// the part came without, without headers that aren't passed on.
     internal func checkLimits(
         _ head: borrowing PartHead, _ limits: Limits, withHeaders: Bool
     ) throws(ConversionError) {
         let isFile = withHeaders && head.isFile
         // The dashes of the delimiter, its boundary and its line end stand before the line.
         let start = opening.count - 2 - boundary.bytes.count - 2
-        var others = 0
+        // Nearly all are far from any limit at their most: six bytes for one.
+        var most = start + 40 + 6 * (head.name.count + (isFile ? head.filename.count : 0))
         if withHeaders {
-            others += 40 + head.mediaType.count
+            most += 40 + head.mediaType.count
             for index in 0..<head.otherFieldCount {
-                others += head.otherFieldName(index).count + 2 + head.otherFieldValue(index).count
+                most += head.otherFieldName(index).count + 2 + head.otherFieldValue(index).count
             }
         }
-        // Nearly all are far from any limit at their most: six bytes for one.
-        let most = start + 40 + 6 * (head.name.count + (isFile ? head.filename.count : 0)) + others
-        if most <= min(limits.partHeaderLine, limits.partHeaderBytes), 2 * head.name.count <= limits.key { return }
+        if most <= min(limits.partHeaderLine, limits.partHeaderBytes), 2 * head.name.count <= limits.key,
+            (withHeaders ? 2 + head.otherFieldCount : 1) <= limits.partHeaders
+        {
+            return
+        }
 
         let name = Self.written(head.name, joinsLineEnds: true)
         guard head.name.count + name.joined <= limits.key else {
@@ -40,15 +44,40 @@ extension Multipart.Encoder {
                 what: "the length of the line that a part's name and filename are written in",
                 field: Self.beginning(of: head.name))
         }
-        if isFile, head.mediaType.isEmpty { others += "application/octet-stream".utf8.count }
-        // `others` has 40 bytes for the name of a Content-Type, which needs 14 of them at most.
-        if withHeaders { others -= head.mediaType.isEmpty && !isFile ? 40 : 26 }
-        guard line + others <= limits.partHeaderBytes else {
+        var written = (lines: 1, longest: line, bytes: line)
+        func count(_ length: Int) {
+            written = (written.lines + 1, max(written.longest, length), written.bytes + length)
+        }
+        if withHeaders {
+            if let type = Self.typeLength(head) { count("Content-Type: ".utf8.count + type) }
+            for index in 0..<head.otherFieldCount where Self.isWritten(head.otherFieldName(index)) {
+                count(head.otherFieldName(index).count + 2 + head.otherFieldValue(index).count)
+            }
+        }
+        guard written.longest <= limits.partHeaderLine else {
+            throw .limit(
+                "part_header_line", of: limits.partHeaderLine,
+                what: "the length of a header that a part is written with",
+                field: Self.beginning(of: head.name))
+        }
+        guard written.lines <= limits.partHeaders else {
+            throw .limit(
+                "part_headers", of: limits.partHeaders,
+                what: "the number of headers that a part is written with, its Content-Type among them,",
+                field: Self.beginning(of: head.name))
+        }
+        guard written.bytes <= limits.partHeaderBytes else {
             throw .limit(
                 "part_header_bytes", of: limits.partHeaderBytes,
                 what: "the length of the headers that a part is written with",
                 field: Self.beginning(of: head.name))
         }
+    }
+
+    /// The length of the Content-Type that is written; nil where there is none.
+    private static func typeLength(_ head: borrowing PartHead) -> Int? {
+        if !head.mediaType.isEmpty { return head.mediaType.count }
+        return head.isFile ? standardFileType.utf8CodeUnitCount : nil
     }
 
     /// How long a text is between its quotes, and how many bytes it has grown to a reader by line ends that became CRLF.

@@ -196,11 +196,12 @@ extension Multipart.Encoder {
             output.append("\r\nContent-Type: ")
             output.append(head.mediaType)
         } else if head.isFile {
-            output.append("\r\nContent-Type: application/octet-stream")
+            output.append("\r\nContent-Type: ")
+            output.append(Self.standardFileType)
         }
         for index in 0..<head.otherFieldCount {
             let name = head.otherFieldName(index)
-            guard PartHeadReader.kind(of: name) == .other else { continue }
+            guard Self.isWritten(name) else { continue }
             output.append("\r\n")
             output.append(name)
             output.append(": ")
@@ -208,6 +209,12 @@ extension Multipart.Encoder {
         }
         output.append("\r\n\r\n")
     }
+
+    /// The type of a file that came without one.
+    internal static let standardFileType: StaticString = "application/octet-stream"
+
+    /// Whether a header of that name is passed on.
+    internal static func isWritten(_ name: Span<UInt8>) -> Bool { PartHeadReader.kind(of: name) == .other }
 
     /// Whether a filename is also written as `filename*`: none of those whose way is followed here does.
     internal var writesExtended: Bool {
