@@ -95,7 +95,7 @@ def framed(text):
 
 def mistakes(settings, folder):
     """What `recast check` finds in a settings file for another machine: files and variables may be missing."""
-    result = subprocess.run([RECAST, "check", "--offline", "--json", "-"], input=settings, capture_output=True, text=True,
+    result = subprocess.run([RECAST, "check", "--no-secrets", "--json", "-"], input=settings, capture_output=True, text=True,
                             cwd=folder, timeout=DEADLINE)
     report = json.loads(result.stdout)
     if report["ok"] != (result.returncode == 0):
