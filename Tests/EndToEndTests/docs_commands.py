@@ -184,7 +184,7 @@ def look_at(words):
     elif program.startswith("scripts/"):
         look_at_script(words[next(place for place, word in enumerate(words) if word == program):])
     elif program in LOOKED_AT:
-        LOOKED_AT[program](words)
+        LOOKED_AT[program](words[next(place for place, word in enumerate(words) if word.rsplit("/", 1)[-1] == program):])
     for word in words:
         look_at_path(word)
 

@@ -10,7 +10,8 @@ from harness import DEADLINE, RECAST
 
 REQUEST = {"decode", "map", "fields", "encode"}
 # What programs beside Recast read, by the keys that tell it.
-FOREIGN = ({"apiVersion", "kind"}, {"groups"}, {"scrape_configs"})
+FOREIGN = ({"apiVersion", "kind"}, {"groups"}, {"scrape_configs"}, {"lifecycle"},
+           {"images"}, {"components"}, {"resources"}, {"patches"})
 
 
 class Unfit(Exception):

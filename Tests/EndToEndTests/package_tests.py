@@ -98,7 +98,9 @@ class ManPageTests(unittest.TestCase):
         self.assertEqual(self.missing(self.command), set())
         # What a page without one would be told.
         self.assertEqual(self.missing(self.command.replace("--timeout", "--time")), {"probe --timeout"})
-        self.assertEqual(self.missing(re.sub(r"\brecast routes\b", "recast", self.command)), {"routes"})
+        missing = self.missing(re.sub(r"\brecast routes\b", "recast", self.command))
+        self.assertEqual({name.split()[0] for name in missing}, {"routes"})
+        self.assertIn("routes", missing)
 
     def test_every_exit_code_signal_and_variable(self):
         codes = set(re.findall(r"(\d+) ", help_of().partition("Exit codes:")[2].partition("USAGE")[0]))
