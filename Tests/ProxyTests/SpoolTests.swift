@@ -130,10 +130,25 @@ struct SpoolTests {
         try rig.expectClean()
     }
 
-    @Test("A folder that isn't there is a fault, counted by its reason")
+    @Test("A folder that isn't there is made by the first body that goes to disk")
+    func missingFolder() throws {
+        let rig = try SpoolRig()
+        let folder = rig.settings.directory
+        rig.settings.directory += "/none/yet"
+        let spool = rig.spool(memory: 10, disk: 1000)
+        try put(pattern(10), in: spool)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)
+        try put(pattern(1), in: spool)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder + "/none") == ["yet"])
+        spool.end()
+        try FileManager.default.removeItem(atPath: folder + "/none")
+        try rig.expectClean()
+    }
+
+    @Test("A folder that can't be made is a fault, counted by its reason")
     func noFolder() throws {
         let rig = try SpoolRig()
-        rig.settings.directory += "/none"
+        rig.settings.directory = "/proc/none"
         let spool = rig.spool(memory: 10, disk: 1000)
         #expect(throws: SpoolFault.failed) { try put(pattern(11), in: spool) }
         spool.end()
