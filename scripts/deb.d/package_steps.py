@@ -75,7 +75,8 @@ class Package:
         tree = os.path.join(self.folder, "contents")
         run("dpkg-deb", "--raw-extract", self.first, tree)
         depends = run("dpkg-deb", "--field", self.first, "Depends")
-        for library in ("libc6", "libevent-core-2.1-7", "libssl3", "libc-ares2", "zlib1g", "libbrotli1", "libzstd1"):
+        for library in ("libc6", "libevent-core-2.1-7", "libssl3", "libc-ares2", "libyaml-0-2", "zlib1g", "libbrotli1",
+                        "libzstd1"):
             expect(re.search(rf"(^|, ){re.escape(library)}\b", depends), f"{library} isn't in: {depends}")
         copyright_file = os.path.join(tree, "usr/share/doc/recast/copyright")
         with open(copyright_file) as file:
@@ -293,14 +294,19 @@ class Service:
         expect(self.show("MainPID") == self.pid, "a reload has made another process")
 
     def socket(self):
-        """With the example's socket unit systemd listens, also while the service restarts."""
+        """With the example's socket unit systemd listens, and starts a service that was stopped for who connects."""
         self.up.run("cp", "/usr/share/doc/recast/examples/recast.socket", "/etc/systemd/system/recast.socket")
         self.write(SETTINGS, FULL.replace("- 127.0.0.1:8080", "- systemd:web"))
         self.up.run("systemctl", "daemon-reload")
         self.up.run("systemctl", "stop", "recast.service")
         self.up.run("systemctl", "start", "recast.socket", "recast.service")
         self.expect_serving()
+        before = self.pid
         expect_in('"target":"/x"', self.ask("http://127.0.0.1:8080/x"))
+        self.up.run("systemctl", "stop", "recast.service")
+        expect_in('"target":"/x"', self.ask("http://127.0.0.1:8080/x"))
+        self.expect_serving()
+        expect(self.pid != before, "the service wasn't stopped")
         self.write(SETTINGS, FULL)
         self.up.run("systemctl", "stop", "recast.service", "recast.socket")
         self.up.run("rm", "/etc/systemd/system/recast.socket")

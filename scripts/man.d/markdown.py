@@ -83,8 +83,6 @@ def _blocks(lines, page):
             at = end
         elif ITEM.match(line):
             at = _list(lines, at, page, found)
-        elif re.fullmatch(r"<!--.*-->", line):
-            at += 1  # how the test of the documentation takes the block below it
         elif line.startswith((">", "<", "![")):
             raise Unknown(f"{page}:{number}: quotations, HTML and images have no place in a man page")
         else:

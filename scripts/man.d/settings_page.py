@@ -46,17 +46,13 @@ def settings_page(read, date, source):
 
 
 def chapters(read):
-    """docs/settings.md and the pages that it names, as {file: (title, blocks)}, in the order in which it names them. Of README.md
-    only the part that is named counts: the rest is no reference."""
+    """docs/settings.md and the pages that it names, as {file: (title, blocks)}, in the order in which it names them."""
     text = read(SETTINGS)
     found = {"settings.md": body(text, SETTINGS)}
-    for file, anchor in re.findall(r"(?<![\w./])(?:\.\./)?([\w-]+\.md)(?:#([\w-]+))?", text):
-        if file == "README.md" and anchor:
-            found[file] = part(read(file), anchor)
-        elif file not in found and file != "README.md":
-            # What runs the process is recast(1)'s.
-            if file != "operations.md":
-                found[file] = body(read(f"docs/{file}"), f"docs/{file}")
+    for file in re.findall(r"(?<![\w./])[\w-]+\.md\b", text):
+        # What runs the process is recast(1)'s.
+        if file not in found and file != "operations.md":
+            found[file] = body(read(f"docs/{file}"), f"docs/{file}")
     return found
 
 
@@ -66,14 +62,6 @@ def body(text, page):
     if not isinstance(first, markdown.Heading) or first.level != 1:
         raise Missing(f"{page} doesn't begin with a title")
     return markdown.plain(first.text), rest
-
-
-def part(readme, anchor):
-    """The part of README.md that a link's anchor leads to: its title, and what is below it."""
-    for title, text in re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", readme, re.M | re.S):
-        if re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") == anchor:
-            return title, markdown.blocks(text, "README.md")
-    raise Missing(f"README.md has no part #{anchor}")
 
 
 def linked(text, target, titles):
