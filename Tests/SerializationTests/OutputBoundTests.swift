@@ -165,6 +165,30 @@ struct OutputBoundTests {
         #expect(conversion.outputBound(ofBody: 300 * 1024) != nil)
     }
 
+    @Test(
+        "of filenames that come 235 count, at n - 1, n and n + 1, by the parts that may come and by the bytes that are left"
+    )
+    func countedFilenames() throws {
+        func bound(parts: Int, body: Int) throws -> Int {
+            let plan = plan(.multipart, .multipart) { $0.limits.parts = parts }
+            let made = try Conversion.make(plan: plan, contentType: "multipart/form-data; boundary=b")
+            return try #require(made.outputBound(ofBody: body)) - body
+        }
+        // One more than may come is counted: the one that is being read.
+        let growth = 19 + 3 * 40
+        for parts in [1, 232, 233, 234, 235, 1000] {
+            let more = try bound(parts: parts + 1, body: 300_000) - bound(parts: parts, body: 300_000)
+            #expect(more == (parts + 1 < 235 ? growth : 0), "\(parts)")
+        }
+        for count in [1, 232, 233, 234, 235] {
+            let more = try bound(parts: 1000, body: 45 * (count + 1)) - bound(parts: 1000, body: 45 * count)
+            #expect(more == (count + 1 < 235 ? growth : 0), "\(count)")
+        }
+        // Some 32 KiB, whatever more may come.
+        let (most, least) = (try bound(parts: 1000, body: 300_000), try bound(parts: 0, body: 300_000))
+        #expect(most - least == 234 * growth)
+    }
+
     @Test("a rule's filename counts as it is written", arguments: [15, 200])
     func ruledFilenames(_ count: Int) throws {
         let name = String(repeating: "\u{e4}", count: count) + ".txt"

@@ -42,6 +42,10 @@ private struct OutputBound {
 
     /// Bytes that texts and names may grow by escapes: a thirty-second of the body, at least 64 KiB and at most 1 MiB.
     static func allowance(for length: Int) -> Int { min(max(length / 32, 64 * 1024), 1024 * 1024) }
+    /// Filenames that are counted as written twice: their growth is some 32 KiB, in effect a constant that only bodies near their
+    /// end and low limits of parts fall below. A limit of a thousand files times what a name may grow would be padding of half the
+    /// body for each upload of 300 KiB; what is more takes of the allowance.
+    static let filenamesWrittenTwice = 235
     /// What may be added for fields to come: a quarter of the body, at least 384 KiB.
     static func worthwhile(for length: Int) -> Int { max(length / 4, 384 * 1024) }
 
@@ -56,7 +60,9 @@ private struct OutputBound {
         // Fields that a tree holds are not in what is to come.
         let isHeld = conversion.heldCount > 0
         let fields = Self.structure(of: plan, from: input, count: coming + (isHeld ? seen.parts : 0))
-        let filenames = plan.writesCameFilenames(from: input) ? min(coming, 235) * FileRule.Filename.usualGrowth : 0
+        let filenames =
+            plan.writesCameFilenames(from: input)
+            ? min(coming, Self.filenamesWrittenTwice) * FileRule.Filename.usualGrowth : 0
         let changes = plan.map.growth(coming: coming, remaining: remaining, sources: conversion.sources)
         guard fields + changes <= Self.worthwhile(for: length) else {
             bytes = nil
@@ -143,9 +149,7 @@ extension ConversionPlan {
         }.max() ?? 0
     }
 
-    /// Whether filenames that came go into a multipart body, where those that aren't ASCII are written twice. Some 32 KiB are
-    /// there for them, besides the allowance: a limit of a thousand files times what a name may grow would be padding of
-    /// half the body for each upload of 300 KiB.
+    /// Whether filenames that came go into a multipart body, where those that aren't ASCII are written twice.
     fileprivate func writesCameFilenames(from input: BodyEncoding) -> Bool {
         output == .multipart && (input == .multipart || files.contains { $0.source(from: input) == .object })
     }
