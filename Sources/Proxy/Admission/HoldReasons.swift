@@ -7,4 +7,6 @@ struct HoldReasons: OptionSet {
     static let rate = HoldReasons(rawValue: 2)
     /// Memory for bodies is short.
     static let memory = HoldReasons(rawValue: 4)
+    /// A turn was too short for what the bytes that have come are decoded to.
+    static let turn = HoldReasons(rawValue: 8)
 }

@@ -1,4 +1,5 @@
 internal import ContentCoding
+internal import EventLoop
 internal import HTTPWire
 internal import Octets
 internal import Serialization
@@ -30,15 +31,24 @@ extension Exchange {
     }
 
     /// Takes bytes of a coded body. Returns how many were used, as `convert` does.
+    ///
+    /// A few bytes may be decoded to a hundred times as many, so these are bounded as the slice is: what is more waits for the
+    /// next turn, and the client with it.
     func decode(_ slice: Span<UInt8>) -> Int {
         guard let decoding else { return slice.count }
         let run = decoding.run
+        decoding.left = Self.sliceSize
         var at = 0
         do throws(CodingError) {
             while true {
                 let isClear = convertDecoded(decoding)
                 guard goesOn(decoding, run) else { return slice.count }
                 guard isClear, !isHeldBack, at < slice.count || decoding.decoder.hasMore else { return at }
+                guard decoding.left > 0 else {
+                    holdBack(.turn)
+                    waitForTurn(decoding)
+                    return at
+                }
                 at += try decoding.decoder.feed(slice.extracting(at..<slice.count), into: &decoding.waiting)
                 guard payForDecoder(decoding) else { return slice.count }
             }
@@ -48,19 +58,47 @@ extension Exchange {
         }
     }
 
-    /// The upstream has room again: converts what waits. Returns whether the client's next bytes can be taken.
+    /// Goes on with what a turn was too short for.
+    func decodeAfterTurn() {
+        guard let decoding, decoding.awaitsTurn else { return }
+        decoding.awaitsTurn = false
+        // The time since is others'.
+        record.transcodeMark = 0
+        if requestPhase == .ending { return endRequest() }
+        guard requestPhase == .body, holds.contains(.turn), decodeWaiting() else { return }
+        chargeRequest(leftover: 0)
+        letGo(.turn)
+    }
+
+    private func waitForTurn(_ decoding: RequestDecoding) {
+        guard !decoding.awaitsTurn else { return }
+        decoding.awaitsTurn = true
+        worker.loop.afterTurn(self)
+    }
+
+    /// The upstream has room again, or a turn has begun: converts what waits. Returns whether the client's next bytes can be taken;
+    /// else what is waited for is a reason to hold it back, in the place of the one that is gone.
     func decodeWaiting() -> Bool {
         guard let decoding else { return true }
         let run = decoding.run
+        decoding.left = Self.sliceSize
         do throws(CodingError) {
             while true {
                 let isClear = convertDecoded(decoding)
                 guard goesOn(decoding, run) else { return false }
                 guard isClear, !upstreamIsFull else {
+                    holdBack(.upstream)
+                    holds.remove(.turn)
                     upstream?.expectProgress()
                     return false
                 }
                 guard decoding.decoder.hasMore else { return true }
+                guard decoding.left > 0 else {
+                    holdBack(.turn)
+                    holds.remove(.upstream)
+                    waitForTurn(decoding)
+                    return false
+                }
                 _ = try decoding.decoder.feed(Span(), into: &decoding.waiting)
                 guard payForDecoder(decoding) else { return false }
             }
@@ -75,6 +113,7 @@ extension Exchange {
     func endDecoding() -> Bool {
         guard let decoding else { return true }
         let run = decoding.run
+        decoding.left = Self.sliceSize
         do throws(CodingError) {
             while true {
                 let isClear = convertDecoded(decoding)
@@ -84,6 +123,10 @@ extension Exchange {
                     return false
                 }
                 guard decoding.decoder.hasMore else { break }
+                guard decoding.left > 0 else {
+                    waitForTurn(decoding)
+                    return false
+                }
                 _ = try decoding.decoder.feed(Span(), into: &decoding.waiting)
                 guard payForDecoder(decoding) else { return false }
             }
@@ -108,6 +151,7 @@ extension Exchange {
         let taken = convert(decoded.span)
         guard goesOn(decoding, run) else { return false }
         decoded.drop(taken)
+        decoding.left -= taken
         swap(&decoded, &decoding.waiting)
         return decoding.waiting.isEmpty
     }

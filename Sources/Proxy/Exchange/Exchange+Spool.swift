@@ -93,6 +93,7 @@ extension Exchange: TurnWork {
     /// Goes on with what a turn was too short for.
     func turnEnded() {
         if responsePhase == .held, let held, held.hasInput || held.isWhole { continueHeld() }
+        if decoding != nil { return decodeAfterTurn() }
         guard spool != nil || conversion != nil, requestPhase == .ending, upstreamPhase == .open else { return }
         completeRequest()
     }
