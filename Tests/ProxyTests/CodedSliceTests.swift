@@ -113,4 +113,34 @@ import Testing
             }
         }
     }
+
+    @Test("a held answer that comes before the request is whole doesn't end it")
+    func earlyAnswer() throws {
+        let rule = ResponseRule(ResponseCondition(), .convert(conversion(.json, .form)))
+        try withRig([Self.route(streams: false, from: .xml, response: [rule])], unix: true) { rig in
+            rig.upstreamIsPaused = true
+            // More than is held of a written tree, so that the request goes out in chunks behind its last byte.
+            let value = String(repeating: "v", count: 1 << 20)
+            let body = "<a>" + (0..<12).map { "<k\($0)>\(value)</k\($0)>" }.joined() + "</a>"
+            let client = try rig.connect()
+            client.send(
+                Array(
+                    "POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/xml\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)"
+                        .utf8))
+            let upstream = try rig.upstream()
+            let exchange = try #require(rig.worker.connections.lazy.compactMap(\.exchange).first)
+            try rig.until("all of the request has come") { exchange.requestPhase == .ending }
+            let members = (0..<9000).map { "\"k\($0)\":\"some more text\"" }.joined(separator: ",")
+            upstream.send(
+                Array(
+                    "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: \(members.utf8.count + 2)\r\n\r\n{\(members)}"
+                        .utf8))
+            try rig.until("the answer is held") { exchange.responsePhase == .held }
+            rig.settle()
+            upstream.resume()
+            let expected = (0..<12).map { "a%5Bk\($0)%5D=\(value)" }.joined(separator: "&")
+            let text = try rig.request().text
+            #expect(text == expected, "\(text.count) of \(expected.count)")
+        }
+    }
 }

@@ -95,7 +95,8 @@ extension Exchange: TurnWork {
         if responsePhase == .held, let held, held.hasInput || held.isWhole { continueHeld() }
         if decoding != nil { return decodeAfterTurn() }
         guard spool != nil || conversion != nil, requestPhase == .ending, upstreamPhase == .open else { return }
-        completeRequest()
+        // The conversion may have more to write: a held response has turns of its own, while the request waits.
+        endRequest()
     }
 
     func endSpool() {
