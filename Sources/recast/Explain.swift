@@ -31,6 +31,13 @@ struct Explain: ParsableCommand {
     @Option(help: "The query of the request.")
     var query: String?
 
+    @Flag(help: "Show which fields the route's header rules write in the response.")
+    var response = false
+
+    @Option(
+        help: "A header of the upstream's response, which is shown as the client gets it. May be given several times.")
+    var responseHeader: [String] = []
+
     @Option(help: "Take the route's example of this number, from 1.")
     var example: Int?
 
@@ -45,7 +52,8 @@ struct Explain: ParsableCommand {
             throw usage("\(file) has no route \"\(route)\": \(loaded.hint(forRoute: route))")
         }
         let plan = try ExplainedSample.plan(of: loaded.settings.routes[index])
-        let sample = try sample(plan, loaded.examplesOfRoutes[index])
+        var sample = try sample(plan, loaded.examplesOfRoutes[index])
+        if response || !responseHeader.isEmpty { sample.answered = try responseHeader.map(ExplainedSample.header) }
         let explanation = try sample.explanation(of: index, in: loaded)
         try StandardStreams.write(text: json ? explanation.json : explanation.text)
     }

@@ -8,6 +8,8 @@ struct ExplainedSample {
     /// The body's Content-Type; nil: the one that the route takes.
     var type: String?
     var body: [UInt8]
+    /// Fields that the upstream may answer with; nil: the response isn't asked for.
+    var answered: [SampleRequest.Header]?
 
     /// - Throws: a fault with the code for wrong usage where it can't be a request of the route, and with that for bad data
     ///   where the body can't be converted.
@@ -34,7 +36,7 @@ struct ExplainedSample {
         return Explanation(
             route: route, upstream: file.settings.upstreams[route.upstream], plan: plan,
             effective: file.effectiveOfRoutes[index].map(file.redacted), type: type, values: values,
-            trace: trace)
+            trace: trace, answered: answered)
     }
 
     /// The conversion of a route's requests, where it has one; nil for one that changes the head only.
@@ -56,14 +58,19 @@ struct ExplainedSample {
         if let path { request.path = path }
         if let query { request.query = query }
         for line in headers {
-            guard let colon = line.firstIndex(of: ":") else {
-                throw CommandFault(
-                    CommandFault.usage, "recast explain: a header is written as 'Name: value', not \"\(line)\"")
-            }
-            let value = line[line.index(after: colon)...].drop { $0 == " " }
-            request.headers.removeAll { $0.name.lowercased() == line[..<colon].lowercased() }
-            request.headers.append(.init(name: String(line[..<colon]), value: String(value)))
+            let header = try header(line)
+            request.headers.removeAll { $0.name.lowercased() == header.name.lowercased() }
+            request.headers.append(header)
         }
+    }
+
+    /// `Name: value`
+    static func header(_ line: String) throws(CommandFault) -> SampleRequest.Header {
+        guard let colon = line.firstIndex(of: ":"), colon > line.startIndex else {
+            throw usage("a header is written as 'Name: value', not \"\(line)\"")
+        }
+        let value = line[line.index(after: colon)...].drop { $0 == " " }
+        return .init(name: String(line[..<colon]), value: String(value))
     }
 
     private func inputType(_ plan: ConversionPlan) throws(CommandFault) -> String {

@@ -13,6 +13,8 @@ struct Explanation {
     var type: String
     var values: SampleRequest.Values
     var trace: ConversionTrace?
+    /// Fields that the upstream may answer with; nil: nobody asked for the response.
+    var answered: [SampleRequest.Header]?
 
     // MARK: - What the upstream sees
 
@@ -28,11 +30,14 @@ struct Explanation {
     private var fields: [(name: String, value: String)] {
         let rules = route.options.headers.request
         let ruled = values.headers.map { ($0.name, $0.value) }
-        let others = bodyFields.filter { field in
-            !rules.set.contains { $0.name.lowercased() == field.name.lowercased() }
-                && !rules.remove.contains { !$0.isPrefix && $0.name == field.name.lowercased() }
+        return bodyFields.filter { !rules.removes($0.name, isOurs: true) } + ruled
+    }
+
+    /// The fields that the client gets of those of the upstream, and what the route's rules write; nil when nobody asked.
+    private var responseFields: [SampleRequest.Header]? {
+        answered.map { answered in
+            answered.filter { !route.options.headers.response.removes($0.name) } + values.responseHeaders
         }
-        return others + ruled
     }
 
     private var bodyFields: [(name: String, value: String)] {
@@ -70,6 +75,10 @@ struct Explanation {
         lines += [requestLine]
         lines += fields.map { printable("\($0.name): \($0.value)") }
         if !headerRules.isEmpty { lines += [""] + headerRules.map { "\($0.key): \($0.value)" } }
+        if let responseFields {
+            lines += ["", "the response to the client"]
+            lines += responseFields.map { printable("\($0.name): \($0.value)") }
+        }
         let notes = plan?.notes() ?? []
         if !notes.isEmpty {
             lines.append("")
@@ -139,6 +148,13 @@ struct Explanation {
                 ])
             ),
             ("header_rules", object(headerRules.map { (String($0.key.dropFirst(8)), .string($0.value)) })),
+            (
+                "response",
+                responseFields.map { fields in
+                    let list = fields.map { object([("name", .string($0.name)), ("value", .string($0.value))]) }
+                    return object([("headers", .array(list))])
+                } ?? .null
+            ),
             ("notes", .array(notes)),
         ])
         return document.json + "\n"

@@ -151,6 +151,57 @@ class ExplainTests(unittest.TestCase):
         self.assertEqual(document["request"]["target"], "/orders.php?id=id")
         self.assertIn("null_empty", [note["code"] for note in document["notes"]])
 
+    def test_explain_shows_the_response_that_header_rules_edit_when_asked(self):
+        path = os.path.join(self.folder, "headers.yaml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("""version: 1
+listen: 127.0.0.1:8080
+upstreams: { app: "127.0.0.1:3000" }
+routes:
+  - name: a
+    match: /a/{id}
+    upstream: app
+    headers:
+      request: { set: { X-Up: up } }
+      response:
+        set: { X-Id: "${path.id}", X-Key: "${env:RECAST_TEST_RESPONSE}" }
+        add: { Link: "<b>; rel=next" }
+        remove: [Server, "X-Internal-*"]
+""")
+        os.environ["RECAST_TEST_RESPONSE"] = "secret-1"
+        self.addCleanup(os.environ.pop, "RECAST_TEST_RESPONSE")
+
+        def run(*arguments):
+            return subprocess.run([RECAST, "explain", path, "a", *arguments], input=b"", capture_output=True, timeout=DEADLINE)
+
+        self.assertNotIn(b"the response", run().stdout)
+        came = ["Server: x", "X-Internal-Host: h", "x_internal_other: o", "X-Id: old", "Link: a", "Link: b", "Content-Type: text/html"]
+        options = [word for field in came for word in ("--response-header", field)]
+        expected = [
+            ("Link", "a"), ("Link", "b"), ("Content-Type", "text/html"), ("X-Id", "7"), ("X-Key", "${env:RECAST_TEST_RESPONSE}"),
+            ("Link", "<b>; rel=next")]
+        result = run("--path", "/a/7", *options)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        shown = result.stdout.decode().split("the response to the client\n")[1].splitlines()
+        self.assertEqual(shown, [f"{name}: {value}" for name, value in expected])
+        report = json.loads(run("--json", "--path", "/a/7", *options).stdout)
+        self.assertEqual([(one["name"], one["value"]) for one in report["response"]["headers"]], expected)
+        self.assertNotIn(b"secret-1", result.stdout)
+        self.assertIn(b"X-Id: id\n", run("--response").stdout)
+        self.assertIsNone(json.loads(run("--json").stdout)["response"])
+        self.assertEqual(run("--response-header", "nonsense").returncode, 64)
+
+    def test_a_header_value_is_explained_up_to_its_limit(self):
+        path = os.path.join(self.folder, "long.yaml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(
+                "version: 1\nlisten: 127.0.0.1:8080\nupstreams: { app: \"127.0.0.1:3000\" }\n"
+                "routes: [{ name: a, match: /a, upstream: app, headers: { request: { set: { X-Up: \"${header.x-long}\" } } } }]\n")
+        for length in (8191, 8192, 8193):
+            result = subprocess.run(
+                [RECAST, "explain", path, "a", "--header", "X-Long: " + "v" * length], input=b"", capture_output=True, timeout=DEADLINE)
+            self.assertEqual(result.returncode, 0 if length <= 8192 else 64, result.stderr)
+
     def test_explain_of_a_query_shows_the_target_that_the_body_becomes(self):
         result = self.recast("explain", self.file, "to-query", data=b'{"a":"x y"}')
         self.assertIn("\nPOST /to-query?a=x%20y\n", result.output)

@@ -163,7 +163,7 @@ final class HeaderEditor: Sendable {
         return written
     }
 
-    private func removes(_ line: Span<UInt8>, isOurs: Bool) -> Bool {
+    fileprivate func removes(_ line: Span<UInt8>, isOurs: Bool) -> Bool {
         let end = Self.nameEnd(line)
         for name in names where name.count == end && Self.begins(line, with: name.span) { return true }
         if isOurs { return false }
@@ -190,6 +190,13 @@ final class HeaderEditor: Sendable {
         var count = 0
         for index in lines.indices where lines[index] == ASCII.lineFeed { count += 1 }
         return count
+    }
+}
+
+extension HeaderEdits {
+    /// Whether a field of that name is taken away, or replaced. `isOurs`: whether the proxy itself has written it.
+    public func removes(_ name: String, isOurs: Bool = false) -> Bool {
+        HeaderEditor(self).removes(Array("\(name):".utf8).span, isOurs: isOurs)
     }
 }
 

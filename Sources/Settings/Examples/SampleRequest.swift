@@ -30,6 +30,8 @@ public struct SampleRequest: Hashable, Sendable {
         /// The fields that the route's rules set and add to the request, in their order. A value with `${env:…}` or
         /// `${file:…}` stands as the settings write it.
         public var headers: [Header]
+        /// The same of the response.
+        public var responseHeaders: [Header]
     }
 
     /// Nil: the route's own path, in which each variable stands for its name: `/orders/id`.
@@ -76,18 +78,30 @@ public struct SampleRequest: Hashable, Sendable {
         if route.rewrite?.makesDotSegment(of: head, captures: found.captures, scratch: &scratch) == true {
             throw Fault(reason: "the path would be a dot segment in the one that the route rewrites to")
         }
-        var headers: [Header] = []
-        for field in route.options.headers.request.set + route.options.headers.request.add {
-            var value: [UInt8] = []
-            field.value.appendOctets(from: head, captures: found.captures, client: address.span, to: &value)
-            guard HeadWriter.isFieldValue(value.span) else {
-                throw Fault(reason: "the header \(field.name) would hold a control character, which is a 400")
+        func written(_ edits: HeaderEdits) throws(Fault) -> [Header] {
+            var headers: [Header] = []
+            for field in edits.set + edits.add {
+                var value: [UInt8] = []
+                field.value.appendOctets(from: head, captures: found.captures, client: address.span, to: &value)
+                while let last = value.last, last == ASCII.space || last == ASCII.tab { value.removeLast() }
+                guard value.count <= HeaderEdits.valueLimit else {
+                    throw Fault(
+                        reason:
+                            "the header \(field.name) would be longer than \(HeaderEdits.valueLimit) bytes, which is a 431"
+                    )
+                }
+                guard HeadWriter.isFieldValue(value.span) else {
+                    throw Fault(reason: "the header \(field.name) would hold a control character, which is a 400")
+                }
+                let isSecret = field.text.contains("${env:") || field.text.contains("${file:")
+                if isSecret || !value.isEmpty {
+                    headers.append(Header(name: field.name, value: isSecret ? field.text : value.span.lossyString()))
+                }
             }
-            let isSecret = field.text.contains("${env:") || field.text.contains("${file:")
-            if isSecret || !value.isEmpty {
-                headers.append(Header(name: field.name, value: isSecret ? field.text : value.span.lossyString()))
-            }
+            return headers
         }
+        let headers = try written(route.options.headers.request)
+        let responseHeaders = try written(route.options.headers.response)
         do throws(ConversionError) {
             var sources: [[UInt8]] = []
             var keepsQuery = true
@@ -107,7 +121,8 @@ public struct SampleRequest: Hashable, Sendable {
                 target.append(text: path + (keepsQuery ? query.map { "?\($0)" } ?? "" : ""))
             }
             return Values(
-                sources: sources, method: method, target: target.span.lossyString(), headers: headers)
+                sources: sources, method: method, target: target.span.lossyString(), headers: headers,
+                responseHeaders: responseHeaders)
         } catch {
             throw Fault(reason: error.reason)
         }
