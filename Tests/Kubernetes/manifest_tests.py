@@ -99,7 +99,7 @@ class RenderingTests(unittest.TestCase):
     def test_an_app_of_ones_own_as_the_page_says(self):
         """The kustomization that docs/kubernetes.md shows, with an app that has more than the example's."""
         with open(os.path.join(ROOT, "docs", "kubernetes.md")) as file:
-            shown = re.search(r"^ *```\n( *resources: \[app\.yaml\]\n.*?)^ *```$", file.read(), re.M | re.S)[1]
+            shown = re.search(r"^ *```yaml\n( *resources: \[app\.yaml\]\n.*?)^ *```$", file.read(), re.M | re.S)[1]
         for kind in ("Deployment", "StatefulSet", "DaemonSet"):
             with self.subTest(kind=kind), tempfile.TemporaryDirectory(dir=os.path.join(ROOT, ".build_kubernetes")) as folder:
                 component = os.path.relpath(os.path.join(DEPLOY, "sidecar/components/recast"), folder)
