@@ -22,8 +22,8 @@ HEAD = """Format: https://www.debian.org/doc/packaging-manuals/copyright-format/
 Upstream-Name: recast
 Comment:
  Everything in this package is Recast's own, but /usr/bin/recast has more in it: the Swift packages named below, which it was
- compiled from, and the runtime of Swift with its Foundation. The folder in front of each stands for its sources. The C libraries that it uses
- are loaded from the system and are not in this package.
+ compiled from, and the runtime of Swift with its Foundation. The folder in front of each stands for its sources. The C
+ libraries that it uses are loaded from the system and are not in this package.
 
 Files: *
 Copyright: the Recast authors
