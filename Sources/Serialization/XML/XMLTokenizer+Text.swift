@@ -3,13 +3,7 @@ internal import Octets
 extension XML.Tokenizer {
     /// Goes on in the root element, outside of markup.
     mutating func readText(_ bytes: Span<UInt8>, _ at: inout Int) throws(Stop) -> Token? {
-        if skipsLineFeed {
-            skipsLineFeed = false
-            if bytes[at] == ASCII.lineFeed {
-                at += 1
-                return nil
-            }
-        }
+        if skipsLineFeed, skipLineFeed(bytes, &at) { return nil }
         var start = at
         // Most calls find markup here: it stands behind text that was given, or behind indentation. A scan looks at sixteen bytes
         // to find that out, and ends at each tab and line feed.
@@ -92,15 +86,18 @@ extension XML.Tokenizer {
         return .replacement
     }
 
+    /// Passes the line feed behind a carriage return, which was the line's end; false where something else stands there.
+    @inline(__always)
+    private mutating func skipLineFeed(_ bytes: Span<UInt8>, _ at: inout Int) -> Bool {
+        skipsLineFeed = false
+        guard bytes[at] == ASCII.lineFeed else { return false }
+        at += 1
+        return true
+    }
+
     /// Goes on between `<![CDATA[` and `]]>`.
     mutating func readSection(_ bytes: Span<UInt8>, _ at: inout Int) throws(Stop) -> Token? {
-        if skipsLineFeed {
-            skipsLineFeed = false
-            if bytes[at] == ASCII.lineFeed {
-                at += 1
-                return nil
-            }
-        }
+        if skipsLineFeed, skipLineFeed(bytes, &at) { return nil }
         if matched > 0 {
             let byte = bytes[at]
             let isBracket = byte == UInt8(ascii: "]")
