@@ -155,9 +155,9 @@ class ServiceManagerTests(DrainTestCase):
                 with open(os.path.join(ROOT, "config", "systemd", name)) as file:
                     text = file.read()
                 with open(os.path.join(folder, name), "w") as file:
-                    file.write(text.replace("/usr/local/bin/recast", RECAST))
+                    file.write(text.replace("/usr/bin/recast", RECAST))
             result = subprocess.run(
-                ["systemd-analyze", "verify", *(os.path.join(folder, name) for name in sorted(os.listdir(folder)))],
+                ["systemd-analyze", "--man=no", "verify", *(os.path.join(folder, name) for name in sorted(os.listdir(folder)))],
                 capture_output=True, text=True, timeout=DEADLINE)
             complaints = [line for line in (result.stdout + result.stderr).splitlines() if "recast." in line]
             self.assertEqual((result.returncode, complaints), (0, []))
