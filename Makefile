@@ -1,6 +1,6 @@
 # `make run` tries Recast out; `make test` shows that it works. The other targets are for working on it.
 .DEFAULT_GOAL := help
-.PHONY: help run build image image-test install uninstall deb package-test release-check test nightly faults soak kubernetes-test sanitize guard linear bench bench-codecs fuzz lint format clean
+.PHONY: help run build image image-test install uninstall deb package-test release-check test nightly faults soak proxies kubernetes-test sanitize guard linear bench bench-codecs fuzz lint format clean
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 17
@@ -50,6 +50,11 @@ soak: ## All kinds of requests with faults and reloads under load: make soak TIM
 	scripts/dependencies build test faults
 	swift build --product recast
 	scripts/faults --soak $(or $(TIME),60) $(if $(SEED),--seed $(SEED))
+
+proxies: ## Recast behind Envoy, with the file of docs/behind-proxies.md; behind nginx is in `make test`
+	scripts/dependencies build test bench
+	swift build --product recast
+	scripts/proxies
 
 kubernetes-test: ## Check deploy/kubernetes, and play the life of its pods in network namespaces; as root
 	scripts/dependencies build kubernetes

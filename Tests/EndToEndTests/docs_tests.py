@@ -18,6 +18,7 @@ from docs_commands import (
     LOOKED_AT, RUN, Session, Unfit, commands_of_recast, is_known, logical_lines, look_at, look_at_path, look_at_recast, matches,
     program_of, simple_commands, transcript)
 from docs_settings import check_foreign, check_settings, is_foreign, read_yaml, setting_paths
+from front_proxies import nginx_command, nginx_file
 from harness import DEADLINE, ROOT
 from pages import documented_rows, read_page
 
@@ -154,12 +155,7 @@ class Page:
     def try_nginx(self, block, _):
         """A part of `http`, which nginx itself reads."""
         folder = tempfile.mkdtemp(dir=self.session.folder)
-        paths = "".join(f"{name}_temp_path {folder}/{name};\n" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
-        path = os.path.join(folder, "nginx.conf")
-        with open(path, "w") as file:
-            file.write(f"pid {folder}/pid;\nerror_log stderr;\nevents {{}}\n"
-                       f"http {{\naccess_log off;\n{paths}{self.session.local(block.text)}}}\n")
-        command = ["/usr/sbin/nginx", "-t", "-p", folder, "-c", path]
+        command = nginx_command(folder, nginx_file(folder, self.session.local(block.text)), "-t")
         result = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE)
         if result.returncode != 0:
             raise Unfit(result.stderr)

@@ -20,6 +20,8 @@ ADMIN = "unix:/run/recast/admin.sock"
 
 
 class PodTests(unittest.TestCase):
+    outlasts_grace = False
+
     def play(self, pod, spec, settings):
         """The pod's volumes and network, its upstreams, and Recast in its container, started."""
         self.settings, self.is_sidecar = settings, is_sidecar(pod, spec)
@@ -108,6 +110,8 @@ class PodTests(unittest.TestCase):
         for old, new, complaint in (("drain_delay: 5s", "drain_delay: 0s", "nobody listened"),
                                     ("grace: 30s", "grace: 100ms", "closed after 0 bytes|it waits for what is in flight")):
             with self.subTest(new=new):
+                # The answer comes when the pod has ended, not a moment before.
+                self.outlasts_grace = new.startswith("grace")
                 self.assertIn(old, text)
                 config["data"]["recast.yaml"] = text.replace(old, new).replace("drain_delay: 5s", "drain_delay: 1s")
                 for pod, spec, settings in proxies(rendering):
@@ -223,6 +227,8 @@ class PodTests(unittest.TestCase):
         else:
             self.container.terminate()
         self.assertTrue(load.out.wait(DEADLINE), "the balancer noticed")
+        if self.outlasts_grace:
+            self.container.process.wait(DEADLINE)
         self.assertIsNone(self.container.process.poll(), "it waits for what is in flight")
         self.hold.set()
         response = held.response()
