@@ -103,9 +103,11 @@ final class ReadingContext {
         guard case .scalar(let text, let isPlain) = node.content, node.position.line <= lines.count else {
             return node.position
         }
-        let line = Array(lines[node.position.line - 1])
+        let line = lines[node.position.line - 1]
         let start = node.position.column - 1 + (isPlain ? 0 : 1)
-        guard start <= line.count, line[start...].starts(with: text.unicodeScalars) else { return node.position }
+        guard let begin = line.index(line.startIndex, offsetBy: start, limitedBy: line.endIndex),
+            line[begin...].starts(with: text.unicodeScalars)
+        else { return node.position }
         return .init(line: node.position.line, column: start + 1 + offset)
     }
 

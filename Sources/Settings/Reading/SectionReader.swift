@@ -68,6 +68,8 @@ final class SectionReader {
     }
 
     private func member(_ key: String) -> SettingsNode.Member? {
+        // Which keys are known matters only to those that nobody takes; most sections are empty.
+        guard !members.isEmpty else { return nil }
         known.append(key)
         guard let index = members.firstIndex(where: { $0.key == key }) else { return nil }
         return members.remove(at: index)
