@@ -404,7 +404,7 @@ extension XML {
         private static let declarationPrefix = Array("xmlns:".utf8)
 
         /// Whether the attribute at hand declares a namespace.
-        private var isDeclaration: Bool { TagNamespaces.isDeclaration(name.span) }
+        private var isDeclaration: Bool { name.span.isNamespaceDeclaration }
 
         // MARK: Errors
 

@@ -16,11 +16,6 @@ extension XML {
         /// The value of the declaration that is being written.
         internal var value = ByteStore()
 
-        /// Whether an attribute of that name declares a namespace.
-        internal static func isDeclaration(_ name: Span<UInt8>) -> Bool {
-            name.isEqual(to: "xmlns") || name.hasPrefix(Array("xmlns:".utf8))
-        }
-
         internal mutating func removeAll() {
             namespaces.removeAll()
             beginTag()
