@@ -102,11 +102,7 @@ import Testing
             for turns in [1, 3, 6] {
                 let leaving = try rig.connect()
                 leaving.send(Self.post(streams: false, coding, isChunked: false))
-                var turn = 0
-                try rig.until("some turns") {
-                    turn += 1
-                    return turn > turns
-                }
+                try rig.pass(turns: turns)
                 leaving.reset()
                 rig.settle()
                 #expect(rig.worker.memory.held == 0)

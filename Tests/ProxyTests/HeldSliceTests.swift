@@ -144,11 +144,7 @@ import Testing
                 let client = try rig.connect(sending: Self.request(.gzip))
                 _ = try rig.request()
                 rig.upstreams[0].send(Self.answer(nil))
-                var turn = 0
-                try rig.until("some turns") {
-                    turn += 1
-                    return turn > turns
-                }
+                try rig.pass(turns: turns)
                 client.reset()
                 rig.settle()
                 #expect(rig.worker.memory.held == 0)

@@ -175,6 +175,15 @@ final class ProxyRig {
         }
     }
 
+    /// Runs the loop for so many turns and one more.
+    func pass(turns: Int) throws {
+        var turn = 0
+        try until("some turns") {
+            turn += 1
+            return turn > turns
+        }
+    }
+
     /// Runs the loop for so many milliseconds at least.
     func pass(_ milliseconds: UInt64) throws {
         var isOver = false
