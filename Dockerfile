@@ -15,7 +15,7 @@ COPY Sources Sources
 COPY Tests Tests
 COPY Examples Examples
 COPY Benchmarks Benchmarks
-COPY scripts/release scripts/
+COPY scripts/release scripts/revision scripts/
 # What `recast --version` says: there is no git here.
 ARG RECAST_COMMIT=""
 ARG RECAST_DATE=""
