@@ -125,13 +125,13 @@ import Testing
                         .utf8))
             let upstream = try rig.upstream()
             let exchange = try #require(rig.worker.connections.lazy.compactMap(\.exchange).first)
-            try rig.until("all of the request has come") { exchange.requestPhase == .ending }
+            try rig.until("all of the request has come") { exchange.machine.request == .ending }
             let members = (0..<9000).map { "\"k\($0)\":\"some more text\"" }.joined(separator: ",")
             upstream.send(
                 Array(
                     "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: \(members.utf8.count + 2)\r\n\r\n{\(members)}"
                         .utf8))
-            try rig.until("the answer is held") { exchange.responsePhase == .held }
+            try rig.until("the answer is held") { exchange.machine.response == .buffering }
             rig.settle()
             upstream.resume()
             let expected = (0..<12).map { "a%5Bk\($0)%5D=\(value)" }.joined(separator: "&")

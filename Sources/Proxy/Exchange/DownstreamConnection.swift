@@ -130,7 +130,7 @@ final class DownstreamConnection: StreamHandler {
                 begun += 1
                 at += used
             case .exchange:
-                guard let exchange, exchange.takesBody else {
+                guard let exchange, exchange.machine.takesContent else {
                     // The next request waits its turn, and no third one is read before that (docs/rules.md R38).
                     stream.pauseReading()
                     return at
@@ -259,7 +259,7 @@ final class DownstreamConnection: StreamHandler {
     func cutOff() {
         if phase == .exchange || phase == .tunnel { exchange?.cutByDrain() }
         stream.flush()
-        close(reset: stream.queued > 0 || phase == .exchange && exchange?.endsWithConnection == true)
+        close(reset: stream.queued > 0 || phase == .exchange && exchange?.machine.isUntilClose == true)
     }
 
     private func becomeIdle() {
@@ -297,11 +297,11 @@ final class DownstreamConnection: StreamHandler {
         case .head, .tunnel, .closed: close()
         case .exchange:
             // A FIN after a whole request is no abort: the answer can still be read (docs/rules.md F17).
-            if let exchange, exchange.isRequestRead, exchange.answersHalfClosed {
+            if let exchange, exchange.machine.isRequestRead, exchange.answersHalfClosed {
                 exchange.clientHalfClosed()
                 // Whether it still wants the answer nobody knows, so that it isn't waited for without end.
-                if exchange.awaitsResponse, wait == .nothing { arm(.halfClosed, Self.halfClosedTime) }
-            } else if exchange?.isHeldBack != true || stream.pendingCount == 0 {
+                if exchange.machine.awaitsResponse, wait == .nothing { arm(.halfClosed, Self.halfClosedTime) }
+            } else if exchange?.machine.pauses.isEmpty != false || stream.pendingCount == 0 {
                 exchange?.clientGone()
                 close()
             }
@@ -395,7 +395,7 @@ final class DownstreamConnection: StreamHandler {
             exchange.refuseHead(.headTimeout, on: self)
         case .body: lookAtBody()
         case .halfClosed:
-            guard let exchange, exchange.awaitsResponse else { return }
+            guard let exchange, exchange.machine.awaitsResponse else { return }
             exchange.clientGone()
             close()
         case .write: lookAtClient()

@@ -51,7 +51,9 @@ extension Exchange {
         HeadWriter.clean("X-Request-Id", requestID.span, into: &output)
         if let editor = route.headers?.request { applyRequestRules(editor, to: &output, from: fields, own: own) }
         // From here on it is of this hop and of the framing, which no rule reaches.
-        if continueState == .asked { HeadWriter.field("Expect", "100-continue", into: &output) }
+        if machine.plan.expectsContinue, machine.plan.relaysExpectation, conversion == nil, spool == nil {
+            HeadWriter.field("Expect", "100-continue", into: &output)
+        }
         if rule.passesTrailers { request.appendTrailerFields(rule.trailers, framing: framing, to: &output) }
         for (index, name) in offeredUpgrades.enumerated() {
             if index == 0 { output.append("Connection: Upgrade\r\n") }
@@ -64,6 +66,23 @@ extension Exchange {
             if request.methodKind.mayHaveBody { HeadWriter.field("Content-Length", decimal: 0, into: &output) }
         }
         HeadWriter.end(into: &output)
+    }
+
+    /// Writes a target that doesn't pass as it came: what the route rewrites, without a query that became the body, and with
+    /// the query that the body became last.
+    func appendTarget(of route: Route, to output: inout OutputBuffer) throws(ConversionError) {
+        let start = output.count
+        if let rewrite = route.rewrite {
+            let client = clientAddress
+            try rewrite.appendTarget(
+                of: request, captures: captures, client: client.span, keepsQuery: !readsQuery, to: &output)
+        } else {
+            request.appendPath(withQuery: !readsQuery, to: &output)
+        }
+        guard writesQuery, !writtenQuery.isEmpty else { return }
+        let hasQuery = Scan.firstIndex(of: UInt8(ascii: "?"), in: output.span, from: start) != nil
+        output.append(UInt8(ascii: hasQuery ? "&" : "?"))
+        output.append(writtenQuery)
     }
 }
 
@@ -139,14 +158,10 @@ extension MessageHead {
         }
     }
 
-    /// Replaces `text` by the value of a field. Returns false, and changes nothing, when there is none, or when it is
-    /// empty or longer than `limit`.
-    func copyValue(of field: KnownField, limit: Int, to text: inout [UInt8]) -> Bool {
-        guard let index = first(field) else { return false }
-        let value = value(index)
-        guard !value.isEmpty, value.count <= limit else { return false }
-        text.removeAll(keepingCapacity: true)
-        text.append(contentsOf: value)
-        return true
+    fileprivate func appendPath(withQuery: Bool, to output: inout OutputBuffer) {
+        output.append(path)
+        guard withQuery, let query else { return }
+        output.append(UInt8(ascii: "?"))
+        output.append(query)
     }
 }

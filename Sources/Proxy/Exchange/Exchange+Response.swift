@@ -4,59 +4,83 @@ internal import HTTPWire
 internal import Octets
 internal import Serialization
 
-// The response half: from the upstream's bytes to the client's.
+// The response half: from the upstream's bytes to the client's. A response is forwarded as it comes, perhaps in a content coding;
+// or, on routes with response rules, converted: then it is buffered until it is whole, and its head, with what the conversion
+// changes in it, goes out with all of it.
 extension Exchange {
-    /// Passes an interim response on: 103 and what may come, never 100 (we answered that ourselves) and never to HTTP/1.0.
+    // MARK: Interim responses
+
+    /// Nanoseconds that the upstream has for its 100: 1 s, as clients do that don't wait for ever.
+    static let continueTime: UInt64 = 1_000_000_000
+
+    /// Passes an interim response on: 103 and what may come, never a 100 (that is answered here) and never to HTTP/1.0.
     func interim(_ head: borrowing MessageHead) {
         if head.status == 100 { return continueRelayed() }
-        guard request.minorVersion == 1, responsePhase == .awaited, let downstream else { return }
-        interimWasSent = true
         HeadWriter.statusLine(head.status, into: &responseFramed)
         ResponseHeadWriter.copyFields(of: head, into: &responseFramed)
         HeadWriter.end(into: &responseFramed)
+        attempt { () throws(Refusal) in try handle(.interim) }
+        responseFramed.removeAll()
+    }
+
+    func sendInterim() {
+        guard let downstream else { return }
         downstream.stream.write(responseFramed.span)
         responseFramed.removeAll()
     }
 
-    /// The final response's head has come.
+    /// The upstream has said 100, or nothing for too long.
+    func continueRelayed() {
+        attempt { () throws(Refusal) in try handle(.continued) }
+    }
+
+    /// Tells the client to send its content: route, method, type and length have been checked.
+    func sendContinue() {
+        guard machine.plan.takesInterim, let downstream else { return }
+        responseFramed.append("HTTP/1.1 100 Continue\r\n\r\n")
+        downstream.stream.write(responseFramed.span)
+        responseFramed.removeAll()
+    }
+
+    // MARK: The final response
+
+    /// Its head has come.
     func respond(_ head: borrowing MessageHead, framing: BodyFraming) {
-        if holdsReplay || heedsStatus {
-            if repeatsStatus(head.status), sendAgain(.status(head.status), avoiding: upstream?.endpoint) { return }
-            dropReplay()
-        }
+        if repeatsStatus(head.status), sendAgain(.status(head.status), avoiding: upstream?.endpoint) { return }
         record.firstByteTime = worker.loop.now - record.startedAt
         loggedResponse = worker.log.chosenFields(of: head)
-        // From here on nothing is sent again.
-        if spool != nil || requestCharge.bytes > 0, requestPhase == .sent { endHolding() }
-        if continueState == .asked { refuseBody() }
-        if let rules = route?.responseRules {
-            chooseResponse(rules, head, framing: framing)
-        } else {
-            beginResponse(head, framing: clientFraming(for: framing))
+        do throws(Refusal) {
+            // From here on nothing is sent again.
+            try handle(.responseHead)
+            if let rules = route?.responseRules {
+                try chooseResponse(rules, head, framing: framing)
+            } else {
+                try beginResponse(head, framing: clientFraming(for: framing))
+            }
+        } catch {
+            refuse(error)
         }
     }
 
-    /// Writes the response's head, which goes out with the first body bytes.
-    func beginResponse(
+    /// Writes the response's head, which goes out with the first bytes of its content.
+    private func beginResponse(
         _ head: borrowing MessageHead, framing: BodyFraming, changes: HeadChanges = [], contentType: [UInt8]? = nil,
         coding: Coding? = nil
-    ) {
+    ) throws(Refusal) {
         var framing = framing
         var changes = changes
         var coding = coding
-        if let compression = route?.compression, responsePhase != .held, compression.options.plain {
+        if let compression = route?.compression, machine.response == .awaited, compression.options.plain {
             coding = startCompression(compression, head, framing: &framing, changes: &changes)
         }
         record.responseCoding = coding
         record.status = head.status
-        responsePhase = .streaming
-        // An answer before the request's end: the rest of the upload is not wanted, so this connection ends with it.
-        if !isRequestRead || worker.isDraining || worker.pressure > 0 { keepsAlive = false }
+        try handle(
+            .responseBegan(
+                untilClose: framing == .untilClose, mayPersist: !worker.isDraining && worker.pressure == 0))
         responseEncoder = BodyEncoder(framing: framing)
-        endsWithConnection = framing == .untilClose
-        if endsWithConnection { keepsAlive = false }
         let writer = ResponseHeadWriter(
-            isHead: request.methodKind == .head, framing: framing, keepsAlive: keepsAlive, changes: changes,
+            isHead: request.methodKind == .head, framing: framing, keepsAlive: machine.persists, changes: changes,
             coding: coding)
         let requestID = requestID
         let part = writer.writeFields(
@@ -76,7 +100,7 @@ extension Exchange {
         writer.end(into: &responseFramed)
     }
 
-    /// Whether trailer fields of the response can reach the client: the route lists some, the client takes them, and the body is
+    /// Whether trailer fields of the response can reach the client: the route lists some, the client takes them, and the content is
     /// chunked on its way to it (docs/rules.md F12).
     var passesResponseTrailers: Bool {
         guard let route, route.forwarding.passesTrailers else { return false }
@@ -84,30 +108,35 @@ extension Exchange {
     }
 
     /// The upstream's framing as this client can read it: chunked only to HTTP/1.1, else until the connection closes.
-    func clientFraming(for framing: BodyFraming) -> BodyFraming {
+    private func clientFraming(for framing: BodyFraming) -> BodyFraming {
         switch framing {
         case .none, .length: framing
         case .chunked, .untilClose: request.minorVersion == 1 ? .chunked : .untilClose
         }
     }
 
-    /// Takes bytes of the response's body: sends them, or converts them. Returns whether more can be taken now.
+    // MARK: Content
+
+    /// Takes bytes of the response's content: sends them, or converts them. Returns whether more can be taken now.
     func respond(_ body: Span<UInt8>) -> Bool {
         record.bytesUpstream += body.count
-        if responsePhase == .held {
-            return hold(body)
+        guard machine.response == .buffering else { return send(response: body) }
+        do throws(Refusal) {
+            return try buffer(body)
+        } catch {
+            refuse(error)
+            return true
         }
-        return send(response: body)
     }
 
-    /// Sends bytes of the response's body, coded where it gets a coding. Returns whether the client can take more now.
-    func send(response body: Span<UInt8>) -> Bool {
+    /// Sends bytes of the response's content, coded where it gets a coding. Returns whether the client can take more now.
+    private func send(response body: Span<UInt8>) -> Bool {
         if let responseCoding { return compress(body, responseCoding) }
         return write(response: body)
     }
 
-    /// Sends bytes of the response's body as they are. Returns whether the client can take more now.
-    func write(response body: Span<UInt8>) -> Bool {
+    /// Sends bytes of the response's content as they are. Returns whether the client can take more now.
+    private func write(response body: Span<UInt8>) -> Bool {
         guard let downstream else { return true }
         responseEncoder.frame(body.count, into: &responseFramed)
         record.bytesBack += body.count
@@ -121,7 +150,7 @@ extension Exchange {
         return false
     }
 
-    /// Sends what has been written of the response when no body bytes have taken it along.
+    /// Sends what has been written of the response when no content has taken it along.
     func settleResponse() {
         if let responseCoding { flushCompressed(responseCoding) }
         guard let downstream, !responseFramed.isEmpty else { return }
@@ -133,16 +162,25 @@ extension Exchange {
     /// so it still reads, and gets what is left of an upload (docs/rules.md F13).
     func responseEnded(reusable: Bool) {
         record.upstreamTime = worker.loop.now &- record.upstreamStartedAt
-        guard responsePhase == .held, let held, let upstream else { return completeResponse(reusable: reusable) }
-        held.bodyEnded(from: upstream, isReusable: reusable)
-        // Where input still waits, the turn's end goes on with it.
-        if !held.hasInput { continueHeld() }
+        attempt { () throws(Refusal) in
+            guard machine.response == .buffering, let held, let upstream else {
+                return try completeResponse(reusable: reusable)
+            }
+            held.bodyEnded(from: upstream, isReusable: reusable)
+            try handle(.responseArrived)
+            // Where input still waits, the tick's end goes on with it.
+            if !held.hasInput { try continueHeld() }
+        }
     }
 
     /// All of the response was handed on: ends it.
-    func completeResponse(reusable: Bool) {
+    private func completeResponse(reusable: Bool) throws(Refusal) {
         if let responseCoding, !finishCompressed(responseCoding) { return }
-        responsePhase = .complete
+        try handle(.responseEnded(isReusable: reusable, isEmpty: upstream?.stream.queued == 0))
+    }
+
+    /// Writes what ends the response.
+    func finishResponse() {
         if let upstream, let route, passesResponseTrailers {
             let trailers = upstream.trailers
             responseEncoder.close(into: &responseFramed) {
@@ -152,84 +190,457 @@ extension Exchange {
             responseEncoder.close(into: &responseFramed)
         }
         settleResponse()
-        if !reusable { releaseUpstream(reusable: false) }
-        finishUpload()
     }
 
-    /// After the response: waits until the upstream has all of the request, if it still takes any, and ends the exchange.
-    func finishUpload() {
-        if let upstream {
-            guard requestPhase == .sent else {
-                if holds.contains(.upstream) || requestPhase == .ending { upstream.expectProgress() }
-                return
-            }
-            guard upstream.stream.queued == 0 else {
-                upstream.stream.wantsEmpty = true
-                return upstream.expectProgress()
-            }
-            releaseUpstream(reusable: true)
+    // MARK: Content codings
+
+    /// Decides whether a response that is forwarded gets a coding, and starts it. What changes in its framing and its head is
+    /// put into `framing` and `changes`.
+    private func startCompression(
+        _ compression: Compression, _ head: borrowing MessageHead, framing: inout BodyFraming,
+        changes: inout HeadChanges
+    ) -> Coding? {
+        if head.status == 304 {
+            // It renews what the client has: where that is the coded form, its tag is the weak one (RFC 9110 §15.4.5).
+            changes.formUnion(.variesByCoding)
+            if request.holdsWeakForm(ofTagIn: head) { changes.formUnion(.weakTag) }
+            return nil
         }
-        finishIfOver()
+        let isHead = request.methodKind == .head
+        guard isHead || !framing.isEmpty, head.status >= 200, head.status != 204, head.status != 205,
+            !head.isPartial, !head.hasContentCoding, !head.forbidsTransform,
+            !request.forbidsTransform, request.minorVersion == 1,
+            let line = head.first(.contentType), compression.takes(type: head.value(line))
+        else { return nil }
+        if let length = isHead ? Framing.announcedLength(head) : framing.count, length < compression.options.least {
+            return nil
+        }
+        changes.formUnion(.variesByCoding)
+        // Without memory for an encoder the content passes as it is.
+        guard let coding = AcceptEncodingField.choose(among: compression.options.codings, for: request),
+            isHead || payForEncoder(coding)
+        else { return nil }
+        changes.formUnion([.otherBytes, .weakTag])
+        if !isHead {
+            let encoder = worker.coders.takeEncoder(coding, level: compression.options.level)
+            responseCoding = ResponseCoding(encoder, flushes: framing.count == nil)
+            framing = .chunked
+        }
+        return coding
     }
 
-    /// Gives the upstream connection back or closes it.
-    func releaseUpstream(reusable: Bool) {
-        if let attempt {
-            self.attempt = nil
-            attempt.cancel()
+    /// Sends bytes of a response that gets a coding. Returns whether the client can take more now.
+    private func compress(_ body: Span<UInt8>, _ coding: ResponseCoding) -> Bool {
+        var output = OutputBuffer()
+        swap(&output, &coding.output)
+        defer { swap(&output, &coding.output) }
+        guard coding.encoder.encode(body, into: &output) else {
+            fail(.upstreamGone)
+            return true
         }
-        guard let connection = upstream else {
-            upstreamPhase = .gone
+        return writeCompressed(&output)
+    }
+
+    /// All that has come from the upstream for now is in: lets the client have it.
+    private func flushCompressed(_ coding: ResponseCoding) {
+        guard coding.flushes, coding.encoder.isPending, machine.response == .streaming else { return }
+        var output = OutputBuffer()
+        swap(&output, &coding.output)
+        defer { swap(&output, &coding.output) }
+        guard coding.encoder.flush(into: &output) else { return fail(.upstreamGone) }
+        _ = writeCompressed(&output)
+    }
+
+    /// Sends the end of the coded content. Returns false when that failed, and the exchange with it.
+    private func finishCompressed(_ coding: ResponseCoding) -> Bool {
+        var output = OutputBuffer()
+        swap(&output, &coding.output)
+        defer { swap(&output, &coding.output) }
+        guard coding.encoder.finish(into: &output) else {
+            fail(.upstreamGone)
+            return false
+        }
+        _ = writeCompressed(&output)
+        return true
+    }
+
+    private func writeCompressed(_ output: inout OutputBuffer) -> Bool {
+        guard !output.isEmpty else { return downstream?.stream.isAboveHighWatermark != true }
+        let hasRoom = write(response: output.span)
+        output.removeAll()
+        return hasRoom
+    }
+
+    /// Gives back the coders of an exchange that is over.
+    func recycleCoders() {
+        recycleDecoding()
+        recycleHeldDecoder()
+        if let held { dropCoded(held) }
+        if let coding = responseCoding {
+            responseCoding = nil
+            recycle(coding.encoder)
+        }
+    }
+
+    /// Counts what went through `encoder` and gives it back.
+    func recycle(_ encoder: ContentEncoder) {
+        worker.counters.coding.count(
+            .responseEncoded, encoder.coding, in: encoder.inputCount, out: encoder.outputCount)
+        worker.coders.recycle(encoder)
+    }
+
+    func count(_ decoder: ContentDecoder, _ flow: CodingCounters.Flow) {
+        guard let coding = decoder.codings.first else { return }
+        worker.counters.coding.count(flow, coding, in: decoder.inputCount, out: decoder.outputCount)
+    }
+
+    // MARK: Converted responses
+
+    /// Decides what becomes of a response with that head: it is forwarded, buffered, or refused.
+    private func chooseResponse(
+        _ rules: ResponseRules, _ head: borrowing MessageHead, framing: BodyFraming
+    ) throws(Refusal) {
+        if head.status == 304 {
+            // It has no type that a rule could ask for. Its tag is to be that of the response which it renews.
+            let tag: HeadChanges = rules.converts ? .weakTag : []
+            let vary: HeadChanges = rules.readsAccept ? .variesByAccept : []
+            return try beginResponse(head, framing: framing, changes: tag.union(vary))
+        }
+        let choice = rules.choose(for: head, to: request)
+        let changes: HeadChanges = choice.dependsOnAccept ? .variesByAccept : []
+        guard let rule = choice.rule, let conversion = rule.conversion else {
+            return try beginResponse(head, framing: clientFraming(for: framing), changes: changes)
+        }
+        guard conversion.acceptsStatus(head.status) else { throw .unacceptable(.status) }
+        let isHead = request.methodKind == .head
+        guard isHead || !framing.isEmpty, !head.isPartial else {
+            return try beginResponse(head, framing: clientFraming(for: framing), changes: changes)
+        }
+        if isHead {
+            // The answer to GET would have other content, of a length that can't be known (docs/rules.md F8).
+            let converts =
+                head.isConvertible(by: conversion) && route?.undoneCodings(of: head) != nil
+                && !Framing.declaresEmpty(head)
+            return try beginResponse(
+                head, framing: framing, changes: converts ? changes.union([.otherBytes, .weakTag]) : changes)
+        }
+        if let fault = try beginBuffering(rule, conversion, head, framing: framing, changes: changes) {
+            guard conversion.otherTypes == .pass else { throw .unacceptable(fault) }
+            try beginResponse(head, framing: clientFraming(for: framing), changes: changes)
+        }
+    }
+
+    /// Starts the conversion of a response; it is refused when its content can't be read for what it says it is. Returns why it
+    /// is none that the conversion takes, and then nothing has happened.
+    private func beginBuffering(
+        _ rule: ResponseRules.Rule, _ conversion: ResponseConversion, _ head: borrowing MessageHead,
+        framing: BodyFraming, changes: HeadChanges
+    ) throws(Refusal) -> UnacceptableResponse? {
+        guard let codings = route?.undoneCodings(of: head) else { return .coding }
+        if head.forbidsTransform { return .noTransform }
+        // Content without a type is not guessed at.
+        guard let route, let generation, let line = head.first(.contentType) else { return .type }
+        let sources = try values(of: conversion.sources)
+        do throws(ConversionError) {
+            let taken: Conversion
+            if conversion.acceptedTypes.isEmpty {
+                taken = try generation.takeConversion(
+                    rule, conversion.plan, route: route, contentType: head.value(line), sources: sources)
+            } else {
+                guard let type = conversion.ownType(for: head.value(line)) else { return .type }
+                taken = try generation.takeConversion(
+                    rule, conversion.plan, route: route, contentType: type.span, sources: sources)
+            }
+            if case .length(let count) = framing, count > conversion.plan.limits.body {
+                throw .limit("body", of: conversion.plan.limits.body, what: "the body")
+            }
+            let held = self.held ?? HeldResponse()
+            self.held = held
+            held.begin(taken, of: rule, changes: changes.union([.otherBytes, .weakTag]), limit: route.responseLimit)
+            if !codings.isEmpty {
+                let decoder = worker.coders.takeDecoder(codings)
+                decoder.begin(codings, limits: route.options.coding.limits)
+                held.undo(with: decoder, limit: conversion.plan.limits.body)
+            }
+        } catch {
+            if error.kind == .unsupported { return .type }
+            throw .upstreamBody(error)
+        }
+        try handle(.responseBuffered)
+        return nil
+    }
+
+    /// Converts bytes of the content. Returns whether the next ones can be taken at once: what is more than a slice waits for the
+    /// end of the tick, and the upstream with it.
+    private func buffer(_ body: Span<UInt8>) throws(Refusal) -> Bool {
+        guard let held else { return true }
+        do throws(ConversionError) {
+            try held.take(body)
+        } catch {
+            throw refusal(ofHeld: error)
+        }
+        try payForHeld(held)
+        guard held.hasInput else { return true }
+        worker.loop.afterTurn(self)
+        return false
+    }
+
+    /// Whether what has come of a response still waits for its tick.
+    var holdsInput: Bool {
+        (machine.response == .buffering || machine.response == .buffered) && held?.hasInput == true
+    }
+
+    /// Does the next slice of a buffered response's work: converts what has come, ends the conversion, codes what it has written,
+    /// and at last sends it.
+    func continueHeld() throws(Refusal) {
+        guard let held else { return }
+        if held.hasInput {
+            try convert(held) { (held) throws(ConversionError) in try held.takeWaiting() }
+            try payForHeld(held)
+            guard !held.hasInput else { return worker.loop.afterTurn(self) }
+        }
+        guard held.isWhole else {
+            upstream?.resume()
             return
         }
-        upstream = nil
-        upstreamPhase = .gone
-        connection.release(reusable: reusable)
+        try convert(held) { (held) throws(ConversionError) in try held.finishDecoding() }
+        recycleHeldDecoder()
+        let isOver = try convert(held) { (held) throws(ConversionError) in
+            if held.isUntouched { return true }
+            return try held.finish()
+        }
+        try payForHeld(held)
+        guard isOver, codeHeld(held) else { return worker.loop.afterTurn(self) }
+        let isReusable = held.isReusable
+        try sendHeld(held)
+        try completeResponse(reusable: isReusable)
     }
 
-    /// The client has room again.
-    func downstreamDrained() {
-        if responseCharge.bytes > 0, let downstream { chargeResponse(queued: downstream.stream.queued) }
-        if !holdsInput { upstream?.resume() }
-        // The time for the client to read has taken the place of that for its body.
-        if requestPhase == .body, !isHeldBack { downstream?.expectBody(within: times.bodyGap) }
-    }
-
-    /// Ends the exchange when both halves have ended.
-    func finishIfOver() {
-        guard responsePhase == .complete, let downstream else { return }
-        switch requestPhase {
-        case .sent, .discarded:
-            end(on: downstream, keepAlive: keepsAlive, requestComplete: true)
-        case .discarding where keepsAlive:
-            // A few bytes are still to be read and dropped before the next request begins.
-            downstream.expectDiscard()
-            downstream.stream.resumeReading()
-        case .head, .body, .ending, .discarding:
-            end(on: downstream, keepAlive: false, requestComplete: requestPhase == .ending)
+    /// Does a piece of the conversion; an error in it is a refusal.
+    private func convert<Result>(
+        _ held: HeldResponse, _ work: (HeldResponse) throws(ConversionError) -> Result
+    ) throws(Refusal) -> Result {
+        do throws(ConversionError) {
+            return try work(held)
+        } catch {
+            // It was read to its end all the same, and its connection can serve on.
+            if held.isWhole, held.isReusable { try handle(.responseRead) }
+            throw refusal(ofHeld: error)
         }
     }
 
-    private func end(on downstream: DownstreamConnection, keepAlive: Bool, requestComplete: Bool) {
-        logEnd()
-        recycleConversion()
-        recycleHeld()
-        releaseUpstream(reusable: false)
-        downstream.exchangeEnded(keepAlive: keepAlive, requestComplete: requestComplete)
+    private func refusal(ofHeld error: ConversionError) -> Refusal {
+        if held?.hasCodingError == true { worker.counters.coding.countError(error.code, .responseDecoded) }
+        return .upstreamBody(error)
     }
 
-    func recycleConversion() {
-        guard let conversion, let route else { return }
-        self.conversion = nil
-        conversion.swapOutput(&waiting)
-        // Only one that ran to its end is known to be clean.
-        if requestPhase == .sent { generation?.recycle(conversion, route: route) }
+    /// Whether a converted response is one that gets a coding where the client takes it.
+    private func variesByCoding(_ held: HeldResponse) -> Bool {
+        guard let compression = route?.compression, let conversion = held.conversion, !held.isUntouched else {
+            return false
+        }
+        return conversion.outputCount >= max(compression.options.least, 1) && request.minorVersion == 1
+            && compression.takes(type: conversion.contentType.span)
     }
 
-    func logEnd() {
-        guard record.startedAt != 0 || record.status != 0 else { return }
-        if worker.isMeasuring { worker.ended(self) }
-        record.startedAt = 0
-        record.status = 0
+    /// Applies a coding to a slice of converted content, where the route and the client want one and there is memory for the encoder
+    /// and what it writes; without a coding the content is as good. Returns whether that is all of it.
+    private func codeHeld(_ held: HeldResponse) -> Bool {
+        if !held.isCodingChosen {
+            held.isCodingChosen = true
+            guard variesByCoding(held), let compression = route?.compression,
+                let coding = AcceptEncodingField.choose(among: compression.options.codings, for: request),
+                worker.pressure == 0
+            else { return true }
+            held.coded = ResponseCoding(
+                worker.coders.takeEncoder(coding, level: compression.options.level), flushes: false)
+        }
+        guard let coded = held.coded else { return true }
+        guard responseCharge.set(held.heldCount, from: worker.memory) else {
+            dropCoded(held)
+            return true
+        }
+        var isOver = false
+        var isFine = true
+        held.withBody { body in
+            let end = min(held.codedAt + HeldResponse.sliceSize, body.count)
+            isOver = end == body.count
+            isFine = coded.encoder.encode(body.extracting(held.codedAt..<end), into: &coded.output)
+            if isFine, isOver { isFine = coded.encoder.finish(into: &coded.output) }
+            held.codedAt = end
+        }
+        guard isFine else {
+            dropCoded(held)
+            return true
+        }
+        return isOver
+    }
+
+    /// Lets go of a coded copy that isn't wanted any more.
+    private func dropCoded(_ held: HeldResponse) {
+        guard let coded = held.coded else { return }
+        held.coded = nil
+        recycle(coded.encoder)
+        if responseCharge.bytes > 0 { responseCharge.force(held.heldCount, from: worker.memory) }
+    }
+
+    /// Sends the response, all of which is at hand.
+    private func sendHeld(_ held: HeldResponse) throws(Refusal) {
+        guard let source = held.source else { preconditionFailure("a buffered response without its connection") }
+        let isUntouched = held.isUntouched
+        var changes = isUntouched ? held.changes.intersection(.variesByAccept) : held.changes
+        // What is sent of content that was coded isn't what came, even where the conversion leaves it alone.
+        if held.isDecoded { changes.formUnion([.otherBytes, .weakTag]) }
+        if variesByCoding(held) { changes.formUnion(.variesByCoding) }
+        let contentType = isUntouched ? nil : held.conversion?.contentType
+        let coded = held.coded
+        held.coded = nil
+        let count = coded?.output.count ?? held.bodyCount
+        try beginResponse(
+            source.head, framing: .length(count), changes: changes, contentType: contentType,
+            coding: coded?.encoder.coding)
+        if let coded {
+            _ = write(response: coded.output.span)
+            recycle(coded.encoder)
+        } else if count > 0 {
+            held.withBody { _ = write(response: $0) }
+        }
+    }
+
+    /// Gives the decoders of a response's content back.
+    private func recycleHeldDecoder() {
+        guard let decoder = held?.takeDecoder() else { return }
+        count(decoder, .responseDecoded)
+        worker.coders.recycle(decoder)
+    }
+
+    /// Lets go of a buffered response; called once it is logged.
+    func recycleHeld() {
+        guard let held, held.isActive, let route, let rule = held.rule else { return }
+        if let conversion = held.end() { generation?.recycle(conversion, rule: rule, route: route) }
+    }
+
+    // MARK: Tunnels
+
+    // Connections that leave HTTP by Upgrade (RFC 9110 §7.8; docs/rules.md F23), as WebSocket's do.
+
+    /// Whether this is the answer to an upgrade that was offered.
+    func acceptsSwitch(_ head: borrowing MessageHead) -> Bool {
+        guard head.wantsUpgrade, machine.canHappen(.switched), downstream != nil, let line = head.first(.upgrade)
+        else { return false }
+        for name in offeredUpgrades where head.value(line).isEqualIgnoringCase(to: name.span) { return true }
+        return false
+    }
+
+    /// The upstream has switched protocols: tells the client and joins both connections. `first` are the upstream's bytes
+    /// behind its head.
+    func switched(_ head: borrowing MessageHead, _ connection: UpstreamConnection, _ first: Span<UInt8>) {
+        guard let downstream else { return connection.close() }
+        // A tunnel has a time of its own, and nothing is sent again.
+        deadline?.cancel()
+        dropRetryBuffer()
+        record.firstByteTime = worker.loop.now - record.startedAt
+        loggedResponse = worker.log.chosenFields(of: head)
+        record.status = 101
+        upstream = nil
+        HeadWriter.statusLine(of: head, into: &responseFramed)
+        let fields = responseFramed.count
+        ResponseHeadWriter.copyFields(of: head, into: &responseFramed)
+        if let editor = route?.headers?.response {
+            applyResponseRules(editor, to: &responseFramed, from: fields, own: responseFramed.count)
+        }
+        if let line = head.first(.upgrade) { HeadWriter.clean("Upgrade", head.value(line), into: &responseFramed) }
+        HeadWriter.field("Connection", "Upgrade", into: &responseFramed)
+        HeadWriter.end(into: &responseFramed)
+        settleResponse()
+        let tunnel = Tunnel(client: downstream.stream, upstream: connection, owner: downstream, idle: times.tunnel)
+        self.tunnel = tunnel
+        attempt { () throws(Refusal) in try handle(.switched) }
+        tunnel.begin(first)
+    }
+
+    func beginTunnel() {
+        worker.counters.forwarding.tunnels += 1
+        worker.counters.forwarding.openTunnels += 1
+        downstream?.tunnelBegan()
+    }
+
+    /// Takes note of what went through the tunnel, and closes it.
+    func endTunnel() {
+        guard let tunnel else { return }
+        self.tunnel = nil
+        tunnel.close()
+        record.bytesIn = tunnel.bytesUp
+        record.bytesOut = tunnel.bytesUp
+        record.bytesBack = tunnel.bytesDown
+        worker.counters.forwarding.openTunnels -= 1
+        worker.counters.forwarding.tunnelBytesUp += UInt64(tunnel.bytesUp)
+        worker.counters.forwarding.tunnelBytesDown += UInt64(tunnel.bytesDown)
+    }
+}
+
+extension MessageHead {
+    /// Whether the conversion takes a body with this head.
+    fileprivate func isConvertible(by conversion: ResponseConversion) -> Bool {
+        guard !forbidsTransform, let line = first(.contentType) else { return false }
+        if conversion.acceptedTypes.isEmpty { return conversion.takes(value(line)) }
+        guard let type = conversion.ownType(for: value(line)) else { return false }
+        return conversion.takes(type.span)
+    }
+}
+
+extension ResponseConversion {
+    fileprivate func takes(_ contentType: Span<UInt8>) -> Bool {
+        do throws(ConversionError) {
+            _ = try plan.inputEncoding(for: contentType)
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    /// The Content-Type by which a body of an accepted type is read: that of the plan's input, whatever it is called. The
+    /// parameters, as the charset, stay what they are. Nil for a type that isn't accepted.
+    fileprivate func ownType(for contentType: Span<UInt8>) -> [UInt8]? {
+        guard acceptsType(contentType), let input = plan.inputs.first else { return nil }
+        let end = Scan.firstIndex(of: UInt8(ascii: ";"), in: contentType) ?? contentType.count
+        return Array(input.mediaType.utf8) + contentType.extracting(end..<contentType.count).copied()
+    }
+}
+
+extension Route {
+    /// The codings of a body with that head; nil when some can't be undone here.
+    func undoneCodings(of head: borrowing MessageHead) -> AppliedCodings? {
+        guard head.contains(.contentEncoding) else { return AppliedCodings() }
+        return head.appliedCodings(among: options.coding.undone)
+    }
+}
+
+extension BodyFraming {
+    /// The length where it is known.
+    fileprivate var count: Int? {
+        if case .length(let count) = self { count } else { nil }
+    }
+}
+
+extension MessageHead {
+    /// Whether If-None-Match names the weak form of the strong tag that `response` has.
+    fileprivate func holdsWeakForm(ofTagIn response: borrowing MessageHead) -> Bool {
+        guard let line = response.first(.etag) else { return false }
+        let tag = response.value(line)
+        guard tag.count >= 2, tag[0] == UInt8(ascii: "\"") else { return false }
+        for line in 0..<fieldCount where known(line) == .ifNoneMatch {
+            let value = value(line)
+            var at = 0
+            while let slash = Scan.firstIndex(of: UInt8(ascii: "/"), in: value, from: at) {
+                at = slash + 1
+                if slash > 0, value[slash - 1] == UInt8(ascii: "W"), value.count - at >= tag.count,
+                    value.extracting(at..<at + tag.count).isEqual(to: tag)
+                {
+                    return true
+                }
+            }
+        }
+        return false
     }
 }

@@ -4,57 +4,25 @@ internal import HTTPWire
 internal import Octets
 internal import Serialization
 
-/// One request and its response: the pair of a client's connection and an upstream's, and the conversion between them.
+/// One request and its response: the driver of an `ExchangeMachine`, between a client's connection and an upstream's.
 ///
-/// The request half is in `Exchange+Request.swift`, the response half in `Exchange+Response.swift`, a response's
-/// conversion in `Exchange+HeldResponse.swift`, the ways it can end in `Exchange+Ending.swift`.
-/// What bodies hold of memory and disk is in `Exchange+Memory.swift` and `Exchange+Spool.swift`.
+/// The machine holds the state and decides; this class holds the bytes and performs what the machine returns. Whatever happens
+/// comes in by one of the functions under "What happens", or by those of the two halves, becomes an event, and ends in actions.
+/// A refusal is thrown up to there, so no function is left in the middle of an exchange that is over.
+///
+/// The request's way is in `Exchange+Request.swift` and, behind the conversion, in `Exchange+Upstream.swift`; the response's
+/// way in `Exchange+Response.swift`.
 ///
 /// Exchanges are reused; `reset` keeps allocations of ordinary size.
 ///
 /// SAFETY of `@exclusivity(unchecked)`, for what each request touches many times: one thread uses an exchange, and nothing that
 /// is called while such a property is changed or lent comes back to it (docs/decisions/0007).
 final class Exchange {
-    enum RequestPhase {
-        /// The head is being read. → body, ending, sent
-        case head
-        /// The body arrives. → ending, sent, discarding
-        case body
-        /// The body was read to its end; converted bytes still wait. → sent, discarding
-        case ending
-        /// All bytes of the request were handed to the upstream connection.
-        case sent
-        /// We answered without the upstream; what is left of the body is read and dropped so that the connection can go on.
-        case discarding
-        /// Discarded to the end.
-        case discarded
-    }
-
-    enum UpstreamPhase {
-        /// Not needed yet. → connecting, open, gone
-        case unassigned
-        /// → open, gone
-        case connecting
-        /// A connection is ours. → gone
-        case open
-        /// The connection was given back or closed, or none is needed.
-        case gone
-    }
-
-    enum ResponsePhase {
-        /// → held, streaming, complete
-        case awaited
-        /// The upstream's head has come, and its body is being converted: nothing was sent to the client. → streaming, complete
-        case held
-        /// The head was sent to the client. → complete
-        case streaming
-        case complete
-    }
-
     /// Held strongly, because counting an unowned reference costs more; the worker lets go of them all when it ends.
     let worker: Worker
-    /// What the settings were when the exchange was made, whose limits its parser holds.
+    /// The settings when the exchange was made, whose limits its parser holds.
     let home: Generation
+    @safe @exclusivity(unchecked) var machine = ExchangeMachine()
     /// The client's connection; set from `begin` until the exchange is recycled, which ends the cycle of references.
     var downstream: DownstreamConnection?
     var upstream: UpstreamConnection?
@@ -64,25 +32,21 @@ final class Exchange {
     // The request.
     @safe @exclusivity(unchecked) var parser: RequestParser
     @safe @exclusivity(unchecked) var request = MessageHead()
-    var requestPhase = RequestPhase.head
     @safe @exclusivity(unchecked) var requestDecoder: BodyDecoder
     @safe @exclusivity(unchecked) var requestEncoder = BodyEncoder(framing: .none)
-    /// What the settings were when the request began; set with the route.
+    /// The settings when the request began; set with the route.
     var generation: Generation?
     var route: Route?
     @safe @exclusivity(unchecked) var captures = PathCaptures()
     @safe @exclusivity(unchecked) var times = RouteTimes()
     var conversion: Conversion?
-    /// The codings of the request's body while they are undone in front of the conversion.
+    /// The codings of the request's content while they are undone in front of the conversion.
     var decoding: RequestDecoding?
-    /// Body bytes that wait for the upstream: converted ones, or those of a plain forward.
+    /// Content that waits for the upstream: converted bytes, or those of a plain forward.
     @safe @exclusivity(unchecked) var waiting = OutputBuffer()
-    /// The request's head and chunk framing that go out in front of the next body bytes.
+    /// The request's head and chunk framing that go out in front of the next content.
     @safe @exclusivity(unchecked) var framed = OutputBuffer()
-    /// Why nothing is read of the body for now.
-    var holds: HoldReasons = []
-    var isHeldBack: Bool { !holds.isEmpty }
-    /// Slow the bodies down, on routes that ask for it.
+    /// Slow the content down, on routes that ask for it.
     var requestThrottle: Throttle?
     var responseThrottle: Throttle?
     /// Ends the exchange when it takes too long, on routes that have such a time.
@@ -103,53 +67,42 @@ final class Exchange {
     var hasHeaderLines = false
     /// Both connections once they have left HTTP.
     var tunnel: Tunnel?
-    var continueState = ContinueState.settled
     /// What a conversion wrote for the query of the target.
     var writtenQuery: [UInt8] = []
-    /// The body, where it is held until its length is known; until the response begins.
+    /// The content, where it is held until its length is known; until the response begins.
     var spool: Spool?
     /// What the request and the response hold of the worker's memory.
     @safe @exclusivity(unchecked) var requestCharge = MemoryCharge(.request)
     @safe @exclusivity(unchecked) var responseCharge = MemoryCharge(.response)
-    /// The body's framing, while nothing of it is read because memory is short.
-    var framingInQueue: BodyFraming?
-
-    /// What was sent of the request, as it went over the wire, while `holdsReplay`.
-    var replay = OutputBuffer()
-    /// Whether what is sent is also held, so that it can be sent again on another connection.
-    var holdsReplay = false
-    /// Whether more was sent than may be held.
-    var replayIsCut = false
-    /// Whether the status of the response may be a reason to send the request again.
-    var heedsStatus = false
-    /// Whether anything was sent on the present connection.
-    var hasWritten = false
+    /// Whether the request waits for memory before it takes content.
+    var isQueuedForMemory = false
+    var retryBuffer = RetryBuffer()
     /// Whether the last bytes went from the client's stream to the upstream's as they are.
     var passesContent = false
-    /// Whether the client got an interim response of the upstream's: what follows must be that one's, too.
-    var interimWasSent = false
 
     // The response.
-    var upstreamPhase = UpstreamPhase.unassigned
-    var responsePhase = ResponsePhase.awaited
     @safe @exclusivity(unchecked) var responseEncoder = BodyEncoder(framing: .none)
     @safe @exclusivity(unchecked) var responseFramed = OutputBuffer()
-    var keepsAlive = false
-    /// Whether a cut must be shown by a reset, because the end of the connection is the end of the body (HTTP/1.0).
-    var endsWithConnection = false
     /// The response that is converted, while `isActive`; made when a route of the worker's first needs it.
     var held: HeldResponse?
     /// The content coding that a streamed response gets on its way to the client.
     var responseCoding: ResponseCoding?
+    /// What is answered in the upstream's place.
+    private var answer = Answer.refusal(.overloaded)
 
     @safe @exclusivity(unchecked) var record = ExchangeRecord()
-    /// Whom the request went to, or should have gone to when the last connection was tried.
+    /// The address that the request went to, or should have gone to when the last connection was tried.
     var upstreamAddress: SocketAddress?
     /// What the log shows of the upstream's response besides.
     var loggedResponse: [(member: String, value: [UInt8])] = []
 
-    /// Whether nothing has been sent of an answer yet.
-    var awaitsResponse: Bool { responsePhase == .awaited || responsePhase == .held }
+    /// Bytes of a buffer that a reused exchange may keep: enough for ordinary requests, little enough for a free list.
+    static let keptCapacity = 16 * 1024
+    /// Bytes of content handed to a conversion in one piece: bounds what one call can add to the output. Where content passes,
+    /// it is all of a read (`longestSlice`).
+    static let sliceSize = 64 * 1024
+    /// Bytes of unread content that are read and dropped so that the client's connection can go on behind an answer.
+    private static let discardLimit = 64 * 1024
 
     init(worker: Worker) {
         self.worker = worker
@@ -160,10 +113,10 @@ final class Exchange {
 
     /// Makes the exchange ready for another request. Called when nothing refers to the old one any more.
     func reset() {
+        machine = ExchangeMachine()
         parser.reset()
         request.removeAll()
         request.shrink(to: Exchange.keptCapacity)
-        requestPhase = .head
         generation = nil
         route = nil
         conversion = nil
@@ -171,7 +124,6 @@ final class Exchange {
         waiting.highWatermark = OutputBuffer.defaultHighWatermark
         clear(&framed)
         clear(&responseFramed)
-        holds = []
         requestThrottle = nil
         responseThrottle = nil
         deadline?.cancel()
@@ -180,23 +132,16 @@ final class Exchange {
         realClient = nil
         if !offeredUpgrades.isEmpty { offeredUpgrades.removeAll() }
         hasHeaderLines = false
-        continueState = .settled
-        if holdsReplay || replayIsCut { dropReplay() }
-        heedsStatus = false
-        hasWritten = false
+        if retryBuffer.isKept || retryBuffer.isCut { dropRetryBuffer() }
+        retryBuffer.heedsStatus = false
         passesContent = false
-        interimWasSent = false
         upstream = nil
         attempt = nil
-        upstreamPhase = .unassigned
-        responsePhase = .awaited
-        keepsAlive = false
-        endsWithConnection = false
         recycleCoders()
         held?.reset()
         if spool != nil { endSpool() }
         if requestCharge.bytes + responseCharge.bytes > 0 { endCharges() }
-        if framingInQueue != nil { leaveQueue() }
+        if isQueuedForMemory { leaveQueue() }
         record = ExchangeRecord()
         upstreamAddress = nil
         if !loggedResponse.isEmpty { loggedResponse = [] }
@@ -210,12 +155,370 @@ final class Exchange {
         if buffer.capacity > Exchange.keptCapacity { worker.loop.recycle(&buffer) }
     }
 
-    /// Bytes of a buffer that a reused exchange may keep: enough for ordinary requests, little enough for a free list.
-    static let keptCapacity = 16 * 1024
-    /// Body bytes handed to a conversion in one piece: bounds what one call can add to the output. Where content
-    /// passes, it is all of a read (`longestSlice`).
-    static let sliceSize = 64 * 1024
+    // MARK: What happens
+
+    /// Runs what one call from outside leads to. A refusal on the way ends here, as an answer or a cut; `work` has nothing left
+    /// to do then.
+    func attempt(_ work: () throws(Refusal) -> Void) {
+        do throws(Refusal) {
+            try work()
+        } catch {
+            refuse(error)
+        }
+    }
+
+    /// Hands an event to the machine and performs what it returns. `cutFlag` is what the log shows where that is a cut.
+    func handle(_ event: ExchangeMachine.Event, cutFlag: EndReason = .upstreamGone) throws(Refusal) {
+        let actions = try machine.handle(event)
+        guard !actions.isEmpty else { return }
+        try perform(actions, cutFlag: cutFlag)
+    }
+
+    private func perform(_ actions: ExchangeMachine.Actions, cutFlag: EndReason) throws(Refusal) {
+        for action in actions.inOrder {
+            switch action {
+            case .queueForMemory: queueForMemory()
+            case .beginSpool: beginSpool()
+            case .connect: try connect(framing: request.framing)
+            case .sendRetryBuffer: sendRetryBuffer()
+            case .sendBuffered: sendWaiting()
+            case .sendHead: flushFramed()
+            case .finishRequest: try finishRequest()
+            case .resumeFinish:
+                if upstreamIsFull { upstream?.expectProgress() } else { try finishRequest() }
+            case .resumeContent: try resumeContent()
+            case .releaseOutput: releaseOutput()
+            case .dropRetryBuffer: dropRetryBuffer()
+            case .releaseRequest: if spool != nil || requestCharge.bytes > 0 { releaseRequest() }
+            case .startContinueTimer: upstream?.expectResponse(within: Self.continueTime)
+            case .startResponseTimer: upstream?.expectResponse(within: times.firstByte)
+            case .startProgressTimer: upstream?.expectProgress()
+            case .stopUpstreamTimer: upstream?.expectNothing()
+            case .awaitEmpty: upstream?.stream.wantsEmpty = true
+            case .forbidReuse: upstream?.refuseReuse()
+            case .sendInterim: sendInterim()
+            case .sendContinue: sendContinue()
+            case .pauseReading: downstream?.stream.pauseReading()
+            case .startContentTimer: downstream?.expectBody(within: times.bodyGap)
+            case .stopContentTimer: downstream?.expectNothing()
+            case .resumeReading: downstream?.stream.resumeReading()
+            case .resumeUpstream: upstream?.resume()
+            case .answer: writeAnswer()
+            case .finishResponse: finishResponse()
+            case .closeUpstream: releaseUpstream(reusable: false)
+            case .returnUpstream: releaseUpstream(reusable: true)
+            case .beginTunnel: beginTunnel()
+            case .awaitDiscard: downstream?.expectDiscard()
+            case .cut: cut(cutFlag)
+            case .endAndKeepAlive: end(keepAlive: true, requestComplete: true)
+            case .endAndClose: end(keepAlive: false, requestComplete: true)
+            case .endAndLinger: end(keepAlive: false, requestComplete: false)
+            }
+        }
+    }
+
+    /// An event that no refusal comes of.
+    private func note(_ event: ExchangeMachine.Event) { attempt { () throws(Refusal) in try handle(event) } }
+
+    /// The request's content stopped arriving, or comes too slowly.
+    func bodyTimedOut(_ refusal: Refusal) {
+        note(.lastRequest)
+        if machine.response == .streaming { fail(.clientTime) } else { refuse(refusal) }
+    }
+
+    /// The exchange took longer than its route allows.
+    func requestTimedOut() {
+        guard machine.request != .discarding, machine.request != .discarded else { return }
+        worker.counters.admission.count(.request)
+        let refusal = Refusal.requestTimeout(isRead: machine.isRequestRead)
+        if !machine.isRequestRead { note(.lastRequest) }
+        if machine.response == .streaming { fail(refusal.flag) } else { refuse(refusal) }
+    }
+
+    /// The client has room again.
+    func downstreamDrained() {
+        if responseCharge.bytes > 0, let downstream { chargeResponse(queued: downstream.stream.queued) }
+        note(.downstreamDrained)
+    }
+
+    /// The client left before its request was whole, or its connection failed: nothing can be answered any more.
+    func clientGone() {
+        record.flag = .clientGone
+        if record.status == 0 { record.status = 499 }
+    }
+
+    /// The client takes no bytes of the response any more.
+    func clientStalled() {
+        record.flag = .clientStalled
+    }
+
+    /// Whether a client that has half-closed after a whole request is still owed its answer.
+    var answersHalfClosed: Bool { route?.forwarding.abortsOnHalfClose != true }
+
+    /// The client has half-closed after a whole request: it gets its answer, and then the connection ends.
+    func clientHalfClosed() { note(.clientHalfClosed) }
+
+    /// The grace time of a drain is over. A client that got no head of a response got none of an answer: 503, since no one else
+    /// was at fault.
+    func cutByDrain() {
+        withdrawHead()
+        if machine.awaitsResponse { record.status = 503 }
+        if record.flag == nil { record.flag = .graceTime }
+    }
+
+    /// Goes on with what one tick was too short for.
+    func turnEnded() {
+        attempt { () throws(Refusal) in
+            if holdsInput || machine.response == .buffered { try continueHeld() }
+            if decoding != nil { return try decodeAfterTick() }
+            guard spool != nil || conversion != nil, machine.request == .ending, machine.upstream == .open else {
+                return
+            }
+            // The conversion may have more to write: a response that is converted has ticks of its own, while the request waits.
+            try finishRequest()
+        }
+    }
+
+    // MARK: Early ends
+
+    /// What is sent in the upstream's place.
+    private enum Answer {
+        case refusal(Refusal)
+        /// The methods that are taken, to OPTIONS.
+        case options([String], status: Int)
+    }
+
+    /// Answers in the upstream's place, or cuts the response when its head has gone out already. The upstream request, if one
+    /// has started, is aborted so that it can't be taken for complete.
+    func refuse(_ refusal: Refusal) {
+        guard downstream != nil, !machine.isOver else { return }
+        if worker.isMeasuring { worker.requests.noteRefusal(refusal, of: route) }
+        let isFraming = if case .wire = refusal { true } else { false }
+        give(.refusal(refusal), flag: refusal.flag, isFraming: isFraming)
+    }
+
+    /// Answers OPTIONS as its last recipient (RFC 9110 §7.6.2).
+    func answerOptions(_ methods: [String], status: Int) { give(.options(methods, status: status), flag: nil) }
+
+    private func give(_ answer: Answer, flag: EndReason?, isFraming: Bool = false) {
+        self.answer = answer
+        if machine.response != .streaming { record.flag = flag }
+        attempt { () throws(Refusal) in
+            if worker.isDraining { try handle(.lastRequest) }
+            try handle(.refused(rest: rest, isFraming: isFraming), cutFlag: flag ?? .upstreamGone)
+        }
+    }
+
+    /// What is left of the request's content.
+    private var rest: ExchangeMachine.Rest {
+        guard !request.expectsContinue, (requestDecoder.remaining ?? .max) <= Self.discardLimit else { return .long }
+        return requestDecoder.isComplete ? .nothing : .short
+    }
+
+    private func writeAnswer() {
+        guard let downstream else { return }
+        framed.removeAll()
+        responseFramed.removeAll()
+        // Written into a buffer of this function's own, because the writers look at the exchange.
+        var output = OutputBuffer()
+        swap(&output, &responseFramed)
+        switch answer {
+        case .refusal(let refusal):
+            record.status = refusal.status
+            ProblemWriter(
+                refusal: refusal, isHead: request.methodKind == .head, keepsAlive: machine.persists,
+                requestID: requestID,
+                clock: worker.clock
+            ).write(into: &output) { appendRuledFields(to: &$0, from: $1) }
+        case .options(let methods, let status):
+            record.status = status
+            writeOptions(methods, status: status, into: &output)
+        }
+        swap(&output, &responseFramed)
+        record.bytesBack = responseFramed.count
+        downstream.stream.write(responseFramed.span)
+        responseFramed.removeAll()
+    }
+
+    /// A head that can't be read, or that didn't come in time: answered, and the connection ends.
+    func refuseHead(_ refusal: Refusal, on downstream: DownstreamConnection) {
+        self.downstream = downstream
+        if record.startedAt == 0 { record.startedAt = worker.loop.now }
+        worker.nextRequestID(into: &requestID)
+        refuse(refusal)
+    }
+
+    /// A response that has begun can't go on: `flag` says why.
+    func fail(_ flag: EndReason) {
+        guard machine.response == .streaming else { return }
+        attempt { () throws(Refusal) in try handle(.responseFailed, cutFlag: flag) }
+    }
+
+    /// Cuts a response that has begun, in a way that can't be taken for its end: no last chunk, a length not reached, and a
+    /// reset where only the end of the connection ends the content (docs/rules.md F14).
+    private func cut(_ flag: EndReason) {
+        guard let downstream else { return }
+        record.flag = flag
+        let isUntilClose = machine.isUntilClose
+        logEnd()
+        downstream.close(reset: isUntilClose)
+    }
+
+    /// Takes back a response's head that waits for the first bytes of its content, so that an answer of ours can go in its place.
+    func withdrawHead() {
+        guard machine.response == .streaming, record.bytesBack == 0, !responseFramed.isEmpty else { return }
+        responseFramed.removeAll()
+        if let responseCoding { recycle(responseCoding.encoder) }
+        responseCoding = nil
+        record.responseCoding = nil
+        note(.responseWithdrawn)
+    }
+
+    // MARK: The end
+
+    private func end(keepAlive: Bool, requestComplete: Bool) {
+        guard let downstream else { return }
+        logEnd()
+        recycleConversion()
+        recycleHeld()
+        downstream.exchangeEnded(keepAlive: keepAlive, requestComplete: requestComplete)
+    }
+
+    /// Lets go of everything: the client's connection goes away.
+    func abandon() {
+        if machine.response != .complete || machine.request == .content {
+            if record.flag == nil { record.flag = .clientGone }
+        }
+        endTunnel()
+        logEnd()
+        recycleConversion()
+        recycleHeld()
+        releaseUpstream(reusable: false)
+        downstream = nil
+    }
+
+    private func recycleConversion() {
+        guard let conversion, let route else { return }
+        self.conversion = nil
+        conversion.swapOutput(&waiting)
+        // Only one that ran to its end is known to be clean.
+        if machine.request == .sent { generation?.recycle(conversion, route: route) }
+    }
+
+    private func logEnd() {
+        guard record.startedAt != 0 || record.status != 0 else { return }
+        if worker.isMeasuring { worker.ended(self) }
+        record.startedAt = 0
+        record.status = 0
+    }
+
+    // MARK: Memory
+
+    // Waiting output and the streams' queues are bounded by their watermarks, so they are only counted; trees, decoders' windows,
+    // converted responses and spools grow with the content, so they ask before they go on.
+
+    /// What any content but a short one has from its beginning on: room for what waits on both sides of a pause.
+    static let reserve = 2 * MemoryCharge.step
+
+    /// Whether there is memory to take content; more of it has what it needs for a start then. Short content, which fits the
+    /// loop's buffers, passes as long as a little is left.
+    func hasMemory(for framing: BodyFraming) -> Bool {
+        let pressure = worker.pressure
+        if case .length(let count) = framing, count <= ConversionHold.shortBody { return pressure < 3 }
+        return pressure < 2 && requestCharge.set(Self.reserve, from: worker.memory)
+    }
+
+    private func queueForMemory() {
+        isQueuedForMemory = true
+        worker.memoryQueue.add(self)
+    }
+
+    /// There may be memory. Returns whether the wait is over.
+    func memoryMayHaveCome() -> Bool {
+        guard isQueuedForMemory else { return true }
+        guard machine.request == .content else {
+            isQueuedForMemory = false
+            return true
+        }
+        guard hasMemory(for: request.framing) else { return false }
+        isQueuedForMemory = false
+        note(.memoryFreed)
+        return true
+    }
+
+    /// The time for memory to come is over.
+    func memoryDidNotCome() {
+        isQueuedForMemory = false
+        guard machine.request == .content else { return }
+        worker.memory.counters.refusedAdmission += 1
+        refuse(.memoryExhausted)
+    }
+
+    /// Something else has ended the wait.
+    private func leaveQueue() {
+        isQueuedForMemory = false
+        worker.memoryQueue.remove(self)
+    }
+
+    /// Bytes that the request holds: output that waits, a tree, the decoders of its codings, the copy for another attempt.
+    private var requestBytes: Int {
+        var bytes = waiting.count + retryBuffer.bytes.count + (upstream?.stream.queued ?? 0)
+        if let conversion { bytes += conversion.outputCount + conversion.heldCount }
+        if let decoding { bytes += decoding.decoder.heldCount }
+        return max(Self.reserve, bytes)
+    }
+
+    /// Counts what waits for an upstream that takes no more, with `leftover` bytes that stay with the client's stream.
+    func chargeRequest(leftover: Int) {
+        requestCharge.force(requestBytes + leftover, from: worker.memory)
+    }
+
+    /// Pays for what grows with the content: a tree, the decoders' windows.
+    func payForRequest() throws(Refusal) {
+        guard requestCharge.set(requestBytes, from: worker.memory) else {
+            worker.memory.counters.refusedRequest += 1
+            throw .memoryExhausted
+        }
+    }
+
+    /// Pays for a copy that has become large. Returns false when there is no memory for it.
+    func payForRetryBuffer() -> Bool {
+        retryBuffer.bytes.count < MemoryCharge.step || requestCharge.set(requestBytes, from: worker.memory)
+    }
+
+    /// Pays for a response that is converted, where it has become large.
+    func payForHeld(_ held: HeldResponse) throws(Refusal) {
+        guard held.heldCount >= MemoryCharge.step else { return }
+        guard responseCharge.set(held.heldCount, from: worker.memory) else {
+            worker.memory.counters.refusedResponse += 1
+            throw .memoryExhausted
+        }
+    }
+
+    /// Whether there is memory to spare for an encoder of `coding`, which is paid for then.
+    func payForEncoder(_ coding: Coding) -> Bool {
+        worker.pressure == 0 && responseCharge.set(ContentEncoder.heldCount(for: coding), from: worker.memory)
+    }
+
+    /// Counts what waits for a client that doesn't read, and the encoder that it keeps.
+    func chargeResponse(queued: Int) {
+        let encoder = responseCoding.map { ContentEncoder.heldCount(for: $0.encoder.coding) } ?? 0
+        responseCharge.force(queued + encoder, from: worker.memory)
+    }
+
+    /// The request is sent and will not be sent again.
+    private func releaseRequest() {
+        endSpool()
+        requestCharge.end(worker.memory)
+    }
+
+    private func endCharges() {
+        requestCharge.end(worker.memory)
+        responseCharge.end(worker.memory)
+    }
 }
+
+extension Exchange: TurnWork {}
 
 /// What is measured of one exchange, for the log.
 struct ExchangeRecord {

@@ -58,6 +58,13 @@ final class Generation {
         return try rule.makeConversion(contentType: contentType, sources: sources)
     }
 
+    /// A conversion of `rule` for content of the type that stands in the field at `index` of `head`.
+    func takeConversion(
+        _ rule: ConversionRule, route: Route, for head: borrowing MessageHead, typeAt index: Int, sources: [[UInt8]]
+    ) throws(ConversionError) -> Conversion {
+        try takeConversion(rule, route: route, contentType: head.value(index), sources: sources)
+    }
+
     func recycle(_ conversion: Conversion, route: Route) {
         if freeConversions[route.index].count < Self.freeListLimit {
             freeConversions[route.index].append(conversion)

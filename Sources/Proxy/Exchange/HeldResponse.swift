@@ -213,6 +213,9 @@ final class HeldResponse {
         }
     }
 
+    /// Bytes of what there is to send.
+    var bodyCount: Int { isUntouched ? count : conversion?.outputCount ?? 0 }
+
     /// What there is to send: the converted body, or the one space.
     func withBody(_ send: (Span<UInt8>) -> Void) {
         guard let conversion, !isUntouched else { return send(isOneSpace ? Self.space.span : Span()) }

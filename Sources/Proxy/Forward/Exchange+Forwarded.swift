@@ -5,20 +5,16 @@ internal import Octets
 // What the upstream is told of the client (docs/rules.md F5). A peer that isn't trusted has its word replaced by what we
 // see ourselves; what a trusted one says is kept, and the peer's own address is added to it.
 extension Exchange {
-    /// Looks, where the peer is trusted, for the client behind it. Returns false when the request was refused.
-    func findClient(_ generation: Generation, _ route: Route) -> Bool {
-        guard let peer = downstream?.peer, generation.forwarding.trusted.contains(peer) else { return true }
+    /// Looks, where the peer is trusted, for the client behind it.
+    func findClient(_ generation: Generation, _ route: Route) throws(Refusal) {
+        guard let peer = downstream?.peer, generation.forwarding.trusted.contains(peer) else { return }
         trustsPeer = true
         let format = route.forwarding.format
         let size = ClientChain.size(of: request, format == .forwarded ? .forwarded : .xForwardedFor)
-        guard size <= ClientChain.limit else {
-            refuse(.forwardedTooLong)
-            return false
-        }
-        guard size > 0 else { return true }
+        guard size <= ClientChain.limit else { throw .forwardedTooLong }
+        guard size > 0 else { return }
         let client = ClientChain.client(of: request, format, peer: peer, trusted: generation.forwarding.trusted)
         if client != peer { realClient = client }
-        return true
     }
 
     /// The client as far as it is known: by what trusted peers say, else the peer.

@@ -4,30 +4,23 @@ internal import Octets
 
 // Header rules: the route's last word on the fields of both heads (docs/forwarding.md).
 extension Exchange {
-    /// Takes what the rules want of the request's head, before anything goes upstream. Returns false when the request was
-    /// refused, because a value could begin a line of its own.
-    func takeHeaderValues(_ editors: HeaderEditors) -> Bool {
+    /// Takes what the rules want of the request's head, before anything goes upstream. It is refused where a
+    /// value could begin a line of its own.
+    func takeHeaderValues(_ editors: HeaderEditors) throws(Refusal) {
         headerLines.removeAll(keepingCapacity: true)
         // Nothing of a head has been written yet: the buffer is free for the address.
         if editors.readsClient, let client, !client.isUnix { client.appendIP(to: &framed) }
-        var fault: HeaderValueFault?
+        defer { framed.removeAll() }
         do throws(HeaderValueFault) {
             try editors.request?.appendLines(
                 from: request, captures: captures, client: framed.span, to: &headerLines)
             responseHeaderLines = headerLines.count
             try editors.response?.appendLines(
                 from: request, captures: captures, client: framed.span, to: &headerLines)
-        } catch {
-            fault = error
-        }
-        framed.removeAll()
-        guard let fault else {
             hasHeaderLines = true
-            return true
+        } catch {
+            throw .headerValue(error)
         }
-        // Perhaps to its end: nothing of this exchange is ours then.
-        refuse(.headerValue(fault))
-        return false
     }
 
     /// Edits the request's head that `output` ends with: fields from `start` on, ours from `own` on.

@@ -58,8 +58,8 @@ extension Exchange {
     /// Whether its request has a body that isn't wholly on the other side.
     fileprivate var isUpload: Bool {
         guard record.startedAt != 0, route != nil, !request.framing.isEmpty else { return false }
-        switch requestPhase {
-        case .body, .ending, .discarding: return true
+        switch machine.request {
+        case .content, .ending, .discarding: return true
         case .sent: return (upstream?.stream.queued ?? 0) > 0
         case .head, .discarded: return false
         }
@@ -71,7 +71,7 @@ extension Exchange {
         if case .length(let total) = request.framing { transfer.total = total }
         transfer.bytesIn = record.bytesIn
         transfer.bytesOut = record.bytesOut
-        transfer.isHeldBack = isHeldBack
+        transfer.isHeldBack = !machine.pauses.isEmpty
         if let route, let generation { transfer.upstream = generation.upstreamName(of: route) }
         return transfer
     }

@@ -15,7 +15,7 @@ enum UnacceptableResponse {
 }
 
 /// Every reason for which the proxy answers in the upstream's place: one place that decides status, code and text.
-enum Refusal {
+enum Refusal: Error {
     case wire(WireError)
     case conversion(ConversionError, accepted: [BodyEncoding])
     case noRoute

@@ -215,7 +215,7 @@ final class UpstreamConnection: StreamHandler {
             noteResponse()
             let exchange = exchange
             self.exchange = nil
-            exchange?.beginTunnel(head, self, bytes.extracting(at..<bytes.count))
+            exchange?.switched(head, self, bytes.extracting(at..<bytes.count))
             return bytes.count
         }
         if phase == .body { exchange?.settleResponse() }
@@ -327,7 +327,7 @@ final class UpstreamConnection: StreamHandler {
     func drained(_ stream: Stream) {
         guard let exchange else { return }
         // Once the request is sent, or the response has begun, the timer stands for the response, and goes on.
-        if phase == .done || phase == .head && exchange.requestPhase != .sent { timer.cancel() }
+        if phase == .done || phase == .head && exchange.machine.request != .sent { timer.cancel() }
         exchange.upstreamDrained()
     }
 
@@ -346,7 +346,7 @@ final class UpstreamConnection: StreamHandler {
             pool.tally.closed &+= 1
             if !isAnswered, exchange.sendAgain(isReused ? .staleConnection : .reset, avoiding: endpoint) { return }
         }
-        exchange.upstreamFailed(headReceived: phase == .body)
+        exchange.upstreamFailed()
     }
 
     private func misread(_ fault: ResponseFault) {
@@ -366,7 +366,7 @@ final class UpstreamConnection: StreamHandler {
             guard let exchange else { return }
             if phase == .body { return exchange.upstreamTimedOut(.upstreamGap) }
             // All that was awaited so far is a 100, which is advice.
-            if exchange.continueState == .asked { return exchange.continueRelayed() }
+            if exchange.machine.expectation == .asked { return exchange.continueRelayed() }
             if takenBefore != .max {
                 // It may have taken bytes from the system's buffer here, too few to be told that there is room.
                 let taken = stream.bytesTaken

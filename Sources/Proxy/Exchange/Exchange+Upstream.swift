@@ -1,0 +1,515 @@
+internal import EventLoop
+internal import HTTPWire
+internal import Logging
+internal import Octets
+internal import Serialization
+
+// The way to the upstream: a connection for the request, and what is sent over it as it has room; content that is held until its
+// length is known, or followed by padding; a request that is sent again.
+extension Exchange {
+    // MARK: A connection
+
+    /// Writes the upstream head and finds a connection for it.
+    func connect(framing known: BodyFraming) throws(Refusal) {
+        guard let route, let generation else { return }
+        let framing = generation.framings[route.upstream].framing(for: known)
+        requestEncoder = BodyEncoder(framing: framing)
+        do throws(ConversionError) {
+            try writeRequestHead(framing: framing, route: route)
+        } catch {
+            throw .conversion(error, accepted: [])
+        }
+        noteFraming(framing)
+        record.upstreamStartedAt = worker.loop.now
+        let pool = generation.pools[route.upstream]
+        try handle(.connecting)
+        if let connection = pool.takeIdle() {
+            try open(connection, atOnce: true)
+        } else {
+            attempt = pool.wait(for: self)
+        }
+    }
+
+    private func open(_ connection: UpstreamConnection, atOnce: Bool) throws(Refusal) {
+        upstream = connection
+        upstreamAddress = connection.endpoint.address
+        retryBuffer.isKept = false
+        connection.begin(self)
+        if let route, connection.isReused ? route.repeatsRequests : route.repeatsOnConditions { keepForRetry(route) }
+        try handle(.connected(atOnce: atOnce))
+    }
+
+    /// The attempt succeeded: what has waited is sent, and the client may go on. `connectTime` is 0 for a connection that was
+    /// there already.
+    func connected(_ connection: UpstreamConnection, madeIn connectTime: UInt64) {
+        attempt = nil
+        record.connectTime = connectTime
+        attempt { () throws(Refusal) in try open(connection, atOnce: false) }
+    }
+
+    /// The attempt failed.
+    func connectFailed(_ failure: UpstreamFailure) {
+        attempt = nil
+        if case .timedOut = failure { worker.counters.admission.count(.connect) }
+        refuse(.upstream(failure))
+    }
+
+    /// Gives the upstream connection back or closes it.
+    func releaseUpstream(reusable: Bool) {
+        if let attempt {
+            self.attempt = nil
+            attempt.cancel()
+        }
+        guard let connection = upstream else { return }
+        upstream = nil
+        connection.release(reusable: reusable)
+    }
+
+    // MARK: What the upstream's connection tells
+
+    /// It has room again.
+    func upstreamDrained() {
+        let isEmpty = upstream?.stream.queued == 0
+        attempt { () throws(Refusal) in try handle(.upstreamDrained(isEmpty: isEmpty)) }
+    }
+
+    /// It failed, or ended before the response did, or before the request had gone out.
+    func upstreamFailed() {
+        upstream = nil
+        attempt { () throws(Refusal) in try handle(.upstreamFailed, cutFlag: .upstreamGone) }
+    }
+
+    /// It sent what can't be read as a response.
+    func upstreamMisread(_ fault: ResponseFault) {
+        withdrawHead()
+        if machine.awaitsResponse { refuse(.badResponse(fault)) } else { fail(.upstreamBad) }
+    }
+
+    /// It didn't take the request, didn't answer, or stopped, within its time.
+    func upstreamTimedOut(_ kind: AdmissionCounters.Timeout) {
+        if machine.expectation != .asked { worker.counters.admission.count(kind) }
+        attempt { () throws(Refusal) in try handle(.upstreamTimedOut, cutFlag: .upstreamTime) }
+    }
+
+    // MARK: Sending
+
+    var upstreamIsFull: Bool { upstream?.stream.isAboveHighWatermark ?? false }
+
+    /// Sends the bytes that wait, as one chunk where the framing is chunked, with the head in front when it is still here.
+    func sendWaiting() {
+        guard machine.upstream == .open else { return }
+        if let conversion {
+            conversion.swapOutput(&waiting)
+            defer { conversion.swapOutput(&waiting) }
+            send(waiting.span)
+            waiting.removeAll()
+        } else if !waiting.isEmpty {
+            send(waiting.span)
+            waiting.removeAll()
+        }
+    }
+
+    /// Sends the bytes that wait and `content`, a part of the client's, behind them: as one chunk, without a copy of `content`.
+    /// Returns false when there is no connection for it.
+    func sendWaiting(passing content: Span<UInt8>) -> Bool {
+        guard upstream != nil, let conversion else { return false }
+        conversion.swapOutput(&waiting)
+        let count = waiting.count + content.count
+        requestEncoder.frame(count, into: &framed)
+        record.bytesOut += count
+        framed.append(waiting.span)
+        waiting.removeAll()
+        conversion.swapOutput(&waiting)
+        sendFramed(content)
+        return true
+    }
+
+    func send(_ body: Span<UInt8>) {
+        guard upstream != nil, !body.isEmpty else { return }
+        requestEncoder.frame(body.count, into: &framed)
+        record.bytesOut += body.count
+        sendFramed(body)
+    }
+
+    /// Sends what is framed, `body` behind it, and what ends its chunk.
+    private func sendFramed(_ body: Span<UInt8>) {
+        guard let upstream else { return }
+        let lineEnd: InlineArray<2, UInt8> = [ASCII.carriageReturn, ASCII.lineFeed]
+        let end = requestEncoder.takeEnd() ? lineEnd.span : Span()
+        machine.noteWritten()
+        if retryBuffer.isKept { keep(body, end) }
+        upstream.stream.write(framed.span, body, end)
+        framed.removeAll()
+    }
+
+    func flushFramed() {
+        guard let upstream, !framed.isEmpty else { return }
+        machine.noteWritten()
+        upstream.stream.write(framed.span)
+        if retryBuffer.isKept { keepFramed() } else { framed.removeAll() }
+    }
+
+    // MARK: The end of the request
+
+    /// All of the request is at hand and the connection is open: sends the rest, as far as the upstream takes it.
+    func sendRest() throws(Refusal) {
+        if let spool, try !pump(spool) { return }
+        if let conversion, try !pad(conversion) { return }
+        sendEnd()
+        try handle(.requestWritten(isEmpty: upstream?.stream.queued == 0))
+    }
+
+    /// Sends the bytes that wait and what ends the content, in one write.
+    private func sendEnd() {
+        conversion?.swapOutput(&waiting)
+        let count = waiting.count
+        requestEncoder.frame(count, into: &framed)
+        if count > 0 { finishFraming(into: &waiting) } else { finishFraming(into: &framed) }
+        record.bytesOut += count
+        if count > 0 {
+            sendFramed(waiting.span)
+            waiting.removeAll()
+        } else {
+            flushFramed()
+        }
+        conversion?.swapOutput(&waiting)
+    }
+
+    private func finishFraming(into output: inout OutputBuffer) {
+        guard let route, route.forwarding.passesTrailers else { return requestEncoder.close(into: &output) }
+        let trailers = requestDecoder.trailers
+        requestEncoder.close(into: &output) { trailers.write(named: route.forwarding.trailers, into: &$0) }
+    }
+
+    /// Leaves large memory of the output, all of which has gone to the upstream, to the next exchange: while the response is awaited
+    /// others convert, and what the processor has at hand is better used again than made anew for each.
+    func releaseOutput() {
+        conversion?.swapOutput(&waiting)
+        if waiting.isEmpty { clear(&waiting) }
+        conversion?.swapOutput(&waiting)
+    }
+
+    // MARK: A length for content that has none
+
+    // Converted content that is longer than what is buffered of it: its length is announced as a bound, and what that has too
+    // many follows it as padding, which the encoding says is nothing (docs/decisions/0011). Servers that read no chunks would
+    // take a chunked request for an empty one.
+
+    /// Pieces of padding, or of a spool, that are sent in one tick before the other connections have theirs.
+    private static let piecesPerTick = 4
+
+    /// The framing of content whose head has to go out before all of its output is there: a length where the client gave one
+    /// and a bound can be told, else chunks.
+    func framing(ofRestOf conversion: Conversion) -> BodyFraming {
+        // What a content coding hides can have any length.
+        guard decoding == nil, case .length(let length) = request.framing,
+            let bound = conversion.outputBound(ofBody: length)
+        else { return .chunked }
+        return .length(conversion.outputCount + bound)
+    }
+
+    /// Makes more room in front of the head where the input is whole and only its output is left, since its exact length is
+    /// known once it is there. Returns false where there is no more room to be had.
+    func bufferMore(_ conversion: Conversion) throws(Refusal) -> Bool {
+        guard machine.upstream == .none, !writesQuery, conversion.outputCount < ConversionHold.ofWholeDocument,
+            let route, let generation, generation.framings[route.upstream].mode == .auto
+        else { return false }
+        try payForRequest()
+        conversion.withOutput { $0.highWatermark = min(2 * $0.count, ConversionHold.ofWholeDocument) }
+        return true
+    }
+
+    /// Sees that what the conversion has written, and `passing` bytes behind it, fit the length that was announced; only escapes
+    /// can have used up what a bound allows them.
+    func checkLength(_ conversion: Conversion, passing: Int) throws(Refusal) {
+        guard machine.upstream == .open || machine.upstream == .connecting, let left = requestEncoder.remaining,
+            conversion.outputCount + passing > left
+        else { return }
+        let error = ConversionError(
+            .unrepresentable, code: "length_outgrown",
+            reason:
+                "the converted body is longer than the length that was announced for it: its texts grow too much by escapes",
+            setting: "upstreams.\(upstreamName).framing")
+        throw .conversion(error, accepted: [])
+    }
+
+    private var upstreamName: String { route.flatMap { generation?.settings.upstreams[$0.upstream].name } ?? "" }
+
+    /// Writes behind the converted content what its announced length has too many. Returns whether all of it went on its way; else
+    /// it goes on when the upstream has room, or in the next tick.
+    private func pad(_ conversion: Conversion) throws(Refusal) -> Bool {
+        guard let padding = conversion.padding, requestEncoder.remaining ?? 0 > conversion.outputCount else {
+            return true
+        }
+        sendWaiting()
+        var pieces = Self.piecesPerTick
+        while let left = requestEncoder.remaining, left > 0 {
+            guard mayGoOn(&pieces) else { return false }
+            let count = min(left, Exchange.sliceSize)
+            send(padding.piece.span.extracting(0..<count))
+            worker.counters.framing.padding &+= UInt64(count)
+        }
+        return true
+    }
+
+    /// Whether another piece may be sent in this tick; else the upstream's room, or the next tick, is waited for.
+    private func mayGoOn(_ pieces: inout Int) -> Bool {
+        if upstreamIsFull {
+            upstream?.expectProgress()
+            return false
+        }
+        if pieces == 0 { worker.loop.afterTurn(self) }
+        pieces -= 1
+        return pieces >= 0
+    }
+
+    // MARK: The spool
+
+    // Content for upstreams that want its length, held until that is known: the upstream hears nothing of the request before all
+    // of it is here, and so never gets half of one.
+
+    func beginSpool() {
+        guard spool == nil, let route, let generation else { return }
+        spool = Spool(generation.framings[route.upstream].spool, store: worker.spools)
+    }
+
+    /// Takes bytes of the content.
+    func spool(_ bytes: Span<UInt8>) throws(Refusal) {
+        guard let spool else { return }
+        do throws(SpoolFault) {
+            try spool.append(bytes)
+        } catch {
+            throw refusal(of: error)
+        }
+    }
+
+    /// Takes what the conversion has written.
+    func spoolOutput() throws(Refusal) {
+        guard let conversion else { return }
+        beginSpool()
+        // The buffer is taken out: what is called looks at the exchange.
+        var output = OutputBuffer()
+        conversion.swapOutput(&output)
+        defer { conversion.swapOutput(&output) }
+        try spool(output.span)
+        output.removeAll()
+    }
+
+    private func refusal(of fault: SpoolFault) -> Refusal {
+        if fault.isOfTheDisk, worker.spools.mayReport(at: worker.loop.now) {
+            worker.logger.error(
+                "bodies can't be spooled for the upstream \(upstreamName): \(fault == .full ? "the disk is full" : "the disk failed")"
+            )
+        }
+        return .spool(fault, upstream: upstreamName)
+    }
+
+    /// Sends what the spool holds, as fast as the upstream takes it. Returns whether all of it went on its way.
+    private func pump(_ spool: Spool) throws(Refusal) -> Bool {
+        var pieces = Self.piecesPerTick
+        while !spool.isAtEnd {
+            guard mayGoOn(&pieces) else { return false }
+            var piece = OutputBuffer()
+            swap(&piece, &waiting)
+            defer { swap(&piece, &waiting) }
+            do throws(SpoolFault) {
+                try spool.read(into: &piece)
+            } catch {
+                throw refusal(of: error)
+            }
+            send(piece.span)
+            piece.removeAll()
+        }
+        return true
+    }
+
+    func endSpool() {
+        spool?.end()
+        spool = nil
+    }
+
+    /// Counts and logs how the content is framed.
+    private func noteFraming(_ framing: BodyFraming) {
+        guard spool == nil else {
+            record.framing = "spooled"
+            worker.counters.framing.spooled &+= 1
+            return
+        }
+        record.framing = framing.logName
+        guard let conversion else { return }
+        switch framing {
+        case .length(let count) where count > conversion.outputCount:
+            record.framing = "padded"
+            worker.counters.framing.padded &+= 1
+        case .length: worker.counters.framing.length &+= 1
+        case .chunked: worker.counters.framing.chunked &+= 1
+        case .none, .untilClose: break
+        }
+    }
+
+    // MARK: Sending again
+
+    /// The shortest and the longest pause before a request is sent again because the route asks for it.
+    private static let pauses: ClosedRange<UInt64> = 25_000_000...250_000_000
+
+    /// Keeps what is sent from here on, where the method allows that it is sent again.
+    private func keepForRetry(_ route: Route) {
+        retryBuffer.heedsStatus = route.repeatsOnConditions
+        guard request.methodKind.isIdempotent, !retryBuffer.isCut else { return }
+        // Sent again already, and not to be sent a third time.
+        guard machine.retries == 0 || route.repeatsOnConditions else { return }
+        retryBuffer.isKept = true
+    }
+
+    private var retryBufferLimit: Int { route?.options.retry.buffer ?? 0 }
+
+    /// `framed`, `body` and `end` are about to be sent.
+    private func keep(_ body: Span<UInt8>, _ end: Span<UInt8>) {
+        let count = framed.count + body.count + end.count
+        guard retryBuffer.bytes.count + count <= retryBufferLimit else { return cutRetryBuffer() }
+        retryBuffer.bytes.append(framed.span)
+        retryBuffer.bytes.append(body)
+        retryBuffer.bytes.append(end)
+        if !payForRetryBuffer() { cutRetryBuffer() }
+    }
+
+    /// `framed` was sent; it leaves its bytes here and is empty then.
+    private func keepFramed() {
+        defer { framed.removeAll() }
+        guard retryBuffer.bytes.count + framed.count <= retryBufferLimit else { return cutRetryBuffer() }
+        // Mostly the head and nothing else: then it changes hands without a copy.
+        if retryBuffer.bytes.isEmpty {
+            swap(&retryBuffer.bytes, &framed)
+        } else {
+            retryBuffer.bytes.append(framed.span)
+        }
+    }
+
+    private func cutRetryBuffer() {
+        dropRetryBuffer()
+        retryBuffer.isCut = true
+    }
+
+    /// Nothing is sent again any more.
+    func dropRetryBuffer() {
+        retryBuffer.isKept = false
+        retryBuffer.isCut = false
+        clear(&retryBuffer.bytes)
+    }
+
+    /// Sends what another connection had been given.
+    func sendRetryBuffer() {
+        guard let upstream, !retryBuffer.bytes.isEmpty else { return }
+        machine.noteWritten()
+        upstream.stream.write(retryBuffer.bytes.span)
+        if !retryBuffer.isKept { dropRetryBuffer() }
+    }
+
+    /// Whether the route sends a request again that was answered with `status`.
+    func repeatsStatus(_ status: Int) -> Bool {
+        guard retryBuffer.heedsStatus, let route else { return false }
+        return route.options.retry.statuses.contains(status)
+    }
+
+    /// Sends the request once more on a new connection, if that is safe and wanted (docs/rules.md F20, F21); the old connection
+    /// is given up. Returns false, and changes nothing but the counters, when it is not.
+    func sendAgain(_ cause: RetryCause, avoiding endpoint: Endpoint?) -> Bool {
+        guard let route, let generation, machine.mayRetry else { return false }
+        let pool = generation.pools[route.upstream]
+        let options = route.options.retry
+        let isWanted: Bool
+        var limit = options.attempts
+        switch cause {
+        case .staleConnection:
+            isWanted = true
+            limit = max(limit, 1)
+        case .reset: isWanted = options.onReset
+        case .timeout: isWanted = options.onTimeout
+        case .status: isWanted = true
+        }
+        // What no setting asks for is not counted as left out.
+        guard isWanted else { return false }
+        // A connection that had served before says nothing of the server's load, and the new one is asked once: that is free.
+        let skip = reasonNotToSendAgain(options, limit: limit)
+        if let skip = cause == .staleConnection ? skip : skip ?? budgetIsSpent(pool) {
+            pool.tally.count(skip)
+            record.retrySkip = skip
+            return false
+        }
+        pool.tally.count(cause.result)
+        releaseUpstream(reusable: false)
+        attempt { () throws(Refusal) in try handle(.retried) }
+        record.retries = machine.retries
+        let pause: UInt64
+        if cause == .staleConnection {
+            pause = 0
+        } else {
+            // Each time up to twice as long, and never all at once.
+            let most = min(Self.pauses.upperBound, Self.pauses.lowerBound << UInt64(min(machine.retries + 1, 4)))
+            pause = Self.pauses.lowerBound + pool.nextRandom() % (most - Self.pauses.lowerBound)
+        }
+        attempt = pool.waitAgain(for: self, after: pause, avoiding: endpoint)
+        return true
+    }
+
+    private func reasonNotToSendAgain(_ options: RetryOptions, limit: Int) -> RetrySkip? {
+        if !options.isEnabled { return .disabled }
+        if machine.interimWasSent { return .responseStarted }
+        if machine.retries >= limit { return .attempts }
+        // Where nothing was sent, nothing was executed, whatever the method is.
+        if !machine.hasWritten { return nil }
+        if !request.methodKind.isIdempotent { return .notIdempotent }
+        return retryBuffer.isKept ? nil : .bodyTooLarge
+    }
+
+    private func budgetIsSpent(_ pool: UpstreamPool) -> RetrySkip? {
+        pool.budget.spend(worker.loop.now) ? nil : .budget
+    }
+}
+
+/// What was sent of a request, as it went over the wire, so that it can be sent again on another connection.
+struct RetryBuffer {
+    var bytes = OutputBuffer()
+    /// Whether what is sent is also kept.
+    var isKept = false
+    /// Whether more was sent than may be kept.
+    var isCut = false
+    /// Whether the status of the response may be a reason to send the request again.
+    var heedsStatus = false
+}
+
+extension OutputPadding {
+    /// A piece of it, of which any beginning is padding as well, but for half a line end, which then stands alone.
+    fileprivate var piece: [UInt8] {
+        switch self {
+        case .lines: Self.emptyLines
+        case .spaces: Self.lineFeeds
+        }
+    }
+
+    private static let emptyLines = Array(
+        repeating: [ASCII.carriageReturn, ASCII.lineFeed], count: Exchange.sliceSize / 2
+    ).flatMap(\.self)
+    private static let lineFeeds = Array(repeating: ASCII.lineFeed, count: Exchange.sliceSize)
+}
+
+extension BodyFraming {
+    var logName: StaticString {
+        switch self {
+        case .none: "none"
+        case .length: "length"
+        case .chunked: "chunked"
+        case .untilClose: "close"
+        }
+    }
+}
+
+extension Method {
+    /// RFC 9110 §9.2.2.
+    var isIdempotent: Bool {
+        switch self {
+        case .get, .head, .options, .put, .delete, .trace: true
+        default: false
+        }
+    }
+}

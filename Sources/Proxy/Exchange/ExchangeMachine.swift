@@ -1,0 +1,638 @@
+/// What one exchange, a request and its response, does next: a value that takes events and returns actions. It knows no
+/// connection, no clock and no byte; the driver tells it what happened, performs what it returns, and asks it where bytes go.
+/// HTTP/1, HTTP/2 and Envoy's ext_proc can each be such a driver.
+///
+/// Everything that affects these states stands in this file. An exchange has three parts, each with a state of its own:
+///
+/// | request | means | next |
+/// |---|---|---|
+/// | `head` | the head is read | `content` |
+/// | `content` | the request is routed and checked; then content arrives | `ending`, `discarding`, `discarded` |
+/// | `ending` | content is whole here; some of it is still to be converted or sent | `sent`, `discarded` |
+/// | `sent` | the upstream's connection has all of it | `discarded` |
+/// | `discarding` | it was answered here; the short rest of its content is read and dropped | `discarded` |
+/// | `discarded` | it was answered here, and nothing of it is left to read | |
+///
+/// | upstream | means | next |
+/// |---|---|---|
+/// | `none` | not asked for: nothing is there to be sent | `connecting`, `open`, `gone` |
+/// | `connecting` | a connection is made or waited for | `open`, `gone` |
+/// | `open` | a connection is the exchange's | `connecting` (the request is sent again), `gone` |
+/// | `gone` | given back, closed, or not needed | |
+///
+/// | response | means | next |
+/// |---|---|---|
+/// | `awaited` | no final head has come | `buffering`, `streaming`, `complete` |
+/// | `buffering` | its content is converted as it comes; the client has nothing of it | `buffered`, `complete` |
+/// | `buffered` | its content has come whole; the conversion goes on | `streaming`, `complete` |
+/// | `streaming` | its head is written, and content follows | `complete`; `awaited`, where the head can be taken back |
+/// | `complete` | all of it is written, or of an answer in its place | |
+///
+/// Three rules hold whatever comes:
+/// - The client reads one final response at most, and what was cut short never looks whole to it (docs/rules.md F14).
+/// - The upstream gets each byte of the content once and in order on the connection whose response is used; on another only
+///   where the request may be sent again (F20, F21).
+/// - The exchange ends once: with one action of `endAndKeepAlive`, `endAndClose`, `endAndLinger`, `cut` and `beginTunnel`.
+///
+/// A refusal is thrown, here and in the driver, and caught where the driver was called; there it becomes the event `refused`.
+struct ExchangeMachine: Equatable, Sendable {
+    enum Request: Equatable, Sendable, CaseIterable { case head, content, ending, sent, discarding, discarded }
+    enum Upstream: Equatable, Sendable, CaseIterable { case none, connecting, open, gone }
+    enum Response: Equatable, Sendable, CaseIterable { case awaited, buffering, buffered, streaming, complete }
+
+    /// `Expect: 100-continue` that the upstream answers (docs/rules.md F11).
+    enum Expectation: Equatable, Sendable, CaseIterable {
+        /// Nothing is waited for: the client didn't ask, was told to go on, or sends without being told.
+        case settled
+        /// The upstream is asked, and the client waits.
+        case asked
+        /// The upstream has answered finally instead, so it doesn't get the content.
+        case refused
+    }
+
+    /// Why no content is read for now. Reading goes on when no reason is left.
+    struct Pauses: OptionSet, Sendable {
+        let rawValue: UInt8
+        /// The upstream can't take more.
+        static let upstream = Pauses(rawValue: 1)
+        /// The route's rate allows no more.
+        static let rate = Pauses(rawValue: 2)
+        /// Memory for bodies is short.
+        static let memory = Pauses(rawValue: 4)
+        /// One tick was too short for what the bytes that have come are decoded to.
+        static let tick = Pauses(rawValue: 8)
+    }
+
+    /// What the head, the route and its upstream say before content is taken.
+    struct Plan: Equatable, Sendable {
+        /// Whether content follows the head.
+        var hasContent = false
+        /// Whether the request is converted: its connection is asked for when there is output.
+        var isConverted = false
+        /// Whether content of unknown length is held until it is whole, because the upstream wants its length.
+        var isSpooled = false
+        /// Whether the client waits for a 100.
+        var expectsContinue = false
+        /// Whether the upstream is to say it.
+        var relaysExpectation = false
+        /// Whether the client takes interim responses: HTTP/1.0 doesn't.
+        var takesInterim = true
+        /// Whether there is memory for content.
+        var hasMemory = true
+    }
+
+    /// What is left of a request's content when it is answered here.
+    enum Rest: Equatable, Sendable, CaseIterable {
+        case nothing
+        /// Little enough to be read and dropped, so that the connection goes on.
+        case short
+        /// More than that, of unknown length, or held back by a client that waits for a 100.
+        case long
+    }
+
+    enum Event: Equatable, Sendable {
+        /// The head was read. `persists`: the client's connection may serve another request after this one.
+        case headRead(persists: Bool)
+        /// The request was routed and checked: it goes on.
+        case began(Plan)
+        /// There is memory for content, where the plan had none.
+        case memoryFreed
+        /// Content is about to be taken.
+        case contentArrived
+        /// Content can't be taken on, for this reason.
+        case paused(Pauses)
+        /// The reason is gone.
+        case resumed(Pauses)
+        /// Content has come to its end.
+        case contentEnded
+        /// A connection is asked for; there may be one at once.
+        case connecting
+        /// There is one: `atOnce` when it was idle, else after a wait.
+        case connected(atOnce: Bool)
+        /// The upstream has room again; whether all that was written has gone out.
+        case upstreamDrained(isEmpty: Bool)
+        /// The request's last bytes were written; whether all have gone out.
+        case requestWritten(isEmpty: Bool)
+        /// The upstream has said 100, or nothing for too long, which means as much.
+        case continued
+        /// Another interim response.
+        case interim
+        /// The request is sent again on another connection: the present one is given up.
+        case retried
+        /// The head of the final response has come and will be used.
+        case responseHead
+        /// It is forwarded; whether only the end of the client's connection will end it, and whether another request may follow.
+        case responseBegan(untilClose: Bool, mayPersist: Bool)
+        /// Its content is converted.
+        case responseBuffered
+        /// The content of a response that is converted has come whole.
+        case responseArrived
+        /// The conversion of a response is done with, in an error, and its connection may serve others.
+        case responseRead
+        /// All of the response was handed on. `isReusable`: its connection may serve another request; `isEmpty`: all that was
+        /// written to it has gone out.
+        case responseEnded(isReusable: Bool, isEmpty: Bool)
+        /// The head of a response, of which nothing has gone out, is taken back.
+        case responseWithdrawn
+        /// The upstream's connection failed, or ended before the response did.
+        case upstreamFailed
+        /// The upstream didn't take the request, didn't answer, or stopped, within its time.
+        case upstreamTimedOut
+        /// The upstream has switched protocols: both connections leave HTTP.
+        case switched
+        /// The request, or its response, can't go on. `isFraming`: where the next request would begin can't be known.
+        case refused(rest: Rest, isFraming: Bool)
+        /// A response that has begun can't go on.
+        case responseFailed
+        /// The client has room again for its response.
+        case downstreamDrained
+        /// The client has ended its side behind a whole request.
+        case clientHalfClosed
+        /// The connection must not serve another request, for a reason outside of this exchange.
+        case lastRequest
+    }
+
+    /// One thing that the driver does. Actions of one event are performed in the order in which they stand here.
+    enum Action: UInt8, CaseIterable, Sendable {
+        /// The request waits in the queue for memory.
+        case queueForMemory
+        case beginSpool
+        /// The head is written, and a connection asked for: `connecting`, perhaps `connected` at once.
+        case connect
+        /// What was sent on another connection is sent on this one.
+        case sendRetryBuffer
+        /// Content that waits is sent, the head in front where it is still here.
+        case sendBuffered
+        /// The head is sent, if nothing has taken it along.
+        case sendHead
+        /// The rest is converted and sent, as far as the upstream takes it: `connect`, `requestWritten`.
+        case finishRequest
+        /// As `finishRequest`, unless the upstream has no room.
+        case resumeFinish
+        /// Content that was decoded and waits is converted; then, if the upstream has room: `resumed(.upstream)`.
+        case resumeContent
+        /// Memory of the output goes to the next exchange.
+        case releaseOutput
+        /// Nothing is sent again any more.
+        case dropRetryBuffer
+        /// Spool and memory of the request, which is sent and will not be again, are given back.
+        case releaseRequest
+        /// Sets the upstream's time for its 100.
+        case startContinueTimer
+        /// Sets its time for the first byte of its response.
+        case startResponseTimer
+        /// Sets its time for taking bytes.
+        case startProgressTimer
+        case stopUpstreamTimer
+        /// `upstreamDrained` is told when all that was written has gone out.
+        case awaitEmpty
+        /// The connection serves no other request.
+        case forbidReuse
+        /// The interim response goes to the client.
+        case sendInterim
+        /// A 100 goes to the client.
+        case sendContinue
+        case pauseReading
+        /// Sets the client's time for content.
+        case startContentTimer
+        case stopContentTimer
+        case resumeReading
+        /// The response is read on.
+        case resumeUpstream
+        /// The refusal is answered.
+        case answer
+        /// The end of the response is written.
+        case finishResponse
+        /// The connection is closed, or the wait for one given up.
+        case closeUpstream
+        /// The connection is given back.
+        case returnUpstream
+        /// The exchange is over, and its connections leave HTTP.
+        case beginTunnel
+        /// The rest of the content is read and dropped, for a short time.
+        case awaitDiscard
+        /// The response is cut so that it can't look whole, and the exchange is over.
+        case cut
+        /// The exchange is over, and the connection serves on.
+        case endAndKeepAlive
+        /// The exchange is over, and so is the connection when its answer has gone out; all of the request was read.
+        case endAndClose
+        /// As `endAndClose`, with some of the request unread, which is thrown away for a while so that no reset takes the answer.
+        case endAndLinger
+    }
+
+    /// Where content goes that arrives now.
+    enum Destination: Equatable, Sendable {
+        /// Nowhere yet: a connection is to be asked for first.
+        case connection
+        /// Into the buffer, until there is a connection.
+        case buffer
+        case spool
+        case upstream
+        /// Dropped: it was answered here, or the upstream has left or doesn't want it.
+        case nowhere
+    }
+
+    private(set) var request = Request.head
+    private(set) var upstream = Upstream.none
+    private(set) var response = Response.awaited
+    private(set) var expectation = Expectation.settled
+    private(set) var pauses: Pauses = []
+    private(set) var plan = Plan()
+    /// Whether the request was routed and checked.
+    private(set) var hasBegun = false
+    /// Whether the client's connection goes on behind this exchange.
+    private(set) var persists = false
+    /// Whether only the end of the client's connection ends the response, so that a cut must be a reset.
+    private(set) var isUntilClose = false
+    /// How often the request was sent again.
+    private(set) var retries = 0
+    /// Whether the client has an interim response of the upstream's: what follows must be that one's, too.
+    private(set) var interimWasSent = false
+    /// Whether bytes were written to the present connection.
+    private(set) var hasWritten = false
+    /// Whether an action has ended the exchange.
+    private(set) var isOver = false
+
+    // MARK: Questions
+
+    /// Whether bytes of the client's are this request's, and may be taken now.
+    var takesContent: Bool { (request == .content || request == .discarding) && pauses.isEmpty }
+    /// Whether the client has sent its whole request.
+    var isRequestRead: Bool { request == .ending || request == .sent || request == .discarded }
+    /// Whether nothing has been written of a response or an answer yet.
+    var awaitsResponse: Bool { response == .awaited || response == .buffering || response == .buffered }
+
+    var destination: Destination {
+        if expectation == .refused || request == .discarding { return .nowhere }
+        return switch upstream {
+        case .none: plan.isSpooled ? .spool : .connection
+        case .connecting: .buffer
+        case .open: .upstream
+        case .gone: .nowhere
+        }
+    }
+
+    /// Whether the request could be sent again, as far as this exchange knows.
+    var mayRetry: Bool {
+        response == .awaited && (upstream == .open || upstream == .connecting)
+            && (request == .content || request == .ending || request == .sent)
+    }
+
+    // MARK: Events
+
+    /// Takes an event and returns what is to be done. Throws the refusal that the event amounts to; the driver hands it back as
+    /// `refused`. An event that can't happen in the present state stops the process (docs/principles.md 11): see `canHappen`.
+    mutating func handle(_ event: Event) throws(Refusal) -> Actions {
+        precondition(canHappen(event), "an exchange got an event that can't happen in its state")
+        switch event {
+        case .headRead(let persists):
+            request = .content
+            self.persists = persists
+            return []
+        case .began(let plan): return begin(plan)
+        case .memoryFreed:
+            pauses.remove(.memory)
+            return startContent().union([.sendHead, .resumeReading])
+        case .contentArrived:
+            guard expectation == .asked else { return [] }
+            expectation = .settled
+            return .stopUpstreamTimer
+        case .paused(let reason): return pause(reason)
+        case .resumed(let reason): return resume(reason)
+        case .contentEnded: return endContent()
+        case .connecting:
+            upstream = .connecting
+            return []
+        case .connected(let atOnce): return connected(atOnce: atOnce)
+        case .upstreamDrained(let isEmpty):
+            return response == .complete && request == .sent ? finishUpload(isEmpty: isEmpty) : goOn()
+        case .requestWritten(let isEmpty):
+            request = .sent
+            return response == .complete
+                ? Actions.releaseOutput.union(finishUpload(isEmpty: isEmpty)) : [.releaseOutput, .startResponseTimer]
+        case .continued: return relayContinue()
+        case .interim:
+            guard plan.takesInterim, response == .awaited else { return [] }
+            interimWasSent = true
+            return .sendInterim
+        case .retried:
+            retries += 1
+            hasWritten = false
+            upstream = .connecting
+            return []
+        case .responseHead: return takeResponse()
+        case .responseBegan(let untilClose, let mayPersist):
+            response = .streaming
+            // An answer before the request's end: the rest of the upload isn't wanted, so the connection ends with it.
+            if !isRequestRead || !mayPersist || untilClose { persists = false }
+            isUntilClose = untilClose
+            return []
+        case .responseBuffered:
+            response = .buffering
+            return []
+        case .responseArrived:
+            response = .buffered
+            return []
+        case .responseRead:
+            guard request == .sent, upstream == .open else { return [] }
+            upstream = .gone
+            return .returnUpstream
+        case .responseEnded(let isReusable, let isEmpty):
+            response = .complete
+            // A connection that may still wait for refused content serves no other request.
+            guard !isReusable || expectation == .refused, upstream == .open else {
+                return Actions.finishResponse.union(finishUpload(isEmpty: isEmpty))
+            }
+            upstream = .gone
+            return Actions([.finishResponse, .closeUpstream]).union(endIfOver())
+        case .responseWithdrawn:
+            response = .awaited
+            isUntilClose = false
+            return []
+        case .upstreamFailed: return try failUpstream()
+        case .upstreamTimedOut:
+            // All that was awaited so far is a 100, which is advice.
+            if expectation == .asked { return relayContinue() }
+            guard response == .streaming else { throw .upstreamTimeout }
+            return cut()
+        case .switched:
+            upstream = .gone
+            response = .complete
+            persists = false
+            isOver = true
+            return .beginTunnel
+        case .refused(let rest, let isFraming): return refuse(rest, isFraming: isFraming)
+        case .responseFailed: return cut()
+        case .downstreamDrained:
+            // The client's time to read has taken the place of that for its content.
+            let isRead = takesContent && request == .content && expectation != .asked
+            return (response == .streaming ? Actions.resumeUpstream : []).union(isRead ? .startContentTimer : [])
+        case .clientHalfClosed, .lastRequest:
+            persists = false
+            return []
+        }
+    }
+
+    /// Whether an event can happen in the present state.
+    func canHappen(_ event: Event) -> Bool {
+        if isOver { return false }
+        switch event {
+        case .headRead: return request == .head && response == .awaited
+        case .began: return request == .content && response == .awaited && !hasBegun
+        case .memoryFreed: return request == .content && pauses == .memory
+        case .contentArrived, .contentEnded: return request == .content && hasBegun || request == .discarding
+        case .paused, .resumed, .downstreamDrained, .clientHalfClosed, .lastRequest, .refused: return true
+        case .connecting:
+            return upstream == .none && response == .awaited && (request == .content || request == .ending)
+        case .connected: return upstream == .connecting && response == .awaited
+        case .upstreamDrained, .upstreamFailed, .upstreamTimedOut: return upstream == .open
+        case .requestWritten: return request == .ending && upstream == .open
+        case .continued: return upstream == .open || expectation != .asked
+        case .interim: return upstream == .open
+        case .retried: return mayRetry
+        case .responseHead, .responseBuffered: return response == .awaited && upstream == .open
+        case .responseBegan: return awaitsResponse
+        case .responseArrived: return response == .buffering && upstream == .open
+        case .responseRead: return response == .buffered
+        case .responseEnded, .responseWithdrawn, .responseFailed: return response == .streaming
+        case .switched: return response == .awaited && request == .sent && upstream == .open
+        }
+    }
+
+    /// Bytes go to the present connection: from here on the upstream may act on the request.
+    mutating func noteWritten() { hasWritten = true }
+
+    // MARK: The request's way
+
+    private mutating func begin(_ plan: Plan) -> Actions {
+        self.plan = plan
+        hasBegun = true
+        guard plan.hasContent else {
+            request = .ending
+            return [.finishRequest, .stopContentTimer]
+        }
+        guard plan.hasMemory else {
+            pauses = .memory
+            return [.queueForMemory, .pauseReading, .stopContentTimer]
+        }
+        return startContent()
+    }
+
+    private mutating func startContent() -> Actions {
+        let first: Actions = plan.isConverted ? [] : plan.isSpooled ? .beginSpool : .connect
+        if plan.expectsContinue, plan.relaysExpectation, first == .connect {
+            expectation = .asked
+            return first
+        }
+        return first.union(plan.expectsContinue ? [.sendContinue, .startContentTimer] : .startContentTimer)
+    }
+
+    private mutating func endContent() -> Actions {
+        pauses = []
+        guard request == .content, expectation != .refused else {
+            request = .discarded
+            return Actions.stopContentTimer.union(endIfOver())
+        }
+        request = .ending
+        return [.finishRequest, .stopContentTimer]
+    }
+
+    private mutating func pause(_ reason: Pauses) -> Actions {
+        let progress: Actions = reason == .upstream ? .startProgressTimer : []
+        guard request == .content else { return request == .ending ? progress : [] }
+        guard !pauses.contains(reason) else { return [] }
+        pauses.insert(reason)
+        return progress.union([.pauseReading, .stopContentTimer])
+    }
+
+    private mutating func resume(_ reason: Pauses) -> Actions {
+        guard pauses.contains(reason) else { return [] }
+        pauses.remove(reason)
+        guard pauses.isEmpty, request == .content else { return [] }
+        return [.startContentTimer, .resumeReading]
+    }
+
+    private mutating func connected(atOnce: Bool) -> Actions {
+        upstream = .open
+        hasWritten = false
+        // The head goes out with what is behind it in the same tick.
+        if atOnce { return request == .content && expectation == .asked ? .startContinueTimer : [] }
+        let again: Actions = retries > 0 ? .sendRetryBuffer : []
+        return again.union(request == .sent ? .startResponseTimer : goOn())
+    }
+
+    /// The upstream has room: what waits is sent, and the request goes on.
+    private func goOn() -> Actions {
+        guard upstream == .open else { return [] }
+        switch request {
+        case .content:
+            var actions: Actions = [.sendBuffered, .sendHead]
+            if expectation == .asked { actions.formUnion(.startContinueTimer) }
+            if pauses.contains(.upstream) { actions.formUnion(.resumeContent) }
+            return actions
+        case .ending: return [.sendBuffered, .resumeFinish]
+        case .head, .sent, .discarding, .discarded: return []
+        }
+    }
+
+    private mutating func relayContinue() -> Actions {
+        guard expectation == .asked else { return [] }
+        expectation = .settled
+        let isRead = request == .content && pauses.isEmpty
+        return Actions([.stopUpstreamTimer, .sendContinue]).union(isRead ? .startContentTimer : [])
+    }
+
+    // MARK: The response's way
+
+    private mutating func takeResponse() -> Actions {
+        var actions: Actions = .dropRetryBuffer
+        if request == .sent { actions.formUnion(.releaseRequest) }
+        if expectation == .asked {
+            // Whether it waits for the content all the same can't be known (CVE-2024-24791).
+            expectation = .refused
+            actions.formUnion(.forbidReuse)
+        }
+        return actions
+    }
+
+    /// Behind the response: the upstream gets what it still takes of the request, and then the exchange ends.
+    private mutating func finishUpload(isEmpty: Bool) -> Actions {
+        guard upstream == .open else { return endIfOver() }
+        guard request == .sent else {
+            return pauses.contains(.upstream) || request == .ending ? .startProgressTimer : []
+        }
+        guard isEmpty else { return [.awaitEmpty, .startProgressTimer] }
+        upstream = .gone
+        return Actions.returnUpstream.union(endIfOver())
+    }
+
+    private mutating func failUpstream() throws(Refusal) -> Actions {
+        upstream = .gone
+        switch response {
+        // It answered and left: the client has its answer, and what it still sends is wanted by no one.
+        case .complete: return endIfOver()
+        case .buffered: return []
+        case .buffering: throw .upstreamBodyCut
+        case .streaming: return cut()
+        case .awaited: throw .upstreamClosed
+        }
+    }
+
+    // MARK: Ends
+
+    private mutating func refuse(_ rest: Rest, isFraming: Bool) -> Actions {
+        switch response {
+        case .complete:
+            // The response went through whole, and the rest of the upload can't: only that is cut.
+            persists = false
+            return giveUpUpstream().union(endIfOver())
+        case .streaming: return cut()
+        case .awaited, .buffering, .buffered:
+            if isFraming { persists = false }
+            pauses = []
+            switch request {
+            case .ending, .sent, .discarded: request = .discarded
+            case .content where persists && rest != .long: request = rest == .nothing ? .discarded : .discarding
+            case .head, .content, .discarding: persists = false
+            }
+            response = .complete
+            return giveUpUpstream().union([.answer, .stopContentTimer]).union(endIfOver())
+        }
+    }
+
+    private mutating func cut() -> Actions {
+        response = .complete
+        isOver = true
+        return .cut
+    }
+
+    private mutating func giveUpUpstream() -> Actions {
+        let actions: Actions = upstream == .open || upstream == .connecting ? .closeUpstream : []
+        upstream = .gone
+        return actions
+    }
+
+    /// Ends the exchange when both halves have ended.
+    private mutating func endIfOver() -> Actions {
+        guard response == .complete else { return [] }
+        switch request {
+        case .sent, .discarded: return end(persists ? .endAndKeepAlive : .endAndClose)
+        // A few bytes are still to be read and dropped before the next request begins.
+        case .discarding where persists: return [.awaitDiscard, .resumeReading]
+        case .ending:
+            persists = false
+            return end(.endAndClose)
+        case .head, .content, .discarding:
+            persists = false
+            return end(.endAndLinger)
+        }
+    }
+
+    private mutating func end(_ action: Actions) -> Actions {
+        isOver = true
+        return giveUpUpstream().union(action)
+    }
+}
+
+extension ExchangeMachine {
+    /// The actions of one event, in the order in which `Action` has them. A set of bits: no event allocates.
+    struct Actions: OptionSet, Sendable, CustomStringConvertible {
+        let rawValue: UInt64
+
+        init(rawValue: UInt64) { self.rawValue = rawValue }
+        private init(_ action: Action) { rawValue = 1 << UInt64(action.rawValue) }
+
+        static let queueForMemory = Actions(.queueForMemory)
+        static let beginSpool = Actions(.beginSpool)
+        static let connect = Actions(.connect)
+        static let sendRetryBuffer = Actions(.sendRetryBuffer)
+        static let sendBuffered = Actions(.sendBuffered)
+        static let sendHead = Actions(.sendHead)
+        static let finishRequest = Actions(.finishRequest)
+        static let resumeFinish = Actions(.resumeFinish)
+        static let resumeContent = Actions(.resumeContent)
+        static let releaseOutput = Actions(.releaseOutput)
+        static let dropRetryBuffer = Actions(.dropRetryBuffer)
+        static let releaseRequest = Actions(.releaseRequest)
+        static let startContinueTimer = Actions(.startContinueTimer)
+        static let startResponseTimer = Actions(.startResponseTimer)
+        static let startProgressTimer = Actions(.startProgressTimer)
+        static let stopUpstreamTimer = Actions(.stopUpstreamTimer)
+        static let awaitEmpty = Actions(.awaitEmpty)
+        static let forbidReuse = Actions(.forbidReuse)
+        static let sendInterim = Actions(.sendInterim)
+        static let sendContinue = Actions(.sendContinue)
+        static let pauseReading = Actions(.pauseReading)
+        static let startContentTimer = Actions(.startContentTimer)
+        static let stopContentTimer = Actions(.stopContentTimer)
+        static let resumeReading = Actions(.resumeReading)
+        static let resumeUpstream = Actions(.resumeUpstream)
+        static let answer = Actions(.answer)
+        static let finishResponse = Actions(.finishResponse)
+        static let closeUpstream = Actions(.closeUpstream)
+        static let returnUpstream = Actions(.returnUpstream)
+        static let beginTunnel = Actions(.beginTunnel)
+        static let awaitDiscard = Actions(.awaitDiscard)
+        static let cut = Actions(.cut)
+        static let endAndKeepAlive = Actions(.endAndKeepAlive)
+        static let endAndClose = Actions(.endAndClose)
+        static let endAndLinger = Actions(.endAndLinger)
+
+        /// The actions one by one.
+        var inOrder: InOrder { InOrder(left: rawValue) }
+
+        struct InOrder: Sequence, IteratorProtocol {
+            fileprivate var left: UInt64
+
+            mutating func next() -> Action? {
+                guard left != 0 else { return nil }
+                let bit = left.trailingZeroBitCount
+                left &= left &- 1
+                return Action(rawValue: UInt8(truncatingIfNeeded: bit))
+            }
+        }
+
+        var description: String { "[" + inOrder.map { "\($0)" }.joined(separator: ", ") + "]" }
+    }
+}
