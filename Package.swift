@@ -73,20 +73,25 @@ let package = Package(
             exclude: ["README.md"],
             swiftSettings: settings),
         .target(
+            name: "Gateway", dependencies: ["HTTPWire", "ContentCoding", "Serialization", "Octets"],
+            exclude: ["README.md"], swiftSettings: settings),
+        .target(
             name: "Proxy",
             dependencies: [
-                "CBuild", "EventLoop", "HTTPWire", "ContentCoding", "Serialization", "Octets",
+                "CBuild", "EventLoop", "Gateway", "HTTPWire", "ContentCoding", "Serialization", "Octets",
                 .product(name: "Logging", package: "swift-log"),
             ],
             exclude: ["README.md"], swiftSettings: settings),
         .target(
             name: "Settings",
-            dependencies: ["CYAML", "Proxy", "EventLoop", "HTTPWire", "ContentCoding", "Serialization", "Octets"],
+            dependencies: [
+                "CYAML", "Proxy", "Gateway", "EventLoop", "HTTPWire", "ContentCoding", "Serialization", "Octets",
+            ],
             exclude: ["README.md"], swiftSettings: settings),
         .executableTarget(
             name: "recast",
             dependencies: [
-                "Settings", "Proxy", "EventLoop", "HTTPWire", "Serialization", "Octets",
+                "Settings", "Proxy", "Gateway", "EventLoop", "HTTPWire", "Serialization", "Octets",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             exclude: ["README.md"], swiftSettings: settings),
@@ -134,15 +139,19 @@ let package = Package(
             name: "EventLoopTests", dependencies: ["EventLoop", "Octets", "TestSupport", "CertificateSupport"],
             swiftSettings: settings),
         .testTarget(
+            name: "GatewayTests",
+            dependencies: ["Gateway", "HTTPWire", "ContentCoding", "Serialization", "Octets", "TestSupport"],
+            swiftSettings: settings),
+        .testTarget(
             name: "ProxyTests",
             dependencies: [
-                "Proxy", "EventLoop", "HTTPWire", "ContentCoding", "Serialization", "Octets", "TestSupport",
+                "Proxy", "Gateway", "EventLoop", "HTTPWire", "ContentCoding", "Serialization", "Octets", "TestSupport",
                 "CertificateSupport",
             ],
             swiftSettings: settings),
         .testTarget(
             name: "SettingsTests",
-            dependencies: ["Settings", "Proxy", "ContentCoding", "Serialization", "TestSupport"],
+            dependencies: ["Settings", "Proxy", "Gateway", "ContentCoding", "Serialization", "TestSupport"],
             swiftSettings: settings),
     ]
 )
@@ -163,12 +172,14 @@ if let sanitizer = Context.environment["RECAST_SANITIZED"] {
     if sanitizer == "thread" {
         leftOut.formUnion([
             "FuzzTests", "FuzzTargets", "OctetsTests", "SerializationTests", "HTTPWireTests", "ContentCodingTests",
-            "SettingsTests", "serialization-examples",
+            "GatewayTests", "SettingsTests", "serialization-examples",
         ])
         // Each of its tests has one loop, on the thread of the test: several workers are a matter of the end-to-end tests.
         if Context.environment["RECAST_FULL"] == nil { leftOut.insert("ProxyTests") }
     } else if Context.environment["RECAST_FULL"] == nil {
-        leftOut.formUnion(["Proxy", "Settings", "recast", "HTTPWireTests", "ProxyTests", "SettingsTests"])
+        leftOut.formUnion([
+            "Gateway", "Proxy", "Settings", "recast", "HTTPWireTests", "GatewayTests", "ProxyTests", "SettingsTests",
+        ])
     }
     package.targets.removeAll { leftOut.contains($0.name) }
     package.products.removeAll { leftOut.contains($0.name) }

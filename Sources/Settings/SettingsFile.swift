@@ -1,4 +1,5 @@
 internal import EventLoop
+internal import Gateway
 public import Proxy
 
 /// A settings file that was read and checked.

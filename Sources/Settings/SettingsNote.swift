@@ -1,3 +1,4 @@
+internal import Gateway
 internal import Proxy
 internal import Serialization
 

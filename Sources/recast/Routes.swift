@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Gateway
 internal import Proxy
 internal import Settings
 

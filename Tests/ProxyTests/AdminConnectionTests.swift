@@ -1,4 +1,5 @@
 import EventLoop
+import Gateway
 import Glibc
 import Octets
 import Testing

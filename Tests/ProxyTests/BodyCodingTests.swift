@@ -1,4 +1,5 @@
 import ContentCoding
+import Gateway
 import Octets
 import Proxy
 import Serialization

@@ -1,4 +1,5 @@
 import ContentCoding
+import Gateway
 import Serialization
 import Testing
 

@@ -1,3 +1,4 @@
+import Gateway
 import Octets
 import Proxy
 import Serialization
@@ -20,11 +21,6 @@ import Testing
         options.headers.request = request
         options.headers.response = response
         return options
-    }
-
-    private func names(_ edits: HeaderEdits) -> [String] {
-        edits.remove.map { "-\($0.text)" } + edits.set.map { "=\($0.name):\($0.text)" }
-            + edits.add.map { "+\($0.name):\($0.text)" }
     }
 
     @Test("F28 a request's fields are removed, set and added, in that order, and its log says how many")
@@ -254,20 +250,5 @@ import Testing
             rig.upstreams[0].send(ok)
             #expect(try rig.response(to: client)["X-V"] == nil)
         }
-    }
-
-    @Test("a route's rules go over those of defaults, name by name")
-    func merging() {
-        let defaults = HeaderEdits(
-            remove: [.init(name: "cookie")], set: [field("X-A", "d"), field("X-B", "d"), field("Y-C", "d")],
-            add: [field("Link", "d"), field("X-D", "d")])
-        let route = HeaderEdits(
-            remove: [.init(name: "y-", isPrefix: true), .init(name: "x-d")], set: [field("x-a", "r")],
-            add: [field("LINK", "r"), field("Cookie", "r"), field("X-B", "r")])
-        #expect(
-            names(defaults.merged(with: route)) == [
-                "-cookie", "-y-*", "-x-d", "=X-B:d", "=x-a:r", "+LINK:r", "+Cookie:r", "+X-B:r",
-            ])
-        #expect(defaults.merged(with: HeaderEdits()) == defaults)
     }
 }

@@ -1,4 +1,5 @@
 import ContentCoding
+import Gateway
 import Octets
 import Serialization
 import TestSupport

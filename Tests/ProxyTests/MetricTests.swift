@@ -1,4 +1,5 @@
 import Foundation
+import Gateway
 import Octets
 import Serialization
 import Testing

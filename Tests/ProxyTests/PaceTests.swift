@@ -1,4 +1,5 @@
 import EventLoop
+import Gateway
 import Serialization
 import Testing
 

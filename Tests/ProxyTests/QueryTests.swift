@@ -1,3 +1,4 @@
+import Gateway
 import HTTPWire
 import Octets
 import Proxy

@@ -1,4 +1,5 @@
 import ContentCoding
+import Gateway
 import Serialization
 
 @testable import Proxy

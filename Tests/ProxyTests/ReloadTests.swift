@@ -1,4 +1,5 @@
 import EventLoop
+import Gateway
 import Proxy
 import Serialization
 import Testing

@@ -1,4 +1,5 @@
 import EventLoop
+import Gateway
 import Octets
 import Serialization
 import Testing

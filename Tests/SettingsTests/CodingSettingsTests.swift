@@ -1,4 +1,5 @@
 import ContentCoding
+import Gateway
 import Proxy
 import Settings
 import Testing

@@ -1,4 +1,5 @@
 import Foundation
+import Gateway
 import Proxy
 import Settings
 import Testing

@@ -1,3 +1,4 @@
+import Gateway
 import Proxy
 import Settings
 import Testing

@@ -1,3 +1,5 @@
+internal import Gateway
+
 /// A client's times in nanoseconds, converted once: the data path only adds them to the clock.
 struct ClientTimes {
     let handshake: UInt64

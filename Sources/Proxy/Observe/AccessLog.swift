@@ -1,5 +1,6 @@
 internal import ContentCoding
 internal import EventLoop
+internal import Gateway
 internal import Glibc
 internal import HTTPWire
 internal import Logging

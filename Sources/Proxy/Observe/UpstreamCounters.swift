@@ -1,3 +1,5 @@
+internal import Gateway
+
 /// What is counted of the upstreams, by their names: a reload that changes an upstream goes on where the last one stood.
 struct UpstreamCounters {
     private final class Table {

@@ -1,3 +1,4 @@
+internal import Gateway
 internal import HTTPWire
 internal import Octets
 internal import Serialization

@@ -1,5 +1,6 @@
 internal import ContentCoding
 internal import EventLoop
+internal import Gateway
 internal import HTTPWire
 internal import Serialization
 

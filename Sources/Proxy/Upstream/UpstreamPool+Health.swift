@@ -1,4 +1,5 @@
 internal import EventLoop
+internal import Gateway
 
 // What is learnt about the addresses, from requests and from attempts of our own.
 extension UpstreamPool {

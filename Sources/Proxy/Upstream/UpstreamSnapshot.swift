@@ -1,4 +1,5 @@
 internal import EventLoop
+internal import Gateway
 
 /// What one worker knows of an upstream.
 public struct UpstreamSnapshot: Sendable, Hashable {

@@ -1,4 +1,5 @@
-public import Proxy
+public import Gateway
+internal import Proxy
 public import Serialization
 
 /// A body written down in a route, and what becomes of it.

@@ -1,6 +1,7 @@
+public import Gateway
 internal import HTTPWire
 internal import Octets
-public import Proxy
+internal import Proxy
 internal import Serialization
 
 /// A request as somebody writes it down to try a route: what a conversion takes from the head, and where it goes.

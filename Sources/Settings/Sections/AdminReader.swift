@@ -1,3 +1,4 @@
+internal import Gateway
 internal import Proxy
 
 /// Reads the port for operators and what the proxy says of itself, at the top of the file: `admin` and `log`.

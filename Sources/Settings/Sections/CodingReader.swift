@@ -1,4 +1,5 @@
 internal import ContentCoding
+internal import Gateway
 internal import Proxy
 
 /// Reads what a route says of content codings, in the route or in "defaults".

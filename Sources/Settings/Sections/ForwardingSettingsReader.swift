@@ -1,3 +1,4 @@
+internal import Gateway
 internal import Proxy
 
 /// Reads what holds for the heads of all routes, at the top of the file.

@@ -1,4 +1,5 @@
 internal import ContentCoding
+internal import Gateway
 internal import Proxy
 internal import Serialization
 

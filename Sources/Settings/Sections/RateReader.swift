@@ -1,3 +1,4 @@
+internal import Gateway
 internal import Proxy
 
 /// Reads what a route says of the speed of bodies, in the route or in "defaults": `rate`, at most, and `min_rate`, at least.

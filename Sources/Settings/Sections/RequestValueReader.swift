@@ -1,3 +1,4 @@
+internal import Gateway
 internal import Proxy
 
 /// Reads values that may be taken from the request: `${header.x-tenant}`, `${path.id}`, `${query.q}`, `${client.ip}`.

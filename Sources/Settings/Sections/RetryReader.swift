@@ -1,3 +1,4 @@
+internal import Gateway
 internal import Proxy
 
 /// Reads what a route says of retries, in the route or in "defaults".

@@ -1,3 +1,4 @@
+internal import Gateway
 internal import Proxy
 
 /// Reads what a route, or "defaults", can say besides matching and converting.

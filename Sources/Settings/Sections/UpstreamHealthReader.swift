@@ -1,3 +1,4 @@
+internal import Gateway
 internal import Proxy
 
 /// Reads `health` of an upstream.

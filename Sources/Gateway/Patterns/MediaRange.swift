@@ -51,7 +51,7 @@ public struct MediaRange: Hashable, Sendable {
 
     /// The value without parameters and the blanks around it.
     @_lifetime(copy value)
-    static func essence(_ value: Span<UInt8>) -> Span<UInt8> {
+    package static func essence(_ value: Span<UInt8>) -> Span<UInt8> {
         func isBlank(_ byte: UInt8) -> Bool { byte == ASCII.space || byte == ASCII.tab }
         var start = 0
         var end = Scan.firstIndex(of: UInt8(ascii: ";"), in: value) ?? value.count

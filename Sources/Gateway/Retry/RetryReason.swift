@@ -1,5 +1,5 @@
 /// What makes a request a candidate for being sent once more.
-enum RetryCause: Equatable {
+package enum RetryCause: Equatable {
     /// The connection had served others, and ended before a byte of the response came (docs/rules.md F20 b).
     case staleConnection
     /// A new connection did the same.
@@ -8,7 +8,7 @@ enum RetryCause: Equatable {
     case timeout
     case status(Int)
 
-    var result: RetryResult {
+    package var result: RetryResult {
         switch self {
         case .staleConnection: .staleConnection
         case .reset: .reset
@@ -19,13 +19,13 @@ enum RetryCause: Equatable {
 }
 
 /// Retries as metrics count them.
-enum RetryResult: String, CaseIterable {
+package enum RetryResult: String, CaseIterable {
     case staleConnection = "stale_connection"
     case reset, timeout, status
 }
 
 /// Why a request that failed was not sent once more.
-enum RetrySkip: String, CaseIterable {
+package enum RetrySkip: String, CaseIterable {
     case notIdempotent = "not_idempotent"
     /// More of it was sent than the buffer holds.
     case bodyTooLarge = "body_too_large"

@@ -1,12 +1,12 @@
-internal import ContentCoding
-internal import HTTPWire
+package import ContentCoding
+package import HTTPWire
 internal import Octets
 
 /// What a request's Accept-Encoding says (RFC 9110 §12.5.3).
-enum AcceptEncodingField {
+package enum AcceptEncodingField {
     /// The coding among `offered` that the client gives the greatest weight, the first of equals; nil when it takes none of
     /// them, likes uncoded bodies better, or says nothing.
-    static func choose(among offered: [Coding], for head: borrowing MessageHead) -> Coding? {
+    package static func choose(among offered: [Coding], for head: borrowing MessageHead) -> Coding? {
         guard head.contains(.acceptEncoding) else { return nil }
         var best: Coding?
         // What a client doesn't speak of it takes uncoded, but likes least.

@@ -1,3 +1,5 @@
+public import Gateway
+
 /// The port for operators, and what the proxy says of itself.
 public struct AdminSettings: Hashable, Sendable {
     /// Where the admin port listens; nil: there is none, which is so unless the settings name an address. Two proxies on one

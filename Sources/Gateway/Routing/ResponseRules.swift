@@ -1,16 +1,16 @@
-internal import HTTPWire
+package import HTTPWire
 internal import Octets
 
 /// A route's response rules as the data path needs them: by reference, with what can be known of them beforehand.
-final class ResponseRules: Sendable {
-    final class Rule: Sendable {
+package final class ResponseRules: Sendable {
+    package final class Rule: Sendable {
         /// The place among the route's rules.
-        let index: Int
-        let condition: ResponseCondition
+        package let index: Int
+        package let condition: ResponseCondition
         /// Nil: the response is forwarded.
-        let conversion: ResponseConversion?
+        package let conversion: ResponseConversion?
 
-        init(_ rule: ResponseRule, index: Int) {
+        package init(_ rule: ResponseRule, index: Int) {
             self.index = index
             condition = rule.condition
             if case .convert(let conversion) = rule.action { self.conversion = conversion } else { conversion = nil }
@@ -18,22 +18,22 @@ final class ResponseRules: Sendable {
     }
 
     /// What the rules say of a response.
-    struct Choice {
-        var rule: Rule?
+    package struct Choice {
+        package var rule: Rule?
         /// Whether another Accept could have led to another rule.
-        var dependsOnAccept = false
+        package var dependsOnAccept = false
     }
 
-    let rules: [Rule]
+    package let rules: [Rule]
     /// Whether some rule converts.
-    let converts: Bool
+    package let converts: Bool
     /// Whether some rule asks for the client's Accept.
-    let readsAccept: Bool
+    package let readsAccept: Bool
     /// Whether some conversion takes values from the request.
-    let hasSources: Bool
+    package let hasSources: Bool
 
     /// Nil when there are no rules.
-    init?(_ rules: [ResponseRule]) {
+    package init?(_ rules: [ResponseRule]) {
         if rules.isEmpty { return nil }
         self.rules = rules.enumerated().map { Rule($1, index: $0) }
         converts = self.rules.contains { $0.conversion != nil }
@@ -42,7 +42,7 @@ final class ResponseRules: Sendable {
     }
 
     /// The first rule that holds for `response`, asked for by `request`.
-    func choose(for response: borrowing MessageHead, to request: borrowing MessageHead) -> Choice {
+    package func choose(for response: borrowing MessageHead, to request: borrowing MessageHead) -> Choice {
         var choice = Choice()
         for rule in rules {
             guard rule.condition.takesStatus(of: response), rule.condition.takesType(of: response) else { continue }
@@ -78,13 +78,13 @@ extension ResponseCondition {
 }
 
 extension ResponseConversion {
-    func acceptsStatus(_ status: Int) -> Bool {
+    package func acceptsStatus(_ status: Int) -> Bool {
         if acceptedStatuses.isEmpty { return true }
         for candidate in acceptedStatuses where candidate.range.contains(status) { return true }
         return false
     }
 
-    func acceptsType(_ contentType: Span<UInt8>) -> Bool {
+    package func acceptsType(_ contentType: Span<UInt8>) -> Bool {
         for candidate in acceptedTypes where candidate.matches(contentType: contentType) { return true }
         return false
     }

@@ -1,5 +1,5 @@
 public import HTTPWire
-internal import Octets
+package import Octets
 public import Serialization
 
 /// A value that is taken from the request's head: `${header.x-tenant}`, `${path.id}`, `${query.q}`, `${client.ip}`,
@@ -109,15 +109,15 @@ extension SourceReference: CustomStringConvertible {
 }
 
 /// Percent escapes in a target.
-enum PercentText {
+package enum PercentText {
     /// Appends `text` with its escapes decoded once; a percent sign that begins none stays.
-    static func decode(_ text: Span<UInt8>, plusIsSpace: Bool, to output: inout [UInt8]) {
+    package static func decode(_ text: Span<UInt8>, plusIsSpace: Bool, to output: inout [UInt8]) {
         var at = 0
         while at < text.count { output.append(next(text, &at, plusIsSpace: plusIsSpace)) }
     }
 
     /// The byte at `at`, decoded; `at` moves behind it.
-    static func next(_ text: Span<UInt8>, _ at: inout Int, plusIsSpace: Bool) -> UInt8 {
+    package static func next(_ text: Span<UInt8>, _ at: inout Int, plusIsSpace: Bool) -> UInt8 {
         let byte = text[at]
         if byte == UInt8(ascii: "%"), at + 2 < text.count, let high = ASCII.hexValue(text[at + 1]),
             let low = ASCII.hexValue(text[at + 2])
@@ -130,7 +130,7 @@ enum PercentText {
     }
 
     /// Appends `text` with all but unreserved bytes (RFC 3986 §2.3) escaped.
-    static func encode(_ text: Span<UInt8>, to output: inout OutputBuffer) {
+    package static func encode(_ text: Span<UInt8>, to output: inout OutputBuffer) {
         for index in text.indices {
             let byte = text[index]
             if ByteSet.unreserved.contains(byte) {
@@ -145,16 +145,16 @@ enum PercentText {
 }
 
 /// The parameters of a query.
-enum QueryText {
+package enum QueryText {
     /// The range of the parameter that begins at `start`, which moves behind the ampersand that ends it.
-    static func nextParameter(_ query: Span<UInt8>, _ start: inout Int) -> Range<Int> {
+    package static func nextParameter(_ query: Span<UInt8>, _ start: inout Int) -> Range<Int> {
         let end = Scan.firstIndex(of: UInt8(ascii: "&"), in: query, from: start) ?? query.count
         defer { start = end + 1 }
         return start..<end
     }
 
     /// Whether the parameter in `range` has this name, and if so where its value stands.
-    static func value(in range: Range<Int>, of query: Span<UInt8>, named name: Span<UInt8>) -> Range<Int>? {
+    package static func value(in range: Range<Int>, of query: Span<UInt8>, named name: Span<UInt8>) -> Range<Int>? {
         let equals = Scan.firstIndex(of: UInt8(ascii: "="), in: query.extracting(range)).map { range.lowerBound + $0 }
         let nameEnd = equals ?? range.upperBound
         let given = query.extracting(range.lowerBound..<nameEnd)
@@ -167,7 +167,7 @@ enum QueryText {
     }
 
     /// Where the value of the first parameter of this name stands, or nil.
-    static func value(of name: Span<UInt8>, in query: Span<UInt8>) -> Range<Int>? {
+    package static func value(of name: Span<UInt8>, in query: Span<UInt8>) -> Range<Int>? {
         var start = 0
         while start < query.count {
             let parameter = nextParameter(query, &start)

@@ -1,16 +1,16 @@
-internal import ContentCoding
-internal import HTTPWire
+package import ContentCoding
+package import HTTPWire
 internal import Octets
 
 extension MessageHead {
     /// Whether the body has a content coding, other than `identity`.
-    var hasContentCoding: Bool {
+    package var hasContentCoding: Bool {
         contains(.contentEncoding) && appliedCodings(among: []) == nil
     }
 
     /// The codings that were applied to the body, in their order; `identity` and empty members of the list are none. Nil
     /// when one isn't among `allowed`, or when there are more than can be undone.
-    func appliedCodings(among allowed: [Coding]) -> AppliedCodings? {
+    package func appliedCodings(among allowed: [Coding]) -> AppliedCodings? {
         var codings = AppliedCodings()
         for line in 0..<fieldCount where known(line) == .contentEncoding {
             let value = value(line)

@@ -1,3 +1,5 @@
+public import Gateway
+
 /// A server, or several equal ones, that requests are forwarded to.
 public struct UpstreamSettings: Hashable, Sendable {
     /// The name that routes call it by; unique.

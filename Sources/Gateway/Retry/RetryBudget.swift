@@ -1,6 +1,6 @@
 /// How many requests may be sent once more, so that an upstream in trouble doesn't get its load doubled: a fifth of the
 /// requests, and three a second besides.
-struct RetryBudget {
+package struct RetryBudget {
     /// Fifths of a retry.
     private var saved = Self.start
     /// Retries of this second's own that are left.
@@ -14,13 +14,15 @@ struct RetryBudget {
     private static let most = 100 * cost
     private static let perSecond = 3
 
+    package init() {}
+
     /// A request was made.
-    mutating func earn() {
+    package mutating func earn() {
         if saved < Self.most { saved += 1 }
     }
 
     /// Takes one retry at `now` nanoseconds. Returns false when there is none.
-    mutating func spend(_ now: UInt64) -> Bool {
+    package mutating func spend(_ now: UInt64) -> Bool {
         let current = now / 1_000_000_000
         if current != second {
             second = current

@@ -42,14 +42,14 @@ public struct CompressOptions: Hashable, Sendable {
 }
 
 /// The same as the data path needs it: by reference.
-final class Compression: Sendable {
-    let options: CompressOptions
+package final class Compression: Sendable {
+    package let options: CompressOptions
 
-    init(_ options: CompressOptions) {
+    package init(_ options: CompressOptions) {
         self.options = options
     }
 
-    func takes(type: Span<UInt8>) -> Bool {
+    package func takes(type: Span<UInt8>) -> Bool {
         for candidate in options.types where candidate.matches(contentType: type) { return true }
         return false
     }

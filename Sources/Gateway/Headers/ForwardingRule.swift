@@ -1,26 +1,26 @@
-internal import HTTPWire
+package import HTTPWire
 internal import Octets
 
 /// A route's `ForwardingOptions`, prepared: what each request asks stands apart, so that nothing is copied.
-final class ForwardingRule: Sendable {
-    let format: ForwardedFormat
-    let realIP: Bool
-    let underscores: UnderscoreRule
-    let requiresLength: Bool
+package final class ForwardingRule: Sendable {
+    package let format: ForwardedFormat
+    package let realIP: Bool
+    package let underscores: UnderscoreRule
+    package let requiresLength: Bool
     /// The Expect field of a body that isn't converted goes on.
-    let forwardsExpect: Bool
-    let noTransform: NoTransformRule
-    let abortsOnHalfClose: Bool
+    package let forwardsExpect: Bool
+    package let noTransform: NoTransformRule
+    package let abortsOnHalfClose: Bool
     /// Names of trailer fields that pass; empty on routes that convert.
-    let trailers: [[UInt8]]
-    let passesTrailers: Bool
+    package let trailers: [[UInt8]]
+    package let passesTrailers: Bool
     /// Protocols that a connection may change to; empty on routes that convert.
-    let upgrades: [[UInt8]]
+    package let upgrades: [[UInt8]]
     /// Host of the request that goes upstream where it isn't the client's.
-    let host: HostRule
-    let replacesHost: Bool
+    package let host: HostRule
+    package let replacesHost: Bool
 
-    init(_ options: ForwardingOptions, converts: Bool) {
+    package init(_ options: ForwardingOptions, converts: Bool) {
         format = options.forwarded
         realIP = options.realIP
         underscores = options.underscores
@@ -36,51 +36,9 @@ final class ForwardingRule: Sendable {
     }
 }
 
-/// Lines of heads that are the same for all requests of a generation.
-struct ForwardingLines {
-    /// The Via lines of what was received as HTTP/1.0 and HTTP/1.1; nil where there is no Via.
-    let via: (old: [UInt8], new: [UInt8])?
-    let pseudonym: [UInt8]
-    let addsViaToResponses: Bool
-    let loopLimit: Int
-    let trusted: TrustedPeers
-    let hasTrusted: Bool
-    /// The Host fields of routes that replace it, by the route's index.
-    let hosts: [[UInt8]]
-
-    init(_ settings: ProxySettings) {
-        let forwarding = settings.forwarding
-        pseudonym = Array((forwarding.via ?? "").utf8)
-        via = forwarding.via.map { (Array("Via: 1.0 \($0)\r\n".utf8), Array("Via: 1.1 \($0)\r\n".utf8)) }
-        addsViaToResponses = forwarding.addsViaToResponses
-        loopLimit = forwarding.loopLimit
-        trusted = forwarding.trusted
-        hasTrusted = !forwarding.trusted.isEmpty
-        hosts = settings.routes.map { route in
-            switch route.forwarding.host {
-            case .preserve: []
-            case .fixed(let name): Array("Host: \(name)\r\n".utf8)
-            case .upstream: Array("Host: \(settings.upstreams[route.upstream].hostField)\r\n".utf8)
-            }
-        }
-    }
-}
-
-extension UpstreamSettings {
-    /// The Host that names this upstream: its first address without the port that HTTP has anyway. A unix socket has no name.
-    fileprivate var hostField: String {
-        switch addresses.first {
-        case .tcp(let host, let port):
-            let name = host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host
-            return port == 80 ? name : "\(name):\(port)"
-        case .unix, nil: return "localhost"
-        }
-    }
-}
-
 extension MessageHead {
     /// How often Via says that a proxy named `pseudonym` has passed this message on (RFC 9110 §7.6.3).
-    func viaCount(of pseudonym: Span<UInt8>) -> Int {
+    package func viaCount(of pseudonym: Span<UInt8>) -> Int {
         guard contains(.via) else { return 0 }
         var count = 0
         for line in 0..<fieldCount where known(line) == .via {

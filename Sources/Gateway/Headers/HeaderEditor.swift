@@ -1,17 +1,17 @@
-internal import HTTPWire
-internal import Octets
+package import HTTPWire
+package import Octets
 internal import Serialization
 
 /// A route's `HeaderRules`, prepared; a route without any has none of these.
-final class HeaderEditors: Sendable {
-    let request: HeaderEditor?
-    let response: HeaderEditor?
+package final class HeaderEditors: Sendable {
+    package let request: HeaderEditor?
+    package let response: HeaderEditor?
     /// Whether a value is taken from the request.
-    let hasSources: Bool
-    let readsClient: Bool
+    package let hasSources: Bool
+    package let readsClient: Bool
 
     /// Nil when there are no rules.
-    init?(_ rules: HeaderRules) {
+    package init?(_ rules: HeaderRules) {
         if rules.request.isEmpty, rules.response.isEmpty { return nil }
         request = rules.request.isEmpty ? nil : HeaderEditor(rules.request)
         response = rules.response.isEmpty ? nil : HeaderEditor(rules.response)
@@ -22,13 +22,15 @@ final class HeaderEditors: Sendable {
 }
 
 /// How many lines rules left out or replaced, and how many they wrote.
-struct HeaderEditCount: Equatable {
-    var dropped = 0
-    var written = 0
+package struct HeaderEditCount: Equatable {
+    package var dropped = 0
+    package var written = 0
+
+    package init() {}
 }
 
 /// The edits of one side's heads. What needs nothing of the request is encoded once, here.
-final class HeaderEditor: Sendable {
+package final class HeaderEditor: Sendable {
     private enum Line {
         /// With its line end.
         case constant([UInt8])
@@ -41,10 +43,10 @@ final class HeaderEditor: Sendable {
     private let prefixes: [[UInt8]]
     private let lines: [Line]
     /// The lines that need nothing of the request.
-    let constants: [UInt8]
-    let hasSources: Bool
+    package let constants: [UInt8]
+    package let hasSources: Bool
 
-    init(_ edits: HeaderEdits) {
+    package init(_ edits: HeaderEdits) {
         func folded(_ name: String) -> [UInt8] { name.utf8.map(Self.folded) }
         names = edits.remove.filter { !$0.isPrefix }.map { folded($0.name) } + edits.set.map { folded($0.name) }
         prefixes = edits.remove.filter(\.isPrefix).map { folded($0.name) }
@@ -74,7 +76,7 @@ final class HeaderEditor: Sendable {
     }
 
     /// Appends all lines, with values from the request. Throws, in mid-line, for a value that no field can have.
-    func appendLines(
+    package func appendLines(
         from head: borrowing MessageHead, captures: PathCaptures, client: Span<UInt8>, to output: inout [UInt8]
     ) throws(HeaderValueFault) {
         for line in lines {
@@ -103,7 +105,7 @@ final class HeaderEditor: Sendable {
 
     /// Edits the field lines that `output` ends with, from `start` on; from `own` on they are ours, which no prefix removes.
     /// `lines` are those to write.
-    func apply(
+    package func apply(
         to output: inout OutputBuffer, from start: Int, own: Int, lines: Span<UInt8>
     ) -> HeaderEditCount {
         var count = HeaderEditCount()
@@ -139,7 +141,7 @@ final class HeaderEditor: Sendable {
 
     /// Appends those of `lines` whose names aren't among the field lines that `output` ends with, from `start` on: in an
     /// answer of ours, what we say of it stands. Returns how many.
-    static func appendOthers(_ lines: Span<UInt8>, to output: inout OutputBuffer, from start: Int) -> Int {
+    package static func appendOthers(_ lines: Span<UInt8>, to output: inout OutputBuffer, from start: Int) -> Int {
         let ours = output.count
         var written = 0
         var at = 0
@@ -201,7 +203,7 @@ extension HeaderEdits {
 }
 
 /// Why a value that a header rule takes from the request can be none of a field.
-enum HeaderValueFault: Error {
+package enum HeaderValueFault: Error {
     /// It holds CR, LF, NUL or another control: a line of its own could begin there.
     case control
     /// It is longer than `HeaderEdits.valueLimit`.

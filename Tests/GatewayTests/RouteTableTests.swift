@@ -1,6 +1,6 @@
+import Gateway
 import HTTPWire
 import Octets
-import Proxy
 import Testing
 
 @Suite struct RouteTableTests {

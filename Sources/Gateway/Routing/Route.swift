@@ -21,30 +21,30 @@ public final class Route: Sendable {
     public let responseLimit: Int
     public let options: RouteOptions
     /// The conversion of `request`, apart: a reference costs the data path less than a copy of the whole plan.
-    let conversion: ConversionRule?
+    package let conversion: ConversionRule?
     /// `responses`, prepared; nil when there are none, which is all that a plain forward asks.
-    let responseRules: ResponseRules?
+    package let responseRules: ResponseRules?
     /// Whether one of them converts: then the upstream is asked for whole bodies without a content coding.
-    let convertsResponses: Bool
+    package let convertsResponses: Bool
     /// Whether `match` asks for more than a path.
-    let hasConditions: Bool
+    package let hasConditions: Bool
     /// Whether the route slows bodies down or bounds the whole exchange: all that a route without asks.
-    let hasPace: Bool
+    package let hasPace: Bool
 
     /// The Accept-Encoding that the upstream gets where responses are converted.
-    let askedCodings: [UInt8]
+    package let askedCodings: [UInt8]
     /// `options.coding.compress`; nil when responses get no coding.
-    let compression: Compression?
+    package let compression: Compression?
     /// `options.forwarding`, prepared.
-    let forwarding: ForwardingRule
+    package let forwarding: ForwardingRule
     /// `rewrite`, where a request's path decides what it becomes.
-    let variableRewrite: Rewrite?
+    package let variableRewrite: Rewrite?
     /// `options.headers`, prepared; nil when there are none, which is all that most routes ask.
-    let headers: HeaderEditors?
+    package let headers: HeaderEditors?
     /// `options.retry`, apart: whether what is sent on a reused connection is held to be sent again, and whether that is so
     /// on a new one, too.
-    let repeatsRequests: Bool
-    let repeatsOnConditions: Bool
+    package let repeatsRequests: Bool
+    package let repeatsOnConditions: Bool
 
     /// Bytes of a converted response that are held where no setting says otherwise: 8 MiB.
     public static let standardResponseLimit = 8 * 1024 * 1024
@@ -122,17 +122,17 @@ public enum OtherTypes: String, Hashable, Sendable, CaseIterable {
 }
 
 /// What a converting route needs at hand for each request.
-final class ConversionRule: Sendable {
-    let plan: ConversionPlan
-    let otherTypes: OtherTypes
-    let sources: [SourceReference]
+package final class ConversionRule: Sendable {
+    package let plan: ConversionPlan
+    package let otherTypes: OtherTypes
+    package let sources: [SourceReference]
     /// `plan.readsQuery`. What each request asks of the plan stands beside it: where one function reads two parts of the
     /// plan, the compiler may copy the whole, and that counts two dozen references up and down.
-    let readsQuery: Bool
+    package let readsQuery: Bool
     /// Whether the plan takes one encoding only, so that every conversion of it fits every body.
-    let hasOneInput: Bool
+    package let hasOneInput: Bool
 
-    init(plan: ConversionPlan, otherTypes: OtherTypes, sources: [SourceReference]) {
+    package init(plan: ConversionPlan, otherTypes: OtherTypes, sources: [SourceReference]) {
         self.plan = plan
         self.otherTypes = otherTypes
         self.sources = sources
@@ -142,11 +142,11 @@ final class ConversionRule: Sendable {
 
     /// `plan.inputs`, for a refusal.
     @inline(never)
-    var inputs: [BodyEncoding] { plan.inputs }
+    package var inputs: [BodyEncoding] { plan.inputs }
 
     /// A new conversion, for where none is free.
     @inline(never)
-    func makeConversion(contentType: Span<UInt8>, sources: [[UInt8]]) throws(ConversionError) -> Conversion {
+    package func makeConversion(contentType: Span<UInt8>, sources: [[UInt8]]) throws(ConversionError) -> Conversion {
         try Conversion.make(plan: plan, contentType: contentType, sources: sources)
     }
 }

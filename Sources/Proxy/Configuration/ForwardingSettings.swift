@@ -1,3 +1,5 @@
+public import Gateway
+
 /// What all routes tell of the client and of the proxy, and the rules of ingress that are a matter of taste.
 public struct ForwardingSettings: Hashable, Sendable {
     /// What the proxy calls itself in Via; nil: it writes none and looks for no loops (docs/rules.md F4).

@@ -1,4 +1,4 @@
-internal import HTTPWire
+package import HTTPWire
 internal import Octets
 
 /// The condition under which a route takes a request: all that is given must hold.
@@ -64,7 +64,7 @@ extension Route {
         return false
     }
 
-    func takesHost(of head: borrowing MessageHead) -> Bool {
+    package func takesHost(of head: borrowing MessageHead) -> Bool {
         if match.hosts.isEmpty { return true }
         for candidate in match.hosts where candidate.matches(head.host) { return true }
         return false

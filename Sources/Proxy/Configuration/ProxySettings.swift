@@ -1,3 +1,5 @@
+public import Gateway
+
 /// All that the proxy runs with: checked, complete, and never changed once it serves.
 public struct ProxySettings: Sendable {
     /// Where connections are accepted; at least one.

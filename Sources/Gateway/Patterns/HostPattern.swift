@@ -32,7 +32,7 @@ public struct HostPattern: Hashable, Sendable {
     }
 
     /// One name, in lower case.
-    init(name: String) {
+    package init(name: String) {
         self.name = name
         takesSubdomains = false
     }
@@ -43,7 +43,7 @@ public struct HostPattern: Hashable, Sendable {
 
     /// Whether a head's host, in lower case and without a port, is meant. The dot that ends an absolute name plays no
     /// part.
-    func matches(_ host: Span<UInt8>) -> Bool {
+    package func matches(_ host: Span<UInt8>) -> Bool {
         let wanted = name.utf8Span.span
         let isAbsolute = host.count > 1 && host[host.count - 1] == UInt8(ascii: ".")
         let host = host.extracting(first: host.count - (isAbsolute ? 1 : 0))
