@@ -2,12 +2,12 @@ public import Octets
 
 /// One body on its way from one encoding to another.
 ///
-/// `make` picks the lane; then the input is fed as it arrives, output is taken whenever there is some, and `finish` says
+/// `make` picks the pipeline; then the input is fed as it arrives, output is taken whenever there is some, and `finish` says
 /// that the input has ended. Whatever way the input is cut and the output is taken, the bytes are the same.
 ///
 /// After an error the conversion is over: it throws the same error again, and what it has written lacks its end, so nobody
 /// can take it for a whole body.
-public class Conversion {
+public final class Conversion {
     private enum Stage {
         /// Taking input; goes to `ending` and `failed`.
         case reading
@@ -18,6 +18,7 @@ public class Conversion {
     }
 
     internal let plan: ConversionPlan
+    private let pipeline: RunningPipeline
     /// The encoding of the input.
     public let inputEncoding: BodyEncoding
     internal private(set) var sources: [[UInt8]]
@@ -25,29 +26,46 @@ public class Conversion {
     /// The Content-Type of the last body that was begun with `restart`.
     private var acceptedType = ByteStore()
     private var hasAccepted = false
-    /// Bytes that this body may have: `limits.body`, unless somebody counts what arrives before it gets here. `restart` sets
-    /// it back.
-    public final var bodyLimit: Int
+    /// Bytes that this body may have: `limits.body`, unless what arrives is counted before it gets here. `restart` sets it back.
+    public var bodyLimit: Int
     /// Bytes taken so far.
     public private(set) var consumedCount = 0
 
-    internal init(plan: ConversionPlan, inputEncoding: BodyEncoding, sources: [[UInt8]]) {
+    private init(plan: ConversionPlan, input: BodyEncoding, sources: [[UInt8]], pipeline: RunningPipeline) {
         self.plan = plan
-        self.inputEncoding = inputEncoding
+        self.pipeline = pipeline
         self.sources = sources
+        inputEncoding = input
         bodyLimit = plan.limits.body
     }
 
-    // MARK: For everybody
+    /// A conversion of one body by `plan`.
+    ///
+    /// - Parameters:
+    ///   - contentType: The input's Content-Type, which chooses among the plan's inputs; for multipart it holds the boundary.
+    ///     See `ConversionPlan.inputEncoding(for:)`.
+    ///   - sources: The texts for the values that the plan takes from the request's head, by their indices.
+    ///
+    /// Throws 415 for a type or a charset that the plan doesn't take, and 400 for a boundary that can't be one.
+    public static func make(
+        plan: ConversionPlan, contentType: Span<UInt8>, sources: [[UInt8]] = []
+    ) throws(ConversionError) -> Conversion {
+        let input = try plan.inputEncoding(for: contentType)
+        let plan = plan.decided(for: input)
+        let pipeline = try PipelineTable(plan, input: input, sources: sources).pipeline(contentType: contentType)
+        return Conversion(plan: plan, input: input, sources: sources, pipeline: pipeline)
+    }
+
+    // MARK: The body
 
     /// Takes the next bytes of the input and returns how many it consumed: all, unless the output is full. The caller then
     /// takes output and feeds the rest again.
     ///
     /// Throws what is wrong with the input, and `limit_body` beyond `limits.body` bytes.
-    public final func feed(_ input: Span<UInt8>) throws(ConversionError) -> Int {
+    public func feed(_ input: Span<UInt8>) throws(ConversionError) -> Int {
         guard try takes(input.count) else { return 0 }
         do throws(ConversionError) {
-            let count = try decode(input)
+            let count = try pipeline.feed(input)
             consumedCount += count
             return count
         } catch {
@@ -60,12 +78,12 @@ public class Conversion {
     /// has those of `input` in `passed`, which lie in what was consumed. The caller takes both before anything else. Where
     /// there is nothing of that kind, `passed` is empty.
     ///
-    /// Only from multipart to multipart is content left in the input, in pieces from 16 KiB on.
-    public final func feed(_ input: Span<UInt8>, passing passed: inout Range<Int>) throws(ConversionError) -> Int {
+    /// Content is left in the input where multipart goes out field by field, in pieces from 16 KiB on.
+    public func feed(_ input: Span<UInt8>, passing passed: inout Range<Int>) throws(ConversionError) -> Int {
         passed = 0..<0
         guard try takes(input.count) else { return 0 }
         do throws(ConversionError) {
-            let count = try decode(input, passing: &passed)
+            let count = try pipeline.feedPassing(input, &passed)
             consumedCount += count
             return count
         } catch {
@@ -76,7 +94,7 @@ public class Conversion {
     }
 
     /// Whether so many bytes of input are taken.
-    private final func takes(_ count: Int) throws(ConversionError) -> Bool {
+    private func takes(_ count: Int) throws(ConversionError) -> Bool {
         switch stage {
         case .failed(let error): throw error
         case .reading: break
@@ -94,7 +112,7 @@ public class Conversion {
     /// to be taken and `finish` called again.
     ///
     /// Throws when the input is incomplete, and what can be seen only at its end.
-    public final func finish() throws(ConversionError) -> Bool {
+    public func finish() throws(ConversionError) -> Bool {
         switch stage {
         case .failed(let error): throw error
         case .reading: stage = .ending
@@ -102,7 +120,7 @@ public class Conversion {
         case .done: return true
         }
         do throws(ConversionError) {
-            guard try end() else { return false }
+            guard try pipeline.finish() else { return false }
             stage = .done
             return true
         } catch {
@@ -115,9 +133,9 @@ public class Conversion {
     /// kept. Output that nobody took is gone.
     ///
     /// Throws as `make` does, and `unsupported_media_type` for another encoding than this conversion's.
-    public final func restart(contentType: Span<UInt8>, sources: [[UInt8]]) throws(ConversionError) {
+    public func restart(contentType: Span<UInt8>, sources: [[UInt8]]) throws(ConversionError) {
         // Most bodies of a route have the same type, letter by letter.
-        if !hasAccepted || !contentType.isEqual(to: acceptedType.span) {
+        if !hasAccepted || !acceptedType.holds(contentType) {
             guard try plan.inputEncoding(for: contentType) == inputEncoding else {
                 throw ConversionPlan.unsupported("the body is not \(inputEncoding.mediaType)")
             }
@@ -130,15 +148,32 @@ public class Conversion {
         bodyLimit = plan.limits.body
         stage = .reading
         do throws(ConversionError) {
-            try reset(contentType: contentType)
+            try pipeline.restart(contentType, sources)
         } catch {
             stage = .failed(error)
             throw error
         }
     }
 
+    // MARK: What has come out
+
+    /// The Content-Type of the output, with its boundary where there is one. Where the plan's output is `auto`, it is known
+    /// when there is output, or `finish` has returned true, and empty before.
+    public var contentType: [UInt8] { pipeline.contentType() }
+    /// What became of the fields and files so far.
+    public var accounting: Accounting { pipeline.accounting() }
+    /// Bytes that wait to be taken.
+    public var outputCount: Int { pipeline.outputCount() }
+    /// Bytes that are held apart from the output: a tree and what is to become one. What a tree counts is near to what it
+    /// takes of memory. 0 for conversions that stream.
+    public var heldCount: Int { pipeline.heldCount() }
+    /// Whether output should be taken before more input is fed.
+    public var isFull: Bool { pipeline.isFull() }
+    /// Exchanges the output buffer, with what waits in it, for another one.
+    public func swapOutput(_ buffer: inout OutputBuffer) { pipeline.swapOutput(&buffer) }
+
     /// Calls `body` with the output, to take bytes from it.
-    public final func withOutput<Result>(_ body: (inout OutputBuffer) -> Result) -> Result {
+    public func withOutput<Result>(_ body: (inout OutputBuffer) -> Result) -> Result {
         var output = OutputBuffer()
         swapOutput(&output)
         defer { swapOutput(&output) }
@@ -146,35 +181,71 @@ public class Conversion {
     }
 
     /// The encoding of the output; nil while that isn't known, see `contentType`.
-    public final var outputEncoding: BodyEncoding? {
+    public var outputEncoding: BodyEncoding? {
         guard let plain = plan.outputWithoutFiles else { return plan.output }
         guard let first = contentType.first else { return nil }
         return first == UInt8(ascii: "m") ? .multipart : plain
     }
+}
 
-    // MARK: For lanes
+// MARK: Arrays of bytes
 
-    /// The Content-Type of the output, with its boundary where there is one. Where the plan's output is `auto`, it is known
-    /// when there is output, or `finish` has returned true, and empty before.
-    public var contentType: [UInt8] { laneIsMissing() }
-    /// What became of the fields and files so far.
-    public var accounting: Accounting { laneIsMissing() }
-    /// Bytes that wait to be taken.
-    public var outputCount: Int { laneIsMissing() }
-    /// Bytes that are held apart from the output: a tree and what is to become one. What a tree counts is near to what it
-    /// takes of memory. 0 for conversions that stream.
-    public var heldCount: Int { 0 }
-    /// Whether output should be taken before more input is fed.
-    public var isFull: Bool { laneIsMissing() }
-    /// Exchanges the output buffer, with what waits in it, for another one.
-    public func swapOutput(_ buffer: inout OutputBuffer) { laneIsMissing() }
-
-    internal func decode(_ input: Span<UInt8>) throws(ConversionError) -> Int { laneIsMissing() }
-    internal func decode(_ input: Span<UInt8>, passing passed: inout Range<Int>) throws(ConversionError) -> Int {
-        try decode(input)
+/// For programs that have arrays of bytes and no buffers of their own.
+extension Conversion {
+    /// A conversion of one body by `plan`; see `make(plan:contentType:sources:)` with bytes.
+    public static func make(plan: ConversionPlan, contentType: String) throws(ConversionError) -> Conversion {
+        try make(plan: plan, contentType: contentType.utf8Span.span)
     }
-    internal func end() throws(ConversionError) -> Bool { laneIsMissing() }
-    internal func reset(contentType: Span<UInt8>) throws(ConversionError) { laneIsMissing() }
 
-    private func laneIsMissing() -> Never { preconditionFailure("only lanes are made") }
+    /// Takes a piece of the input, all of it, and returns the output that there is now, perhaps none.
+    ///
+    /// Memory grows with what the piece becomes: a piece of 64 KiB is a good size. Throws as `feed` does.
+    public func convert(_ piece: [UInt8]) throws(ConversionError) -> [UInt8] {
+        var output: [UInt8] = []
+        var at = 0
+        while at < piece.count {
+            at += try feed(piece.span.extracting(at..<piece.count))
+            output += takeOutput()
+        }
+        return output
+    }
+
+    /// Says that the input has ended and returns the rest of the output. Throws as `finish` does.
+    public func convertEnd() throws(ConversionError) -> [UInt8] {
+        var output: [UInt8] = []
+        while try !finish() { output += takeOutput() }
+        return output + takeOutput()
+    }
+
+    /// Takes the output that waits, all of it.
+    public func takeOutput() -> [UInt8] {
+        withOutput { buffer in
+            let bytes = buffer.span.copied()
+            buffer.removeAll()
+            return bytes
+        }
+    }
+}
+
+extension ConversionPlan {
+    /// Converts a body that lies in memory, for programs that have no stream to convert. The bytes are those that a
+    /// `Conversion` gives piece by piece.
+    ///
+    /// - Parameters:
+    ///   - body: the whole input.
+    ///   - contentType: the input's Content-Type, which chooses among `inputs`; for multipart it holds the boundary.
+    /// - Returns: the output with its Content-Type.
+    /// - Throws: what is wrong with the plan, the input, or what the output can't carry.
+    public func convert(
+        _ body: [UInt8], contentType: String
+    ) throws(ConversionError) -> (contentType: String, body: [UInt8]) {
+        let conversion = try Conversion.make(plan: self, contentType: contentType)
+        let output = try conversion.convert(body) + conversion.convertEnd()
+        return (String(decoding: conversion.contentType, as: UTF8.self), output)
+    }
+}
+
+extension ByteStore {
+    /// Whether the bytes are those of `text`. A span of a stored property can't leave the access to its owner.
+    fileprivate func holds(_ text: Span<UInt8>) -> Bool { span.isEqual(to: text) }
 }

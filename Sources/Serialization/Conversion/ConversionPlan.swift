@@ -81,9 +81,9 @@ public struct ConversionPlan: Hashable, Sendable {
     /// The output is `auto`: `output` is multipart, and this, form or JSON, is what goes out when there is no file.
     public var outputWithoutFiles: BodyEncoding?
 
-    /// Whether a proxy takes the input from the query of the request's target instead of its body; `inputs` is `form` then.
+    /// Whether the input is the query of a URL and no body; `inputs` is `form` then.
     public var readsQuery = false
-    /// Whether a proxy puts the output into the query of the target instead of the body; `output` is `form` then.
+    /// Whether the output is the query of a URL and no body; `output` is `form` then.
     public var writesQuery = false
 
     public init(inputs: [BodyEncoding], output: BodyEncoding) {

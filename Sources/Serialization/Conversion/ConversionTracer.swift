@@ -32,10 +32,7 @@ internal struct ConversionTracer {
     init(plan: ConversionPlan, input: BodyEncoding, isMultipart: Bool, sources: [[UInt8]]) {
         var plan = plan.decided(for: input)
         passes = plan.streamsFields
-        switch plan.output {
-        case .json, .form, .multipart, .raw: renamesInPlace = input == .json && plan.streamsDocuments
-        case .plist, .bplist, .xml, .text: renamesInPlace = false
-        }
+        renamesInPlace = input == .json && plan.streams(from: input)
         if let plain = plan.outputWithoutFiles {
             if !isMultipart { plan.output = plain }
             plan.outputWithoutFiles = nil
@@ -90,16 +87,20 @@ internal struct ConversionTracer {
     }
 
     private func read(_ input: BodyEncoding, _ body: Span<UInt8>, into tree: inout Tree) throws(ConversionError) {
-        let source: TreeSource =
-            switch input {
-            case .plist, .bplist: PropertyListSource(PropertyList.Decoder(plan, input: input))
-            case .xml: XMLSource(XML.Decoder(plan))
-            case .text: PlainTextSource(PlainText.Decoder(plan))
-            case .json, .form, .multipart, .raw: JSONSource(JSON.Decoder(plan))
-            }
+        switch input {
+        case .plist, .bplist: try Self.read(body, PropertyList.Decoder(plan, input: input), into: &tree)
+        case .xml: try Self.read(body, XML.Decoder(plan), into: &tree)
+        case .text: try Self.read(body, PlainText.Decoder(plan), into: &tree)
+        case .json, .form, .multipart, .raw: try Self.read(body, JSON.Decoder(plan), into: &tree)
+        }
+    }
+
+    private static func read<Decoder: DocumentDecoder & ~Copyable>(
+        _ body: Span<UInt8>, _ decoder: consuming Decoder, into tree: inout Tree
+    ) throws(ConversionError) {
         var fed = 0
-        while fed < body.count { fed += try source.feed(body.extracting(fed..<body.count), into: &tree) }
-        try source.finish(into: &tree)
+        while fed < body.count { fed += try decoder.feed(body.extracting(fed..<body.count), building: &tree) }
+        try decoder.finish(building: &tree)
     }
 
     /// Names the repeated members that `duplicates: first` or `last` leaves out.

@@ -11,7 +11,7 @@ internal enum FileNaming {
 }
 
 /// An encoder that takes a document and, before that, files one by one.
-internal protocol FileOutlet: EventSink, OutputEncoder, LaneEncoder, ~Copyable {
+internal protocol FileOutlet: EventSink, PipelineEncoder, ~Copyable {
     /// Begins a file, or what `policy` makes of it, at the place that `name` says. `head` has the name it came with, or that
     /// a map or a rule gave it.
     mutating func beginFile(

@@ -1,7 +1,7 @@
 internal import Octets
 
 /// An encoder of documents that takes a file as a value: a string in base64, bytes, or an object with them.
-internal protocol FileValueEncoder: EventSink, OutputEncoder, LaneEncoder, ~Copyable {
+internal protocol FileValueEncoder: DocumentEncoder, ~Copyable {
     /// Begins a file as what `policy` says, `base64` or `object`; `fileContent` follows.
     mutating func beginFile(_ head: borrowing PartHead, as policy: FilePolicy) throws(ConversionError)
     /// Writes the document that `tree` holds at once; see `FileOutlet`.
@@ -12,12 +12,10 @@ extension FileValueEncoder where Self: ~Copyable {
     mutating func write(whole tree: borrowing Tree) -> Bool { false }
 }
 
-extension JSON.Encoder: FileValueEncoder {}
-
 /// Gives an encoder that knows no files their content by events, as a string in base64 that is written while it comes. A file
 /// as an object never arrives here: only formats with objects of their own take one.
-internal struct FileValues<Encoder>: FileValueEncoder, ~Copyable
-where Encoder: EventSink & OutputEncoder & LaneEncoder & ~Copyable {
+internal struct FileValues<Encoder>: FileValueEncoder, UniformSink, ~Copyable
+where Encoder: DocumentEncoder & ~Copyable {
     var encoder: Encoder
     private var base64 = Base64Encoder()
     private var text = OutputBuffer()
@@ -54,18 +52,6 @@ where Encoder: EventSink & OutputEncoder & LaneEncoder & ~Copyable {
         text.removeAll()
     }
 
-    mutating func beginObject() throws(ConversionError) { try encoder.beginObject() }
-    mutating func endObject() throws(ConversionError) { try encoder.endObject() }
-    mutating func beginArray() throws(ConversionError) { try encoder.beginArray() }
-    mutating func endArray() throws(ConversionError) { try encoder.endArray() }
-    mutating func key(_ name: Span<UInt8>) throws(ConversionError) { try encoder.key(name) }
-    mutating func string(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
-        try encoder.string(piece, isLast: isLast)
-    }
-    mutating func number(_ text: Span<UInt8>) throws(ConversionError) { try encoder.number(text) }
-    mutating func bool(_ value: Bool) throws(ConversionError) { try encoder.bool(value) }
-    mutating func null() throws(ConversionError) { try encoder.null() }
-    mutating func date(_ text: Span<UInt8>) throws(ConversionError) { try encoder.date(text) }
-    mutating func data(_ bytes: Span<UInt8>) throws(ConversionError) { try encoder.data(bytes) }
+    mutating func take(_ event: DocumentEvent) throws(ConversionError) { try event.send(to: &encoder) }
     mutating func finish() throws(ConversionError) { try encoder.finish() }
 }

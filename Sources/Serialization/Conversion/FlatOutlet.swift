@@ -1,7 +1,7 @@
 internal import Octets
 
 /// Files and a document into a flat body: each file is a part at once, the fields follow.
-internal struct FlatOutlet<Target: FieldEncoder & LaneEncoder>: FileOutlet, ~Copyable {
+internal struct FlatOutlet<Target: PartEncoder & ~Copyable>: FileOutlet, UniformSink, ~Copyable {
     private var encoder: FlatEncoder<Target>
     private let arrays: ArrayStyle
     private let nesting: NestingStyle
@@ -124,18 +124,8 @@ internal struct FlatOutlet<Target: FieldEncoder & LaneEncoder>: FileOutlet, ~Cop
         text.removeAll()
     }
 
-    mutating func beginObject() throws(ConversionError) { try encoder.beginObject() }
-    mutating func endObject() throws(ConversionError) { try encoder.endObject() }
-    mutating func beginArray() throws(ConversionError) { try encoder.beginArray() }
-    mutating func endArray() throws(ConversionError) { try encoder.endArray() }
-    mutating func key(_ name: Span<UInt8>) throws(ConversionError) { try encoder.key(name) }
-    mutating func string(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
-        try encoder.string(piece, isLast: isLast)
-    }
-    mutating func number(_ text: Span<UInt8>) throws(ConversionError) { try encoder.number(text) }
-    mutating func bool(_ value: Bool) throws(ConversionError) { try encoder.bool(value) }
-    mutating func null() throws(ConversionError) { try encoder.null() }
-    mutating func date(_ text: Span<UInt8>) throws(ConversionError) { try encoder.date(text) }
+    @inline(__always)
+    mutating func take(_ event: DocumentEvent) throws(ConversionError) { try event.send(to: &encoder) }
     mutating func beginFile(_ head: borrowing PartHead) throws(ConversionError) { try encoder.beginFile(head) }
     mutating func fileContent(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
         try encoder.fileContent(piece, isLast: isLast)

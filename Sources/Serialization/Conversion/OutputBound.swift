@@ -121,15 +121,8 @@ extension ConversionPlan {
     /// Whether a long output of a body of `input` may have no bound, or come out while the input does and be of an encoding
     /// that can't be padded.
     private func needsChunks(from input: BodyEncoding) -> Bool {
-        let streams =
-            switch input {
-            case .json: streamsDocuments && (output == .json || output.isFlat)
-            case .form: streamsFields && output.isFlat
-            case .multipart, .raw: true
-            case .plist, .bplist, .xml, .text: false
-            }
         // The written form of a tree is held whole up to 8 MiB, and may be three times its text.
-        guard streams else { return limits.tree > 2 * 1024 * 1024 }
+        guard streams(from: input) || input.hasFiles else { return limits.tree > 2 * 1024 * 1024 }
         let canPad = output == .json || output == .multipart || output == .plist || output == .xml
         return !canPad || outputWithoutFiles == .form || readsOtherCharsets
             || OutputBound.structure(of: self, from: input, count: OutputBound.allowed(by: self, from: input))

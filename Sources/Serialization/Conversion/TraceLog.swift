@@ -35,7 +35,7 @@ internal final class TraceLog {
 }
 
 /// A flat body of which only the names are kept.
-internal struct TracedFields: FieldSink, OutputEncoder, DirectEncoder, ~Copyable {
+internal struct TracedFields: PartEncoder, DirectEncoder, ~Copyable {
     let log: TraceLog
     var output = OutputBuffer()
 

@@ -4,7 +4,7 @@ internal import Octets
 ///
 /// Objects are scanned here, not looked up, so that repeated members are all met; a rule costs what it passes through.
 extension Tree {
-    /// Applies `map`. Files that the tree doesn't hold are the lane's.
+    /// Applies `map`. Files that the tree doesn't hold are the pipeline's.
     ///
     /// Throws 422 `map_conflict` where a rule would overwrite what it doesn't name, or where a parent is no container.
     internal mutating func apply(_ map: FieldMap, sources: [[UInt8]]) throws(ConversionError) {

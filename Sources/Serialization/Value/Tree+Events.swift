@@ -55,7 +55,7 @@ extension Tree: EventSink {
         scalarCount += 1
     }
 
-    /// Files never enter a tree; a lane takes them out before.
+    /// Files never enter a tree; a pipeline takes them out before.
     public mutating func beginFile(_ head: borrowing PartHead) throws(ConversionError) {
         throw ConversionError(
             .unrepresentable, code: "files_rejected", reason: "a file can't be held in memory",

@@ -5,7 +5,7 @@ internal import Octets
 /// The places of the files so far are kept as a tree of names, without content. A file goes on in the objects and arrays
 /// that the one before it left open; one that would have to go back into a closed one is refused. Keys make an array when
 /// the first one is `0` and the others follow in order.
-internal struct DocumentOutlet<Encoder: FileValueEncoder & ~Copyable>: FileOutlet, ~Copyable {
+internal struct DocumentOutlet<Encoder: FileValueEncoder & ~Copyable>: FileOutlet, UniformSink, ~Copyable {
     private struct Level {
         var node: Tree.Node
         var isArray: Bool
@@ -143,28 +143,16 @@ internal struct DocumentOutlet<Encoder: FileValueEncoder & ~Copyable>: FileOutle
         isRootOpen = false
     }
 
-    mutating func beginObject() throws(ConversionError) { try encoder.beginObject() }
-    mutating func endObject() throws(ConversionError) { try encoder.endObject() }
-    mutating func beginArray() throws(ConversionError) { try encoder.beginArray() }
-    mutating func endArray() throws(ConversionError) { try encoder.endArray() }
-    mutating func key(_ name: Span<UInt8>) throws(ConversionError) { try encoder.key(name) }
-    mutating func string(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
-        try encoder.string(piece, isLast: isLast)
-    }
-    mutating func number(_ text: Span<UInt8>) throws(ConversionError) { try encoder.number(text) }
+    @inline(__always)
+    mutating func take(_ event: DocumentEvent) throws(ConversionError) { try event.send(to: &encoder) }
     mutating func bool(_ value: Bool) throws(ConversionError) {
         guard numericBooleans else { return try encoder.bool(value) }
         let digit: InlineArray<1, UInt8> = [UInt8(ascii: value ? "1" : "0")]
         try encoder.number(digit.span)
     }
-    mutating func null() throws(ConversionError) { try encoder.null() }
-    mutating func date(_ text: Span<UInt8>) throws(ConversionError) { try encoder.date(text) }
-    mutating func data(_ bytes: Span<UInt8>) throws(ConversionError) { try encoder.data(bytes) }
     mutating func beginFile(_ head: borrowing PartHead) throws(ConversionError) { try encoder.beginFile(head) }
     mutating func fileContent(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
         try encoder.fileContent(piece, isLast: isLast)
     }
     mutating func finish() throws(ConversionError) { try encoder.finish() }
 }
-
-internal typealias JSONOutlet = DocumentOutlet<JSON.Encoder>

@@ -1,0 +1,185 @@
+internal import Octets
+
+/// The table of pipelines: for each input, each output, and whether values pass one by one, the pipeline and its codecs.
+///
+/// The switches have no default, so a pair without a row is no program. A row names its codecs, which makes the compiler
+/// specialise the pipeline for them: see `RunningPipeline`.
+internal struct PipelineTable {
+    private let plan: ConversionPlan
+    private let input: BodyEncoding
+    private let sources: [[UInt8]]
+    private let streams: Bool
+    /// Whether a file decides about the output.
+    private let isAuto: Bool
+
+    /// - Parameter plan: as it is for that input, see `ConversionPlan.decided(for:)`.
+    init(_ plan: ConversionPlan, input: BodyEncoding, sources: [[UInt8]]) {
+        self.plan = plan
+        self.input = input
+        self.sources = sources
+        streams = plan.streams(from: input)
+        isAuto = plan.outputWithoutFiles != nil
+    }
+
+    /// The pipeline for a body of that Content-Type.
+    func pipeline(contentType: Span<UInt8>) throws(ConversionError) -> RunningPipeline {
+        switch input {
+        case .form: fields(Form.Decoder(plan, contentType: contentType))
+        case .multipart: fields(try Multipart.Decoder(plan, contentType: contentType))
+        case .raw: fields(Raw.Decoder(plan, contentType: contentType))
+        case .json: streams ? values(JSON.Decoder(plan)) : document(JSON.Decoder(plan))
+        case .plist, .bplist: document(PropertyList.Decoder(plan, input: input))
+        case .xml: document(XML.Decoder(plan))
+        case .text: document(PlainText.Decoder(plan))
+        }
+    }
+
+    // MARK: Fields
+
+    private func fields<Decoder: PartDecoder & ~Copyable>(_ decoder: consuming Decoder) -> RunningPipeline {
+        if isAuto { return streams ? each(decoder, AutoFields(plan)) : gathered(decoder, AutoEncoder(plan)) }
+        return switch (plan.output, streams) {
+        case (.form, true): each(decoder, Form.Encoder(plan))
+        case (.multipart, true): each(decoder, Multipart.Encoder(plan))
+        case (.raw, true): each(decoder, Raw.Encoder(plan))
+        case (.form, false): gathered(decoder, FlatOutlet(Form.Encoder(plan), plan: plan))
+        case (.multipart, false): gathered(decoder, FlatOutlet(Multipart.Encoder(plan), plan: plan))
+        case (.raw, false): gathered(decoder, FlatOutlet(Raw.Encoder(plan), plan: plan))
+        case (.json, _): gathered(decoder, DocumentOutlet(JSON.Encoder(plan), plan: plan))
+        case (.plist, _), (.bplist, _): gathered(decoder, DocumentOutlet(PropertyList.Encoder(plan), plan: plan))
+        case (.xml, _): gathered(decoder, DocumentOutlet(XML.Encoder(plan), plan: plan))
+        case (.text, _): gathered(decoder, DocumentOutlet(FileValues(PlainText.Encoder(plan)), plan: plan))
+        }
+    }
+
+    private func each<Decoder: PartDecoder & ~Copyable, Encoder: PartEncoder & ~Copyable>(
+        _ decoder: consuming Decoder, _ encoder: consuming Encoder
+    ) -> RunningPipeline {
+        RunningPipeline(FieldPipeline(decoder, encoder, input: input, plan: plan, sources: sources))
+    }
+
+    private func gathered<Decoder: PartDecoder & ~Copyable, Outlet: FileOutlet & ~Copyable>(
+        _ decoder: consuming Decoder, _ outlet: consuming Outlet
+    ) -> RunningPipeline {
+        RunningPipeline(GatheringPipeline(decoder, outlet, input: input, plan: plan, sources: sources))
+    }
+
+    // MARK: Documents
+
+    /// Values that pass one by one.
+    private func values(_ decoder: consuming JSON.Decoder) -> RunningPipeline {
+        if isAuto { return each(decoder, AutoEncoder(plan)) }
+        return switch plan.output {
+        case .json: each(decoder, JSON.Encoder(plan))
+        case .form: each(decoder, FlatEncoder(Form.Encoder(plan), plan: plan))
+        case .multipart: each(decoder, FlatEncoder(Multipart.Encoder(plan), plan: plan))
+        case .raw: each(decoder, FlatEncoder(Raw.Encoder(plan), plan: plan))
+        case .plist, .bplist, .xml, .text: document(decoder)
+        }
+    }
+
+    private func document<Decoder: DocumentDecoder & ~Copyable>(_ decoder: consuming Decoder) -> RunningPipeline {
+        if isAuto { return whole(decoder, AutoEncoder(plan)) }
+        return switch plan.output {
+        case .json: whole(decoder, JSON.Encoder(plan))
+        case .form: whole(decoder, FlatEncoder(Form.Encoder(plan), plan: plan))
+        case .multipart: whole(decoder, FlatEncoder(Multipart.Encoder(plan), plan: plan))
+        case .raw: whole(decoder, FlatEncoder(Raw.Encoder(plan), plan: plan))
+        case .plist, .bplist: whole(decoder, PropertyList.Encoder(plan))
+        case .xml: whole(decoder, XML.Encoder(plan))
+        case .text: whole(decoder, PlainText.Encoder(plan))
+        }
+    }
+
+    private func each<Encoder: DocumentEncoder & ~Copyable>(
+        _ decoder: consuming JSON.Decoder, _ encoder: consuming Encoder
+    ) -> RunningPipeline {
+        RunningPipeline(DocumentPipeline(decoder, encoder, plan: plan, sources: sources))
+    }
+
+    private func whole<Decoder: DocumentDecoder & ~Copyable, Encoder: DocumentEncoder & ~Copyable>(
+        _ decoder: consuming Decoder, _ encoder: consuming Encoder
+    ) -> RunningPipeline {
+        RunningPipeline(TreePipeline(decoder, encoder, input: input, plan: plan, sources: sources))
+    }
+}
+
+// MARK: What streams
+
+extension ConversionPlan {
+    /// Whether the values or fields of a body of `input` pass one by one, instead of by way of a tree.
+    internal func streams(from input: BodyEncoding) -> Bool {
+        switch input {
+        case .json: streamsDocuments && (output == .json || output.isFlat)
+        case .form, .multipart, .raw: streamsFields && output.isFlat
+        case .plist, .bplist, .xml, .text: false
+        }
+    }
+
+    /// The plan for a body of that encoding, which can never have a file where nothing makes one: then the output is known
+    /// from the start.
+    internal func decided(for input: BodyEncoding) -> ConversionPlan {
+        guard let plain = outputWithoutFiles, !input.hasFiles, !files.contains(where: { $0.source(from: input) != nil })
+        else { return self }
+        var plan = self
+        plan.output = plain
+        plan.outputWithoutFiles = nil
+        // They are about files, of which there are none; and a rule for a form or JSON would be another one.
+        plan.files = files.filter { $0.policy == .drop || $0.policy == .reject }
+        return plan
+    }
+
+    /// What happens to repeated members of JSON objects.
+    internal var effectiveJSONDuplicates: DuplicatePolicy { jsonDuplicates ?? (output == .json ? .keep : .reject) }
+
+    /// The same in a JSON text that stands in a field, where nothing but a whole value passes.
+    internal var spliceDuplicates: DuplicatePolicy { jsonDuplicates ?? .reject }
+
+    /// The order in which a tree is walked. Under another dialect than ours the encoder sorts, as its library does.
+    internal var treeOrder: MemberOrder {
+        output == .json || fieldEncoding.dialect == .recast ? fieldEncoding.order : .input
+    }
+
+    /// Whether JSON input passes value by value.
+    internal var streamsDocuments: Bool {
+        let duplicates = effectiveJSONDuplicates
+        return types.isEmpty && removeNulls == .off && treeOrder == .input
+            && (duplicates == .keep || duplicates == .reject) && map.isLocal
+    }
+
+    /// Whether flat input passes to flat output field by field. The names then pass as they came, so a library that would
+    /// read them in its own way must not be asked for, nor one be refused for how it is built. What is read as a null passes
+    /// through the tree as well under our own dialect, so that the output's `nulls` says how it is written.
+    internal var streamsFields: Bool {
+        let paths = map.remove + map.set.map(\.path) + map.rename.flatMap { [$0.from, $0.to] } + files.map(\.path)
+        return types.isEmpty && map.append.isEmpty && !rewritesNames && fieldEncoding.order == .input
+            && fieldDecoding.duplicates == .array && fieldDecoding.types == .strings
+            && !fieldDecoding.readsNamesAsLibrary && fieldDecoding.malformedKey == .literal
+            && (fieldDecoding.nulls == .empty || fieldDecoding.dialect != .recast) && !paths.contains(where: \.hasIndex)
+            && !map.rename.contains { $0.from.hasWildcard } && outputWithoutFiles != .json && jsonParts.isEmpty
+            && fieldDecoding.jsonParts == .text
+    }
+}
+
+extension FieldMap {
+    /// Whether a document can be mapped value by value: see `EventMapper`.
+    internal var isLocal: Bool {
+        let keepsParents = rename.allSatisfy { rename in
+            guard case .key? = rename.from.segments.last, case .key? = rename.to.segments.last else { return false }
+            return rename.from.segments.count == rename.to.segments.count
+                && rename.sharedPrefix == rename.from.segments.count - 1
+        }
+        let touched = rename.map { [$0.from, $0.to] }
+        let areApart = touched.indices.allSatisfy { index in
+            touched[..<index].allSatisfy { earlier in
+                !earlier.contains { left in touched[index].contains { right in left.overlaps(right) } }
+            }
+        }
+        let setsPaths = set.map(\.path)
+        let setsRoot = setsPaths.allSatisfy { $0.rootKey != nil }
+        // A field that goes to or comes from a place below one that is set, or removed, needs the document.
+        let setsApart = touched.allSatisfy { pair in !pair.contains { path in setsPaths.contains { $0.overlaps(path) } }
+        }
+        return append.isEmpty && keepsParents && areApart && setsRoot && setsApart
+    }
+}
