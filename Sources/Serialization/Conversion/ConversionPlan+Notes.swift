@@ -65,11 +65,9 @@ internal struct NoteWriter {
     private mutating func writeFiles() {
         guard features.contains(.files) else { return }
         for rule in plan.files { writeFile("the file \"\(rule.path)\"", "file", rule.policy) }
-        let general =
-            plan.fieldDecoding.files == .stream ? plan.fieldEncoding.files : plan.fieldDecoding.files
         // A rule for every name leaves none over.
         guard !plan.files.contains(where: { $0.path.segments == [.any] }) else { return }
-        writeFile(plan.files.isEmpty ? "a file" : "any other file", "files", general)
+        writeFile(plan.files.isEmpty ? "a file" : "any other file", "files", plan.generalFilePolicy)
     }
 
     private mutating func writeFile(_ what: String, _ code: String, _ policy: FilePolicy) {

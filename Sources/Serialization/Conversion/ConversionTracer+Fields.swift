@@ -108,7 +108,7 @@ internal struct TracedNames: ~Copyable {
             return rules + ["files.\(rule.path): \(word)"]
         }
         guard part.isFile else { return rules }
-        let general = plan.fieldDecoding.files == .stream ? plan.fieldEncoding.files : plan.fieldDecoding.files
+        let general = plan.generalFilePolicy
         return general == .stream ? rules : rules + ["files: \(general.rawValue)"]
     }
 }

@@ -76,7 +76,7 @@ internal struct ConversionTracer {
             try send(&tree, into: &encoder, isOpen: false) {
                 .init(
                     removed: $0.accounting.removed, omitted: $0.encoder.removedCount, absorbed: $0.absorbed,
-                    fileRule: $0.fileRule)
+                    fileRule: $0.gate.madeRule)
             }
             try drain(&encoder) { encoder throws(ConversionError) in try encoder.encoder.drain() }
         case .json, .plist, .bplist, .xml, .text:

@@ -59,9 +59,6 @@ internal struct EventMapper<Encoder: EventEncoder>: EventSink, OutputEncoder, ~C
 
     private var string = StringState.none
     private var captures = false
-    var fileRule = 0
-    var fileText = FileText()
-    var isFileOpen = false
     /// The object at hand that is a file.
     var object: FileObject?
     var head = PartHead()

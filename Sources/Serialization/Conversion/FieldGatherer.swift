@@ -48,27 +48,12 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: FieldSink, ~Copya
 
     var outlet: Outlet
     var fields: FieldTreeBuilder
-    private let options: FieldDecodingOptions
-    private let limits: Limits
-    private let hasMap: Bool
-    private let wantsTexts: Bool
+    private var rules: PartRules
     private let readsAsLibrary: Bool
-    private let makesFiles: Bool
     private let hasTypes: Bool
     /// Whether `field` may be called: fields go into the tree and nowhere else.
     let takesFields: Bool
-    private let input: BodyEncoding
-    private var names: NameMapper
-    private var gate: FileGate
-    private var name = FieldName()
-    private var mapped = MappedName()
-    private var spelled = ByteStore()
-    private var head = PartHead()
     private var content = Content.field
-    private var fileText = FileText()
-    private var fileRule = 0
-    private var isFileOpen = false
-    private var naming = FileNaming.received
     private var walk = TreeWalk()
     private var counts = Accounting()
     /// Whether a field has come in that the decoder keeps until its end is known.
@@ -76,28 +61,19 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: FieldSink, ~Copya
 
     init(_ outlet: consuming Outlet, plan: ConversionPlan, input: BodyEncoding) {
         self.outlet = outlet
-        self.input = input
-        options = plan.fieldDecoding
-        limits = plan.limits
-        hasMap = !plan.map.isEmpty
         readsAsLibrary = plan.fieldDecoding.readsNamesAsLibrary
         hasTypes = !plan.types.isEmpty
         let fields = FieldTreeBuilder(
             options: plan.fieldDecoding, limits: plan.limits, duplicates: plan.spliceDuplicates)
-        let gate = FileGate(plan)
-        let makesFiles = plan.output.hasFiles && plan.files.contains { $0.source(from: input) != nil }
-        takesFields = fields.takesFields && !gate.wantsTexts && !makesFiles
-        self.makesFiles = makesFiles
-        wantsTexts = gate.wantsTexts
+        let rules = PartRules(plan, input: input, passes: false)
+        takesFields = fields.takesFields && !rules.concernsFields
         self.fields = fields
-        self.gate = gate
-        names = NameMapper(plan.map)
+        self.rules = rules
     }
 
     mutating func reset() {
         fields.reset()
-        names.reset()
-        gate.reset()
+        rules.reset()
         counts = Accounting()
         isAwaiting = false
     }
@@ -115,42 +91,36 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: FieldSink, ~Copya
     var heldCount: Int { fields.tree.cost }
 
     mutating func beginPart(_ part: borrowing PartHead) throws(ConversionError) {
-        guard part.isFile else {
-            if makesFiles, try beginMade(part) { return }
-            counts.fields += 1
-            content = .field
-            try fields.beginPart(part)
-            if readsAsLibrary, fields.isDropping { return }
-            if !hasMap, outlet.claims(rootKey: fields.rootKey) { throw Self.taken(part.name) }
-            guard wantsTexts else { return }
-            try parse(part)
-            _ = try names.apply(to: &mapped)
-            gate.beginText(mapped)
-            content = .capturedField
-            return
-        }
+        guard part.isFile else { return try beginField(part) }
         counts.files += 1
-        try parse(part)
-        guard !name.isDropped else {
-            counts.removed += 1
-            content = .dropped
-            return
-        }
-        let verdict = try spell(part)
-        var policy = FilePolicy.drop
-        let rule = gate.rule(for: mapped)
-        if verdict != .removed { policy = try gate.admit(rule: rule, field: spelled) }
-        if policy == .drop {
+        guard case .file(let policy) = try rules.judge(part) else {
             counts.removed += 1
             content = .dropped
             return
         }
         content = .file
-        if !hasMap, outlet.sharesNoRoots, fields.hasRootMember(mapped.segment(0)) { throw Self.taken(part.name) }
-        if gate.spell(rule: rule, to: &spelled) { naming = .given }
-        head.copy(part, named: spelled)
-        try gate.describe(&head, rule: rule)
-        try outlet.beginFile(head, at: mapped, naming: naming, as: policy)
+        if !rules.hasMap, outlet.sharesNoRoots, fields.hasRootMember(rules.mapped.segment(0)) {
+            throw Self.taken(part.name)
+        }
+        try rules.describe(part)
+        try outlet.beginFile(rules.head, at: rules.mapped, naming: rules.naming, as: policy)
+    }
+
+    private mutating func beginField(_ part: borrowing PartHead) throws(ConversionError) {
+        let verdict = rules.concernsFields ? try rules.judge(part) : .field
+        if verdict == .made {
+            counts.files += 1
+            content = .made
+            return
+        }
+        counts.fields += 1
+        content = .field
+        try fields.beginPart(part)
+        if readsAsLibrary, fields.isDropping { return }
+        if !rules.hasMap, outlet.claims(rootKey: fields.rootKey) { throw Self.taken(part.name) }
+        guard rules.wantsTexts else { return }
+        rules.beginText()
+        content = .capturedField
     }
 
     /// Takes a field of a form that lies before us with its whole value, as `beginPart` and `content` do. A form has no
@@ -164,71 +134,24 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: FieldSink, ~Copya
     /// Whether a name without brackets is one key, about which nothing is to be said before its value has come.
     var takesPlainNames: Bool { fields.takesPlainNames }
 
-    /// Begins a text that a rule makes a file. Returns false where none does.
-    private mutating func beginMade(_ part: borrowing PartHead) throws(ConversionError) -> Bool {
-        try parse(part)
-        // A name that is mapped twice would be in its own way: the verdict is asked for once the rule is known.
-        guard hasMap || gate.rule(for: mapped) != nil else { return false }
-        let verdict = try spell(part)
-        guard verdict != .removed, let rule = gate.rule(for: mapped), let source = gate.rules[rule].source(from: input)
-        else { return false }
-        counts.files += 1
-        gate.begin(rule: rule, field: spelled)
-        fileText.begin(source)
-        (fileRule, isFileOpen, content) = (rule, false, .made)
-        return true
-    }
-
-    /// Applies the map to the name of `part`, and spells it.
-    private mutating func spell(_ part: borrowing PartHead) throws(ConversionError) -> NameMapper.Verdict {
-        let verdict = try names.apply(to: &mapped)
-        spelled.removeAll()
-        naming = verdict == .renamed ? .mapped : .received
-        if verdict == .renamed {
-            mapped.spell(options.nesting, to: &spelled)
-        } else {
-            spelled.append(contentsOf: part.name)
-        }
-        return verdict
-    }
-
     mutating func content(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
         switch content {
         case .field: try fields.content(piece, isLast: isLast)
         case .capturedField:
-            try gate.text(piece, isLast: isLast)
+            try rules.gate.text(piece, isLast: isLast)
             try fields.content(piece, isLast: isLast)
         case .file:
-            try gate.count(piece.count)
+            try rules.gate.count(piece.count)
             try outlet.content(ofFile: piece, isLast: isLast)
-        case .made: try make(piece, isLast: isLast)
+        case .made:
+            let made = try rules.make(piece, isLast: isLast)
+            if made == .begins {
+                try outlet.beginFile(rules.head, at: rules.mapped, naming: rules.naming, as: .stream)
+            }
+            guard made != .nothing, isLast || !rules.gate.made.isEmpty else { return }
+            try outlet.send(file: rules.gate.made, isLast: isLast)
         case .dropped: break
         }
-    }
-
-    /// Sends on what a text says of the file that it becomes.
-    private mutating func make(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
-        do throws(FileText.Fault) {
-            try fileText.take(piece, isLast: isLast)
-        } catch {
-            throw gate.error(of: error)
-        }
-        guard fileText.isOpen else { return }
-        if !isFileOpen {
-            isFileOpen = true
-            if gate.spell(rule: fileRule, to: &spelled) { naming = .given }
-            head.begin(madeFrom: fileText, named: spelled)
-            try gate.describe(&head, rule: fileRule)
-            try outlet.beginFile(head, at: mapped, naming: naming, as: .stream)
-        }
-        try gate.count(fileText.decoded.count)
-        if isLast || !fileText.decoded.isEmpty { try outlet.send(file: fileText.decoded, isLast: isLast) }
-        fileText.decoded.removeAll()
-    }
-
-    private mutating func parse(_ part: borrowing PartHead) throws(ConversionError) {
-        try name.parse(part.name, options: options, limits: limits)
-        mapped.set(name)
     }
 
     /// Ends the body: settles the fields, maps and types them, and makes sure that none wants a file's place.
@@ -236,7 +159,7 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: FieldSink, ~Copya
         _ plan: ConversionPlan, sources: [[UInt8]], splicer: inout JSONSplicer
     ) throws(ConversionError) {
         try fields.settle()
-        if hasMap { try fields.tree.apply(plan.map, sources: sources) }
+        if rules.hasMap { try fields.tree.apply(plan.map, sources: sources) }
         if hasTypes { try fields.tree.apply(plan.types, splicer: &splicer) }
         fields.tree.remove(plan.removeNulls)
         try outlet.endFiles()

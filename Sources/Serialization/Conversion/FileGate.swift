@@ -16,10 +16,14 @@ internal struct FileGate {
     private var capturing: Int?
     /// For each rule, the files that it has named.
     private var named: [Int]
+    // The text that becomes a file.
+    private var text = FileText()
+    private(set) var madeRule = 0
+    private var isMadeOpen = false
 
     init(_ plan: ConversionPlan) {
         rules = plan.files
-        general = plan.fieldDecoding.files == .stream ? plan.fieldEncoding.files : plan.fieldDecoding.files
+        general = plan.generalFilePolicy
         output = plan.output
         nameLimit = plan.limits.key
         filenames = plan.fieldDecoding.filenames
@@ -146,11 +150,49 @@ internal struct FileGate {
     /// The same for bytes in a store.
     func setFilename(_ name: ByteStore, of head: inout PartHead) -> Bool { setFilename(name.span, of: &head) }
 
-    /// The error for a text that makes no file.
-    func error(of fault: FileText.Fault) -> ConversionError {
-        ConversionError(
-            .malformed, code: fault.code, reason: fault.reason, field: field.span.lossyString(), setting: "files")
+    // MARK: Files made from texts
+
+    /// What a piece of a text has made of the file.
+    enum Made {
+        /// It isn't known yet what the text says of the file before its bytes.
+        case nothing
+        /// The file begins; its head is due before its content.
+        case begins
+        case goesOn
     }
+
+    /// Begins a text that becomes a file.
+    mutating func make(rule: Int, from source: FileSource, field name: ByteStore) {
+        begin(rule: rule, field: name)
+        (madeRule, isMadeOpen) = (rule, false)
+        text.begin(source)
+    }
+
+    /// Takes a piece of the text. When it has made something, `describeMade` follows where the file begins, and then
+    /// `countMade` and the content, from `made`.
+    mutating func make(from piece: Span<UInt8>, isLast: Bool) throws(ConversionError) -> Made {
+        text.decoded.removeAll()
+        do throws(FileText.Fault) {
+            try text.take(piece, isLast: isLast)
+        } catch {
+            throw ConversionError(
+                .malformed, code: error.code, reason: error.reason, field: field.span.lossyString(), setting: "files")
+        }
+        guard text.isOpen else { return .nothing }
+        defer { isMadeOpen = true }
+        return isMadeOpen ? .goesOn : .begins
+    }
+
+    /// Puts what the text and the rule say of the file into `head`.
+    mutating func describeMade(_ head: inout PartHead) throws(ConversionError) {
+        if !text.mediaType.isEmpty { head.setMediaType(copying: text.mediaType) }
+        try describe(&head, rule: madeRule)
+    }
+
+    mutating func countMade() throws(ConversionError) { try count(text.decoded.count) }
+
+    /// Bytes of the file that the last piece has made.
+    var made: OutputBuffer { text.decoded }
 
     // MARK: Filenames from other fields
 

@@ -24,9 +24,7 @@ internal struct FileObject {
 
 extension EventMapper where Encoder: ~Copyable {
     mutating func beginFile(rule: Int, _ source: FileSource) {
-        (fileRule, isFileOpen) = (rule, false)
-        gate.begin(rule: rule, field: place)
-        fileText.begin(source)
+        gate.make(rule: rule, from: source, field: place)
         spelled.removeAll()
         let isNamed = gate.spell(rule: rule, to: &spelled)
         head.setName(copying: spelled)
@@ -36,21 +34,14 @@ extension EventMapper where Encoder: ~Copyable {
 
     /// Sends on what a text says of the file at hand.
     mutating func makeFile(of piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
-        do throws(FileText.Fault) {
-            try fileText.take(piece, isLast: isLast)
-        } catch {
-            throw gate.error(of: error)
-        }
-        guard fileText.isOpen else { return }
-        if !isFileOpen {
-            isFileOpen = true
-            if !fileText.mediaType.isEmpty { head.setMediaType(copying: fileText.mediaType) }
-            try gate.describe(&head, rule: fileRule)
+        let made = try gate.make(from: piece, isLast: isLast)
+        if made == .nothing { return }
+        if made == .begins {
+            try gate.describeMade(&head)
             try encoder.beginFile(head)
         }
-        try gate.count(fileText.decoded.count)
-        if isLast || !fileText.decoded.isEmpty { try encoder.send(fileContent: fileText.decoded, isLast: isLast) }
-        fileText.decoded.removeAll()
+        try gate.countMade()
+        if isLast || !gate.made.isEmpty { try encoder.send(fileContent: gate.made, isLast: isLast) }
     }
 }
 

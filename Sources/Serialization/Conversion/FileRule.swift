@@ -50,6 +50,13 @@ public struct FileRule: Hashable, Sendable {
     }
 }
 
+extension ConversionPlan {
+    /// What happens to a file that no rule is about: what is said of reading, or else of writing.
+    internal var generalFilePolicy: FilePolicy {
+        fieldDecoding.files == .stream ? fieldEncoding.files : fieldDecoding.files
+    }
+}
+
 /// How a value holds the bytes of a file.
 public enum FileSource: String, Hashable, Sendable, CaseIterable {
     /// Base64 (RFC 4648 §4), or a data URL that holds base64.

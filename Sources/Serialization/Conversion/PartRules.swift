@@ -1,0 +1,145 @@
+internal import Octets
+
+/// What a plan does with the fields and files of a flat body by their names: the map, the rules of files, texts that become
+/// files. `FieldMapper` passes on what is left, `FieldGatherer` puts it into a tree.
+internal struct PartRules: ~Copyable {
+    enum Verdict: Equatable {
+        /// A field.
+        case field
+        /// A file, as what the policy says: `stream`, `base64` or `object`.
+        case file(FilePolicy)
+        /// A text that becomes a file, see `make`.
+        case made
+        /// Left out by the map, or by a rule of files.
+        case removed
+        /// Left out by the library whose names are read.
+        case dropped
+    }
+
+    var gate: FileGate
+    /// Whether fields have to be judged: a rule may make a file of one, or give a file its name.
+    let concernsFields: Bool
+    /// Whether texts have to be shown to `gate` because files take their names from them.
+    let wantsTexts: Bool
+    let hasMap: Bool
+    private let makesFiles: Bool
+    private let options: FieldDecodingOptions
+    private let limits: Limits
+    private let input: BodyEncoding
+    /// Whether parts pass one by one: nothing but the rules asks for the path in a name, and what goes out is bounded.
+    private let passes: Bool
+    private let hasRules: Bool
+    private var names: NameMapper
+    private var name = FieldName()
+    private var rule: Int?
+    /// The path of the part, as the map has it.
+    private(set) var mapped = MappedName()
+    /// The name of the part as the map or a rule spells it.
+    private(set) var spelled = ByteStore()
+    private(set) var naming = FileNaming.received
+    /// The head under which the part goes out; see `describe` and `make`.
+    private(set) var head = PartHead()
+
+    init(_ plan: ConversionPlan, input: BodyEncoding, passes: Bool) {
+        let gate = FileGate(plan)
+        let makesFiles = plan.output.hasFiles && plan.files.contains { $0.source(from: input) != nil }
+        self.gate = gate
+        self.input = input
+        self.passes = passes
+        self.makesFiles = makesFiles
+        wantsTexts = gate.wantsTexts
+        concernsFields = makesFiles || gate.wantsTexts
+        hasMap = !plan.map.isEmpty
+        hasRules = !plan.map.isEmpty || !plan.files.isEmpty
+        options = plan.fieldDecoding
+        limits = plan.limits
+        names = NameMapper(plan.map)
+    }
+
+    /// Begins another body.
+    mutating func reset() {
+        names.reset()
+        gate.reset()
+    }
+
+    /// Whether the name was changed by the map.
+    var isRenamed: Bool { naming == .mapped }
+
+    /// Whether a part that no rule is about goes out under the head that it came with.
+    var leavesHead: Bool { naming == .received && rule == nil }
+
+    /// Decides about a part. Throws where a rule refuses it.
+    mutating func judge(_ part: borrowing PartHead) throws(ConversionError) -> Verdict {
+        rule = nil
+        naming = .received
+        spelled.removeAll()
+        if hasRules || !passes {
+            try name.parse(part.name, options: options, limits: limits)
+            mapped.set(name)
+            if name.isDropped { return .dropped }
+            switch try names.apply(to: &mapped) {
+            case .removed: return .removed
+            case .renamed: naming = .mapped
+            case .unchanged: break
+            }
+        }
+        if isRenamed {
+            mapped.spell(options.nesting, to: &spelled)
+            // The limit is of what comes out: our own reader would refuse a longer one.
+            guard !passes || spelled.count <= limits.key else {
+                throw .limit(
+                    "key", of: limits.key, what: "the length of a field's name, as map.rename writes it",
+                    field: part.name.lossyString())
+            }
+        } else {
+            spelled.append(contentsOf: part.name)
+        }
+        if part.isFile {
+            if hasRules { rule = gate.rule(for: mapped) }
+            let policy = try gate.admit(rule: rule, field: spelled)
+            return policy == .drop ? .removed : .file(policy)
+        }
+        if makesFiles, let index = gate.rule(for: mapped), let source = gate.rules[index].source(from: input) {
+            rule = index
+            gate.make(rule: index, from: source, field: spelled)
+            return .made
+        }
+        return .field
+    }
+
+    /// Shows the text of the field at hand to the gate.
+    mutating func beginText() { gate.beginText(mapped) }
+
+    /// Makes `head` that of a field under its new name.
+    mutating func rename(_ part: borrowing PartHead) { head.copy(part, named: spelled) }
+
+    /// Makes `head` that of a field which a file becomes.
+    mutating func describeText(_ part: borrowing PartHead) throws(ConversionError) {
+        try gate.check(type: part.mediaType, rule: rule)
+        head.setName(copying: spelled)
+    }
+
+    /// Makes `head` that of the file that came, as its rule has it.
+    mutating func describe(_ part: borrowing PartHead) throws(ConversionError) {
+        nameByRule()
+        head.copy(part, named: spelled)
+        try gate.describe(&head, rule: rule)
+    }
+
+    /// Takes a piece of the text that becomes a file. When the file begins, `head` is that of it.
+    mutating func make(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) -> FileGate.Made {
+        let made = try gate.make(from: piece, isLast: isLast)
+        if made == .begins {
+            nameByRule()
+            head.setName(copying: spelled)
+            head.isFile = true
+            try gate.describeMade(&head)
+        }
+        if made != .nothing { try gate.countMade() }
+        return made
+    }
+
+    private mutating func nameByRule() {
+        if gate.spell(rule: rule, to: &spelled) { naming = .given }
+    }
+}
