@@ -129,24 +129,15 @@ package final class ConversionRule: Sendable {
     /// `plan.readsQuery`. What each request asks of the plan stands beside it: where one function reads two parts of the
     /// plan, the compiler may copy the whole, and that counts two dozen references up and down.
     package let readsQuery: Bool
-    /// Whether the plan takes one encoding only, so that every conversion of it fits every body.
-    package let hasOneInput: Bool
 
     package init(plan: ConversionPlan, otherTypes: OtherTypes, sources: [SourceReference]) {
         self.plan = plan
         self.otherTypes = otherTypes
         self.sources = sources
         readsQuery = plan.readsQuery
-        hasOneInput = plan.inputs.count == 1
     }
 
     /// `plan.inputs`, for a refusal.
     @inline(never)
     package var inputs: [BodyEncoding] { plan.inputs }
-
-    /// A new conversion, for where none is free.
-    @inline(never)
-    package func makeConversion(contentType: Span<UInt8>, sources: [[UInt8]]) throws(ConversionError) -> Conversion {
-        try Conversion.make(plan: plan, contentType: contentType, sources: sources)
-    }
 }

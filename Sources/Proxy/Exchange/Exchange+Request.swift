@@ -241,8 +241,7 @@ extension Exchange {
         }
         guard let conversion = try takeConversion(rule, route, generation, typeAt: typeIndex) else { return }
         if request.contains(.contentEncoding) { try startDecoding(route, conversion, hasBody: hasBody) }
-        waiting.highWatermark = ConversionHold.limit(ofBody: requestDecoder.remaining)
-        use(conversion)
+        use(conversion, highWatermark: ConversionHold.limit(ofBody: requestDecoder.remaining))
     }
 
     /// A conversion for content of the type in the field at `index`; nil where the route passes what it doesn't convert.
@@ -256,20 +255,21 @@ extension Exchange {
                 throw ConversionError(
                     .unsupported, code: "unsupported_media_type", reason: "the body has no Content-Type")
             }
-            return try generation.takeConversion(rule, route: route, for: request, typeAt: index, sources: sources)
+            return try generation.conversions(of: route).take(for: request, typeAt: index, sources: sources)
         } catch {
             if error.kind == .unsupported, rule.otherTypes == .pass { return nil }
             throw .conversion(error, accepted: rule.inputs)
         }
     }
 
-    /// Lets `conversion` write into this exchange's buffer from here on.
-    private func use(_ conversion: Conversion) {
-        // What is converted is seldom less than half as long; a short one grows its own memory once, and keeps it.
-        if requestDecoder.remaining ?? .max > Exchange.keptCapacity / 2, waiting.capacity <= Exchange.keptCapacity {
-            worker.loop.lendSpare(to: &waiting)
+    /// Converts the request's content by `conversion`, which counts as full from `highWatermark` bytes of output on.
+    private func use(_ conversion: Conversion, highWatermark: Int) {
+        // What is converted is seldom less than half as long; a short one grows memory of the conversion's, which stays there.
+        let isLong = requestDecoder.remaining ?? .max > Exchange.keptCapacity / 2
+        conversion.withOutput { output in
+            if isLong, output.capacity <= Exchange.keptCapacity { worker.loop.lendSpare(to: &output) }
+            output.highWatermark = highWatermark
         }
-        conversion.swapOutput(&waiting)
         self.conversion = conversion
         record.input = conversion.inputEncoding
         record.output = conversion.outputEncoding
@@ -329,10 +329,9 @@ extension Exchange {
                     reason: "the route makes the body from the query, and the request has a body already")
             }
             let sources = try sourceValues(rule.sources)
-            let conversion = try generation.takeConversion(
-                rule, route: route, contentType: Self.formType.span, sources: sources)
-            waiting.highWatermark = Self.queryOutput
-            use(conversion)
+            let conversion = try generation.conversions(of: route).take(
+                contentType: Self.formType.span, sources: sources)
+            use(conversion, highWatermark: Self.queryOutput)
         } catch {
             throw .conversion(error, accepted: [])
         }
@@ -574,7 +573,9 @@ extension Exchange {
         } else if machine.upstream == .none {
             try connect(framing: spool.map { .length($0.count) } ?? .none)
         }
-        if machine.upstream == .open { try sendRest() }
+        if machine.upstream == .open { return try sendRest() }
+        // The output waits here for the connection, unless padding, which the conversion knows, follows it.
+        if let conversion, requestEncoder.remaining ?? 0 <= conversion.outputCount { recycleConversion() }
     }
 
     /// Ends the conversion. Returns false where its output waits for room.

@@ -343,14 +343,13 @@ extension Exchange {
         guard let route, let generation, let line = head.first(.contentType) else { return .type }
         let sources = try values(of: conversion.sources)
         do throws(ConversionError) {
+            let pool = generation.conversions(of: rule, route: route)
             let taken: Conversion
             if conversion.acceptedTypes.isEmpty {
-                taken = try generation.takeConversion(
-                    rule, conversion.plan, route: route, contentType: head.value(line), sources: sources)
+                taken = try pool.take(contentType: head.value(line), sources: sources)
             } else {
                 guard let type = conversion.ownType(for: head.value(line)) else { return .type }
-                taken = try generation.takeConversion(
-                    rule, conversion.plan, route: route, contentType: type.span, sources: sources)
+                taken = try pool.take(contentType: type.span, sources: sources)
             }
             if case .length(let count) = framing, count > conversion.plan.limits.body {
                 throw .limit("body", of: conversion.plan.limits.body, what: "the body")
@@ -518,7 +517,7 @@ extension Exchange {
     /// Lets go of a buffered response; called once it is logged.
     func recycleHeld() {
         guard let held, held.isActive, let route, let rule = held.rule else { return }
-        if let conversion = held.end() { generation?.recycle(conversion, rule: rule, route: route) }
+        if let conversion = held.end() { generation?.conversions(of: rule, route: route).recycle(conversion) }
     }
 
     // MARK: Tunnels

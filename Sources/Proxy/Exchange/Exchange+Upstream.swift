@@ -182,12 +182,20 @@ extension Exchange {
         requestEncoder.close(into: &output) { trailers.write(named: route.forwarding.trailers, into: &$0) }
     }
 
-    /// Leaves large memory of the output, all of which has gone to the upstream, to the next exchange: while the response is awaited
-    /// others convert, and what the processor has at hand is better used again than made anew for each.
+    /// All of the request was written: its memory goes to the next one, and so does its conversion.
     func releaseOutput() {
-        conversion?.swapOutput(&waiting)
-        if waiting.isEmpty { clear(&waiting) }
-        conversion?.swapOutput(&waiting)
+        if conversion != nil { recycleConversion() } else if waiting.isEmpty { clear(&waiting) }
+    }
+
+    /// Gives the conversion, which has come to its end, back to the worker: other requests are converted while this one
+    /// awaits its response. Output that isn't sent yet waits in the exchange.
+    func recycleConversion() {
+        guard let conversion, let route else { return }
+        self.conversion = nil
+        conversion.withOutput { output in
+            if output.isEmpty { clear(&output) } else { swap(&output, &waiting) }
+        }
+        generation?.conversions(of: route).recycle(conversion)
     }
 
     // MARK: A length for content that has none

@@ -99,6 +99,8 @@ final class Exchange {
 
     /// Bytes of a buffer that a reused exchange may keep: enough for ordinary requests, little enough for a free list.
     static let keptCapacity = 16 * 1024
+    /// Bytes of a buffer that hold an ordinary head.
+    private static let ordinaryCapacity = 4 * 1024
     /// Bytes of content handed to a conversion in one piece: bounds what one call can add to the output. Where content passes,
     /// it is all of a read (`longestSlice`).
     static let sliceSize = 64 * 1024
@@ -148,6 +150,14 @@ final class Exchange {
         if !loggedResponse.isEmpty { loggedResponse = [] }
         captures = PathCaptures()
         downstream = nil
+    }
+
+    /// Gives back what many free exchanges should not hold; after `reset`.
+    func shrink() {
+        request.shrink(to: Exchange.ordinaryCapacity)
+        waiting.shrink(to: Exchange.ordinaryCapacity)
+        framed.shrink(to: Exchange.ordinaryCapacity)
+        responseFramed.shrink(to: Exchange.ordinaryCapacity)
     }
 
     /// Empties a buffer; the loop gets memory that is too much to keep for each exchange.
@@ -380,7 +390,6 @@ final class Exchange {
     private func end(keepAlive: Bool, requestComplete: Bool) {
         guard let downstream else { return }
         logEnd()
-        recycleConversion()
         recycleHeld()
         downstream.exchangeEnded(keepAlive: keepAlive, requestComplete: requestComplete)
     }
@@ -392,18 +401,9 @@ final class Exchange {
         }
         endTunnel()
         logEnd()
-        recycleConversion()
         recycleHeld()
         releaseUpstream(reusable: false)
         downstream = nil
-    }
-
-    private func recycleConversion() {
-        guard let conversion, let route else { return }
-        self.conversion = nil
-        conversion.swapOutput(&waiting)
-        // Only one that ran to its end is known to be clean.
-        if machine.request == .sent { generation?.recycle(conversion, route: route) }
     }
 
     private func logEnd() {

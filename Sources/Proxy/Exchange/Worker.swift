@@ -65,8 +65,11 @@ public final class Worker {
     private var freeExchanges: [Exchange] = []
     private var requestIDs = RequestIDGenerator()
 
-    /// Objects of one kind that a free list keeps at most; the rest is given back to the allocator.
-    private static let freeListLimit = 256
+    /// Free exchanges at most, so that a thousand connections can ask at once and none is made anew. The allocator gets the
+    /// others back.
+    private static let freeExchangeLimit = 1024
+    /// So many of them keep `Exchange.keptCapacity` in each buffer, the others what an ordinary head needs.
+    private static let ampleExchangeLimit = 256
 
     /// Makes a worker on `loop`. No port is opened before `listen`.
     public convenience init(loop: EventLoop, settings: ProxySettings) throws(ServerError) {
@@ -189,7 +192,8 @@ public final class Worker {
         if exchange.isCounted { shared.endRequest() }
         exchange.reset()
         // One that was made before a reload has the parser of then.
-        guard exchange.home === current, freeExchanges.count < Self.freeListLimit else { return }
+        guard exchange.home === current, freeExchanges.count < Self.freeExchangeLimit else { return }
+        if freeExchanges.count >= Self.ampleExchangeLimit { exchange.shrink() }
         freeExchanges.append(exchange)
     }
 
