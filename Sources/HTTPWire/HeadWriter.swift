@@ -57,6 +57,14 @@ public enum HeadWriter {
         return true
     }
 
+    /// The same for a value that we made, or took from a head that was parsed: it can't hold a line end.
+    @inlinable
+    @inline(__always)
+    public static func clean(_ name: StaticString, _ value: Span<UInt8>, into output: inout OutputBuffer) {
+        let isWritten = field(name, value, into: &output)
+        precondition(isWritten, "a field value of ours holds a control character")
+    }
+
     /// A field of ours with a number, such as Content-Length.
     @inlinable
     public static func field(_ name: StaticString, decimal value: Int, into output: inout OutputBuffer) {

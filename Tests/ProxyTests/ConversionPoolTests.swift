@@ -1,3 +1,4 @@
+import Gateway
 import Octets
 import Serialization
 import Testing

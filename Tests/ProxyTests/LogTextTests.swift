@@ -1,5 +1,6 @@
 import EventLoop
 import Foundation
+import Gateway
 import HTTPWire
 import Octets
 import Testing

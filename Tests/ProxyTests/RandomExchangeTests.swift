@@ -1,6 +1,7 @@
 import Octets
 import Proxy
 import Serialization
+import TestSupport
 import Testing
 
 /// Clients and upstreams that do anything at any time. Whatever they do: each whole request that the upstream sees is
@@ -145,18 +146,5 @@ import Testing
                 #expect(response["Content-Type"] == "application/problem+json")
             }
         }
-    }
-}
-
-/// Random numbers that are the same for the same seed (Steele, Lea and Flood: SplitMix64).
-struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
     }
 }

@@ -2,6 +2,7 @@ import ContentCoding
 import Foundation
 import Octets
 import Serialization
+import TestSupport
 import Testing
 
 @testable import Proxy

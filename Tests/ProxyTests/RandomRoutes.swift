@@ -1,6 +1,7 @@
 import ContentCoding
 import Gateway
 import Serialization
+import TestSupport
 
 @testable import Proxy
 
@@ -96,6 +97,4 @@ struct RandomRoutes {
 extension SplitMix {
     /// True once in `count` times.
     mutating func chance(_ count: UInt64) -> Bool { next() % count == 0 }
-    /// A number from 0 to `count` - 1.
-    mutating func below(_ count: Int) -> Int { Int(next() % UInt64(count)) }
 }

@@ -1,5 +1,6 @@
 import EventLoop
 import Foundation
+import Gateway
 import Octets
 import Testing
 

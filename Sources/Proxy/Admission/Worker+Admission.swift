@@ -1,4 +1,5 @@
 internal import EventLoop
+internal import Gateway
 internal import Logging
 internal import Octets
 

@@ -1,4 +1,5 @@
 internal import EventLoop
+internal import Gateway
 
 /// How fast a client has to send and to take, and how long it may be silent.
 extension DownstreamConnection {

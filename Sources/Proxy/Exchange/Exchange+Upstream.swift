@@ -358,9 +358,6 @@ extension Exchange {
 
     // MARK: Sending again
 
-    /// The shortest and the longest pause before a request is sent again because the route asks for it.
-    private static let pauses: ClosedRange<UInt64> = 25_000_000...250_000_000
-
     /// Keeps what is sent from here on, where the method allows that it is sent again.
     private func keepForRetry(_ route: Route) {
         retryBuffer.heedsStatus = route.repeatsOnConditions
@@ -417,7 +414,7 @@ extension Exchange {
     /// Whether the route sends a request again that was answered with `status`.
     func repeatsStatus(_ status: Int) -> Bool {
         guard retryBuffer.heedsStatus, let route else { return false }
-        return route.options.retry.statuses.contains(status)
+        return RetryPolicy.wants(.status(status), route.options.retry)
     }
 
     /// Sends the request once more on a new connection, if that is safe and wanted (docs/rules.md F20, F21); the old connection
@@ -425,54 +422,29 @@ extension Exchange {
     func sendAgain(_ cause: RetryCause, avoiding endpoint: Endpoint?) -> Bool {
         guard let route, let generation, machine.mayRetry else { return false }
         let pool = generation.pools[route.upstream]
-        let options = route.options.retry
-        let isWanted: Bool
-        var limit = options.attempts
-        switch cause {
-        case .staleConnection:
-            isWanted = true
-            limit = max(limit, 1)
-        case .reset: isWanted = options.onReset
-        case .timeout: isWanted = options.onTimeout
-        case .status: isWanted = true
-        }
-        // What no setting asks for is not counted as left out.
-        guard isWanted else { return false }
-        // A connection that had served before says nothing of the server's load, and the new one is asked once: that is free.
-        let skip = reasonNotToSendAgain(options, limit: limit)
-        if let skip = cause == .staleConnection ? skip : skip ?? budgetIsSpent(pool) {
-            pool.tally.count(skip)
-            record.retrySkip = skip
+        var progress = RetryPolicy.Progress()
+        progress.retries = machine.retries
+        progress.hasWritten = machine.hasWritten
+        progress.isIdempotent = request.methodKind.isIdempotent
+        progress.isBuffered = retryBuffer.isKept
+        progress.hasAnswered = machine.interimWasSent
+        let decision = RetryPolicy.decide(
+            cause, route.options.retry, progress, budget: &pool.budget, now: worker.loop.now
+        ) { pool.nextRandom() }
+        switch decision {
+        case .unwanted: return false
+        case .skip(let reason):
+            pool.tally.count(reason)
+            record.retrySkip = reason
             return false
+        case .retry(let pause):
+            pool.tally.count(cause.result)
+            releaseUpstream(reusable: false)
+            attempt { () throws(Refusal) in try handle(.retried) }
+            record.retries = machine.retries
+            attempt = pool.waitAgain(for: self, after: pause, avoiding: endpoint)
+            return true
         }
-        pool.tally.count(cause.result)
-        releaseUpstream(reusable: false)
-        attempt { () throws(Refusal) in try handle(.retried) }
-        record.retries = machine.retries
-        let pause: UInt64
-        if cause == .staleConnection {
-            pause = 0
-        } else {
-            // Each time up to twice as long, and never all at once.
-            let most = min(Self.pauses.upperBound, Self.pauses.lowerBound << UInt64(min(machine.retries + 1, 4)))
-            pause = Self.pauses.lowerBound + pool.nextRandom() % (most - Self.pauses.lowerBound)
-        }
-        attempt = pool.waitAgain(for: self, after: pause, avoiding: endpoint)
-        return true
-    }
-
-    private func reasonNotToSendAgain(_ options: RetryOptions, limit: Int) -> RetrySkip? {
-        if !options.isEnabled { return .disabled }
-        if machine.interimWasSent { return .responseStarted }
-        if machine.retries >= limit { return .attempts }
-        // Where nothing was sent, nothing was executed, whatever the method is.
-        if !machine.hasWritten { return nil }
-        if !request.methodKind.isIdempotent { return .notIdempotent }
-        return retryBuffer.isKept ? nil : .bodyTooLarge
-    }
-
-    private func budgetIsSpent(_ pool: UpstreamPool) -> RetrySkip? {
-        pool.budget.spend(worker.loop.now) ? nil : .budget
     }
 }
 
@@ -509,16 +481,6 @@ extension BodyFraming {
         case .length: "length"
         case .chunked: "chunked"
         case .untilClose: "close"
-        }
-    }
-}
-
-extension Method {
-    /// RFC 9110 §9.2.2.
-    var isIdempotent: Bool {
-        switch self {
-        case .get, .head, .options, .put, .delete, .trace: true
-        default: false
         }
     }
 }

@@ -1,4 +1,5 @@
 internal import EventLoop
+internal import Gateway
 internal import Octets
 
 /// Two connections that have left HTTP (101 Switching Protocols): what one side sends, the other one gets.

@@ -1,4 +1,5 @@
 internal import EventLoop
+internal import Gateway
 internal import Octets
 
 /// A request's body that waits until its length is known: its beginning in memory, the rest in a file without a name.

@@ -1,19 +1,7 @@
 internal import EventLoop
+internal import Gateway
 
-/// Why a body could not be spooled.
-enum SpoolFault: Error, Hashable {
-    /// It passes what one request may have: memory and disk together, in bytes.
-    case tooLarge(Int)
-    /// The spools of all requests have used up `spool.total`.
-    case total
-    /// The disk is full.
-    case full
-    /// The disk, or the folder, can't be used.
-    case failed
-
-    /// Whether somebody has to look after the disk.
-    var isOfTheDisk: Bool { self == .full || self == .failed }
-
+extension SpoolFault {
     init(_ failure: TemporaryFile.Failure) {
         self = failure.isFull ? .full : .failed
     }

@@ -1,3 +1,5 @@
+internal import Gateway
+
 /// What all spools of one worker share: the quota of the process, the worker's memory, and the counts.
 final class SpoolStore {
     let quota: SpoolQuota

@@ -1,4 +1,5 @@
 internal import EventLoop
+internal import Gateway
 
 /// One attempt at one address of an upstream, within its own time: the socket, and whatever must follow before a request
 /// can be written. Counts as a connection of the pool from its start.
@@ -50,7 +51,7 @@ final class ConnectAttempt {
                 succeed(-1, stream)
             case .failure(let error):
                 pool.handshakes.failed(.upstream, error)
-                fail(error.reason == .handshakeTimeout ? .timedOut : .insecure(error))
+                fail(error.reason == .handshakeTimeout ? .timedOut : .insecure(error.word))
             }
         }
     }

@@ -1,4 +1,5 @@
 internal import EventLoop
+internal import Gateway
 
 // Requests for which no idle connection was at hand: they connect, or wait for their turn.
 extension UpstreamPool: TurnWork {

@@ -1,4 +1,5 @@
 internal import EventLoop
+internal import Gateway
 
 /// An exchange's way to a connection when no idle one was at hand: a pause before a request is sent again, the look-up of
 /// the name, the queue, up to three attempts to connect.

@@ -1,6 +1,6 @@
 /// Every reason for which an exchange did not simply bring the upstream's answer: what `flags` in the access log can say. A
 /// closed set; docs/access-log.md tells operators of each.
-enum EndReason: String, CaseIterable {
+package enum EndReason: String, CaseIterable {
     /// The request can't be read as HTTP, or breaks a rule of it.
     case badRequest = "BR"
     /// No route takes the request.

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import Proxy
+@testable import Gateway
 
 /// The table of `ExchangeMachine` in Tests/Vectors/exchange-machine.txt: its states and events by name, and how outcomes are
 /// written there.

@@ -1,22 +1,20 @@
-internal import ContentCoding
-internal import EventLoop
-internal import Gateway
-internal import HTTPWire
-internal import Serialization
+package import ContentCoding
+package import HTTPWire
+package import Serialization
 
 /// What is wrong with an upstream's response.
-enum ResponseFault: Error {
+package enum ResponseFault: Error {
     case wire(WireError)
     case unexpectedUpgrade
 }
 
 /// Why a response can't be converted before its body is looked at.
-enum UnacceptableResponse {
+package enum UnacceptableResponse {
     case status, type, coding, noTransform
 }
 
 /// Every reason for which the proxy answers in the upstream's place: one place that decides status, code and text.
-enum Refusal: Error {
+package enum Refusal: Error {
     case wire(WireError)
     case conversion(ConversionError, accepted: [BodyEncoding])
     case noRoute
@@ -77,7 +75,7 @@ enum Refusal: Error {
 }
 
 extension Refusal {
-    var status: Int {
+    package var status: Int {
         switch self {
         case .wire(let error): error.status
         case .conversion(let error, _):
@@ -112,7 +110,7 @@ extension Refusal {
     }
 
     /// Stable: programs may rely on it.
-    var code: String {
+    package var code: String {
         switch self {
         case .wire(let error): error.code
         case .conversion(let error, _): error.code
@@ -172,7 +170,7 @@ extension Refusal {
     }
 
     /// One sentence for a person; never a value of the request.
-    var detail: String {
+    package var detail: String {
         switch self {
         case .wire(let error): error.reason
         case .conversion(let error, _): error.reason
@@ -214,7 +212,7 @@ extension Refusal {
         case .tooManyConnections: "this client has as many connections as it may (connections.per_client)"
         case .upstream(.unreachable(let reason)): "the upstream can't be reached: \(reason)"
         case .upstream(.timedOut): "the upstream didn't accept a connection in time"
-        case .upstream(.insecure(let error)): "no TLS connection to the upstream can be made: \(error.word)"
+        case .upstream(.insecure(let reason)): "no TLS connection to the upstream can be made: \(reason)"
         case .upstream(.unresolved(let reason)): "the upstream's name can't be resolved: \(reason)"
         case .upstream(.unavailable): "no address of the upstream is fit for use"
         case .upstream(.overloaded): "the upstream has as many requests as it may have"
@@ -234,7 +232,7 @@ extension Refusal {
     }
 
     /// The reason as the access log shows it, two letters as HAProxy's and Envoy's logs have them.
-    var flag: EndReason {
+    package var flag: EndReason {
         switch self {
         case .wire, .malformedPath, .dotSegment, .emptySegment, .rewrittenDotSegment, .headerValue,
             .lengthRequired, .underscoreName, .forwardedTooLong, .badMaxForwards:
@@ -275,7 +273,7 @@ extension Refusal {
     }
 
     /// What the answer's fields say besides the usual ones: which methods or types would be taken.
-    var advice: (name: StaticString, value: String)? {
+    package var advice: (name: StaticString, value: String)? {
         switch self {
         case .methodNotAllowed(let methods): ("Allow", methods.joined(separator: ", "))
         case .contentCoding(let undone):
@@ -298,12 +296,12 @@ extension Refusal {
     private static let heldLimitCode = "limit_response"
 
     /// The codec's own code, where the answer's is for a kind of fault.
-    var cause: String? {
+    package var cause: String? {
         if case .upstreamBody(let error) = self, error.code != code { error.code } else { nil }
     }
 
     /// Where in the body the fault is, and which setting concerns it.
-    var conversionError: ConversionError? {
+    package var conversionError: ConversionError? {
         switch self {
         case .conversion(let error, _), .upstreamBody(let error): error
         case .bodyTooLarge: ConversionError(.limit, code: code, reason: detail, setting: "limits.body")

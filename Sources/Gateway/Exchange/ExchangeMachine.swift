@@ -35,13 +35,13 @@
 /// - The exchange ends once: with one action of `endAndKeepAlive`, `endAndClose`, `endAndLinger`, `cut` and `beginTunnel`.
 ///
 /// A refusal is thrown, here and in the driver, and caught where the driver was called; there it becomes the event `refused`.
-struct ExchangeMachine: Equatable, Sendable {
-    enum Request: Equatable, Sendable, CaseIterable { case head, content, ending, sent, discarding, discarded }
-    enum Upstream: Equatable, Sendable, CaseIterable { case none, connecting, open, gone }
-    enum Response: Equatable, Sendable, CaseIterable { case awaited, buffering, buffered, streaming, complete }
+package struct ExchangeMachine: Equatable, Sendable {
+    package enum Request: Equatable, Sendable, CaseIterable { case head, content, ending, sent, discarding, discarded }
+    package enum Upstream: Equatable, Sendable, CaseIterable { case none, connecting, open, gone }
+    package enum Response: Equatable, Sendable, CaseIterable { case awaited, buffering, buffered, streaming, complete }
 
     /// `Expect: 100-continue` that the upstream answers (docs/rules.md F11).
-    enum Expectation: Equatable, Sendable, CaseIterable {
+    package enum Expectation: Equatable, Sendable, CaseIterable {
         /// Nothing is waited for: the client didn't ask, was told to go on, or sends without being told.
         case settled
         /// The upstream is asked, and the client waits.
@@ -51,38 +51,41 @@ struct ExchangeMachine: Equatable, Sendable {
     }
 
     /// Why no content is read for now. Reading goes on when no reason is left.
-    struct Pauses: OptionSet, Sendable {
-        let rawValue: UInt8
+    package struct Pauses: OptionSet, Sendable {
+        package let rawValue: UInt8
+        package init(rawValue: UInt8) { self.rawValue = rawValue }
         /// The upstream can't take more.
-        static let upstream = Pauses(rawValue: 1)
+        package static let upstream = Pauses(rawValue: 1)
         /// The route's rate allows no more.
-        static let rate = Pauses(rawValue: 2)
+        package static let rate = Pauses(rawValue: 2)
         /// Memory for bodies is short.
-        static let memory = Pauses(rawValue: 4)
+        package static let memory = Pauses(rawValue: 4)
         /// One tick was too short for what the bytes that have come are decoded to.
-        static let tick = Pauses(rawValue: 8)
+        package static let tick = Pauses(rawValue: 8)
     }
 
     /// What the head, the route and its upstream say before content is taken.
-    struct Plan: Equatable, Sendable {
+    package struct Plan: Equatable, Sendable {
         /// Whether content follows the head.
-        var hasContent = false
+        package var hasContent = false
         /// Whether the request is converted: its connection is asked for when there is output.
-        var isConverted = false
+        package var isConverted = false
         /// Whether content of unknown length is held until it is whole, because the upstream wants its length.
-        var isSpooled = false
+        package var isSpooled = false
         /// Whether the client waits for a 100.
-        var expectsContinue = false
+        package var expectsContinue = false
         /// Whether the upstream is to say it.
-        var relaysExpectation = false
+        package var relaysExpectation = false
         /// Whether the client takes interim responses: HTTP/1.0 doesn't.
-        var takesInterim = true
+        package var takesInterim = true
         /// Whether there is memory for content.
-        var hasMemory = true
+        package var hasMemory = true
+
+        package init() {}
     }
 
     /// What is left of a request's content when it is answered here.
-    enum Rest: Equatable, Sendable, CaseIterable {
+    package enum Rest: Equatable, Sendable, CaseIterable {
         case nothing
         /// Little enough to be read and dropped, so that the connection goes on.
         case short
@@ -90,7 +93,7 @@ struct ExchangeMachine: Equatable, Sendable {
         case long
     }
 
-    enum Event: Equatable, Sendable {
+    package enum Event: Equatable, Sendable {
         /// The head was read. `persists`: the client's connection may serve another request after this one.
         case headRead(persists: Bool)
         /// The request was routed and checked: it goes on.
@@ -153,7 +156,7 @@ struct ExchangeMachine: Equatable, Sendable {
     }
 
     /// One thing that the driver does. Actions of one event are performed in the order in which they stand here.
-    enum Action: UInt8, CaseIterable, Sendable {
+    package enum Action: UInt8, CaseIterable, Sendable {
         /// The request waits in the queue for memory.
         case queueForMemory
         case beginSpool
@@ -222,7 +225,7 @@ struct ExchangeMachine: Equatable, Sendable {
     }
 
     /// Where content goes that arrives now.
-    enum Destination: Equatable, Sendable {
+    package enum Destination: Equatable, Sendable {
         /// Nowhere yet: a connection is to be asked for first.
         case connection
         /// Into the buffer, until there is a connection.
@@ -233,37 +236,54 @@ struct ExchangeMachine: Equatable, Sendable {
         case nowhere
     }
 
-    private(set) var request = Request.head
-    private(set) var upstream = Upstream.none
-    private(set) var response = Response.awaited
-    private(set) var expectation = Expectation.settled
-    private(set) var pauses: Pauses = []
-    private(set) var plan = Plan()
+    package private(set) var request: Request
+    package private(set) var upstream: Upstream
+    package private(set) var response: Response
+    package private(set) var expectation: Expectation
+    package private(set) var pauses: Pauses
+    package private(set) var plan: Plan
     /// Whether the request was routed and checked.
-    private(set) var hasBegun = false
+    package private(set) var hasBegun: Bool
     /// Whether the client's connection goes on behind this exchange.
-    private(set) var persists = false
+    package private(set) var persists: Bool
     /// Whether only the end of the client's connection ends the response, so that a cut must be a reset.
-    private(set) var isUntilClose = false
+    package private(set) var isUntilClose = false
     /// How often the request was sent again.
-    private(set) var retries = 0
+    package private(set) var retries: Int
     /// Whether the client has an interim response of the upstream's: what follows must be that one's, too.
-    private(set) var interimWasSent = false
+    package private(set) var interimWasSent = false
     /// Whether bytes were written to the present connection.
-    private(set) var hasWritten = false
+    package private(set) var hasWritten = false
     /// Whether an action has ended the exchange.
-    private(set) var isOver = false
+    package private(set) var isOver = false
+
+    /// A machine in the given state; without one, that of an exchange of which nothing has come.
+    package init(
+        request: Request = .head, upstream: Upstream = .none, response: Response = .awaited,
+        expectation: Expectation = .settled, pauses: Pauses = [], plan: Plan = Plan(), hasBegun: Bool = false,
+        persists: Bool = false, retries: Int = 0
+    ) {
+        self.request = request
+        self.upstream = upstream
+        self.response = response
+        self.expectation = expectation
+        self.pauses = pauses
+        self.plan = plan
+        self.hasBegun = hasBegun
+        self.persists = persists
+        self.retries = retries
+    }
 
     // MARK: Questions
 
     /// Whether bytes of the client's are this request's, and may be taken now.
-    var takesContent: Bool { (request == .content || request == .discarding) && pauses.isEmpty }
+    package var takesContent: Bool { (request == .content || request == .discarding) && pauses.isEmpty }
     /// Whether the client has sent its whole request.
-    var isRequestRead: Bool { request == .ending || request == .sent || request == .discarded }
+    package var isRequestRead: Bool { request == .ending || request == .sent || request == .discarded }
     /// Whether nothing has been written of a response or an answer yet.
-    var awaitsResponse: Bool { response == .awaited || response == .buffering || response == .buffered }
+    package var awaitsResponse: Bool { response == .awaited || response == .buffering || response == .buffered }
 
-    var destination: Destination {
+    package var destination: Destination {
         if expectation == .refused || request == .discarding { return .nowhere }
         return switch upstream {
         case .none: plan.isSpooled ? .spool : .connection
@@ -274,7 +294,7 @@ struct ExchangeMachine: Equatable, Sendable {
     }
 
     /// Whether the request could be sent again, as far as this exchange knows.
-    var mayRetry: Bool {
+    package var mayRetry: Bool {
         response == .awaited && (upstream == .open || upstream == .connecting)
             && (request == .content || request == .ending || request == .sent)
     }
@@ -283,7 +303,7 @@ struct ExchangeMachine: Equatable, Sendable {
 
     /// Takes an event and returns what is to be done. Throws the refusal that the event amounts to; the driver hands it back as
     /// `refused`. An event that can't happen in the present state stops the process (docs/principles.md 11): see `canHappen`.
-    mutating func handle(_ event: Event) throws(Refusal) -> Actions {
+    package mutating func handle(_ event: Event) throws(Refusal) -> Actions {
         precondition(canHappen(event), "an exchange got an event that can't happen in its state")
         switch event {
         case .headRead(let persists):
@@ -375,7 +395,7 @@ struct ExchangeMachine: Equatable, Sendable {
     }
 
     /// Whether an event can happen in the present state.
-    func canHappen(_ event: Event) -> Bool {
+    package func canHappen(_ event: Event) -> Bool {
         if isOver { return false }
         switch event {
         case .headRead: return request == .head && response == .awaited
@@ -401,7 +421,7 @@ struct ExchangeMachine: Equatable, Sendable {
     }
 
     /// Bytes go to the present connection: from here on the upstream may act on the request.
-    mutating func noteWritten() { hasWritten = true }
+    package mutating func noteWritten() { hasWritten = true }
 
     // MARK: The request's way
 
@@ -577,55 +597,55 @@ struct ExchangeMachine: Equatable, Sendable {
 
 extension ExchangeMachine {
     /// The actions of one event, in the order in which `Action` has them. A set of bits: no event allocates.
-    struct Actions: OptionSet, Sendable, CustomStringConvertible {
-        let rawValue: UInt64
+    package struct Actions: OptionSet, Sendable, CustomStringConvertible {
+        package let rawValue: UInt64
 
-        init(rawValue: UInt64) { self.rawValue = rawValue }
+        package init(rawValue: UInt64) { self.rawValue = rawValue }
         private init(_ action: Action) { rawValue = 1 << UInt64(action.rawValue) }
 
-        static let queueForMemory = Actions(.queueForMemory)
-        static let beginSpool = Actions(.beginSpool)
-        static let connect = Actions(.connect)
-        static let sendRetryBuffer = Actions(.sendRetryBuffer)
-        static let sendBuffered = Actions(.sendBuffered)
-        static let sendHead = Actions(.sendHead)
-        static let finishRequest = Actions(.finishRequest)
-        static let resumeFinish = Actions(.resumeFinish)
-        static let resumeContent = Actions(.resumeContent)
-        static let releaseOutput = Actions(.releaseOutput)
-        static let dropRetryBuffer = Actions(.dropRetryBuffer)
-        static let releaseRequest = Actions(.releaseRequest)
-        static let startContinueTimer = Actions(.startContinueTimer)
-        static let startResponseTimer = Actions(.startResponseTimer)
-        static let startProgressTimer = Actions(.startProgressTimer)
-        static let stopUpstreamTimer = Actions(.stopUpstreamTimer)
-        static let awaitEmpty = Actions(.awaitEmpty)
-        static let forbidReuse = Actions(.forbidReuse)
-        static let sendInterim = Actions(.sendInterim)
-        static let sendContinue = Actions(.sendContinue)
-        static let pauseReading = Actions(.pauseReading)
-        static let startContentTimer = Actions(.startContentTimer)
-        static let stopContentTimer = Actions(.stopContentTimer)
-        static let resumeReading = Actions(.resumeReading)
-        static let resumeUpstream = Actions(.resumeUpstream)
-        static let answer = Actions(.answer)
-        static let finishResponse = Actions(.finishResponse)
-        static let closeUpstream = Actions(.closeUpstream)
-        static let returnUpstream = Actions(.returnUpstream)
-        static let beginTunnel = Actions(.beginTunnel)
-        static let awaitDiscard = Actions(.awaitDiscard)
-        static let cut = Actions(.cut)
-        static let endAndKeepAlive = Actions(.endAndKeepAlive)
-        static let endAndClose = Actions(.endAndClose)
-        static let endAndLinger = Actions(.endAndLinger)
+        package static let queueForMemory = Actions(.queueForMemory)
+        package static let beginSpool = Actions(.beginSpool)
+        package static let connect = Actions(.connect)
+        package static let sendRetryBuffer = Actions(.sendRetryBuffer)
+        package static let sendBuffered = Actions(.sendBuffered)
+        package static let sendHead = Actions(.sendHead)
+        package static let finishRequest = Actions(.finishRequest)
+        package static let resumeFinish = Actions(.resumeFinish)
+        package static let resumeContent = Actions(.resumeContent)
+        package static let releaseOutput = Actions(.releaseOutput)
+        package static let dropRetryBuffer = Actions(.dropRetryBuffer)
+        package static let releaseRequest = Actions(.releaseRequest)
+        package static let startContinueTimer = Actions(.startContinueTimer)
+        package static let startResponseTimer = Actions(.startResponseTimer)
+        package static let startProgressTimer = Actions(.startProgressTimer)
+        package static let stopUpstreamTimer = Actions(.stopUpstreamTimer)
+        package static let awaitEmpty = Actions(.awaitEmpty)
+        package static let forbidReuse = Actions(.forbidReuse)
+        package static let sendInterim = Actions(.sendInterim)
+        package static let sendContinue = Actions(.sendContinue)
+        package static let pauseReading = Actions(.pauseReading)
+        package static let startContentTimer = Actions(.startContentTimer)
+        package static let stopContentTimer = Actions(.stopContentTimer)
+        package static let resumeReading = Actions(.resumeReading)
+        package static let resumeUpstream = Actions(.resumeUpstream)
+        package static let answer = Actions(.answer)
+        package static let finishResponse = Actions(.finishResponse)
+        package static let closeUpstream = Actions(.closeUpstream)
+        package static let returnUpstream = Actions(.returnUpstream)
+        package static let beginTunnel = Actions(.beginTunnel)
+        package static let awaitDiscard = Actions(.awaitDiscard)
+        package static let cut = Actions(.cut)
+        package static let endAndKeepAlive = Actions(.endAndKeepAlive)
+        package static let endAndClose = Actions(.endAndClose)
+        package static let endAndLinger = Actions(.endAndLinger)
 
         /// The actions one by one.
-        var inOrder: InOrder { InOrder(left: rawValue) }
+        package var inOrder: InOrder { InOrder(left: rawValue) }
 
-        struct InOrder: Sequence, IteratorProtocol {
+        package struct InOrder: Sequence, IteratorProtocol {
             fileprivate var left: UInt64
 
-            mutating func next() -> Action? {
+            package mutating func next() -> Action? {
                 guard left != 0 else { return nil }
                 let bit = left.trailingZeroBitCount
                 left &= left &- 1
@@ -633,6 +653,6 @@ extension ExchangeMachine {
             }
         }
 
-        var description: String { "[" + inOrder.map { "\($0)" }.joined(separator: ", ") + "]" }
+        package var description: String { "[" + inOrder.map { "\($0)" }.joined(separator: ", ") + "]" }
     }
 }

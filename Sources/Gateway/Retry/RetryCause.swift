@@ -1,6 +1,6 @@
 /// What makes a request a candidate for being sent once more.
 package enum RetryCause: Equatable {
-    /// The connection had served others, and ended before a byte of the response came (docs/rules.md F20 b).
+    /// The connection had served others, and ended before a byte of the response came (docs/rules.md F20).
     case staleConnection
     /// A new connection did the same.
     case reset

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-@testable import Proxy
+@testable import Gateway
 
 /// The machine alone: what each event gives in each state, and what holds whatever comes. No socket, no clock, no bytes.
 @Suite struct ExchangeMachineTests {

@@ -1,4 +1,6 @@
-@testable import Proxy
+import TestSupport
+
+@testable import Gateway
 
 /// A driver of the machine without sockets, in which anything may happen at any time. Its content is numbered bytes, so that one
 /// which is lost, repeated or out of order is seen; its connections remember what they got.

@@ -1,0 +1,87 @@
+package import HTTPWire
+
+/// Decides whether a request that failed is sent once more, and after which pause (docs/rules.md F20, F21).
+///
+/// It is a function of what the route says, of what is known of the request, and of the budget: who asks keeps the request and
+/// sends it.
+package struct RetryPolicy {
+    /// What is known of a request when it fails.
+    package struct Progress {
+        /// How often it was sent again already.
+        package var retries = 0
+        /// Whether a byte of it went out: a request of which nothing was sent was not executed, whatever its method is.
+        package var hasWritten = false
+        /// Whether its method can be executed twice without harm (RFC 9110 §9.2.2).
+        package var isIdempotent = true
+        /// Whether all that was sent of it is in the retry buffer.
+        package var isBuffered = true
+        /// Whether the client has an interim response of the failed try.
+        package var hasAnswered = false
+
+        package init() {}
+    }
+
+    package enum Decision: Equatable {
+        /// The route asks for no retry on this cause, which is no retry left out.
+        case unwanted
+        /// It can't be sent again.
+        case skip(RetrySkip)
+        /// It is sent again after so many nanoseconds.
+        case retry(after: UInt64)
+    }
+
+    /// The shortest and the longest pause before a request is sent again because the route asks for it, in nanoseconds.
+    package static let pauses: ClosedRange<UInt64> = 25_000_000...250_000_000
+
+    /// The decision on a request that failed for `cause` at `now` nanoseconds. `budget` pays for what the route asks for;
+    /// `random` spreads the pauses, so that retries of many requests don't come all at once.
+    package static func decide(
+        _ cause: RetryCause, _ options: RetryOptions, _ progress: Progress, budget: inout RetryBudget, now: UInt64,
+        random: () -> UInt64
+    ) -> Decision {
+        guard wants(cause, options) else { return .unwanted }
+        // A connection that had served before says nothing of the server's load: the request is sent once more in any case, at
+        // once, and without the budget.
+        let isFree = cause == .staleConnection
+        let limit = isFree ? max(options.attempts, 1) : options.attempts
+        if let skip = skip(options, progress, limit: limit) { return .skip(skip) }
+        if isFree { return .retry(after: 0) }
+        guard budget.spend(now) else { return .skip(.budget) }
+        return .retry(after: pause(retry: progress.retries + 1, random()))
+    }
+
+    /// Whether the route wants a retry for `cause`.
+    package static func wants(_ cause: RetryCause, _ options: RetryOptions) -> Bool {
+        switch cause {
+        case .staleConnection: true
+        case .reset: options.onReset
+        case .timeout: options.onTimeout
+        case .status(let status): options.statuses.contains(status)
+        }
+    }
+
+    private static func skip(_ options: RetryOptions, _ progress: Progress, limit: Int) -> RetrySkip? {
+        if !options.isEnabled { return .disabled }
+        if progress.hasAnswered { return .responseStarted }
+        if progress.retries >= limit { return .attempts }
+        if !progress.hasWritten { return nil }
+        if !progress.isIdempotent { return .notIdempotent }
+        return progress.isBuffered ? nil : .bodyTooLarge
+    }
+
+    /// Each time up to twice as long, from the shortest pause on.
+    private static func pause(retry: Int, _ random: UInt64) -> UInt64 {
+        let most = min(pauses.upperBound, pauses.lowerBound << UInt64(min(retry + 1, 4)))
+        return pauses.lowerBound + random % (most - pauses.lowerBound)
+    }
+}
+
+extension Method {
+    /// Whether a request of this method can be executed twice without harm: RFC 9110 §9.2.2.
+    package var isIdempotent: Bool {
+        switch self {
+        case .get, .head, .options, .put, .delete, .trace: true
+        default: false
+        }
+    }
+}

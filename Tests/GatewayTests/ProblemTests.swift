@@ -1,0 +1,53 @@
+import Foundation
+import HTTPWire
+import Octets
+import Serialization
+import Testing
+
+@testable import Gateway
+
+/// A refusal as an answer, whatever carries it.
+@Suite struct ProblemTests {
+    private func lines(_ refusal: Refusal, length: Int) -> [String] {
+        var output = OutputBuffer()
+        Problem(refusal, requestID: Array("r1".utf8)).appendFields(length: length, to: &output)
+        return output.span.lossyString().split(separator: "\r\n").map(String.init)
+    }
+
+    private func body(_ refusal: Refusal) throws -> [String: Any] {
+        let bytes = Problem(refusal, requestID: Array("r1".utf8)).body().span.copied()
+        return try #require(try JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any])
+    }
+
+    @Test("its fields are those of any answer of ours, and its advice")
+    func fields() {
+        let usual = [
+            "Content-Type: application/problem+json", "Content-Length: 7", "Cache-Control: no-store",
+            "X-Request-Id: r1",
+        ]
+        #expect(lines(.noRoute, length: 7) == usual)
+        #expect(lines(.methodNotAllowed(["GET", "PUT"]), length: 7) == usual + ["Allow: GET, PUT"])
+        #expect(lines(.contentCoding([]), length: 7) == usual + ["Accept-Encoding: identity"])
+        #expect(lines(.upstream(.overloaded), length: 7) == usual + ["Retry-After: 1"])
+    }
+
+    @Test("its body says what, where, and which setting concerns it")
+    func bodies() throws {
+        let plain = try body(.noRoute)
+        #expect(
+            plain["status"] as? Int == 404 && plain["code"] as? String == "no_route"
+                && plain["title"] as? String == "Not Found")
+        #expect(plain["request_id"] as? String == "r1" && plain["offset"] == nil && plain["setting"] == nil)
+        let error = ConversionError(.malformed, code: "json_x", reason: "it is so", offset: 12, field: "/a/b")
+        let conversion = try body(.conversion(error, accepted: [.json]))
+        #expect(conversion["status"] as? Int == 400 && conversion["offset"] as? Int == 12)
+        #expect(conversion["pointer"] as? String == "/a/b" && conversion["cause"] == nil)
+        let response = try body(.upstreamBody(error))
+        #expect(response["status"] as? Int == 502 && response["code"] as? String == "upstream_body_malformed")
+        #expect(response["cause"] as? String == "json_x")
+        let spool = try body(.spool(.tooLarge(9), upstream: "api"))
+        #expect(spool["status"] as? Int == 413 && spool["setting"] as? String == "upstreams.api.spool.disk")
+        let insecure = try body(.upstream(.insecure("expired")))
+        #expect(insecure["detail"] as? String == "no TLS connection to the upstream can be made: expired")
+    }
+}

@@ -1,0 +1,137 @@
+import Testing
+
+@testable import Gateway
+
+/// Whether a request is sent once more, and when (F20, F21): the policy by itself.
+@Suite struct RetryPolicyTests {
+    private static let causes: [RetryCause] = [.staleConnection, .reset, .timeout, .status(503)]
+
+    private func options(_ change: (inout RetryOptions) -> Void = { _ in }) -> RetryOptions {
+        var options = RetryOptions()
+        change(&options)
+        return options
+    }
+
+    private func all(_ options: inout RetryOptions) {
+        options.statuses = [503]
+        options.onReset = true
+        options.onTimeout = true
+        options.attempts = 3
+    }
+
+    private func decide(
+        _ cause: RetryCause, _ options: RetryOptions, _ change: (inout RetryPolicy.Progress) -> Void = { _ in },
+        random: UInt64 = 0
+    ) -> RetryPolicy.Decision {
+        var budget = RetryBudget()
+        var progress = RetryPolicy.Progress()
+        progress.hasWritten = true
+        change(&progress)
+        return RetryPolicy.decide(cause, options, progress, budget: &budget, now: 0) { random }
+    }
+
+    @Test("by default only what a reused connection lost is sent again, at once", arguments: causes)
+    func standard(_ cause: RetryCause) {
+        #expect(decide(cause, options()) == (cause == .staleConnection ? .retry(after: 0) : .unwanted))
+    }
+
+    @Test("each condition is asked for by itself")
+    func conditions() {
+        let ways: [(RetryCause, (inout RetryOptions) -> Void)] = [
+            (.reset, { $0.onReset = true }), (.timeout, { $0.onTimeout = true }),
+            (.status(503), { $0.statuses = [503] }),
+        ]
+        for (index, way) in ways.enumerated() {
+            for (other, cause) in ways.map(\.0).enumerated() {
+                let isWanted = decide(cause, options(way.1)) != .unwanted
+                #expect(isWanted == (index == other))
+            }
+        }
+        #expect(decide(.status(502), options { $0.statuses = [503] }) == .unwanted)
+    }
+
+    @Test("what speaks against it is said, the first reason of several", arguments: causes)
+    func skips(_ cause: RetryCause) {
+        #expect(
+            decide(
+                cause,
+                options {
+                    all(&$0); $0.isEnabled = false
+                }) == .skip(.disabled))
+        let options = options(all)
+        #expect(
+            decide(cause, options) {
+                $0.hasAnswered = true; $0.retries = 9
+            } == .skip(.responseStarted))
+        #expect(
+            decide(cause, options) {
+                $0.retries = 3; $0.isIdempotent = false
+            } == .skip(.attempts))
+        #expect(
+            decide(cause, options) {
+                $0.isIdempotent = false; $0.isBuffered = false
+            } == .skip(.notIdempotent))
+        #expect(decide(cause, options) { $0.isBuffered = false } == .skip(.bodyTooLarge))
+        // Where nothing was sent, nothing was executed.
+        let unsent = decide(cause, options) {
+            $0.isIdempotent = false; $0.isBuffered = false; $0.hasWritten = false
+        }
+        if case .retry = unsent {} else { Issue.record("\(unsent)") }
+    }
+
+    @Test("a stale connection is worth one more try where the route asks for none, and no second one")
+    func stale() {
+        let none = options { $0.attempts = 0 }
+        #expect(decide(.staleConnection, none) == .retry(after: 0))
+        #expect(decide(.staleConnection, none) { $0.retries = 1 } == .skip(.attempts))
+        #expect(
+            decide(
+                .reset,
+                options {
+                    $0.onReset = true; $0.attempts = 0
+                }) == .skip(.attempts))
+    }
+
+    @Test("pauses grow with each try and stay within their bounds", arguments: 0..<8)
+    func pauses(retries: Int) {
+        let options = options {
+            all(&$0); $0.attempts = 100
+        }
+        let bound = min(250_000_000, 25_000_000 << UInt64(min(retries + 2, 4)))
+        for random in [0, 1, 77_777_777, UInt64.max] {
+            guard case .retry(let pause) = decide(.timeout, options, { $0.retries = retries }, random: random) else {
+                Issue.record("not sent again")
+                return
+            }
+            #expect(pause >= 25_000_000 && pause < bound)
+        }
+        #expect(decide(.timeout, options, { $0.retries = retries }) == .retry(after: 25_000_000))
+    }
+
+    @Test("the budget ends retries that the route asks for, and never those of stale connections")
+    func budget() {
+        let options = options {
+            all(&$0); $0.attempts = .max
+        }
+        var budget = RetryBudget()
+        var progress = RetryPolicy.Progress()
+        progress.hasWritten = true
+        var sent = 0
+        while sent < 100,
+            RetryPolicy.decide(.reset, options, progress, budget: &budget, now: 0, random: { 0 }) != .skip(.budget)
+        {
+            sent += 1
+        }
+        // Ten saved ones and three of this second.
+        #expect(sent == 13)
+        #expect(
+            RetryPolicy.decide(.staleConnection, options, progress, budget: &budget, now: 0, random: { 0 })
+                == .retry(after: 0))
+        for _ in 0..<5 { budget.earn() }
+        #expect(
+            RetryPolicy.decide(.reset, options, progress, budget: &budget, now: 0, random: { 0 })
+                == .retry(after: 25_000_000))
+        #expect(
+            RetryPolicy.decide(.reset, options, progress, budget: &budget, now: 0, random: { 0 }) == .skip(.budget))
+    }
+}
