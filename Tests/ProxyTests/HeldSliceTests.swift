@@ -54,48 +54,6 @@ import Testing
         "GET / HTTP/1.1\r\nHost: a\r\n" + (coding.map { "Accept-Encoding: \($0.rawValue)\r\n" } ?? "") + "\r\n"
     }
 
-    /// Every slice goes through the exchange's own steps, without sockets: no step handles more than a slice.
-    @Test(
-        "H7: no step converts or codes more than a slice, and the bytes are those of one go",
-        arguments: [nil] + Coding.allCases)
-    func steps(_ coding: Coding?) throws {
-        let plan = conversion(.json, .form, limits: Self.limits).plan
-        let made = try Conversion.make(plan: plan, contentType: "application/json")
-        let held = HeldResponse()
-        let rules = ResponseRules([ResponseRule(ResponseCondition(), .convert(conversion(.json, .form)))])
-        let rule = try #require(rules?.rules.first)
-        held.begin(made, of: rule, changes: [], limit: 64 << 20)
-        let body = coding.map { BodyCodingTests.encoded(Self.document, $0) } ?? Array(Self.document.utf8)
-        if let coding {
-            let decoder = ContentDecoder()
-            var limits = CodingLimits()
-            limits.ratio = 1_000_000
-            decoder.begin(AppliedCodings(coding), limits: limits)
-            held.undo(with: decoder, limit: 64 << 20)
-        }
-        // What one event of the codec may add behind a slice's end.
-        let most = HeldResponse.sliceSize + 8192
-        var count = 0
-        var steps = 0
-        func look() {
-            let now = made.outputCount
-            #expect(now - count <= most, "step \(steps)")
-            count = now
-            steps += 1
-        }
-        try held.take(body.span)
-        look()
-        while held.hasInput {
-            try held.takeWaiting()
-            look()
-        }
-        try held.finishDecoding()
-        while try !held.finish() { look() }
-        look()
-        #expect(steps >= Self.expected.utf8.count / most)
-        held.withBody { #expect($0.copied() == Array(Self.expected.utf8)) }
-    }
-
     @Test(
         "H7: a coded response is the same whatever its way, and a second client is answered before it is done",
         arguments: Coding.allCases)

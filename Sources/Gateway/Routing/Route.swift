@@ -1,4 +1,5 @@
-internal import ContentCoding
+package import ContentCoding
+package import HTTPWire
 public import Serialization
 
 /// One route: which requests it takes, where they go, and what becomes of their bodies.
@@ -140,4 +141,12 @@ package final class ConversionRule: Sendable {
     /// `plan.inputs`, for a refusal.
     @inline(never)
     package var inputs: [BodyEncoding] { plan.inputs }
+}
+
+extension Route {
+    /// The codings of a body with that head; nil when some can't be undone here.
+    package func undoneCodings(of head: borrowing MessageHead) -> AppliedCodings? {
+        guard head.contains(.contentEncoding) else { return AppliedCodings() }
+        return head.appliedCodings(among: options.coding.undone)
+    }
 }

@@ -764,15 +764,6 @@ extension Exchange {
     }
 }
 
-extension ConversionError {
-    /// A body that was refused for its coding. It has no offset: that of the coded bytes would help no one.
-    init(_ error: CodingError) {
-        let kind: Kind =
-            if case .malformed = error { .malformed } else { .limit }
-        self.init(kind, code: error.code, reason: error.reason, setting: error.setting)
-    }
-}
-
 extension MessageHead {
     /// Whether it has anything that `checkForwardingRules` looks at beyond framing and names.
     fileprivate var asksForChecks: Bool {

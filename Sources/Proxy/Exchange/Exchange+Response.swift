@@ -167,7 +167,9 @@ extension Exchange {
             guard machine.response == .buffering, let held, let upstream else {
                 return try completeResponse(reusable: reusable)
             }
-            held.bodyEnded(from: upstream, isReusable: reusable)
+            held.bodyEnded()
+            heldSource = upstream
+            heldSourceIsReusable = reusable
             try handle(.responseArrived)
             // Where input still waits, the tick's end goes on with it.
             if !held.hasInput { try continueHeld() }
@@ -354,7 +356,7 @@ extension Exchange {
             if case .length(let count) = framing, count > conversion.plan.limits.body {
                 throw .limit("body", of: conversion.plan.limits.body, what: "the body")
             }
-            let held = self.held ?? HeldResponse()
+            let held = self.held ?? ResponseTranscoder()
             self.held = held
             held.begin(taken, of: rule, changes: changes.union([.otherBytes, .weakTag]), limit: route.responseLimit)
             if !codings.isEmpty {
@@ -375,7 +377,7 @@ extension Exchange {
     private func buffer(_ body: Span<UInt8>) throws(Refusal) -> Bool {
         guard let held else { return true }
         do throws(ConversionError) {
-            try held.take(body)
+            try held.feed(body)
         } catch {
             throw refusal(ofHeld: error)
         }
@@ -395,7 +397,7 @@ extension Exchange {
     func continueHeld() throws(Refusal) {
         guard let held else { return }
         if held.hasInput {
-            try convert(held) { (held) throws(ConversionError) in try held.takeWaiting() }
+            try convert(held) { (held) throws(ConversionError) in try held.continueSlice() }
             try payForHeld(held)
             guard !held.hasInput else { return worker.loop.afterTurn(self) }
         }
@@ -411,20 +413,20 @@ extension Exchange {
         }
         try payForHeld(held)
         guard isOver, codeHeld(held) else { return worker.loop.afterTurn(self) }
-        let isReusable = held.isReusable
+        let isReusable = heldSourceIsReusable
         try sendHeld(held)
         try completeResponse(reusable: isReusable)
     }
 
     /// Does a piece of the conversion; an error in it is a refusal.
     private func convert<Result>(
-        _ held: HeldResponse, _ work: (HeldResponse) throws(ConversionError) -> Result
+        _ held: ResponseTranscoder, _ work: (ResponseTranscoder) throws(ConversionError) -> Result
     ) throws(Refusal) -> Result {
         do throws(ConversionError) {
             return try work(held)
         } catch {
             // It was read to its end all the same, and its connection can serve on.
-            if held.isWhole, held.isReusable { try handle(.responseRead) }
+            if held.isWhole, heldSourceIsReusable { try handle(.responseRead) }
             throw refusal(ofHeld: error)
         }
     }
@@ -435,7 +437,7 @@ extension Exchange {
     }
 
     /// Whether a converted response is one that gets a coding where the client takes it.
-    private func variesByCoding(_ held: HeldResponse) -> Bool {
+    private func variesByCoding(_ held: ResponseTranscoder) -> Bool {
         guard let compression = route?.compression, let conversion = held.conversion, !held.isUntouched else {
             return false
         }
@@ -445,7 +447,7 @@ extension Exchange {
 
     /// Applies a coding to a slice of converted content, where the route and the client want one and there is memory for the encoder
     /// and what it writes; without a coding the content is as good. Returns whether that is all of it.
-    private func codeHeld(_ held: HeldResponse) -> Bool {
+    private func codeHeld(_ held: ResponseTranscoder) -> Bool {
         if !held.isCodingChosen {
             held.isCodingChosen = true
             guard variesByCoding(held), let compression = route?.compression,
@@ -456,14 +458,14 @@ extension Exchange {
                 worker.coders.takeEncoder(coding, level: compression.options.level), flushes: false)
         }
         guard let coded = held.coded else { return true }
-        guard responseCharge.set(held.heldCount, from: worker.memory) else {
+        guard responseCharge.set(held.bufferedCount, from: worker.memory) else {
             dropCoded(held)
             return true
         }
         var isOver = false
         var isFine = true
         held.withBody { body in
-            let end = min(held.codedAt + HeldResponse.sliceSize, body.count)
+            let end = min(held.codedAt + ResponseTranscoder.sliceSize, body.count)
             isOver = end == body.count
             isFine = coded.encoder.encode(body.extracting(held.codedAt..<end), into: &coded.output)
             if isFine, isOver { isFine = coded.encoder.finish(into: &coded.output) }
@@ -477,16 +479,16 @@ extension Exchange {
     }
 
     /// Lets go of a coded copy that isn't wanted any more.
-    private func dropCoded(_ held: HeldResponse) {
+    private func dropCoded(_ held: ResponseTranscoder) {
         guard let coded = held.coded else { return }
         held.coded = nil
         recycle(coded.encoder)
-        if responseCharge.bytes > 0 { responseCharge.force(held.heldCount, from: worker.memory) }
+        if responseCharge.bytes > 0 { responseCharge.force(held.bufferedCount, from: worker.memory) }
     }
 
     /// Sends the response, all of which is at hand.
-    private func sendHeld(_ held: HeldResponse) throws(Refusal) {
-        guard let source = held.source else { preconditionFailure("a buffered response without its connection") }
+    private func sendHeld(_ held: ResponseTranscoder) throws(Refusal) {
+        guard let source = heldSource else { preconditionFailure("a buffered response without its connection") }
         let isUntouched = held.isUntouched
         var changes = isUntouched ? held.changes.intersection(.variesByAccept) : held.changes
         // What is sent of content that was coded isn't what came, even where the conversion leaves it alone.
@@ -605,14 +607,6 @@ extension ResponseConversion {
         guard acceptsType(contentType), let input = plan.inputs.first else { return nil }
         let end = Scan.firstIndex(of: UInt8(ascii: ";"), in: contentType) ?? contentType.count
         return Array(input.mediaType.utf8) + contentType.extracting(end..<contentType.count).copied()
-    }
-}
-
-extension Route {
-    /// The codings of a body with that head; nil when some can't be undone here.
-    func undoneCodings(of head: borrowing MessageHead) -> AppliedCodings? {
-        guard head.contains(.contentEncoding) else { return AppliedCodings() }
-        return head.appliedCodings(among: options.coding.undone)
     }
 }
 

@@ -85,7 +85,11 @@ final class Exchange {
     @safe @exclusivity(unchecked) var responseEncoder = BodyEncoder(framing: .none)
     @safe @exclusivity(unchecked) var responseFramed = OutputBuffer()
     /// The response that is converted, while `isActive`; made when a route of the worker's first needs it.
-    var held: HeldResponse?
+    var held: ResponseTranscoder?
+    /// The connection that has brought the whole body of `held`: its head goes out at the end. It may be closed by then.
+    var heldSource: UpstreamConnection?
+    /// Whether `heldSource` may serve another exchange.
+    var heldSourceIsReusable = false
     /// The content coding that a streamed response gets on its way to the client.
     var responseCoding: ResponseCoding?
     /// What is answered in the upstream's place.
@@ -98,12 +102,12 @@ final class Exchange {
     var loggedResponse: [(member: String, value: [UInt8])] = []
 
     /// Bytes of a buffer that a reused exchange may keep: enough for ordinary requests, little enough for a free list.
-    static let keptCapacity = 16 * 1024
+    static let keptCapacity = WorkBounds.keptCapacity
     /// Bytes of a buffer that hold an ordinary head.
     private static let ordinaryCapacity = 4 * 1024
     /// Bytes of content handed to a conversion in one piece: bounds what one call can add to the output. Where content passes,
     /// it is all of a read (`longestSlice`).
-    static let sliceSize = 64 * 1024
+    static let sliceSize = WorkBounds.slice
     /// Bytes of unread content that are read and dropped so that the client's connection can go on behind an answer.
     private static let discardLimit = 64 * 1024
 
@@ -142,6 +146,8 @@ final class Exchange {
         attempt = nil
         recycleCoders()
         held?.reset()
+        heldSource = nil
+        heldSourceIsReusable = false
         if spool != nil { endSpool() }
         if requestCharge.bytes + responseCharge.bytes > 0 { endCharges() }
         if isQueuedForMemory { leaveQueue() }
@@ -488,9 +494,9 @@ final class Exchange {
     }
 
     /// Pays for a response that is converted, where it has become large.
-    func payForHeld(_ held: HeldResponse) throws(Refusal) {
-        guard held.heldCount >= MemoryCharge.step else { return }
-        guard responseCharge.set(held.heldCount, from: worker.memory) else {
+    func payForHeld(_ held: ResponseTranscoder) throws(Refusal) {
+        guard held.bufferedCount >= MemoryCharge.step else { return }
+        guard responseCharge.set(held.bufferedCount, from: worker.memory) else {
             worker.memory.counters.refusedResponse += 1
             throw .memoryExhausted
         }

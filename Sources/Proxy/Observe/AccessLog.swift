@@ -214,7 +214,7 @@ extension LogLine {
     }
 
     /// What a response was, what it became, and what became of its fields where it came to its end.
-    fileprivate mutating func conversion(of held: HeldResponse) {
+    fileprivate mutating func conversion(of held: ResponseTranscoder) {
         guard let conversion = held.conversion, let output = held.rule?.conversion?.plan.output else { return }
         member("response_from", conversion.inputEncoding.logName)
         member("response_to", output.logName)

@@ -52,7 +52,7 @@ final class RequestCounters {
         if let held = exchange.held, held.isActive { count(held, counters, wasRefused: record.status == 502) }
     }
 
-    private func count(_ held: HeldResponse, _ counters: RouteCounters, wasRefused: Bool) {
+    private func count(_ held: ResponseTranscoder, _ counters: RouteCounters, wasRefused: Bool) {
         guard let conversion = held.conversion, let output = held.rule?.conversion?.plan.output else { return }
         let accounting = held.accounting
         counters.count(

@@ -62,3 +62,48 @@ struct ResponseHeadWriter {
         HeadWriter.fields(of: head, lines: 0..<head.fieldCount, without: framingFields, into: &output)
     }
 }
+
+extension ResponseHeadWriter {
+    private static let fieldsOfOldBytes: KnownFieldSet = [
+        .contentMD5, .contentDigest, .reprDigest, .digest, .acceptRanges, .contentRange, .contentEncoding,
+    ]
+
+    /// Copies the end-to-end fields with the changes; `contentType` replaces the body's type. Returns where in the output
+    /// begins what didn't come with `head`.
+    static func copyFields(
+        of head: borrowing MessageHead, _ changes: HeadChanges, contentType: Span<UInt8>?,
+        into output: inout OutputBuffer
+    ) -> Int {
+        var others = framingFields
+        if contentType != nil { others.formUnion([.contentType]) }
+        if changes.contains(.otherBytes) { others.formUnion(fieldsOfOldBytes) }
+        var start = 0
+        if changes.contains(.weakTag), head.contains(.etag) {
+            for index in 0..<head.fieldCount where head.known(index) == .etag && !head.isHopByHop(index) {
+                HeadWriter.fields(of: head, lines: start..<index, without: others, into: &output)
+                writeWeakTag(head.value(index), into: &output)
+                start = index + 1
+            }
+        }
+        HeadWriter.fields(of: head, lines: start..<head.fieldCount, without: others, into: &output)
+        let own = output.count
+        if let contentType { HeadWriter.clean("Content-Type", contentType, into: &output) }
+        if changes.contains(.variesByAccept), !head.varies(by: "accept") {
+            HeadWriter.field("Vary", "Accept", into: &output)
+        }
+        if changes.contains(.variesByCoding), !head.varies(by: "accept-encoding") {
+            HeadWriter.field("Vary", "Accept-Encoding", into: &output)
+        }
+        return own
+    }
+
+    /// The representation is another, equivalent one: its tag says the same weakly (RFC 9110 §8.8.1). What is no entity tag is
+    /// left out.
+    private static func writeWeakTag(_ tag: Span<UInt8>, into output: inout OutputBuffer) {
+        let isWeak = tag.count > 3 && tag[0] == UInt8(ascii: "W") && tag[1] == UInt8(ascii: "/")
+        guard isWeak || tag.count > 1 && tag[0] == UInt8(ascii: "\"") else { return }
+        output.append(isWeak ? "ETag: " : "ETag: W/")
+        output.append(tag)
+        output.append("\r\n")
+    }
+}

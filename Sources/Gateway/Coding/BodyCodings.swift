@@ -1,6 +1,7 @@
 package import ContentCoding
 package import HTTPWire
 internal import Octets
+package import Serialization
 
 extension MessageHead {
     /// Whether the body has a content coding, other than `identity`.
@@ -40,5 +41,14 @@ extension Span<UInt8> {
             while high > low, self[high - 1] == ASCII.space || self[high - 1] == ASCII.tab { high -= 1 }
             return extracting(low..<high)
         }
+    }
+}
+
+extension ConversionError {
+    /// A body that was refused for its coding. It has no offset: that of the coded bytes would help nobody.
+    package init(_ error: CodingError) {
+        let kind: Kind =
+            if case .malformed = error { .malformed } else { .limit }
+        self.init(kind, code: error.code, reason: error.reason, setting: error.setting)
     }
 }

@@ -1,0 +1,48 @@
+package import HTTPWire
+internal import Octets
+
+/// What becomes of a response's head where the route converts responses (docs/rules.md F2, F8, F9).
+package struct HeadChanges: OptionSet {
+    package let rawValue: UInt8
+
+    package init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    /// The body isn't the upstream's, or wouldn't be in the answer to GET: what speaks of its very bytes goes.
+    package static let otherBytes = HeadChanges(rawValue: 1)
+    /// A strong entity tag becomes a weak one, as that of the converted response is.
+    package static let weakTag = HeadChanges(rawValue: 2)
+    /// Another Accept could have led to another body: Vary says so.
+    package static let variesByAccept = HeadChanges(rawValue: 4)
+    /// Another Accept-Encoding could have led to another coding: Vary says so.
+    package static let variesByCoding = HeadChanges(rawValue: 8)
+}
+
+extension MessageHead {
+    /// Whether Vary names that field, or everything.
+    package func varies(by field: StaticString) -> Bool { lists(field, in: .vary) || lists("*", in: .vary) }
+
+    /// Whether Cache-Control forbids to transform the body (RFC 9110 §7.7).
+    package var forbidsTransform: Bool { lists("no-transform", in: .cacheControl) }
+
+    /// Whether the body is a range of the representation, or several.
+    package var isPartial: Bool {
+        if status == 206 || contains(.contentRange) { return true }
+        guard let line = first(.contentType) else { return false }
+        return MediaRange.essence(value(line)).isEqualIgnoringCase(to: "multipart/byteranges")
+    }
+
+    /// Whether a line of `field`, whose values are lists of words, holds `word`, letters in either case.
+    private func lists(_ word: StaticString, in field: KnownField) -> Bool {
+        guard contains(field) else { return false }
+        for line in 0..<fieldCount where known(line) == field {
+            let value = value(line)
+            var start = 0
+            while start <= value.count {
+                let end = Scan.firstIndex(of: UInt8(ascii: ","), in: value, from: start) ?? value.count
+                if MediaRange.essence(value.extracting(start..<end)).isEqualIgnoringCase(to: word) { return true }
+                start = end + 1
+            }
+        }
+        return false
+    }
+}
