@@ -5,7 +5,7 @@ internal enum ConnectionOptions {
     /// R31 for requests: tokens only, few of them, and none that names a field which must not be removed.
     static func applyToRequest(_ head: inout MessageHead) throws(WireError) {
         // RFC 9112 §9.3: a proxy must not keep a connection to an HTTP/1.0 client.
-        head.isKeepAlive = head.minorVersion > 0
+        head.isKeepAlive = head.capabilities.contains(.persistence)
         guard head.contains(.connection), !isOneWord(&head) else { return }
         var count = 0
         for index in 0..<head.lines.count where head.lines[index].known == .connection {
@@ -30,7 +30,7 @@ internal enum ConnectionOptions {
     /// For responses: an option that can't be read, or names what must stay, is not obeyed; the connection isn't reused then.
     static func applyToResponse(_ head: inout MessageHead) {
         // RFC 9112 §9.3: a response of HTTP/1.0 keeps the connection only where it says so.
-        head.isKeepAlive = head.minorVersion > 0
+        head.isKeepAlive = head.capabilities.contains(.persistence)
         guard head.contains(.connection), !isOneWord(&head) else { return }
         var count = 0
         var isReadable = true

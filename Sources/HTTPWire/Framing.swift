@@ -57,7 +57,7 @@ public enum Framing {
             let at = Int(head.lines[index].value.start)
             if head.contains(.contentLength) { throw WireError(.lengthAndTransferEncoding, at: at) }
             // RFC 9112 §6.1: in HTTP/1.0 the framing is faulty whatever it says.
-            if head.minorVersion == 0 { throw WireError(.transferEncodingInOldVersion, at: at) }
+            if head.version == .http1_0 { throw WireError(.transferEncodingInOldVersion, at: at) }
             if head.isRepeated(.transferEncoding) { throw WireError(.badTransferEncoding, at: at) }
             let value = head.value(index)
             if value.isEqualIgnoringCase(to: "chunked") { return .chunked }

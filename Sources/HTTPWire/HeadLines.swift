@@ -138,8 +138,8 @@ internal struct HeadLines: Sendable {
         }
         let isVerbatim = valueStart == colon + 2 && input[colon + 1] == ASCII.space && valueEnd == lineEnd
         head.add(
-            input, name: ByteRange(start, colon), value: ByteRange(valueStart, valueEnd), isPlain: isPlain,
-            isVerbatim: isVerbatim)
+            input.extracting(start..<colon), at: ByteRange(start, colon), value: ByteRange(valueStart, valueEnd),
+            mayHoldUnderscore: !isPlain, isVerbatim: isVerbatim)
         return true
     }
 
@@ -167,17 +167,15 @@ extension Scan {
 }
 
 extension MessageHead {
-    /// Adds a field line to the index. The ranges are those of `input`, whose bytes follow when the head is whole. A plain name
-    /// has no `_`.
+    /// Adds a field line to the index. The ranges are those in the head, whose bytes may follow when it is whole.
     @inline(__always)
     internal mutating func add(
-        _ input: Span<UInt8>, name: ByteRange, value: ByteRange, isPlain: Bool, isVerbatim: Bool
+        _ word: Span<UInt8>, at name: ByteRange, value: ByteRange, mayHoldUnderscore: Bool, isVerbatim: Bool
     ) {
-        let word = input.extracting(name.range)
         let known = KnownField.find(word)
         var hasUnderscore = false
         if known == .other {
-            hasUnderscore = !isPlain && Scan.holds(UInt8(ascii: "_"), in: word)
+            hasUnderscore = mayHoldUnderscore && Scan.holds(UInt8(ascii: "_"), in: word)
             hasUnderscores = hasUnderscores || hasUnderscore
         } else {
             let bit = UInt64(1) &<< UInt64(known.rawValue)

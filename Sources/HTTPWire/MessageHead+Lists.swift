@@ -18,7 +18,7 @@ extension MessageHead {
 
     /// Whether the client takes trailer fields: `TE: trailers` in HTTP/1.1 (RFC 9110 §10.1.4).
     public var acceptsTrailers: Bool {
-        guard contains(.te), minorVersion > 0 else { return false }
+        guard contains(.te), capabilities.contains(.trailers) else { return false }
         for line in 0..<fieldCount where known(line) == .te {
             if ListMember.contains("trailers", in: value(line)) { return true }
         }

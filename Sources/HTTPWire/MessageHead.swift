@@ -31,8 +31,8 @@ public struct MessageHead: ~Copyable, Sendable {
     public internal(set) var methodKind = Method.other
     /// How the request's target was written (RFC 9112 §3.2).
     public internal(set) var targetForm = TargetForm.origin
-    /// 0 for HTTP/1.0, 1 for HTTP/1.1 and any later minor, which must be read as 1.1 (RFC 9110 §2.5).
-    public internal(set) var minorVersion = 1
+    /// What the sender speaks.
+    public internal(set) var version = MessageVersion.http1_1
     /// The status of a response, 100…599; 0 in a request.
     public internal(set) var status = 0
     /// Whether the target is of absolute form with the scheme `https`.
@@ -50,6 +50,9 @@ public struct MessageHead: ~Copyable, Sendable {
     public internal(set) var wantsUpgrade = false
     /// How the request's body is framed, as `Framing.request` says. Responses need the request's method too: ask `Framing`.
     public internal(set) var framing = BodyFraming.none
+
+    /// What the sender can take.
+    @inlinable public var capabilities: MessageCapabilities { version.capabilities }
 
     /// An empty head to parse into.
     public init() {}
@@ -74,7 +77,7 @@ public struct MessageHead: ~Copyable, Sendable {
         reasonRange = .empty
         methodKind = .other
         targetForm = .origin
-        minorVersion = 1
+        version = .http1_1
         status = 0
         isSecureTarget = false
         port = nil

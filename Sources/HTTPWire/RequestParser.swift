@@ -81,6 +81,7 @@ public struct RequestParser: Sendable {
         guard try lines.hasLine(input, limit: limit, fault: .requestLineTooLong, limits: limits) else { return false }
 
         var found: (fault: WireFault, at: Int)?
+        var minor = 1
         let targetStart = methodEnd + 1
         let target = RequestTarget.extent(in: input, from: targetStart)
         let targetEnd = target.end
@@ -98,7 +99,7 @@ public struct RequestParser: Sendable {
             found = (.badRequestLine, targetEnd)
         } else if input[targetEnd] != ASCII.space {
             found = (.badTargetByte, targetEnd)
-        } else if let fault = Self.version(input, targetEnd + 1, lineEnd, &head.minorVersion) {
+        } else if let fault = Self.version(input, targetEnd + 1, lineEnd, &minor) {
             found = (fault, targetEnd + 1)
         }
         if let found {
@@ -107,7 +108,7 @@ public struct RequestParser: Sendable {
             return false
         }
         try lines.finish(at: lineEnd, limit: limit, fault: .requestLineTooLong, limits: limits)
-        guard head.minorVersion <= 1 || !rules.refusesLaterMinor else {
+        guard minor <= 1 || !rules.refusesLaterMinor else {
             throw WireError(.unsupportedVersion, at: targetEnd + 1)
         }
         head.methodRange = ByteRange(start, methodEnd)
@@ -115,7 +116,7 @@ public struct RequestParser: Sendable {
         head.targetRange = ByteRange(targetStart, targetEnd)
         head.queryMark = target.query
         head.firstEscape = target.escape
-        head.minorVersion = min(head.minorVersion, 1)
+        head.version = minor == 0 ? .http1_0 : .http1_1
         return true
     }
 

@@ -30,7 +30,7 @@ public struct RequestRules: Hashable, Sendable {
     /// R9, R10, R17: one Host that is a host, and the same one as an absolute target says.
     private func checkHost(_ head: inout MessageHead) throws(WireError) {
         guard let index = head.first(.host) else {
-            if head.minorVersion == 0 { return }
+            if head.version == .http1_0 { return }
             throw WireError(.missingHost, at: Int(head.targetRange.start))
         }
         let value = head.lines[index].value
@@ -68,7 +68,7 @@ public struct RequestRules: Hashable, Sendable {
 
     /// R32: the only expectation is `100-continue`, once; HTTP/1.0 has none.
     private func checkExpect(_ head: inout MessageHead) throws(WireError) {
-        guard let index = head.first(.expect), head.minorVersion > 0 else { return }
+        guard let index = head.first(.expect), head.version != .http1_0 else { return }
         let at = Int(head.lines[index].value.start)
         guard !head.isRepeated(.expect) else { throw WireError(.expectationFailed, at: at) }
         if head.lines[index].value.isEmpty { return }
@@ -88,7 +88,7 @@ public struct RequestRules: Hashable, Sendable {
             if ListMember.contains("h2c", in: value) { isCleartextHTTP2 = true }
         }
         head.wantsUpgrade =
-            head.wantsUpgrade && head.minorVersion > 0 && head.framing.isEmpty && !isCleartextHTTP2
+            head.wantsUpgrade && head.version != .http1_0 && head.framing.isEmpty && !isCleartextHTTP2
     }
 
     /// R14, R35: fields with one value come once, and Content-Type is no list.

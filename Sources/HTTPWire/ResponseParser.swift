@@ -39,14 +39,19 @@ public struct ResponseParser: Sendable {
             lines = HeadLines()
             hasStatusLine = false
             try countInterim(head, count)
-            ConnectionOptions.applyToResponse(&head)
-            // Framing is asked for here only to refuse what can't be read; with HEAD or without, the fields are the same.
-            _ = try Framing.response(head, toHead: false)
-            head.wantsUpgrade = head.status == 101 && head.wantsUpgrade
+            try Self.check(&head)
             return count
         } catch {
             throw error.asUpstreamFault
         }
+    }
+
+    /// Derives what a head whose lines were read says about connection and body; every error has status 502.
+    internal static func check(_ head: inout MessageHead) throws(WireError) {
+        ConnectionOptions.applyToResponse(&head)
+        // Framing is asked for here only to refuse what can't be read; with HEAD or without, the fields are the same.
+        _ = try Framing.response(head, toHead: false)
+        head.wantsUpgrade = head.status == 101 && head.wantsUpgrade
     }
 
     private mutating func countInterim(_ head: borrowing MessageHead, _ count: Int) throws(WireError) {
@@ -89,10 +94,11 @@ public struct ResponseParser: Sendable {
 
     /// Reads a status line without its end. Returns false where its start isn't one; `startFault` says why.
     private static func readStatusLine(_ line: Span<UInt8>, _ head: inout MessageHead) -> Bool {
+        var minor = 1
         guard line.count >= 12, line[8] == ASCII.space, line.count == 12 || line[12] == ASCII.space,
-            RequestParser.version(line, 0, 8, &head.minorVersion) == nil
+            RequestParser.version(line, 0, 8, &minor) == nil
         else { return false }
-        head.minorVersion = min(head.minorVersion, 1)
+        head.version = minor == 0 ? .http1_0 : .http1_1
         var status = 0
         for index in 9..<12 {
             guard ASCII.isDigit(line[index]) else { return false }

@@ -136,7 +136,7 @@ private final class Probing: StreamHandler {
                 at += used
                 // Interim responses say nothing.
                 if head.status < 200 { continue }
-                line = "HTTP/1.\(head.minorVersion) \(head.status)"
+                line = "\(head.version.text) \(head.status)"
                 decoder = BodyDecoder(framing: try Framing.response(head, toHead: false), isResponse: true)
             }
             while true {

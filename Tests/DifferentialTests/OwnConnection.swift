@@ -46,7 +46,8 @@ extension ParsedRequest {
             fields.append([head.name(index).lossyString().lowercased(), head.value(index).lossyString()])
         }
         self.init(
-            method: head.method.lossyString(), target: head.target.lossyString(), minor: head.minorVersion,
+            method: head.method.lossyString(), target: head.target.lossyString(),
+            minor: head.version == .http1_0 ? 0 : 1,
             fields: fields)
     }
 }

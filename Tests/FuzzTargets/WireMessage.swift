@@ -112,7 +112,7 @@ extension WireMessage {
         }
         if lengths.count + codings.count > 1 { faults.append("two ways to read the framing") }
         if head.status == 0 {
-            if hosts > 1 || head.authority.isEmpty && head.minorVersion > 0 { faults.append("\(hosts) hosts") }
+            if hosts > 1 || head.authority.isEmpty && head.version != .http1_0 { faults.append("\(hosts) hosts") }
             if head.target.copied().contains(where: { $0 <= 0x20 || $0 >= 0x7F }) {
                 faults.append("a byte of the target")
             }

@@ -27,7 +27,7 @@ struct MessageHeadTests {
         #expect(head.target.lossyString() == "/a/b?c=d?e")
         #expect(head.path.lossyString() == "/a/b")
         #expect(Self.query(head) == "c=d?e")
-        #expect(head.minorVersion == 1)
+        #expect(head.version == .http1_1)
         #expect(head.host.lossyString() == "a.test")
         #expect(head.authority.lossyString() == "a.test:8080")
         #expect(head.port == 8080)

@@ -101,7 +101,7 @@ final class AdminConnection: StreamHandler {
         isAnswering = true
         let request = AdminRequest(head, body: body)
         body = []
-        let keepsAlive = head.isKeepAlive && head.minorVersion == 1
+        let keepsAlive = head.isKeepAlive && head.capabilities.contains(.persistence)
         handle(request) { [weak self] response in
             guard let self, !stream.isClosed else { return }
             isAnswering = false

@@ -25,7 +25,10 @@ extension Exchange {
         let framing = request.framing
         requestDecoder = BodyDecoder(framing: framing, limits: worker.wireLimits, isResponse: false)
         attempt { () throws(Refusal) in
-            try handle(.headRead(persists: request.isKeepAlive && request.minorVersion == 1 && !downstream.isSpent))
+            try handle(
+                .headRead(
+                    persists: request.isKeepAlive && request.capabilities.contains(.persistence) && !downstream.isSpent)
+            )
             try countIn()
             let generation = worker.current
             self.generation = generation
@@ -66,7 +69,7 @@ extension Exchange {
             generation.framings[route.upstream].mode == .length && (conversion != nil || framing == .chunked)
         plan.expectsContinue = request.expectsContinue
         plan.relaysExpectation = route.forwarding.forwardsExpect
-        plan.takesInterim = request.minorVersion == 1
+        plan.takesInterim = request.capabilities.contains(.interimResponses)
         plan.hasMemory = !hasContent || hasMemory(for: framing)
         if !hasContent { noteContentEnd() }
         try handle(.began(plan))

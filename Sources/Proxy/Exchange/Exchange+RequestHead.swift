@@ -45,7 +45,7 @@ extension Exchange {
         }
         writeForwarded(rule, into: &output)
         if let via = generation?.forwarding.via {
-            let line = request.minorVersion == 1 ? via.new : via.old
+            let line = request.version == .http1_0 ? via.old : via.new
             output.append(line.span)
         }
         let requestID = requestID

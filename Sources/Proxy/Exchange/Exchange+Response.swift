@@ -88,7 +88,7 @@ extension Exchange {
             of: head, requestID: requestID.span, clock: worker.clock, contentType: contentType?.span,
             into: &responseFramed)
         if let generation, generation.forwarding.addsViaToResponses, let via = generation.forwarding.via {
-            let line = head.minorVersion == 0 ? via.old : via.new
+            let line = head.version == .http1_0 ? via.old : via.new
             responseFramed.append(line.span)
         }
         if let editor = route?.headers?.response {
@@ -112,7 +112,7 @@ extension Exchange {
     private func clientFraming(for framing: BodyFraming) -> BodyFraming {
         switch framing {
         case .none, .length: framing
-        case .chunked, .untilClose: request.minorVersion == 1 ? .chunked : .untilClose
+        case .chunked, .untilClose: request.capabilities.contains(.unsizedBodies) ? .chunked : .untilClose
         }
     }
 
@@ -212,7 +212,7 @@ extension Exchange {
         let isHead = request.methodKind == .head
         guard isHead || !framing.isEmpty, head.status >= 200, head.status != 204, head.status != 205,
             !head.isPartial, !head.hasContentCoding, !head.forbidsTransform,
-            !request.forbidsTransform, request.minorVersion == 1,
+            !request.forbidsTransform, request.capabilities.contains(.unsizedBodies),
             let line = head.first(.contentType), compression.takes(type: head.value(line))
         else { return nil }
         if let length = isHead ? Framing.announcedLength(head) : framing.count, length < compression.options.least {
@@ -441,7 +441,8 @@ extension Exchange {
         guard let compression = route?.compression, let conversion = held.conversion, !held.isUntouched else {
             return false
         }
-        return conversion.outputCount >= max(compression.options.least, 1) && request.minorVersion == 1
+        return conversion.outputCount >= max(compression.options.least, 1)
+            && request.capabilities.contains(.unsizedBodies)
             && compression.takes(type: conversion.contentType.span)
     }
 

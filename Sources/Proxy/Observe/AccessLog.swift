@@ -242,7 +242,7 @@ extension LogLine {
             shown.append(query: text, query)
             member("query", text: shown.span)
         }
-        member("proto", head.minorVersion == 1 ? "HTTP/1.1" : "HTTP/1.0")
+        member("proto", head.version.text)
         if !head.authority.isEmpty { member("host", text: head.authority, limit: AccessLog.headerLimit) }
         guard head.hasFields else { return }
         if let line = head.first(.userAgent) {

@@ -36,7 +36,8 @@ struct CombinedLine: ~Copyable {
             output.append(ASCII.space)
             append(path: head.path, query)
             if let text = head.query, query != .drop { append(query: text, query) }
-            output.append(head.minorVersion == 1 ? " HTTP/1.1" : " HTTP/1.0")
+            output.append(" ")
+            output.append(head.version.text)
         }
         output.append("\" ")
     }
