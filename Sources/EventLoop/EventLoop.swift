@@ -38,6 +38,8 @@ public final class EventLoop {
     private var spares: [OutputBuffer] = []
     private var deferred: [Deferred] = []
     private var running: [Deferred] = []
+    /// Streams whose sockets were accepted in this turn.
+    internal var acceptedInTurn = 0
     private var cachedNow: UInt64 = 0
     private var cachedMilliseconds = 0
     /// Whether a turn's end is still to come.
@@ -180,6 +182,7 @@ public final class EventLoop {
             }
         }
         running.removeAll(keepingCapacity: true)
+        acceptedInTurn = 0
     }
 
     // MARK: Signals and other threads

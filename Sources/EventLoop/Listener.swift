@@ -40,6 +40,8 @@ public final class Listener {
     private var file: UnixSocketFile?
     /// Whether other processes or loops accept from the very same socket: then it goes on when this one is closed.
     private let isShared: Bool
+    /// Whether accepted sockets lack `TCP_NODELAY`.
+    private let setsNoDelay: Bool
     private var finishTimer: Timer?
     private var onFinished: (() -> Void)?
     private var isPaused = false
@@ -54,7 +56,7 @@ public final class Listener {
     ///   - reusePort: lets each loop have a listener of its own on the same address; the system spreads connections. Has
     ///     no meaning for unix sockets: see `ListeningSocket.duplicate()`.
     ///   - backlog: connections that the system keeps until they are accepted; it cuts the number at `somaxconn`.
-    ///   - onAccept: owns the descriptor (non-blocking, close-on-exec) that it is given. May close the listener.
+    ///   - onAccept: owns the descriptor (non-blocking, close-on-exec, `TCP_NODELAY`) that it is given. May close the listener.
     /// - Throws: `LoopError`, `.addressInUse` among others.
     public convenience init(
         loop: EventLoop, address: SocketAddress, reusePort: Bool = false, backlog: Int = 4096,
@@ -71,6 +73,7 @@ public final class Listener {
         self.address = socket.address
         self.file = socket.file
         self.isShared = socket.isShared
+        self.setsNoDelay = !socket.givesNoDelay && !socket.address.isUnix
         self.onAccept = onAccept
         unsafe self.event = loop.pool.take()
         self.reserve = Self.openReserve()
@@ -175,6 +178,7 @@ public final class Listener {
             guard isArmed else { return false }
             let (accepted, peer) = SocketAddress.accept(from: descriptor)
             if accepted >= 0 {
+                if setsNoDelay { Stream.setNoDelay(accepted) }
                 onAccept(accepted, peer ?? address)
                 continue
             }

@@ -11,6 +11,9 @@ public struct ListeningSocket: Sendable {
     public let address: SocketAddress
     /// Whether others accept from the very same socket, in this process or another.
     public let isShared: Bool
+    /// Whether each accepted socket has `TCP_NODELAY`, because this one had it before it listened. A socket that was taken
+    /// over may have connections in its backlog that lack it.
+    let givesNoDelay: Bool
     /// The file of a unix socket that is ours to remove.
     let file: UnixSocketFile?
 
@@ -26,13 +29,16 @@ public struct ListeningSocket: Sendable {
 
     /// Takes over a socket that listens already.
     public init(descriptor: Int32, address: SocketAddress, isShared: Bool) {
-        self.init(descriptor: descriptor, address: address, isShared: isShared, file: nil)
+        self.init(descriptor: descriptor, address: address, isShared: isShared, givesNoDelay: false, file: nil)
     }
 
-    private init(descriptor: Int32, address: SocketAddress, isShared: Bool, file: UnixSocketFile?) {
+    private init(
+        descriptor: Int32, address: SocketAddress, isShared: Bool, givesNoDelay: Bool, file: UnixSocketFile?
+    ) {
         self.descriptor = descriptor
         self.address = address
         self.isShared = isShared
+        self.givesNoDelay = givesNoDelay
         self.file = file
     }
 
@@ -55,6 +61,7 @@ public struct ListeningSocket: Sendable {
             } else {
                 try set(SO_REUSEADDR, of: descriptor, level: SOL_SOCKET, "SO_REUSEADDR")
                 if sharing == .anybody { try set(SO_REUSEPORT, of: descriptor, level: SOL_SOCKET, "SO_REUSEPORT") }
+                try set(TCP_NODELAY, of: descriptor, level: Int32(IPPROTO_TCP), "TCP_NODELAY")
                 // So that [::]:80 and 0.0.0.0:80 can both be listed, and a peer has one form of address only.
                 if address.isIPv6 {
                     try set(Int32(IPV6_V6ONLY), of: descriptor, level: Int32(IPPROTO_IPV6), "IPV6_V6ONLY")
@@ -77,7 +84,8 @@ public struct ListeningSocket: Sendable {
         }
         return ListeningSocket(
             descriptor: descriptor, address: address.isUnix ? address : SocketAddress(boundBy: descriptor) ?? address,
-            isShared: false, file: address.isUnix ? UnixSocketFile(path: address.path) : nil)
+            isShared: false, givesNoDelay: !address.isUnix,
+            file: address.isUnix ? UnixSocketFile(path: address.path) : nil)
     }
 
     /// Puts a new unix socket in the place of one that is listened on: whoever connects from then on comes to us, who has
@@ -92,14 +100,16 @@ public struct ListeningSocket: Sendable {
             throw .system(call: "rename of a socket to \(address.path)", errno: number)
         }
         return ListeningSocket(
-            descriptor: made.descriptor, address: address, isShared: false, file: UnixSocketFile(path: address.path))
+            descriptor: made.descriptor, address: address, isShared: false, givesNoDelay: false,
+            file: UnixSocketFile(path: address.path))
     }
 
     /// The same socket once more, for another loop.
     public func duplicate() throws(LoopError) -> ListeningSocket {
         let duplicate = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
         guard duplicate >= 0 else { throw .system(call: "dup of a listener", errno: errno) }
-        return ListeningSocket(descriptor: duplicate, address: address, isShared: true)
+        return ListeningSocket(
+            descriptor: duplicate, address: address, isShared: true, givesNoDelay: givesNoDelay, file: nil)
     }
 
     /// Gives up a socket that no listener was made of.

@@ -399,3 +399,125 @@ private let second5 = 5 * second
         }
     }
 }
+
+/// A plain socket that is connected to `port` on loopback, where it may still wait to be accepted.
+private func connected(to port: UInt16) -> Int32 {
+    let client = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    address.sin_port = port.bigEndian
+    let outcome = unsafe withUnsafeMutablePointer(to: &address) { pointer in
+        let general = unsafe UnsafeMutableRawPointer(pointer).assumingMemoryBound(to: sockaddr.self)
+        return unsafe connect(client, general, socklen_t(MemoryLayout<sockaddr_in>.size))
+    }
+    #expect(outcome == 0)
+    return client
+}
+
+@Suite struct Accepting {
+    /// Where the socket that is listened on comes from.
+    enum Origin: CaseIterable {
+        case own, duplicate, takenOver
+    }
+
+    @Test(arguments: Origin.allCases)
+    func `an accepted socket sends short writes at once, also one that waited before`(_ origin: Origin) throws {
+        try withLoop { loop in
+            // One that was opened elsewhere lacks the option, and so does what waits in its backlog.
+            let foreign =
+                origin == .takenOver ? socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue), 0) : -1
+            var listening: ListeningSocket
+            if foreign >= 0 {
+                #expect(listen(foreign, 8) == 0)
+                var bound = sockaddr_in()
+                var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+                let outcome = unsafe withUnsafeMutablePointer(to: &bound) { pointer in
+                    let general = unsafe UnsafeMutableRawPointer(pointer).assumingMemoryBound(to: sockaddr.self)
+                    return unsafe getsockname(foreign, general, &size)
+                }
+                #expect(outcome == 0)
+                let address = SocketAddress(ipv4: 0x7F00_0001, port: UInt16(bigEndian: bound.sin_port))
+                listening = ListeningSocket(descriptor: foreign, address: address, isShared: false)
+            } else {
+                listening = try ListeningSocket.open(loopback, sharing: .nobody, backlog: 8)
+            }
+            let original = listening
+            if origin == .duplicate { listening = try listening.duplicate() }
+            let client = connected(to: listening.address.port)
+            var option: Int32 = 0
+            let listener = Listener(loop: loop, socket: listening) { descriptor, _ in
+                var size = socklen_t(MemoryLayout<Int32>.size)
+                #expect(unsafe getsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &option, &size) == 0)
+                close(descriptor)
+                loop.stop()
+            }
+            loop.run()
+            #expect(option == 1)
+            listener.close()
+            if origin == .duplicate { original.close() }
+            close(client)
+        }
+    }
+
+    @Test(arguments: [1, 2, 5])
+    func `what came along with several connections is read in the turn that accepts them`(_ count: Int) throws {
+        try withLoop { loop in
+            let handler = Probe()
+            var accepted: Set<UInt64> = []
+            var received: Set<UInt64> = []
+            var streams: [Stream] = []
+            handler.onReceived = { bytes, _ in
+                received.insert(loop.turnCount)
+                if handler.deliveries.count == count { loop.stop() }
+                return bytes.count
+            }
+            let listener = try Listener(loop: loop, address: loopback) { descriptor, _ in
+                accepted.insert(loop.turnCount)
+                streams.append(Stream(loop: loop, descriptor: descriptor, isAccepted: true, handler: handler))
+            }
+            let clients = (0..<count).map { _ in connected(to: listener.address.port) }
+            for client in clients { put("hello", to: client) }
+            loop.run()
+            #expect(accepted.count == 1)
+            #expect(received.count == 1)
+            #expect(try #require(received.first) == #require(accepted.first) + (count > 1 ? 0 : 1))
+            #expect(handler.bytes.text == String(repeating: "hello", count: count))
+            for stream in streams { stream.close() }
+            for client in clients { close(client) }
+            listener.close()
+            handler.forget()
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `an accepted stream without bytes, or paused, hears its peer all the same`(_ isPaused: Bool) throws {
+        try withLoop { loop in
+            let handler = Probe()
+            var streams: [Stream] = []
+            let listener = try Listener(loop: loop, address: loopback) { descriptor, _ in
+                let stream = Stream(loop: loop, descriptor: descriptor, isAccepted: true, handler: handler)
+                if isPaused { stream.pauseReading() }
+                streams.append(stream)
+                if streams.count == 2 { loop.stop() }
+            }
+            let clients = (0..<2).map { _ in connected(to: listener.address.port) }
+            loop.run()
+            #expect(handler.deliveries.isEmpty)
+            handler.onPeerGone = { _ in if handler.peerGones == 2 { loop.stop() } }
+            handler.onReceived = { bytes, _ in
+                if handler.bytes.count + bytes.count == 10 { loop.stop() }
+                return bytes.count
+            }
+            for client in clients {
+                if isPaused { reset(client) } else { put("hello", to: client) }
+            }
+            loop.run()
+            #expect(isPaused ? handler.peerGones == 2 : handler.bytes.count == 10)
+            for stream in streams { stream.close() }
+            if !isPaused { for client in clients { close(client) } }
+            listener.close()
+            handler.forget()
+        }
+    }
+}

@@ -54,7 +54,7 @@ final class DownstreamConnection: StreamHandler {
     /// Requests whose heads were read.
     private var requests = 0
     /// What the route of the last request asks for.
-    var rates = MinimumRates()
+    var rates = MinimumRates.standard
     /// How the request's body comes, or how the client takes what waits for it: one is looked at at a time, as `wait` says.
     var flow = MinimumRate()
     var flowIsBody = false
@@ -81,7 +81,7 @@ final class DownstreamConnection: StreamHandler {
         since = openedAt
         self.place = place
         self.stream = Stream(
-            loop: worker.loop, descriptor: descriptor, tls: tls.map(TLSRole.server), handler: self)
+            loop: worker.loop, descriptor: descriptor, isAccepted: true, tls: tls.map(TLSRole.server), handler: self)
         self.timer = Timer(loop: worker.loop) { [unowned self] in timedOut() }
         if tls == nil { expectFirstHead() } else { arm(.handshake, worker.clientTimes.handshake) }
     }

@@ -22,7 +22,7 @@ struct RouteTimes {
     var bodyGap: UInt64 = 0
     /// For the whole exchange; 0: no bound.
     var request: UInt64 = 0
-    var rates = MinimumRates()
+    var rates = MinimumRates.standard
     var tunnel: UInt64 = 0
 
     init() {}
@@ -43,7 +43,10 @@ struct MinimumRates {
     let response: UInt64
     let grace: UInt64
 
-    init(_ rate: RateOptions = RateOptions()) {
+    /// Those of a route that says nothing of them.
+    static let standard = MinimumRates(RateOptions())
+
+    init(_ rate: RateOptions) {
         request = UInt64(clamping: rate.minimumRequest)
         response = UInt64(clamping: rate.minimumResponse)
         grace = rate.grace.nanoseconds
