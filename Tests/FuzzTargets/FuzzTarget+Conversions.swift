@@ -78,14 +78,13 @@ extension FuzzTarget {
             let found = FieldRecorder.record(.whole(output), with: &decoder).failure
             let isCharset = found?.code == "multipart_charset" || found?.code == "charset_invalid"
             failure = passesCharsets && isCharset ? nil : found
-        case .plist, .bplist:
-            var decoder = PropertyList.Decoder(limits: limits)
-            failure = EventRecorder.record(.whole(output), with: &decoder).failure
-        case .xml:
-            var decoder = XML.Decoder(limits: limits)
-            failure = EventRecorder.record(.whole(output), with: &decoder).failure
         case .text: return UTF8Validator.isValid(output.span) ? nil : "the text is not UTF-8"
         case .raw: return nil
+        default:
+            var plan = ConversionPlan(inputs: [encoding], output: .json)
+            plan.jsonDuplicates = .keep
+            plan.limits = limits
+            failure = ConversionRun.run(plan, .whole(output)).failure
         }
         return failure.map { "what was written can't be read: \($0)" }
     }

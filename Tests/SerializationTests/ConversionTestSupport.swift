@@ -19,10 +19,15 @@ func convert(
     if !run.violations.isEmpty { return "violations: \(run.violations)" }
     guard run.failure == nil else { return run.result }
     switch plan.output {
-    case .json, .plist, .bplist, .xml, .text, .raw: return run.result
     case .form: return readable(run.result)
     case .multipart: return summary(ofMultipart: run.output.bytes)
+    default: return run.result
     }
+}
+
+/// What is wrong with a body of that encoding, by a conversion to JSON; nil when it can be read.
+func readingFailure(_ body: [UInt8], of encoding: BodyEncoding) -> ConversionError? {
+    ConversionRun.run(plan(encoding, .json) { $0.jsonDuplicates = .keep }, .whole(body)).failure
 }
 
 /// A path that is known to be well written.

@@ -114,16 +114,8 @@ struct LaneContractTests {
     private func isComplete(_ bytes: [UInt8], _ encoding: BodyEncoding) -> Bool {
         switch encoding {
         case .form, .text, .raw: return false
-        case .plist, .bplist:
-            var decoder = PropertyList.Decoder(limits: .init())
-            return EventRecorder.record(.whole(bytes), with: &decoder).failure == nil
-        case .xml:
-            var decoder = XML.Decoder(limits: .init())
-            return EventRecorder.record(.whole(bytes), with: &decoder).failure == nil
-        case .json:
-            var decoder = JSON.Decoder(options: .init(), limits: .init())
-            return EventRecorder.record(.whole(bytes), with: &decoder).failure == nil
         case .multipart: return !summary(ofMultipart: bytes).hasPrefix("unreadable")
+        default: return readingFailure(bytes, of: encoding) == nil
         }
     }
 

@@ -45,10 +45,15 @@ import Testing
         case .form: Array("a=x".utf8)
         case .json: Array(#"{"a":"x"}"#.utf8)
         case .multipart: Array(multipart("a=x").utf8)
-        case .plist, .bplist: try plan(.json, encoding).convert(body(.json), contentType: "application/json").body
         case .xml: Array("<r><a>x</a></r>".utf8)
         case .text, .raw: Array("x".utf8)
+        default: try plan(.json, encoding).convert(body(.json), contentType: "application/json").body
         }
+    }
+
+    @Test func everyEncodingHasAName() {
+        for encoding in BodyEncoding.allCases { #expect("\(encoding.name)" == encoding.rawValue) }
+        #expect(BodyEncoding.allCases.map(\.number) == Array(BodyEncoding.allCases.indices))
     }
 
     @Test("each pair has its row", arguments: pairs)

@@ -53,7 +53,7 @@ import Testing
             ),
             (
                 "form -> bplist", "[{ in: a=1, out_text: x }]",
-                "9:37: a binary property list is no text: write \"out\""
+                "9:37: a body in bplist is no text: write \"out\""
             ),
             ("form -> raw", "[{ in: a=1, out: {} }]", "9:32: a raw body has no structure: write \"out_text\""),
             ("raw -> multipart", "[{ in: {a: 1}, out: {} }]", "9:22: a raw body is a text"),

@@ -124,8 +124,8 @@ final class AccessLog {
         line.times(record, total: loop.now - record.startedAt)
         if record.framing.utf8CodeUnitCount > 0 { line.member("framing", record.framing) }
         if let input = record.input, let output = record.output {
-            line.member("from", input.logName)
-            line.member("to", output.logName)
+            line.member("from", input.name)
+            line.member("to", output.name)
         }
         if let coding = record.coding { line.member("coding", coding.logName) }
         if let coding = record.responseCoding { line.member("response_coding", coding.logName) }
@@ -216,8 +216,8 @@ extension LogLine {
     /// What a response was, what it became, and what became of its fields where it came to its end.
     fileprivate mutating func conversion(of held: ResponseTranscoder) {
         guard let conversion = held.conversion, let output = held.rule?.conversion?.plan.output else { return }
-        member("response_from", conversion.inputEncoding.logName)
-        member("response_to", output.logName)
+        member("response_from", conversion.inputEncoding.name)
+        member("response_to", output.name)
         if let coding = held.coding { member("coding_upstream", coding.logName) }
         member("bytes_in_upstream", number: held.coding == nil ? held.count : held.codedCount)
         guard let accounting = held.accounting else { return }
@@ -252,22 +252,6 @@ extension LogLine {
             var shown = OutputBuffer()
             shown.append(reference: head.value(line), query)
             member("referer", text: shown.span, limit: AccessLog.headerLimit)
-        }
-    }
-}
-
-extension BodyEncoding {
-    /// The name in logs and metrics, which is that of the settings.
-    var logName: StaticString {
-        switch self {
-        case .form: "form"
-        case .json: "json"
-        case .multipart: "multipart"
-        case .plist: "plist"
-        case .bplist: "bplist"
-        case .xml: "xml"
-        case .text: "text"
-        case .raw: "raw"
         }
     }
 }

@@ -138,19 +138,8 @@ extension Method {
 }
 
 extension BodyEncoding {
-    /// A number below 16.
-    fileprivate var slot: UInt32 {
-        switch self {
-        case .form: 0
-        case .json: 1
-        case .multipart: 2
-        case .plist: 3
-        case .bplist: 4
-        case .xml: 5
-        case .text: 6
-        case .raw: 7
-        }
-    }
+    /// Four bits of the key.
+    fileprivate var slot: UInt32 { UInt32(truncatingIfNeeded: number & 15) }
 
     fileprivate static func name(ofSlot slot: UInt32) -> String {
         allCases.first { $0.slot == slot }?.rawValue ?? "other"

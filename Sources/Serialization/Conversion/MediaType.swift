@@ -77,7 +77,7 @@ private struct MediaTypeText {
         guard let type = token(), at < value.count, value[at] == UInt8(ascii: "/") else { return nil }
         at += 1
         guard let subtype = token() else { return nil }
-        encoding = Self.encoding(value.extracting(type), value.extracting(subtype))
+        encoding = BodyEncoding(type: value.extracting(type), subtype: value.extracting(subtype))
         while true {
             skipSpace()
             guard at < value.count else { return }
@@ -120,33 +120,5 @@ private struct MediaTypeText {
     func hasCharset(of charsets: [Charset]) -> Bool {
         guard charsetCount == 1, let charset else { return false }
         return charsets.contains(charset)
-    }
-
-    private static func encoding(_ type: Span<UInt8>, _ subtype: Span<UInt8>) -> BodyEncoding? {
-        if type.isEqualIgnoringCase(to: "multipart") {
-            return subtype.isEqualIgnoringCase(to: "form-data") ? .multipart : nil
-        }
-        if type.isEqualIgnoringCase(to: "application"), subtype.isEqualIgnoringCase(to: "x-www-form-urlencoded") {
-            return .form
-        }
-        if type.isEqualIgnoringCase(to: "application"), subtype.isEqualIgnoringCase(to: "x-plist") { return .plist }
-        if subtype.isEqualIgnoringCase(to: "xml"),
-            type.isEqualIgnoringCase(to: "application") || type.isEqualIgnoringCase(to: "text")
-        {
-            return .xml
-        }
-        if subtype.count > 4, subtype.extracting(subtype.count - 4..<subtype.count).isEqualIgnoringCase(to: "+xml") {
-            return .xml
-        }
-        if type.isEqualIgnoringCase(to: "text"), subtype.isEqualIgnoringCase(to: "plain") { return .text }
-        if subtype.isEqualIgnoringCase(to: "json"),
-            type.isEqualIgnoringCase(to: "application") || type.isEqualIgnoringCase(to: "text")
-        {
-            return .json
-        }
-        if subtype.count > 5, subtype.extracting(subtype.count - 5..<subtype.count).isEqualIgnoringCase(to: "+json") {
-            return .json
-        }
-        return nil
     }
 }

@@ -11,15 +11,8 @@ public enum OutputPadding: Sendable {
 }
 
 extension Conversion {
-    /// What may stand behind the output; nil for encodings whose end is the body's: forms, text, files, and binary property
-    /// lists, whose last bytes say where the others are. For an `auto` output, known once its `contentType` is.
-    public final var padding: OutputPadding? {
-        switch outputEncoding {
-        case .multipart: .lines
-        case .json, .plist, .xml: .spaces
-        case .form, .text, .raw, .bplist, nil: nil
-        }
-    }
+    /// What may stand behind the output, see `BodyEncoding.padding`. For an `auto` output, known once its `contentType` is.
+    public var padding: OutputPadding? { outputEncoding?.padding }
 
     /// At most how many bytes come out behind those that have been written, when the body has `length` bytes in all, of which
     /// `consumedCount` were fed; nil where no bound is close enough to be of use.
@@ -29,7 +22,7 @@ extension Conversion {
     /// than the bound says, and whoever relied on it has to refuse the body then.
     ///
     /// The bound is of use while its part for fields to come is at most a quarter of `length`, or 384 KiB.
-    public final func outputBound(ofBody length: Int) -> Int? {
+    public func outputBound(ofBody length: Int) -> Int? {
         guard padding != nil, !plan.readsOtherCharsets else { return nil }
         return OutputBound(self, remaining: max(0, length - consumedCount), length: length).bytes
     }
@@ -54,9 +47,7 @@ private struct OutputBound {
         let input = conversion.inputEncoding
         let isDocument = conversion.padding == .spaces
         let seen = conversion.accounting
-        // Parts of multipart have 45 bytes at least, pairs of a form and members of a document two.
-        let smallest = input == .multipart ? 45 : 2
-        let coming = max(0, min(Self.allowed(by: plan, from: input) - seen.parts, remaining / smallest)) + 1
+        let coming = max(0, min(Self.allowed(by: plan, from: input) - seen.parts, remaining / input.shortestField)) + 1
         // Fields that a tree holds are not in what is to come.
         let isHeld = conversion.heldCount > 0
         let fields = Self.structure(of: plan, from: input, count: coming + (isHeld ? seen.parts : 0))
@@ -83,7 +74,7 @@ private struct OutputBound {
     /// What stands around `count` fields and files in the output and not in the input.
     static func structure(of plan: ConversionPlan, from input: BodyEncoding, count: Int) -> Int {
         let isFlat = plan.output == .multipart
-        let each = isFlat ? part(from: input) : input == .json ? 0 : member
+        let each = isFlat ? input.growthAsPart : input == .json ? 0 : member
         // A limit that somebody has lifted makes a product that is no number any more.
         let (bytes, isTooMuch) = count.multipliedReportingOverflow(by: each + plan.fileHeadGrowth(from: input))
         return isTooMuch ? .max / 4 : min(bytes, .max / 4)
@@ -93,17 +84,6 @@ private struct OutputBound {
     private static let member = 64
     /// What closes the output: brackets, tags, the closing delimiter.
     private static let end = 1024
-
-    /// A part of a multipart body around its name and content, less what stands around them in the input: the delimiter with
-    /// a boundary of 22 characters, Content-Disposition, and a Content-Type where none came. Where the input nests objects,
-    /// the name repeats those of the objects around.
-    private static func part(from input: BodyEncoding) -> Int {
-        switch input {
-        case .multipart: 64
-        case .form, .raw, .text: 120
-        case .json, .plist, .bplist, .xml: 180
-        }
-    }
 }
 
 extension ConversionPlan {
@@ -123,8 +103,7 @@ extension ConversionPlan {
     private func needsChunks(from input: BodyEncoding) -> Bool {
         // The written form of a tree is held whole up to 8 MiB, and may be three times its text.
         guard streams(from: input) || input.hasFiles else { return limits.tree > 2 * 1024 * 1024 }
-        let canPad = output == .json || output == .multipart || output == .plist || output == .xml
-        return !canPad || outputWithoutFiles == .form || readsOtherCharsets
+        return output.padding == nil || outputWithoutFiles == .form || readsOtherCharsets
             || OutputBound.structure(of: self, from: input, count: OutputBound.allowed(by: self, from: input))
                 > OutputBound.worthwhile(for: 0)
     }

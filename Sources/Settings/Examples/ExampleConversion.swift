@@ -133,11 +133,8 @@ extension ConversionPlan {
 
     /// Whether the output knows texts only, so that numbers and booleans are compared by what they are written as.
     var writesTextsOnly: Bool {
-        switch output {
-        case .form, .multipart, .text, .raw: outputWithoutFiles != .json
-        case .xml: xmlEncoding.convention == .attributes
-        case .json, .plist, .bplist: false
-        }
+        if output == .xml { return xmlEncoding.convention == .attributes }
+        return !output.hasObjects && outputWithoutFiles != .json
     }
 }
 

@@ -151,12 +151,12 @@ struct ExampleReader {
             }
             return fields(node, "\"out_fields\"").map(RouteExample.Expectation.fields)
         case "out_text":
-            if plan.output == .multipart && plan.outputWithoutFiles == nil || plan.output == .bplist {
+            if plan.output == .multipart && plan.outputWithoutFiles == nil || plan.output.isBinary {
                 context.report(
                     node.position,
                     plan.output == .multipart
                         ? "every multipart body has a boundary of its own: write \"out_fields\" or \"out\""
-                        : "a binary property list is no text: write \"out\"")
+                        : "a body in \(plan.output.rawValue) is no text: write \"out\"")
                 return nil
             }
             if node.isNull { return .text("") }
