@@ -395,6 +395,7 @@ package struct ExchangeMachine: Equatable, Sendable {
     }
 
     /// Whether an event can happen in the present state.
+    @inline(__always)
     package func canHappen(_ event: Event) -> Bool {
         if isOver { return false }
         switch event {
@@ -640,12 +641,14 @@ extension ExchangeMachine {
         package static let endAndLinger = Actions(.endAndLinger)
 
         /// The actions one by one.
-        package var inOrder: InOrder { InOrder(left: rawValue) }
+        @inlinable package var inOrder: InOrder { InOrder(left: rawValue) }
 
         package struct InOrder: Sequence, IteratorProtocol {
-            fileprivate var left: UInt64
+            @usableFromInline var left: UInt64
 
-            package mutating func next() -> Action? {
+            @inlinable init(left: UInt64) { self.left = left }
+
+            @inlinable package mutating func next() -> Action? {
                 guard left != 0 else { return nil }
                 let bit = left.trailingZeroBitCount
                 left &= left &- 1

@@ -14,7 +14,9 @@ package enum UnacceptableResponse {
 }
 
 /// Every reason for which the proxy answers in the upstream's place: one place that decides status, code and text.
-package enum Refusal: Error {
+///
+/// Indirect, so that what may throw one returns a pointer: few requests are refused, and all are served by such functions.
+package indirect enum Refusal: Error {
     case wire(WireError)
     case conversion(ConversionError, accepted: [BodyEncoding])
     case noRoute

@@ -77,7 +77,7 @@ final class Exchange {
     @safe @exclusivity(unchecked) var responseCharge = MemoryCharge(.response)
     /// Whether the request waits for memory before it takes content.
     var isQueuedForMemory = false
-    var retryBuffer = RetryBuffer()
+    @safe @exclusivity(unchecked) var retryBuffer = RetryBuffer()
     /// Whether the last bytes went from the client's stream to the upstream's as they are.
     var passesContent = false
 
@@ -194,43 +194,58 @@ final class Exchange {
     private func perform(_ actions: ExchangeMachine.Actions, cutFlag: EndReason) throws(Refusal) {
         for action in actions.inOrder {
             switch action {
-            case .queueForMemory: queueForMemory()
-            case .beginSpool: beginSpool()
             case .connect: try connect(framing: request.framing)
-            case .sendRetryBuffer: sendRetryBuffer()
-            case .sendBuffered: sendWaiting()
-            case .sendHead: flushFramed()
             case .finishRequest: try finishRequest()
-            case .resumeFinish:
-                if upstreamIsFull { upstream?.expectProgress() } else { try finishRequest() }
-            case .resumeContent: try resumeContent()
             case .releaseOutput: releaseOutput()
-            case .dropRetryBuffer: dropRetryBuffer()
+            case .dropRetryBuffer: if retryBuffer.isKept || retryBuffer.isCut { dropRetryBuffer() }
             case .releaseRequest: if spool != nil || requestCharge.bytes > 0 { releaseRequest() }
-            case .startContinueTimer: upstream?.expectResponse(within: Self.continueTime)
             case .startResponseTimer: upstream?.expectResponse(within: times.firstByte)
-            case .startProgressTimer: upstream?.expectProgress()
-            case .stopUpstreamTimer: upstream?.expectNothing()
-            case .awaitEmpty: upstream?.stream.wantsEmpty = true
-            case .forbidReuse: upstream?.refuseReuse()
-            case .sendInterim: sendInterim()
-            case .sendContinue: sendContinue()
-            case .pauseReading: downstream?.stream.pauseReading()
             case .startContentTimer: downstream?.expectBody(within: times.bodyGap)
             case .stopContentTimer: downstream?.expectNothing()
-            case .resumeReading: downstream?.stream.resumeReading()
-            case .resumeUpstream: upstream?.resume()
-            case .answer: writeAnswer()
             case .finishResponse: finishResponse()
-            case .closeUpstream: releaseUpstream(reusable: false)
             case .returnUpstream: releaseUpstream(reusable: true)
-            case .beginTunnel: beginTunnel()
-            case .awaitDiscard: downstream?.expectDiscard()
-            case .cut: cut(cutFlag)
             case .endAndKeepAlive: end(keepAlive: true, requestComplete: true)
-            case .endAndClose: end(keepAlive: false, requestComplete: true)
-            case .endAndLinger: end(keepAlive: false, requestComplete: false)
+            case .queueForMemory, .beginSpool, .sendRetryBuffer, .sendBuffered, .sendHead, .resumeFinish,
+                .resumeContent,
+                .startContinueTimer, .startProgressTimer, .stopUpstreamTimer, .awaitEmpty, .forbidReuse, .sendInterim,
+                .sendContinue, .pauseReading, .resumeReading, .resumeUpstream, .answer, .closeUpstream, .beginTunnel,
+                .awaitDiscard, .cut, .endAndClose, .endAndLinger:
+                try performRare(action, cutFlag: cutFlag)
             }
+        }
+    }
+
+    /// Performs what most exchanges don't come to; apart from the others, whose function would have a large frame else.
+    @inline(never)
+    private func performRare(_ action: ExchangeMachine.Action, cutFlag: EndReason) throws(Refusal) {
+        switch action {
+        case .queueForMemory: queueForMemory()
+        case .beginSpool: beginSpool()
+        case .sendRetryBuffer: sendRetryBuffer()
+        case .sendBuffered: sendWaiting()
+        case .sendHead: flushFramed()
+        case .resumeFinish: if upstreamIsFull { upstream?.expectProgress() } else { try finishRequest() }
+        case .resumeContent: try resumeContent()
+        case .startContinueTimer: upstream?.expectResponse(within: Self.continueTime)
+        case .startProgressTimer: upstream?.expectProgress()
+        case .stopUpstreamTimer: upstream?.expectNothing()
+        case .awaitEmpty: upstream?.stream.wantsEmpty = true
+        case .forbidReuse: upstream?.refuseReuse()
+        case .sendInterim: sendInterim()
+        case .sendContinue: sendContinue()
+        case .pauseReading: downstream?.stream.pauseReading()
+        case .resumeReading: downstream?.stream.resumeReading()
+        case .resumeUpstream: upstream?.resume()
+        case .answer: writeAnswer()
+        case .closeUpstream: releaseUpstream(reusable: false)
+        case .beginTunnel: beginTunnel()
+        case .awaitDiscard: downstream?.expectDiscard()
+        case .cut: cut(cutFlag)
+        case .endAndClose: end(keepAlive: false, requestComplete: true)
+        case .endAndLinger: end(keepAlive: false, requestComplete: false)
+        case .connect, .finishRequest, .releaseOutput, .dropRetryBuffer, .releaseRequest, .startResponseTimer,
+            .startContentTimer, .stopContentTimer, .finishResponse, .returnUpstream, .endAndKeepAlive:
+            preconditionFailure("an action that every exchange comes to")
         }
     }
 
