@@ -2,19 +2,20 @@ package import HTTPWire
 internal import Octets
 
 /// What becomes of a response's head where the route converts responses (docs/rules.md F2, F8, F9).
-package struct HeadChanges: OptionSet {
-    package let rawValue: UInt8
+public struct HeadChanges: OptionSet {
+    public let rawValue: UInt8
 
-    package init(rawValue: UInt8) { self.rawValue = rawValue }
+    @inlinable
+    public init(rawValue: UInt8) { self.rawValue = rawValue }
 
     /// The body isn't the upstream's, or wouldn't be in the answer to GET: what speaks of its very bytes goes.
-    package static let otherBytes = HeadChanges(rawValue: 1)
+    @inlinable public static var otherBytes: HeadChanges { HeadChanges(rawValue: 1) }
     /// A strong entity tag becomes a weak one, as that of the converted response is.
-    package static let weakTag = HeadChanges(rawValue: 2)
+    @inlinable public static var weakTag: HeadChanges { HeadChanges(rawValue: 2) }
     /// Another Accept could have led to another body: Vary says so.
-    package static let variesByAccept = HeadChanges(rawValue: 4)
+    @inlinable public static var variesByAccept: HeadChanges { HeadChanges(rawValue: 4) }
     /// Another Accept-Encoding could have led to another coding: Vary says so.
-    package static let variesByCoding = HeadChanges(rawValue: 8)
+    @inlinable public static var variesByCoding: HeadChanges { HeadChanges(rawValue: 8) }
 }
 
 extension MessageHead {

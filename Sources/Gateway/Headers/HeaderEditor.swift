@@ -22,11 +22,12 @@ package final class HeaderEditors: Sendable {
 }
 
 /// How many lines rules left out or replaced, and how many they wrote.
-package struct HeaderEditCount: Equatable {
-    package var dropped = 0
-    package var written = 0
+public struct HeaderEditCount: Equatable, Sendable {
+    public var dropped = 0
+    public var written = 0
 
-    package init() {}
+    @inlinable
+    public init() {}
 }
 
 /// The edits of one side's heads. What needs nothing of the request is encoded once, here.
@@ -165,7 +166,7 @@ package final class HeaderEditor: Sendable {
         return written
     }
 
-    fileprivate func removes(_ line: Span<UInt8>, isOurs: Bool) -> Bool {
+    func removes(_ line: Span<UInt8>, isOurs: Bool) -> Bool {
         let end = Self.nameEnd(line)
         for name in names where name.count == end && Self.begins(line, with: name.span) { return true }
         if isOurs { return false }

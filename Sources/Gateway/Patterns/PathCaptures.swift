@@ -1,10 +1,11 @@
 /// What the free segments of a route's path stand for in a request: ranges of bytes of the path as received.
 public struct PathCaptures: Sendable {
     /// Of 32 bits each, as captures are copied several times for each request; a path is never longer than a head.
-    private var ranges: [8 of Range<UInt32>] = InlineArray(repeating: 0..<0)
+    @usableFromInline internal var ranges: [8 of Range<UInt32>] = InlineArray(repeating: 0..<0)
     /// The number of ranges.
     public private(set) var count = 0
 
+    @inlinable
     public init() {}
 
     /// The range of the variable at `index` of the pattern's variables.
