@@ -1,26 +1,20 @@
 internal import Octets
 
-/// Takes one body through a plan step by step and keeps for each value where it came from.
+/// Takes one body through the stages of the pipelines with an observer, and keeps for each value where it came from.
 ///
-/// Nodes of a tree keep their numbers through map and types, so what stands where before and after a rule tells what the
-/// rule did. Names are those that the real codecs of the lanes write, into recorders.
+/// Names are those that the encoders of the pipelines would write, got by recorders in their place.
 internal struct ConversionTracer {
-    /// Where the value of a node came from.
-    struct Origin {
-        /// Nil: the route made it.
-        var source: String?
-        var rules: [String] = []
-    }
+    typealias Origin = ConversionObserver.Origin
 
     let plan: ConversionPlan
     let sources: [[UInt8]]
     /// Whether fields pass one by one.
     let passes: Bool
-    /// Whether a renamed member stays where it stands, as it does where values pass one by one; on a tree it goes last.
-    let renamesInPlace: Bool
+    /// Hears what the rules do.
+    let observer: ConversionObserver
     let log = TraceLog()
     var trace = ConversionTrace()
-    var origins: [Tree.Node: Origin] = [:]
+    var origins: [Tree.Node: Origin] { observer.origins }
     /// The members of an object that is a file, which is still to begin: indices into what was sent.
     var absorbed: [Int] = []
     /// Under a dialect that holds the document: the names of values, their texts, and those that are held.
@@ -32,7 +26,12 @@ internal struct ConversionTracer {
     init(plan: ConversionPlan, input: BodyEncoding, isMultipart: Bool, sources: [[UInt8]]) {
         var plan = plan.decided(for: input)
         passes = plan.streamsFields
-        renamesInPlace = input == .json && plan.streams(from: input)
+        let isDocument = !input.isFlat
+        let options = plan.fieldDecoding
+        observer = ConversionObserver(
+            readsDocument: isDocument, renamesInPlace: isDocument && plan.streams(from: input),
+            replacedBy: options.dialect == .recast
+                ? "duplicates: \(options.duplicates.rawValue)" : "dialect: \(options.dialect.rawValue)")
         if let plain = plan.outputWithoutFiles {
             if !isMultipart { plan.output = plain }
             plan.outputWithoutFiles = nil
@@ -46,12 +45,7 @@ internal struct ConversionTracer {
     mutating func run(
         _ input: BodyEncoding, contentType: Span<UInt8>, body: Span<UInt8>
     ) throws(ConversionError) -> ConversionTrace {
-        switch input {
-        case .json, .plist, .bplist, .xml, .text: try runDocument(input, body)
-        case .form: try runFields(Form.Decoder(plan, contentType: contentType), input, body)
-        case .multipart: try runFields(Multipart.Decoder(plan, contentType: contentType), input, body)
-        case .raw: try runFields(Raw.Decoder(plan, contentType: contentType), input, body)
-        }
+        try decode(input, contentType: contentType, body: body)
         if plan.output == .text || plan.output == .raw {
             for index in trace.sent.indices { trace.sent[index].target = "the body" }
         }
@@ -60,39 +54,32 @@ internal struct ConversionTracer {
 
     // MARK: Documents
 
-    private mutating func runDocument(_ input: BodyEncoding, _ body: Span<UInt8>) throws(ConversionError) {
+    mutating func runDocument<Decoder: DocumentDecoder & ~Copyable>(
+        _ decoder: consuming Decoder, _ input: BodyEncoding, _ body: Span<UInt8>
+    ) throws(ConversionError) {
         var tree = Tree(limits: plan.limits, duplicates: plan.effectiveJSONDuplicates)
-        try read(input, body, into: &tree)
-        try traceDuplicates(input, body)
-        tree.visit(tree.root) { node, tree in origins[node] = Origin(source: tree.tracedPath(node)) }
-        if input == .text, plan.inputField == nil { origins[tree.root]?.source = "the body" }
-        try settle(&tree)
-        switch plan.output {
-        case .form, .multipart, .raw:
-            var encoder = EventMapper(
-                FlatEncoder(TracedFields(log), plan: plan), plan: plan, map: FieldMap())
-            encoder.reset(sources: [])
-            if holdsDocument { try nameFields(&tree) }
-            try send(&tree, into: &encoder, isOpen: false) {
-                .init(
-                    removed: $0.accounting.removed, omitted: $0.encoder.removedCount, absorbed: $0.absorbed,
-                    fileRule: $0.gate.madeRule)
-            }
-            try drain(&encoder) { encoder throws(ConversionError) in try encoder.encoder.drain() }
-        case .json, .plist, .bplist, .xml, .text:
+        tree.observer = observer
+        try Self.read(body, decoder, into: &tree)
+        if input == .text, plan.inputField == nil { observer.origins[tree.root] = Origin(source: "the body") }
+        // A decoder may have made another tree.
+        tree.observer = observer
+        var splicer = JSONSplicer(duplicates: plan.effectiveJSONDuplicates, limits: plan.limits)
+        try tree.apply(plan, sources: sources, splicer: &splicer)
+        trace.removed += observer.removed
+        guard plan.output.isFlat else {
             var encoder = EventMapper(TracedDocument(log), plan: plan, map: FieldMap())
             encoder.reset(sources: [])
-            try send(&tree, into: &encoder, isOpen: false) { .init(removed: $0.accounting.removed) }
+            return try send(&tree, into: &encoder, isOpen: false) { .init(removed: $0.accounting.removed) }
         }
-    }
-
-    private func read(_ input: BodyEncoding, _ body: Span<UInt8>, into tree: inout Tree) throws(ConversionError) {
-        switch input {
-        case .plist, .bplist: try Self.read(body, PropertyList.Decoder(plan, input: input), into: &tree)
-        case .xml: try Self.read(body, XML.Decoder(plan), into: &tree)
-        case .text: try Self.read(body, PlainText.Decoder(plan), into: &tree)
-        case .json, .form, .multipart, .raw: try Self.read(body, JSON.Decoder(plan), into: &tree)
+        var encoder = EventMapper(FlatEncoder(TracedFields(log), plan: plan), plan: plan, map: FieldMap())
+        encoder.reset(sources: [])
+        if holdsDocument { try nameFields(&tree) }
+        try send(&tree, into: &encoder, isOpen: false) {
+            .init(
+                removed: $0.accounting.removed, omitted: $0.encoder.removedCount, absorbed: $0.absorbed,
+                fileRule: $0.gate.madeRule)
         }
+        try drain(&encoder) { encoder throws(ConversionError) in try encoder.encoder.drain() }
     }
 
     private static func read<Decoder: DocumentDecoder & ~Copyable>(
@@ -102,120 +89,636 @@ internal struct ConversionTracer {
         while fed < body.count { fed += try decoder.feed(body.extracting(fed..<body.count), building: &tree) }
         try decoder.finish(building: &tree)
     }
+}
 
-    /// Names the repeated members that `duplicates: first` or `last` leaves out.
-    private mutating func traceDuplicates(_ input: BodyEncoding, _ body: Span<UInt8>) throws(ConversionError) {
-        let policy = plan.effectiveJSONDuplicates
-        guard policy == .first || policy == .last else { return }
-        var all = Tree(limits: plan.limits, duplicates: .keep)
-        try read(input, body, into: &all)
-        var left: [Tree.Node] = []
-        all.visit(all.root) { node, tree in
-            let parent = tree.parent(node)
-            guard parent != Tree.none, tree.kind(parent).hasNames, !tree.isBelow(node, any: left) else { return }
-            var sibling = policy == .first ? tree.records[Int(node)].previous : tree.nextSibling(node)
-            while sibling != Tree.none {
-                if tree.name(sibling).isEqual(to: tree.name(node)) {
-                    left.append(node)
-                    return
-                }
-                sibling = policy == .first ? tree.records[Int(sibling)].previous : tree.nextSibling(sibling)
-            }
+// MARK: Flat input: fields and files, each with a name of its own
+
+extension ConversionTracer {
+    mutating func runFields<Decoder: FieldDecoder & ~Copyable>(
+        _ decoder: consuming Decoder, _ input: BodyEncoding, _ body: Span<UInt8>
+    ) throws(ConversionError) {
+        guard plan.output.isFlat else {
+            return try gatherFields(decoder, input, body, outlet: DocumentOutlet(TracedDocument(log), plan: plan))
         }
-        for node in left {
-            // The later value of `first` is never part of the document and counts as one.
-            let leaves = policy == .first ? [node] : all.leaves(below: node)
-            for leaf in leaves {
-                trace.removed.append(
-                    .init(source: all.tracedPath(leaf), target: nil, rules: ["duplicates: \(policy.rawValue)"]))
-            }
+        if passes { return try passFields(decoder, input, body) }
+        try gatherFields(decoder, input, body, outlet: FlatOutlet(TracedFields(log), plan: plan))
+    }
+
+    private static func feed<Decoder: FieldDecoder & ~Copyable, Sink: FieldSink & ~Copyable>(
+        _ decoder: inout Decoder, _ body: Span<UInt8>, into sink: inout Sink
+    ) throws(ConversionError) {
+        var fed = 0
+        while fed < body.count { fed += try decoder.feed(body.extracting(fed..<body.count), into: &sink) }
+        try decoder.finish(into: &sink)
+    }
+
+    /// Fields that pass one by one under their own names.
+    private mutating func passFields<Decoder: FieldDecoder & ~Copyable>(
+        _ decoder: consuming Decoder, _ input: BodyEncoding, _ body: Span<UInt8>
+    ) throws(ConversionError) {
+        var mapper = FieldMapper(TracedFields(log), plan: plan, input: input)
+        try mapper.begin(sources: sources)
+        mapper.observer = observer
+        for target in log.targets { trace.sent.append(.init(source: nil, target: target, rules: ["map.set"])) }
+        var probe = PassingProbe(mapper: mapper, log: log, observer: observer)
+        try Self.feed(&decoder, body, into: &probe)
+        trace.sent += probe.sent
+        trace.removed += observer.removed
+    }
+
+    /// Fields that are gathered in a tree, and files that don't wait for them.
+    private mutating func gatherFields<Decoder: FieldDecoder & ~Copyable, Outlet: FileOutlet & ~Copyable>(
+        _ decoder: consuming Decoder, _ input: BodyEncoding, _ body: Span<UInt8>, outlet: consuming Outlet
+    ) throws(ConversionError) {
+        var probe = GatheringProbe(
+            gatherer: FieldGatherer(outlet, plan: plan, input: input), log: log, observer: observer,
+            options: plan.fieldDecoding)
+        try Self.feed(&decoder, body, into: &probe)
+        trace.sent += probe.sent
+        var splicer = JSONSplicer(duplicates: plan.spliceDuplicates, limits: plan.limits)
+        try probe.gatherer.settleFields(plan, sources: sources, splicer: &splicer)
+        trace.removed += observer.removed
+        let isOpen = probe.gatherer.outlet.isRootOpen
+        if holdsDocument { try nameFields(&probe.gatherer.fields.tree) }
+        // The declared files of fields were made before they came here.
+        try send(&probe.gatherer.fields.tree, into: &probe.gatherer.outlet, isOpen: isOpen) {
+            .init(omitted: $0.removedCount)
+        }
+        try drain(&probe.gatherer.outlet) { outlet throws(ConversionError) in try outlet.drain() }
+    }
+}
+
+/// The part that a probe watches.
+private struct WatchedPart {
+    var name: String
+    var isFile: Bool
+    var rules: [String]
+
+    init(_ head: borrowing PartHead, _ observer: ConversionObserver) {
+        name = head.name.lossyString()
+        isFile = head.isFile
+        rules = observer.partRules
+    }
+
+    func entry(_ log: TraceLog) -> ConversionTrace.Entry {
+        .init(
+            isFile: isFile || log.isFile && !log.targets.isEmpty, source: name, target: log.targets.last, rules: rules)
+    }
+}
+
+/// Watches fields go through the mapper of fields that pass one by one.
+private struct PassingProbe: FieldSink, ~Copyable {
+    var mapper: FieldMapper<TracedFields>
+    let log: TraceLog
+    let observer: ConversionObserver
+    var sent: [ConversionTrace.Entry] = []
+    private var part: WatchedPart?
+
+    init(mapper: consuming FieldMapper<TracedFields>, log: TraceLog, observer: ConversionObserver) {
+        self.mapper = mapper
+        self.log = log
+        self.observer = observer
+    }
+
+    var isFull: Bool { false }
+
+    mutating func beginPart(_ head: borrowing PartHead) throws(ConversionError) {
+        log.clear()
+        observer.beginPart()
+        try mapper.beginPart(head)
+        part = WatchedPart(head, observer)
+    }
+
+    mutating func content(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
+        try mapper.content(piece, isLast: isLast)
+        guard isLast, let part else { return }
+        let entry = part.entry(log)
+        if entry.target == nil { observer.removed.append(entry) } else { sent.append(entry) }
+    }
+}
+
+/// Watches fields go into the tree, and files past it.
+private struct GatheringProbe<Outlet: FileOutlet & ~Copyable>: FieldSink, ~Copyable {
+    var gatherer: FieldGatherer<Outlet>
+    let log: TraceLog
+    let observer: ConversionObserver
+    let options: FieldDecodingOptions
+    var sent: [ConversionTrace.Entry] = []
+    private var known = 0
+    private var part: WatchedPart?
+
+    init(
+        gatherer: consuming FieldGatherer<Outlet>, log: TraceLog, observer: ConversionObserver,
+        options: FieldDecodingOptions
+    ) {
+        self.gatherer = gatherer
+        self.log = log
+        self.observer = observer
+        self.options = options
+        self.gatherer.observer = observer
+    }
+
+    var isFull: Bool { false }
+
+    mutating func beginPart(_ head: borrowing PartHead) throws(ConversionError) {
+        log.clear()
+        observer.beginPart()
+        known = gatherer.fields.tree.records.count
+        try gatherer.beginPart(head)
+        part = WatchedPart(head, observer)
+    }
+
+    mutating func content(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
+        try gatherer.content(piece, isLast: isLast)
+        guard isLast, let part else { return }
+        let entry = part.entry(log)
+        if entry.target != nil { return sent.append(entry) }
+        if part.isFile { return observer.removed.append(entry) }
+        var isKept = false
+        for index in known..<gatherer.fields.tree.records.count {
+            let node = Tree.Node(index)
+            let kind = gatherer.fields.tree.kind(node)
+            guard node != gatherer.fields.tree.root else { continue }
+            isKept = true
+            guard !kind.isContainer else { continue }
+            let isInferred = options.types == .safe && kind != .string
+            observer.origins[node] = .init(source: part.name, rules: isInferred ? ["types: safe"] : [])
+        }
+        // A library's rule has left it out before it came into the tree.
+        if !isKept {
+            observer.removed.append(
+                .init(source: part.name, target: nil, rules: ["dialect: \(options.dialect.rawValue)"]))
+        }
+    }
+}
+
+// MARK: The output
+
+// The tree's events, one value at a time, into the encoders of the pipelines with recorders behind them.
+extension ConversionTracer {
+    /// What the sink's rules have done so far.
+    struct Count: Equatable {
+        /// Values that a rule about files left out.
+        var removed = 0
+        /// Values that the encoder's options left out.
+        var omitted = 0
+        /// Members of an object that is a file.
+        var absorbed = 0
+        /// The rule of the latest file.
+        var fileRule = 0
+    }
+
+    private struct Place {
+        /// The names that led here, as far as the output spells them.
+        var isNested = false
+        var isInArray = false
+        /// The field whose JSON text holds the value.
+        var text: String?
+        /// Whether that is a part of its own, as `parts` says.
+        var isPart = false
+    }
+
+    /// Sends the document. `removed` is the sink's count of what its rules left out.
+    mutating func send<Sink: EventSink & ~Copyable>(
+        _ tree: inout Tree, into sink: inout Sink, isOpen: Bool, count: (borrowing Sink) -> Count
+    ) throws(ConversionError) {
+        guard tree.root != Tree.none else { return }
+        try send(tree.root, &tree, into: &sink, Place(), isOpen: isOpen, count: count)
+    }
+
+    private mutating func send<Sink: EventSink & ~Copyable>(
+        _ node: Tree.Node, _ tree: inout Tree, into sink: inout Sink, _ place: Place, isOpen: Bool,
+        count: (borrowing Sink) -> Count
+    ) throws(ConversionError) {
+        log.clear()
+        let before = count(sink)
+        let parent = tree.parent(node)
+        if parent != Tree.none, tree.kind(parent).hasNames {
+            let name = tree.name(node).copied()
+            try sink.key(name.span)
+        }
+        let kind = tree.kind(node)
+        guard kind.isContainer else {
+            try sendScalar(node, kind, tree, into: &sink)
+            return note(node, kind, place, before, count(sink))
+        }
+        if kind.hasNames {
+            if plan.treeOrder == .sorted { tree.sortMembers(node) }
+            if !isOpen { try sink.beginObject() }
+        } else {
+            try sink.beginArray()
+        }
+        var inner = place
+        inner.text = place.text ?? log.targets.last
+        inner.isPart = place.isPart || !log.targets.isEmpty && log.isJSONPart
+        if parent != Tree.none { inner.isNested = inner.isNested || kind.hasNames }
+        inner.isInArray = inner.isInArray || kind.isArray
+        let first = tree.firstChild(node)
+        let isFirstSeen = !log.targets.isEmpty
+        var child = first
+        while child != Tree.none {
+            try send(child, &tree, into: &sink, inner, isOpen: false, count: count)
+            child = tree.nextSibling(child)
+        }
+        if first != Tree.none { log.clear() }
+        if kind.hasNames { try sink.endObject() } else { try sink.endArray() }
+        if first == Tree.none, node != tree.root || !kind.hasNames {
+            note(node, kind, place, before, count(sink))
+        } else if !log.targets.isEmpty, !isFirstSeen, first != Tree.none {
+            // All that stood in it was left out, and what is empty has a form.
+            note(node, kind, place, before, before)
         }
     }
 
-    // MARK: Rules
-
-    /// Applies the map, the types and the removal of nulls.
-    mutating func settle(_ tree: inout Tree) throws(ConversionError) {
-        try traceMap(&tree)
-        try traceTypes(&tree)
-        let before = tree.leaves(below: tree.root)
-        tree.remove(plan.removeNulls)
-        note(before, goneFrom: tree, by: "remove_nulls: \(plan.removeNulls.rawValue)")
+    private func sendScalar<Sink: EventSink & ~Copyable>(
+        _ node: Tree.Node, _ kind: Tree.Kind, _ tree: borrowing Tree, into sink: inout Sink
+    ) throws(ConversionError) {
+        let text = tree.text(node).copied()
+        switch kind {
+        case .string: try sink.string(text.span, isLast: true)
+        case .number: try sink.number(text.span)
+        case .date: try sink.date(text.span)
+        case .data: try sink.data(text.span)
+        case .yes: try sink.bool(true)
+        case .no: try sink.bool(false)
+        case .null: try sink.null()
+        case .object, .keyed, .array, .collected: break
+        }
     }
 
-    private mutating func traceMap(_ tree: inout Tree) throws(ConversionError) {
-        let map = plan.map
-        var causes: [Tree.Node: String] = [:]
-        for path in map.remove {
-            for leaf in tree.leaves(at: path) where causes[leaf] == nil { causes[leaf] = "map.remove \(path)" }
+    /// Writes down what became of a scalar or an empty container.
+    private mutating func note(
+        _ node: Tree.Node, _ kind: Tree.Kind, _ place: Place, _ before: Count, _ after: Count
+    ) {
+        let origin = origins[node] ?? Origin()
+        if after.absorbed > before.absorbed, log.targets.isEmpty {
+            // The file whose filename or type it is begins with its `data`, which comes last.
+            absorbed.append(trace.sent.count)
+            trace.sent.append(
+                .init(isFile: true, source: origin.source, target: "", rules: origin.rules + [fileRule(after)]))
+            return
         }
-        var before = tree.leaves(below: tree.root)
-        var part = FieldMap()
-        part.remove = map.remove
-        try tree.apply(part, sources: sources)
-        for leaf in before where !tree.isPart(leaf) { remove(leaf, by: causes[leaf] ?? "map.remove") }
-        for rename in map.rename {
-            for leaf in tree.leaves(at: rename.from) {
-                origins[leaf]?.rules.append("map.rename \(rename.from) to \(rename.to)")
-            }
-            if renamesInPlace, case .key(let key)? = rename.to.segments.last {
-                var found: [Tree.Node] = []
-                tree.resolve(rename.from.segments[...], below: tree.root, into: &found)
-                for node in found { try tree.rename(node, key.span) }
+        var target = log.targets.last ?? place.text
+        if target == nil, log.hasContent { target = log.latest }
+        // A document's encoders leave out what its recorder has got.
+        if kind == .null, leavesOutNulls { target = nil }
+        if kind.isArray, plan.output == .xml, plan.xmlEncoding.convention == .attributes,
+            plan.xmlEncoding.empties == .omit
+        {
+            target = nil
+        }
+        if target == nil, holdsDocument, after == before, let name = names[node] {
+            held.append(.init(node: node, kind: kind, name: name, rules: origin.rules + spelling(kind, place)))
+            return
+        }
+        guard let target else {
+            let isDropped = after.removed > before.removed
+            return trace.removed.append(
+                .init(
+                    source: origin.source, target: nil,
+                    rules: origin.rules + [isDropped ? "files: drop" : reason(kind)]))
+        }
+        let isFile = log.isFile && !log.targets.isEmpty
+        var rules = origin.rules
+        if isFile {
+            rules.append(fileRule(after))
+            for index in absorbed { trace.sent[index].target = target }
+        }
+        if place.isPart || !log.targets.isEmpty && log.isJSONPart {
+            rules.append("parts")
+        } else if absorbed.isEmpty || !isFile {
+            rules += spelling(kind, place)
+        }
+        if isFile { absorbed = [] }
+        trace.sent.append(
+            .init(
+                isFile: isFile, source: origin.source, target: target.isEmpty ? "the document" : target, rules: rules))
+    }
+
+    /// The rule that has made a file of a value.
+    private func fileRule(_ count: Count) -> String {
+        guard plan.files.indices.contains(count.fileRule) else { return "files" }
+        let rule = plan.files[count.fileRule]
+        return "files.\(rule.path): from \((rule.source(from: .json) ?? .base64).rawValue)"
+    }
+
+    private var leavesOutNulls: Bool {
+        switch plan.output {
+        case .plist, .bplist: plan.propertyListEncoding.nulls == .omit
+        case .xml: plan.xmlEncoding.convention == .attributes && plan.xmlEncoding.nulls == .omit
+        default: false
+        }
+    }
+
+    private func reason(_ kind: Tree.Kind) -> String {
+        if kind.isContainer {
+            return "empties: \((plan.output == .xml ? plan.xmlEncoding.empties : plan.fieldEncoding.empties).rawValue)"
+        }
+        return "nulls: \(nulls)"
+    }
+
+    private var nulls: String {
+        switch plan.output {
+        case .plist, .bplist: plan.propertyListEncoding.nulls.rawValue
+        case .xml: plan.xmlEncoding.nulls.rawValue
+        default: plan.fieldEncoding.nulls.rawValue
+        }
+    }
+
+    /// The options that gave the value its name or its text.
+    private func spelling(_ kind: Tree.Kind, _ place: Place) -> [String] {
+        var rules: [String] = []
+        let options = plan.fieldEncoding
+        let isFlat = plan.output == .form || plan.output == .multipart
+        if isFlat {
+            if place.isInArray || kind.isArray { rules.append("arrays: \(options.arrays.rawValue)") }
+            if place.isNested || kind.hasNames { rules.append("nesting: \(options.nesting.rawValue)") }
+        }
+        guard place.text == nil else { return rules }
+        if kind.isContainer, isFlat { rules.append("empties: \(options.empties.rawValue)") }
+        if kind == .null, plan.output != .json { rules.append("nulls: \(nulls)") }
+        if kind == .yes || kind == .no, options.booleans == .numeric { rules.append("booleans: numeric") }
+        return rules
+    }
+}
+
+// MARK: Documents that are held back
+
+// Dialects that sort what they write hold the document until its end, so that fields don't come out where they go in.
+extension ConversionTracer {
+    /// A value that was held back.
+    struct Held {
+        var node: Tree.Node
+        var kind: Tree.Kind
+        var name: String
+        var rules: [String]
+    }
+
+    /// Whether the encoder holds the document back.
+    var holdsDocument: Bool {
+        let options = plan.fieldEncoding
+        return (plan.output == .form || plan.output == .multipart) && options.dialect != .recast
+            && (options.order == .sorted || options.dialect == .alamofire)
+    }
+
+    /// Finds the name of each value: sends the document with a mark in the place of each, and looks where the marks are.
+    mutating func nameFields(_ tree: inout Tree) throws(ConversionError) {
+        let log = TraceLog()
+        log.parts = []
+        var encoder = FlatEncoder(TracedFields(log), plan: plan)
+        var marks: [[UInt8]: Tree.Node] = [:]
+        for leaf in tree.leaves(below: tree.root) where isMarked(tree.kind(leaf)) {
+            marks[Array("mark\(leaf)mark".utf8)] = leaf
+            texts[leaf] = tree.text(leaf).copied()
+        }
+        try mark(tree.root, tree, into: &encoder)
+        while try !encoder.drain() {}
+        for part in log.parts ?? [] {
+            if let node = marks[part.value] {
+                names[node] = part.name
                 continue
             }
-            part = FieldMap()
-            part.rename = [rename]
-            try tree.apply(part, sources: sources)
+            // Several values in one field: joined with commas, or in a JSON text.
+            for (mark, node) in marks where part.value.contains(mark) { names[node] = part.name }
         }
-        for (key, assignments) in [("set", map.set), ("append", map.append)] {
-            for assignment in assignments {
-                before = tree.leaves(below: tree.root)
-                part = FieldMap()
-                if key == "set" { part.set = [assignment] } else { part.append = [assignment] }
-                try tree.apply(part, sources: sources)
-                let rule = "map.\(key) \(assignment.path)"
-                note(before, goneFrom: tree, by: rule)
-                adopt(tree, below: tree.root, Origin(source: nil, rules: [rule]))
-            }
+        // What has no mark is told by its place among the parts without one.
+        let others = (log.parts ?? []).filter { part in !marks.keys.contains { part.value.contains($0) } }
+        let leaves = tree.leaves(below: tree.root).filter { leaf in
+            tree.kind(leaf).isContainer && leaf != tree.root
+        }
+        if others.count == leaves.count {
+            for (leaf, part) in zip(leaves, others) { names[leaf] = part.name }
         }
     }
 
-    private mutating func traceTypes(_ tree: inout Tree) throws(ConversionError) {
-        var splicer = JSONSplicer(duplicates: plan.spliceDuplicates, limits: plan.limits)
-        for rule in plan.types {
-            var found: [Tree.Node] = []
-            tree.resolve(rule.path.segments[...], below: tree.root, into: &found)
-            found = found.filter { !tree.records[Int($0)].isTyped && tree.kind($0) != .null && $0 != tree.root }
-            let places = found.map { (node: $0, parent: tree.parent($0), position: tree.position($0)) }
-            try tree.apply([rule], splicer: &splicer)
-            for place in places {
-                let text = "fields \(rule.path): \(rule.type.rawValue)"
-                origins[place.node]?.rules.append(text)
-                let now = tree.child(of: place.parent, at: place.position)
-                if tree.kind(place.node).isContainer {
-                    for leaf in tree.leaves(below: place.node) where leaf != place.node {
-                        origins[leaf]?.rules.append(text)
-                    }
-                }
-                adopt(tree, below: now, origins[place.node] ?? Origin())
-            }
+    /// A null has the name that a text in its place has, unless it is left out and others take its number.
+    private func isMarked(_ kind: Tree.Kind) -> Bool {
+        !kind.isContainer && (kind != .null || plan.fieldEncoding.nulls != .omit)
+    }
+
+    private func mark<Sink: EventSink & ~Copyable>(
+        _ node: Tree.Node, _ tree: borrowing Tree, into sink: inout Sink
+    ) throws(ConversionError) {
+        let parent = tree.parent(node)
+        if parent != Tree.none, tree.kind(parent).hasNames {
+            let name = tree.name(node).copied()
+            try sink.key(name.span)
+        }
+        let kind = tree.kind(node)
+        guard kind.isContainer else {
+            return isMarked(kind) ? try sink.string(Array("mark\(node)mark".utf8).span, isLast: true) : try sink.null()
+        }
+        if kind.hasNames { try sink.beginObject() } else { try sink.beginArray() }
+        var child = tree.firstChild(node)
+        while child != Tree.none {
+            try mark(child, tree, into: &sink)
+            child = tree.nextSibling(child)
+        }
+        if kind.hasNames { try sink.endObject() } else { try sink.endArray() }
+    }
+
+    /// Takes what was held back, and finds for each field the value that has its name and, of several, its text.
+    mutating func drain<Sink: ~Copyable>(
+        _ sink: inout Sink, _ write: (inout Sink) throws(ConversionError) -> Bool
+    ) throws(ConversionError) {
+        log.clear()
+        log.parts = []
+        while try !write(&sink) {}
+        var rest = held
+        for part in log.parts ?? [] {
+            let same = rest.indices.filter { rest[$0].name == part.name }
+            let exact = same.first { texts[rest[$0].node] == part.value } ?? same.first
+            guard let exact else { continue }
+            // All values of one field go with it.
+            let isJoined = same.count > 1 && !same.contains { texts[rest[$0].node] == part.value }
+            for index in isJoined ? same : [exact] { note(held: rest[index]) }
+            for index in (isJoined ? same : [exact]).reversed() { rest.remove(at: index) }
+        }
+        for value in rest {
+            let origin = origins[value.node] ?? Origin()
+            trace.removed.append(
+                .init(
+                    source: origin.source, target: nil,
+                    rules: origin.rules + ["dialect: \(plan.fieldEncoding.dialect.rawValue)"]))
+        }
+        held = []
+    }
+
+    private mutating func note(held value: Held) {
+        trace.sent.append(.init(source: origins[value.node]?.source, target: value.name, rules: value.rules))
+    }
+}
+
+// MARK: Recorders
+
+/// What the recorders below have written, shared by them and the tracer that sends them events.
+internal final class TraceLog {
+    /// The names or paths of values that began since `clear`.
+    private(set) var targets: [String] = []
+    /// The name or path that was begun last.
+    private(set) var latest = ""
+    /// Whether more of it came since `clear`.
+    private(set) var hasContent = false
+
+    func clear() {
+        targets.removeAll()
+        hasContent = false
+    }
+
+    /// Whether the latest one is a file.
+    private(set) var isFile = false
+
+    /// Whether the latest one is a part with a JSON text.
+    private(set) var isJSONPart = false
+
+    func begin(_ target: String, isFile: Bool = false, isJSONPart: Bool = false) {
+        targets.append(target)
+        self.isFile = isFile
+        self.isJSONPart = isJSONPart
+        parts?.append((name: target, value: []))
+        latest = target
+    }
+
+    func touch() { hasContent = true }
+
+    /// Names with their values, once somebody wants them.
+    var parts: [(name: String, value: [UInt8])]?
+}
+
+/// A flat body of which only the names are kept.
+internal struct TracedFields: PartEncoder, DirectEncoder, ~Copyable {
+    let log: TraceLog
+    var output = OutputBuffer()
+
+    init(_ log: TraceLog) { self.log = log }
+
+    var isFull: Bool { false }
+    var contentType: [UInt8] { [] }
+    mutating func restart() {}
+    mutating func finish() throws(ConversionError) {}
+
+    mutating func beginPart(_ head: borrowing PartHead) throws(ConversionError) {
+        log.begin(head.name.lossyString(), isFile: head.isFile, isJSONPart: !head.isFile && head.hasMediaType)
+    }
+    mutating func content(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
+        log.touch()
+        if let count = log.parts?.count, count > 0 { log.parts?[count - 1].value.append(contentsOf: piece) }
+    }
+}
+
+/// A document of which only the paths of scalars, files and empty containers are kept.
+internal struct TracedDocument: FileValueEncoder, DirectEncoder, ~Copyable {
+    private struct Level {
+        var isObject: Bool
+        var count = 0
+        var path: String
+    }
+
+    let log: TraceLog
+    var output = OutputBuffer()
+    private var levels: [Level] = []
+    private var name = ""
+    private var isInValue = false
+
+    init(_ log: TraceLog) { self.log = log }
+
+    var isFull: Bool { false }
+    var contentType: [UInt8] { [] }
+    mutating func restart() {}
+    mutating func finish() throws(ConversionError) {}
+
+    /// The path of the value that begins.
+    private mutating func enter() -> String {
+        guard let level = levels.last else { return "" }
+        levels[levels.count - 1].count += 1
+        if !level.isObject { return "\(level.path)[\(level.count)]" }
+        return level.path.isEmpty ? name : "\(level.path).\(name)"
+    }
+
+    private mutating func end() {
+        guard let level = levels.popLast(), level.count == 0 else { return }
+        log.begin(level.path)
+    }
+
+    private mutating func piece(isLast: Bool) {
+        if !isInValue { log.begin(enter()) }
+        isInValue = !isLast
+    }
+
+    mutating func beginObject() throws(ConversionError) { levels.append(Level(isObject: true, path: enter())) }
+    mutating func endObject() throws(ConversionError) { end() }
+    mutating func beginArray() throws(ConversionError) { levels.append(Level(isObject: false, path: enter())) }
+    mutating func endArray() throws(ConversionError) { end() }
+    mutating func key(_ name: Span<UInt8>) throws(ConversionError) { self.name = name.lossyString() }
+    mutating func string(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) { self.piece(isLast: isLast) }
+    mutating func number(_ text: Span<UInt8>) throws(ConversionError) { piece(isLast: true) }
+    mutating func bool(_ value: Bool) throws(ConversionError) { piece(isLast: true) }
+    mutating func null() throws(ConversionError) { piece(isLast: true) }
+    mutating func beginFile(_ head: borrowing PartHead) throws(ConversionError) { log.begin(enter()) }
+    mutating func beginFile(_ head: borrowing PartHead, as policy: FilePolicy) throws(ConversionError) {
+        log.begin(enter())
+    }
+    mutating func fileContent(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {}
+}
+
+// MARK: Questions to the tree
+
+// Questions that only a trace asks of a tree; none of them is fast.
+extension Tree {
+    /// Calls `body` with every node from `node` on, in document order.
+    internal borrowing func visit(_ node: Node, _ body: (Node, borrowing Tree) -> Void) {
+        guard node != Tree.none else { return }
+        body(node, self)
+        var child = firstChild(node)
+        while child != Tree.none {
+            visit(child, body)
+            child = nextSibling(child)
         }
     }
 
-    /// Gives `origin` to all below `node` that has none.
-    private mutating func adopt(_ tree: borrowing Tree, below node: Tree.Node, _ origin: Origin) {
-        tree.visit(node) { node, _ in
-            if origins[node] == nil { origins[node] = origin }
+    /// The scalars and empty containers from `node` on, in document order.
+    internal borrowing func leaves(below node: Node) -> [Node] {
+        var leaves: [Node] = []
+        visit(node) { node, tree in
+            if tree.firstChild(node) == Tree.none { leaves.append(node) }
         }
+        return leaves
     }
 
-    private mutating func note(_ leaves: [Tree.Node], goneFrom tree: borrowing Tree, by rule: String) {
-        for leaf in leaves where !tree.isPart(leaf) { remove(leaf, by: rule) }
+    /// Whether `node` still belongs to the document.
+    internal borrowing func isPart(_ node: Node) -> Bool {
+        var at = node
+        while parent(at) != Tree.none { at = parent(at) }
+        guard at == root else { return false }
+        // Children of what was emptied keep no parent; a value beside the document has one and isn't among its children.
+        let above = parent(node)
+        guard above != Tree.none else { return true }
+        return position(node) < childCount(above) && child(of: above, at: position(node)) == node && isPart(above)
     }
 
-    mutating func remove(_ leaf: Tree.Node, by rule: String) {
-        let origin = origins[leaf] ?? Origin()
-        trace.removed.append(.init(source: origin.source, target: nil, rules: origin.rules + [rule]))
+    /// The number of siblings before `node`.
+    internal borrowing func position(_ node: Node) -> Int {
+        var count = 0
+        var sibling = records[Int(node)].previous
+        while sibling != Tree.none {
+            count += 1
+            sibling = records[Int(sibling)].previous
+        }
+        return count
     }
+
+    internal borrowing func child(of parent: Node, at position: Int) -> Node {
+        var child = firstChild(parent)
+        for _ in 0..<position where child != Tree.none { child = nextSibling(child) }
+        return child
+    }
+
+    /// Gives the member another name.
+    internal mutating func rename(_ node: Node, _ name: Span<UInt8>) throws(ConversionError) {
+        records[Int(node)].nameStart = try store(name)
+        records[Int(node)].nameCount = Int32(name.count)
+    }
+
+    /// The path for a person.
+    internal borrowing func tracedPath(_ node: Node) -> String { node == root ? "the document" : path(node) }
 }

@@ -50,7 +50,6 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: FieldSink, ~Copya
     var fields: FieldTreeBuilder
     private var rules: PartRules
     private let readsAsLibrary: Bool
-    private let hasTypes: Bool
     /// Whether `field` may be called: fields go into the tree and nowhere else.
     let takesFields: Bool
     private var content = Content.field
@@ -58,11 +57,17 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: FieldSink, ~Copya
     private var counts = Accounting()
     /// Whether a field has come in that the decoder keeps until its end is known.
     var isAwaiting = false
+    var observer: ConversionObserver? {
+        get { rules.observer }
+        set {
+            rules.observer = newValue
+            fields.tree.observer = newValue
+        }
+    }
 
     init(_ outlet: consuming Outlet, plan: ConversionPlan, input: BodyEncoding) {
         self.outlet = outlet
         readsAsLibrary = plan.fieldDecoding.readsNamesAsLibrary
-        hasTypes = !plan.types.isEmpty
         let fields = FieldTreeBuilder(
             options: plan.fieldDecoding, limits: plan.limits, duplicates: plan.spliceDuplicates)
         let rules = PartRules(plan, input: input, passes: false)
@@ -158,12 +163,7 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: FieldSink, ~Copya
     mutating func settle(
         _ plan: ConversionPlan, sources: [[UInt8]], splicer: inout JSONSplicer
     ) throws(ConversionError) {
-        try fields.settle()
-        if rules.hasMap { try fields.tree.apply(plan.map, sources: sources) }
-        if hasTypes { try fields.tree.apply(plan.types, splicer: &splicer) }
-        fields.tree.remove(plan.removeNulls)
-        try outlet.endFiles()
-        if !outlet.needsRootObject { fields.settleRoot() }
+        try settleFields(plan, sources: sources, splicer: &splicer)
         let order = plan.treeOrder
         // A walk that was left in its middle, with the body before, must not go on.
         walk = TreeWalk()
@@ -174,6 +174,16 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: FieldSink, ~Copya
             if outlet.claims(rootKey: fields.tree.name(member)) { throw Self.taken(fields.tree.name(member)) }
             member = fields.tree.nextSibling(member)
         }
+    }
+
+    /// Ends the body without making sure of that: what is left of the fields stands in the tree.
+    mutating func settleFields(
+        _ plan: ConversionPlan, sources: [[UInt8]], splicer: inout JSONSplicer
+    ) throws(ConversionError) {
+        try fields.settle()
+        try fields.tree.apply(plan, sources: sources, splicer: &splicer)
+        try outlet.endFiles()
+        if !outlet.needsRootObject { fields.settleRoot() }
     }
 
     /// Sends the fields to the outlet, after `settle`. Returns false when the outlet is full.

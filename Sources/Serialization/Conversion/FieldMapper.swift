@@ -22,6 +22,10 @@ internal struct FieldMapper<Encoder: FieldEncoder>: FieldSink, ~Copyable {
     private var text = OutputBuffer()
     private(set) var accounting = Accounting()
     private(set) var hasBegun = false
+    var observer: ConversionObserver? {
+        get { rules.observer }
+        set { rules.observer = newValue }
+    }
 
     init(_ encoder: consuming Encoder, plan: ConversionPlan, input: BodyEncoding) {
         self.encoder = encoder

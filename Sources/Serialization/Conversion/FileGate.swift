@@ -3,7 +3,8 @@ internal import Octets
 /// What happens to each file: the route's policy, the rule of one field, its size, its name and type on the way out.
 internal struct FileGate {
     let rules: [FileRule]
-    private let general: FilePolicy
+    /// What happens to files that no rule is about.
+    let general: FilePolicy
     private let output: BodyEncoding
     private let nameLimit: Int
     private let filenames: FilenamePolicy

@@ -10,6 +10,8 @@ internal struct NameMapper {
     }
 
     private let map: FieldMap
+    /// Hears which rules concern a part, where a conversion is explained.
+    var observer: ConversionObserver?
     /// For each rename, whether a field has been moved by it and whether one has been met where it moves fields to.
     private var hasMoved: [Bool]
     private var hasMet: [Bool]
@@ -31,7 +33,10 @@ internal struct NameMapper {
 
     /// Applies the map to `name`. Throws 422 `map_conflict`.
     mutating func apply(to name: inout MappedName) throws(ConversionError) -> Verdict {
-        for path in map.remove where name.isAtOrBelow(path) { return .removed }
+        for path in map.remove where name.isAtOrBelow(path) {
+            observer?.concerns("map.remove \(path)")
+            return .removed
+        }
         var verdict = Verdict.unchanged
         for index in map.rename.indices {
             let rename = map.rename[index]
@@ -39,6 +44,7 @@ internal struct NameMapper {
                 hasMoved[index] = true
                 if hasMet[index] { throw Self.conflict("the field is there already", rename.to) }
                 name.move(rename)
+                observer?.concerns("map.rename \(rename.from) to \(rename.to)")
                 verdict = .renamed
             } else if name.isAtOrBelow(rename.to) || name.isAbove(rename.to) {
                 hasMet[index] = true
@@ -46,7 +52,10 @@ internal struct NameMapper {
             }
         }
         for assignment in map.set {
-            if name.isAtOrBelow(assignment.path) { return .removed }
+            if name.isAtOrBelow(assignment.path) {
+                observer?.concerns("map.set \(assignment.path)")
+                return .removed
+            }
             if name.isAbove(assignment.path) {
                 throw Self.conflict("a parent of the field is no object", assignment.path)
             }

@@ -17,6 +17,8 @@ internal struct PartRules: ~Copyable {
     }
 
     var gate: FileGate
+    /// Hears which rules concern a part, where a conversion is explained.
+    var observer: ConversionObserver? { didSet { names.observer = observer } }
     /// Whether fields have to be judged: a rule may make a file of one, or give a file its name.
     let concernsFields: Bool
     /// Whether texts have to be shown to `gate` because files take their names from them.
@@ -76,7 +78,10 @@ internal struct PartRules: ~Copyable {
         if hasRules || !passes {
             try name.parse(part.name, options: options, limits: limits)
             mapped.set(name)
-            if name.isDropped { return .dropped }
+            if name.isDropped {
+                observer?.concerns("dialect: \(options.dialect.rawValue)")
+                return .dropped
+            }
             switch try names.apply(to: &mapped) {
             case .removed: return .removed
             case .renamed: naming = .mapped
@@ -96,15 +101,26 @@ internal struct PartRules: ~Copyable {
         }
         if part.isFile {
             if hasRules { rule = gate.rule(for: mapped) }
+            if let observer { explain(to: observer) }
             let policy = try gate.admit(rule: rule, field: spelled)
             return policy == .drop ? .removed : .file(policy)
         }
         if makesFiles, let index = gate.rule(for: mapped), let source = gate.rules[index].source(from: input) {
             rule = index
+            observer?.concerns("files.\(gate.rules[index].path): from \(source.rawValue)")
             gate.make(rule: index, from: source, field: spelled)
             return .made
         }
         return .field
+    }
+
+    /// Says which rule decides about the file at hand.
+    private func explain(to observer: ConversionObserver) {
+        if let rule {
+            observer.concerns("files.\(gate.rules[rule].path): \(gate.rules[rule].policy.rawValue)")
+        } else if gate.general != .stream {
+            observer.concerns("files: \(gate.general.rawValue)")
+        }
     }
 
     /// Shows the text of the field at hand to the gate.

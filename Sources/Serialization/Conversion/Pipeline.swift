@@ -276,9 +276,7 @@ internal struct TreePipeline<Decoder: DocumentDecoder & ~Copyable, Encoder: Docu
     mutating func finish() throws(ConversionError) -> Bool {
         if !isWriting {
             try decoder.finish(building: &tree)
-            try tree.apply(plan.map, sources: sources)
-            try tree.apply(plan.types, splicer: &splicer)
-            tree.remove(plan.removeNulls)
+            try tree.apply(plan, sources: sources, splicer: &splicer)
             walk.start(&tree, order: plan.treeOrder)
             isWriting = true
         }

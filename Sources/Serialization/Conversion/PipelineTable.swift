@@ -104,6 +104,25 @@ internal struct PipelineTable {
     }
 }
 
+// MARK: Explaining
+
+extension ConversionTracer {
+    /// Takes the body through the stages of its pipeline, whose decoders are those of the table.
+    mutating func decode(
+        _ input: BodyEncoding, contentType: Span<UInt8>, body: Span<UInt8>
+    ) throws(ConversionError) {
+        switch input {
+        case .form: try runFields(Form.Decoder(plan, contentType: contentType), input, body)
+        case .multipart: try runFields(Multipart.Decoder(plan, contentType: contentType), input, body)
+        case .raw: try runFields(Raw.Decoder(plan, contentType: contentType), input, body)
+        case .json: try runDocument(JSON.Decoder(plan), input, body)
+        case .plist, .bplist: try runDocument(PropertyList.Decoder(plan, input: input), input, body)
+        case .xml: try runDocument(XML.Decoder(plan), input, body)
+        case .text: try runDocument(PlainText.Decoder(plan), input, body)
+        }
+    }
+}
+
 // MARK: What streams
 
 extension ConversionPlan {

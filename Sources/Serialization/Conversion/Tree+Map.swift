@@ -4,6 +4,16 @@ internal import Octets
 ///
 /// Objects are scanned here, not looked up, so that repeated members are all met; a rule costs what it passes through.
 extension Tree {
+    /// Applies the rules of `plan` to a document that has been read: the map, the types, the removal of nulls.
+    internal mutating func apply(
+        _ plan: ConversionPlan, sources: [[UInt8]], splicer: inout JSONSplicer
+    ) throws(ConversionError) {
+        observer?.isRead(self)
+        if !plan.map.isEmpty { try apply(plan.map, sources: sources) }
+        if !plan.types.isEmpty { try apply(plan.types, splicer: &splicer) }
+        remove(plan.removeNulls)
+    }
+
     /// Applies `map`. Files that the tree doesn't hold are the pipeline's.
     ///
     /// Throws 422 `map_conflict` where a rule would overwrite what it doesn't name, or where a parent is no container.
@@ -11,8 +21,13 @@ extension Tree {
         guard root != Tree.none else { return }
         var found: [Node] = []
         // All are found before any goes, so that indices mean the places of the input.
-        for path in map.remove { resolve(path.segments[...], below: root, into: &found) }
+        for path in map.remove {
+            let start = found.count
+            resolve(path.segments[...], below: root, into: &found)
+            observer?.willRemove(found[start...], by: "map.remove \(path)")
+        }
         for node in found where node != root && stands(node) {
+            observer?.removes(node, of: self)
             removedCount += leafCount(node)
             unlink(node)
         }
@@ -28,6 +43,11 @@ extension Tree {
                 guard found.count == 1 else {
                     throw Self.conflict("the field to rename is there more than once", rename.from.description)
                 }
+                observer?.moves(node, of: self, by: "map.rename \(rename.from) to \(rename.to)")
+                if let observer, observer.renamesInPlace, case .key(let key)? = rename.to.segments.last {
+                    try self.rename(node, key.span)
+                    continue
+                }
                 unlink(node)
                 try place(node, at: rename.to, from: shared, below: base, mayReplace: false)
             }
@@ -35,9 +55,11 @@ extension Tree {
         for assignment in map.set where !assignment.path.segments.isEmpty {
             let node = try make(assignment.value, sources)
             try place(node, at: assignment.path, from: 0, below: root, mayReplace: true)
+            observer?.made(self, by: "map.set \(assignment.path)")
         }
         for assignment in map.append where !assignment.path.segments.isEmpty {
             try append(make(assignment.value, sources), at: assignment.path)
+            observer?.made(self, by: "map.append \(assignment.path)")
         }
     }
 
@@ -122,6 +144,7 @@ extension Tree {
                     continue
                 }
                 guard mayReplace else { throw Self.conflict("the field is there already", path.description) }
+                for value in found { observer?.removes(value, of: self, by: "map.set \(path)") }
                 removedCount += leafCount(existing)
                 replace(existing, by: node)
                 for further in found.dropFirst() { unlink(further) }

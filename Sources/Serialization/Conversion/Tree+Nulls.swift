@@ -11,6 +11,7 @@ extension Tree {
             }
             let next = following(node)
             if record.kind == .null, removal == .deep || kind(record.parent).hasNames {
+                observer?.removes(node, of: self, by: "remove_nulls: \(removal.rawValue)")
                 removedCount += 1
                 unlink(node)
             }

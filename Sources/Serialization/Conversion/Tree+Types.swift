@@ -14,7 +14,10 @@ extension Tree {
             resolve(rule.path.segments[...], below: root, into: &found)
             for node in found where !records[Int(node)].isTyped {
                 records[Int(node)].isTyped = true
+                let value = observer?.willType(node, of: self)
                 try convert(node, to: rule.type, splicer: &splicer)
+                guard let observer, let value else { continue }
+                observer.didType(node, value, of: self, by: "fields \(rule.path): \(rule.type.rawValue)")
             }
         }
     }

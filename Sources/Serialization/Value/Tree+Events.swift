@@ -81,12 +81,14 @@ extension Tree: EventSink {
             if earlier != Tree.none {
                 if duplicates == .last {
                     // The last value stands where the first one stood.
+                    observer?.removes(earlier, of: self, by: "duplicates: last")
                     removedCount += leafCount(earlier)
                     clearChildren(earlier)
                     records[Int(earlier)].kind = kind
                     return earlier
                 }
                 // The later value is built beside the document, where nobody finds it.
+                observer?.skips(valueAfter: earlier, of: self, by: "duplicates: first")
                 let node = try makeNode(kind)
                 records[Int(node)].parent = open
                 removedCount += 1

@@ -76,6 +76,9 @@ public struct Tree: ~Copyable {
 
     internal var scratch: [Node] = []
 
+    /// Hears what rules do with the values, where a conversion is explained.
+    internal var observer: ConversionObserver?
+
     /// - Parameter limits: `tree` holds.
     public init(limits: Limits, duplicates: DuplicatePolicy = .keep) {
         limit = min(limits.tree, Int(Int32.max))
