@@ -11,6 +11,7 @@ import codec_documents
 from processes import BenchError
 
 MIB = 1 << 20
+CROWD = 1000  # connections that have a request on its way at the same time
 JSON_TYPE = "application/json"
 
 
@@ -21,6 +22,8 @@ class Case:
     is_secured = is_new = False
     counts = (40, 140)
     window = 10  # requests between two readings where a reading costs nothing
+    windows = 12
+    connections = 1  # above one, each has a request on its way at the same time
     pieces = None  # of a body that is sent piece by piece: their size
     padding = 0  # bytes behind a long body that fill up its announced length, at most
 
@@ -145,12 +148,19 @@ def small(name, folder, check, **more):
     return Case(name, folder, bodies.FORM.encode(), bodies.FORM_TYPE, check, **more)
 
 
+def crowd(name, folder, check):
+    return small(name, folder, check, connections=CROWD, counts=(CROWD, 2 * CROWD), window=CROWD, windows=3)
+
+
 def all_cases():
     nested = document(16 * 1024)
     return [
         small("plain 200 B", "", check_same),
         small("plain 200 B, new connection", "", check_same, is_new=True),
+        crowd("plain 200 B, 1000 connections", "", check_same),
         small("form -> json 200 B", "/form-json", check_json),
+        small("form -> json 200 B, new connection", "/form-json", check_json, is_new=True),
+        crowd("form -> json 200 B, 1000 connections", "/form-json", check_json),
         small("form -> json 200 B, TLS", "/form-json", check_json, is_secured=True),
         Case("json -> form 16 KiB", "/json-form", nested, JSON_TYPE, check_form, counts=(4, 20), window=1),
         Case("json -> multipart 16 KiB", "/json-multipart", nested, JSON_TYPE, check_parts, counts=(4, 20), window=1),

@@ -1,11 +1,13 @@
 """Runs Recast for one case and measures it, natively and in valgrind's callgrind."""
 
+import contextlib
 import glob
 import http.client
 import mmap
 import os
 import re
 import shutil
+import signal
 import socket
 import ssl
 import statistics
@@ -13,11 +15,11 @@ import struct
 import subprocess
 import time
 
+import cases
 import proxies
-from processes import BenchError, Server, free_port
+from processes import BenchError, Server, free_port, raise_file_limit
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-WINDOWS = 12  # of what is counted natively
 SECONDS_IDLE = 5
 SECONDS_TO_START = 120
 
@@ -48,14 +50,31 @@ class Recast:
 
 
 class Threads:
-    """The threads of some processes, as the scheduler sees them."""
+    """The threads of a process, as the scheduler sees them."""
 
-    def __init__(self, pids):
-        self.states = [os.open(path, os.O_RDONLY) for pid in pids for path in glob.glob(f"/proc/{pid}/task/*/stat")]
+    def __init__(self, pid):
+        self.pid = pid
+        self.states = [os.open(path, os.O_RDONLY) for path in glob.glob(f"/proc/{pid}/task/*/stat")]
+
+    def are(self, states):
+        # "ID (NAME) STATE …", where the name may have any character.
+        return all(os.pread(state, 512, 0).rpartition(b") ")[2][:1] in states for state in self.states)
 
     def are_asleep(self):
-        # "ID (NAME) STATE …", where the name may have any character.
-        return all(os.pread(state, 512, 0).rpartition(b") ")[2][:1] == b"S" for state in self.states)
+        return self.are((b"S",))
+
+    @contextlib.contextmanager
+    def stopped(self):
+        """Nothing of the process runs meanwhile."""
+        os.kill(self.pid, signal.SIGSTOP)
+        try:
+            deadline = time.monotonic() + 60
+            while not self.are((b"T", b"t")):
+                if time.monotonic() > deadline:
+                    raise BenchError(f"process {self.pid} doesn't stop")
+            yield
+        finally:
+            os.kill(self.pid, signal.SIGCONT)
 
     def close(self):
         for state in self.states:
@@ -68,19 +87,21 @@ class Driver:
 
     def __init__(self, case, recast, sink):
         self.case, self.recast, self.sink = case, recast, sink
-        self.threads = Threads([recast.pid, sink.process.pid])
+        self.recast_threads, self.sink_threads = Threads(recast.pid), Threads(sink.process.pid)
         self.connection = None
+        self.crowd = []
         self.expected = None  # bytes that the sink must receive
 
-    def settle(self):
+    def settle(self, *processes):
+        processes = processes or (self.recast_threads, self.sink_threads)
         quiet, deadline = 0, time.monotonic() + 60
         while quiet < 3:  # one look may fall between two of its threads
-            quiet = quiet + 1 if self.threads.are_asleep() else 0
+            quiet = quiet + 1 if all(threads.are_asleep() for threads in processes) else 0
             if not quiet and time.monotonic() > deadline:
                 raise BenchError(f"{self.case.name}: Recast and the sink don't come to rest; Recast's log:\n"
                                  f"{self.recast.server.log()}")
 
-    def connect(self):
+    def connect(self, settles=True):
         port = self.recast.secure_port if self.case.is_secured else self.recast.port
         connection = socket.create_connection(("127.0.0.1", port), timeout=60)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -88,7 +109,8 @@ class Driver:
             context = ssl.create_default_context()
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
             connection = context.wrap_socket(connection)
-        self.settle()
+        if settles:
+            self.settle()
         return connection
 
     def close(self):
@@ -96,27 +118,54 @@ class Driver:
             self.connection.close()
             self.connection = None
 
-    def exchange(self, target, body):
-        """One request and its response's body."""
-        if not self.connection:
-            self.connection = self.connect()
-        request = (f"POST {self.case.folder}/{target} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: {self.case.media_type}\r\n"
-                   f"Content-Length: {len(body)}\r\n\r\n").encode() + body
-        size = self.case.pieces or len(request)
-        for start in range(0, len(request), size):
-            if start:
-                self.settle()
-            self.connection.sendall(request[start:start + size])
-        response = http.client.HTTPResponse(self.connection, method="POST")
+    def request(self, target, body):
+        return (f"POST {self.case.folder}/{target} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: {self.case.media_type}\r\n"
+                f"Content-Length: {len(body)}\r\n\r\n").encode() + body
+
+    def answer(self, connection):
+        """The body of a response."""
+        response = http.client.HTTPResponse(connection, method="POST")
         response.begin()
         answer = response.read()
         response.close()
         if response.status != 200:
             raise BenchError(f"{self.case.name}: Recast answered {response.status}: {answer[:500]!r}")
+        return answer
+
+    def exchange(self, target, body):
+        """One request and its response's body."""
+        if not self.connection:
+            self.connection = self.connect()
+        request = self.request(target, body)
+        size = self.case.pieces or len(request)
+        for start in range(0, len(request), size):
+            if start:
+                self.settle()
+            self.connection.sendall(request[start:start + size])
+        answer = self.answer(self.connection)
         if self.case.is_new:
             self.close()
         self.settle()
         return answer
+
+    def pass_of_crowd(self):
+        """A request on each connection of the crowd, and the bodies of the responses. Recast finds all requests at once, and then
+        all responses: nothing is answered before all requests are on their way, and no batch depends on the machine's pace."""
+        while len(self.crowd) < self.case.connections:
+            self.crowd.append(self.connect(settles=False))
+        self.settle()
+        request = self.request("small", self.case.body)
+        with contextlib.ExitStack() as until_answered:
+            with self.sink_threads.stopped():
+                with self.recast_threads.stopped():
+                    for connection in self.crowd:
+                        connection.sendall(request)
+                self.settle(self.recast_threads)
+                until_answered.enter_context(self.recast_threads.stopped())
+            self.settle(self.sink_threads)
+        answers = [self.answer(connection) for connection in self.crowd]
+        self.settle()
+        return answers
 
     def check(self):
         """What the upstream receives, looked at once; from then on each request must bring it as many bytes, and no more than the
@@ -127,10 +176,11 @@ class Driver:
         self.expected = len(body) + more
 
     def requests(self, count):
-        for _ in range(count):
-            answer = self.exchange("small", self.case.body)
-            if not self.expected <= int(answer) <= self.expected + self.case.padding:
-                raise BenchError(f"{self.case.name}: the upstream received {answer!r} bytes, not {self.expected}")
+        each = self.case.connections
+        for _ in range(count // each):
+            for answer in self.pass_of_crowd() if each > 1 else [self.exchange("small", self.case.body)]:
+                if not self.expected <= int(answer) <= self.expected + self.case.padding:
+                    raise BenchError(f"{self.case.name}: the upstream received {answer!r} bytes, not {self.expected}")
 
     def slopes(self, read, repeats, first, second, idle):
         """For each figure of `read`, which gives what was counted since it was last read: what one request adds to it, as
@@ -160,7 +210,10 @@ class Driver:
 
     def end(self):
         self.close()
-        self.threads.close()
+        for connection in self.crowd:
+            connection.close()
+        self.recast_threads.close()
+        self.sink_threads.close()
 
 
 def tool(name, package):
@@ -265,6 +318,7 @@ class Measurement:
 
     def __init__(self, binary, folder):
         self.binary, self.folder = binary, folder
+        raise_file_limit(cases.CROWD + 200)
         # valgrind can't read the debug information that Swift writes, and the code is the same without.
         self.stripped = os.path.join(folder, "recast")
         subprocess.run([tool("objcopy", "binutils"), "--strip-debug", binary, self.stripped], check=True)
@@ -289,7 +343,7 @@ class Measurement:
         # What Recast does once a second has calls and allocations too. Reading costs nothing here, so the windows can be so
         # short that some of them are between two of these times: the least is of requests alone, and is exact.
         def measure(driver, read):
-            return driver.slopes(read, WINDOWS, 0, case.window, (0, 0))
+            return driver.slopes(read, case.windows, 0, case.window, (0, 0))
 
         return counted | self.called(case, measure, min) | self.allocated(case, measure, min)
 
