@@ -9,6 +9,7 @@ sys.path.append(os.path.join(HERE, "..", "..", "scripts", "bench.d"))
 
 import bodies  # noqa: E402
 import figures  # noqa: E402
+import report  # noqa: E402
 from processes import BenchError, read_counter  # noqa: E402
 
 
@@ -102,6 +103,19 @@ class ExchangeTests(unittest.TestCase):
     def test_fields_have_brackets(self):
         self.assertEqual(bodies.pairs({"a": {"b": [1, True]}, "c": [{"d": "x"}]}),
                          [("a[b][]", "1"), ("a[b][]", "true"), ("c[0][d]", "x")])
+        self.assertEqual(bodies.php_pairs({"a": {"b": [1, True]}, "c": [{"d": "x"}], "e": 0.5, "f": 2.0}),
+                         [("a[b][0]", "1"), ("a[b][1]", "1"), ("c[0][d]", "x"), ("e", "0.5"), ("f", "2")])
+
+
+class OverviewTests(unittest.TestCase):
+    def test_table_of_documents_has_those_that_were_measured(self):
+        results = {"medium": {"recast json -> form, dialect: php": rounds(2, cpu_us_per_request=3.0),
+                              "haproxy plain": rounds(1, cpu_us_per_request=2.0), "caddy plain": rounds(1, cpu_us_per_request=9.0),
+                              "recast plain": {"failed": "ended with 1"}}}
+        report.add_ratios(results)
+        self.assertEqual([cells for cells, _ in report.overview_of_documents(results)], [
+            ["16 KiB of JSON", "CPU us/request", "x HAProxy"],
+            ["recast json -> form, dialect: php", "3.0", "1.50"], ["haproxy plain", "2.0", "1.00"]])
 
 
 if __name__ == "__main__":

@@ -84,6 +84,15 @@ def pairs(value, name=""):
     return [(name, value if isinstance(value, str) else json.dumps(value))]
 
 
+def php_pairs(value, name=""):
+    """The same as PHP's http_build_query has it: all arrays numbered, booleans as 1 and 0, whole numbers without a point."""
+    if isinstance(value, (dict, list)):
+        members = value.items() if isinstance(value, dict) else enumerate(value)
+        return [pair for key, inner in members for pair in php_pairs(inner, f"{name}[{key}]" if name else key)]
+    is_whole = isinstance(value, bool) or isinstance(value, float) and value.is_integer()
+    return [(name, value if isinstance(value, str) else json.dumps(int(value) if is_whole else value))]
+
+
 def read_parts(content_type, body):
     """Name, filename and bytes of each part."""
     message = email.parser.BytesParser(policy=email.policy.HTTP).parsebytes(
@@ -147,6 +156,8 @@ MEDIUM_AS_MULTIPART = Exchange(
     ("".join(multipart_field("b" * 22, name, value) for name, value in pairs(MEDIUM)) + f"--{'b' * 22}--\r\n").encode(),
     f"{MULTIPART_TYPE}; boundary={'b' * 22}", MULTIPART_TYPE)
 MEDIUM_MULTIPART = Exchange(MEDIUM_JSON.encode(), JSON_TYPE, MULTIPART_TYPE, parts(pairs(MEDIUM)))
+MEDIUM_PHP_FORM = Exchange(MEDIUM_JSON.encode(), JSON_TYPE, FORM_TYPE, php_pairs(MEDIUM))
+MEDIUM_PHP_MULTIPART = Exchange(MEDIUM_JSON.encode(), JSON_TYPE, MULTIPART_TYPE, parts(php_pairs(MEDIUM)))
 
 
 @dataclass(frozen=True)

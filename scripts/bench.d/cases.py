@@ -40,6 +40,8 @@ SMALL = [
 MEDIUM = [
     recast("json -> form", bodies.MEDIUM_FORM),
     recast("json -> multipart", bodies.MEDIUM_MULTIPART),
+    Case("recast json -> form, dialect: php", "recast", "/php-form", bodies.MEDIUM_PHP_FORM),
+    Case("recast json -> multipart, dialect: php", "recast", "/php-multipart", bodies.MEDIUM_PHP_MULTIPART),
     recast("plain", bodies.MEDIUM_PLAIN),
     *(plain(peer, bodies.MEDIUM_PLAIN) for peer in PLAIN_PEERS),
     Case("haproxy plain, the form", "haproxy", "/plain", bodies.MEDIUM_AS_FORM),

@@ -104,6 +104,15 @@ def overview(results):
         yield cells, ""
 
 
+def overview_of_documents(results):
+    """The same for 16 KiB of JSON: each dialect's cost beside what forwarding costs."""
+    columns = [("CPU us/request", "cpu_us_per_request", "{:.1f}"), COST[1]]
+    yield ["16 KiB of JSON", *(head for head, *_ in columns)], ""
+    for name, case in results["medium"].items():
+        if name.startswith(("recast", "haproxy")) and "rounds" in case:
+            yield [name, *(form.format(case[key]) if key in case else "-" for _, key, form in columns)], ""
+
+
 def markdown(report):
     about, results = report["machine"], report["results"]
     yield "# Results"
@@ -118,6 +127,9 @@ def markdown(report):
     if results.get("small"):
         yield ""
         yield from markdown_table(list(overview(results)))
+    if results.get("medium"):
+        yield ""
+        yield from markdown_table(list(overview_of_documents(results)))
     for plot in report["plots"]:
         yield ""
         yield f"![{plot['title']}]({plot['file']})"
