@@ -38,7 +38,7 @@ func convertBody() throws {
 
     // Text is read as numbers, booleans and nil where the type asks for them, as the dialect writes them.
     let decoder = ValueDecoder(reading: .afnetworking)
-    let user = try decoder.decode(User.self, from: Value(decoding: "name=Ada&age=36&admin=1", as: .form))
+    let user = try decoder.decode(User.self, from: "name=Ada&age=36&admin=1", as: .form)
     show("own type", "\(user.name) \(user.age) \(user.admin)")
 
     // What can't be read says what and where.

@@ -30,6 +30,10 @@ func sendJSON() throws {
     let whole = try serializer.request(method: .put, url: "https://example.com/orders/7", encoding: order)
     show("with nil", String(decoding: whole.bodyBytes ?? [], as: UTF8.self))
 
+    // The bytes alone, without a request.
+    let bytes = try ValueEncoder().encode(order, as: .json)
+    show("bytes", String(decoding: bytes, as: UTF8.self))
+
     // A value that comes from JSON keeps the text of its numbers.
     let price = try Value(decoding: #"{"price":19.90,"id":12345678901234567890}"#)
     let exact = try JSONRequestSerializer().request(method: .post, url: "https://example.com/", parameters: price)

@@ -31,6 +31,6 @@ struct Benchmark {
     }
 
     static func all(folder: String) -> [Benchmark] {
-        multipart() + json(folder: folder) + form(folder: folder) + octets()
+        multipart() + json(folder: folder) + form(folder: folder) + codable() + octets()
     }
 }

@@ -63,7 +63,9 @@ extension RequestSettings {
 
     internal func query(of parameters: Value) throws(SerializationError) -> String {
         do throws(ConversionError) {
-            let text = try parameters.formText(encoding, limits: limits)
+            var source = parameters
+            let spelling = ValueSpelling(for: encoding, limits: limits)
+            let text = try source.form(encoding, spelling, limits: limits)
             return text.span.lossyString()
         } catch {
             throw SerializationError(

@@ -2,6 +2,7 @@
 public struct ImageHeader: Hashable, Sendable {
     /// A format whose header can be read.
     public enum Format: String, Hashable, Sendable, CaseIterable {
+        /// A format by the bytes that its files begin with.
         case png, jpeg, gif, bmp, ico, tiff, webp
 
         /// The media type of the format.

@@ -44,10 +44,15 @@ public struct ResponseResult<Output: Sendable>: Sendable {
 
 /// The object of any serializer.
 public enum ResponseObject: Sendable {
+    /// The body as it came.
     case bytes([UInt8])
+    /// The body as text.
     case text(String)
+    /// A JSON text or a property list.
     case document(Value)
+    /// A parser that is still to be asked for the document's events.
     case xmlParser(XMLResponseParser)
+    /// What the header of an image says.
     case image(ImageHeader)
     /// That of a serializer that isn't of this module.
     case other(any Sendable)

@@ -7,8 +7,11 @@ internal import Octets
 public struct StringResponseSerializer: ResponseSerializer, Hashable, Codable {
     /// A charset that text is read in.
     public enum Charset: String, Hashable, Sendable, Codable, CaseIterable {
+        /// UTF-8 (RFC 3629).
         case utf8 = "utf-8"
+        /// US-ASCII (RFC 20).
         case ascii = "us-ascii"
+        /// ISO 8859-1.
         case latin1 = "iso-8859-1"
     }
 

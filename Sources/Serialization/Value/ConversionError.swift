@@ -14,6 +14,7 @@ public struct ConversionError: Error, Hashable, Sendable {
         case unrepresentable
     }
 
+    /// Whose fault it is.
     public var kind: Kind
     /// Stable, lower case with underscores, prefixed by the format: `json_unexpected_byte`, `form_invalid_utf8`, `limit_depth`.
     public var code: String
@@ -26,6 +27,7 @@ public struct ConversionError: Error, Hashable, Sendable {
     /// The setting that can be changed to let the input through: `limits.depth`, `nulls`.
     public var setting: String?
 
+    /// An error of these parts; see the properties.
     public init(
         _ kind: Kind, code: String, reason: String, offset: Int? = nil, field: String? = nil, setting: String? = nil
     ) {

@@ -13,29 +13,40 @@ public protocol EventSink: ~Copyable {
     /// Whether the producer should stop after the event it has just sent and be called again later.
     var isFull: Bool { get }
 
+    /// An object begins: a `key` and a value for each member, then `endObject`.
     mutating func beginObject() throws(ConversionError)
+    /// The innermost object ends.
     mutating func endObject() throws(ConversionError)
+    /// An array begins: values, then `endArray`.
     mutating func beginArray() throws(ConversionError)
+    /// The innermost array ends.
     mutating func endArray() throws(ConversionError)
     /// A member's name, whole, valid UTF-8, already unescaped. The member's value follows.
     mutating func key(_ name: Span<UInt8>) throws(ConversionError)
+    /// A piece of a string; the pieces join to valid UTF-8, already unescaped.
     mutating func string(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError)
     /// A number's source text, whole, in JSON's grammar (RFC 8259 §6).
     mutating func number(_ text: Span<UInt8>) throws(ConversionError)
+    /// True or false.
     mutating func bool(_ value: Bool) throws(ConversionError)
+    /// No value.
     mutating func null() throws(ConversionError)
     /// A point in time of a property list, as the text of RFC 3339 §5.6: `2001-01-01T00:00:00Z`. A sink whose format has no
     /// dates gets it as a string.
     mutating func date(_ text: Span<UInt8>) throws(ConversionError)
     /// Bytes of a property list, whole. A sink whose format has no bytes gets them as a base64 string (RFC 4648 §4).
     mutating func data(_ bytes: Span<UInt8>) throws(ConversionError)
+    /// A file begins, with what its head says; its content follows.
     mutating func beginFile(_ head: borrowing PartHead) throws(ConversionError)
+    /// A piece of the file's bytes.
     mutating func fileContent(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError)
 }
 
 extension EventSink where Self: ~Copyable {
+    /// Sends the text as a string.
     public mutating func date(_ text: Span<UInt8>) throws(ConversionError) { try string(text, isLast: true) }
 
+    /// Sends the bytes as a string in base64 (RFC 4648 §4).
     public mutating func data(_ bytes: Span<UInt8>) throws(ConversionError) { try sendBase64(bytes) }
 
     /// Sends bytes as a string in base64.
@@ -58,13 +69,16 @@ public protocol FieldSink: ~Copyable {
     /// Whether the producer should stop after the event it has just sent and be called again later.
     var isFull: Bool { get }
 
+    /// A field or a file begins, with its name and what else its head says.
     mutating func beginPart(_ head: borrowing PartHead) throws(ConversionError)
+    /// A piece of its content.
     mutating func content(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError)
     /// Stands where a library leaves a place empty, as Rack does for an empty array in an array. Only a form has such places.
     mutating func gap() throws(ConversionError)
 }
 
 extension FieldSink where Self: ~Copyable {
+    /// Leaves nothing: most formats have no such places.
     public mutating func gap() throws(ConversionError) {}
 }
 
@@ -82,9 +96,11 @@ public protocol EventDecoder: ~Copyable {
 
 /// A decoder of a flat format. The same contract as `EventDecoder`.
 public protocol FieldDecoder: ~Copyable {
+    /// Takes the next bytes of the input and returns how many it consumed; see `EventDecoder`.
     mutating func feed<Sink: FieldSink & ~Copyable>(
         _ input: Span<UInt8>, into sink: inout Sink
     ) throws(ConversionError) -> Int
+    /// Says that the input has ended. Emits what the end makes final, or throws when the body is incomplete.
     mutating func finish<Sink: FieldSink & ~Copyable>(into sink: inout Sink) throws(ConversionError)
 }
 

@@ -3,6 +3,7 @@
 public enum Dialect: String, Hashable, Sendable, CaseIterable {
     /// Our own: nothing ambiguous is written, nothing is guessed on reading.
     case recast
+    /// The rules of that library, or of the WHATWG URL standard.
     case afnetworking, alamofire, qs, php, rack, whatwg
 }
 
@@ -94,7 +95,9 @@ public enum MemberOrder: String, Hashable, Sendable, CaseIterable {
 public enum DuplicatePolicy: String, Hashable, Sendable, CaseIterable {
     /// All values, as an array, in the order they came.
     case array
+    /// The first value; later ones are checked and left out.
     case first
+    /// The last value, where the first one stood.
     case last
     /// The request is refused with 400.
     case reject
@@ -145,41 +148,67 @@ public enum InvalidUTF8Policy: String, Hashable, Sendable, CaseIterable {
 
 /// The options of reading a form or multipart body into fields and a tree.
 public struct FieldDecodingOptions: Hashable, Sendable {
+    /// Whose rules put the fields together; `recast` unless set. `init(dialect:)` sets the other options to that library's too.
     public var dialect = Dialect.recast
+    /// Which names and values are arrays: `auto`, keys 0…n-1 and repeated names.
     public var arrays = ArrayStyle.auto
+    /// How a name says a path: `brackets`, as `a[b]`.
     public var nesting = NestingStyle.brackets
+    /// Whether texts become numbers and booleans: `strings`, never.
     public var types = TypeInference.strings
+    /// What happens to a second value of one name: `array`, both are kept.
     public var duplicates = DuplicatePolicy.array
+    /// What happens to a name whose brackets don't follow the grammar: `literal`, it is one flat name.
     public var malformedKey = MalformedKeyPolicy.literal
+    /// How a percent sign that begins no escape is read in a form: `lenient`, as itself.
     public var percent = PercentPolicy.lenient
+    /// What happens to bytes that are not UTF-8: `reject`, 400.
     public var invalidUTF8 = InvalidUTF8Policy.reject
     /// What a form's field without a value is, as `a` in `a&b=1`: `empty`, a string without characters, or `key`, a null.
     public var nulls = NullStyle.empty
+    /// What happens to the files of a multipart body: `stream`, they pass as files.
     public var files = FilePolicy.stream
     /// The charsets of texts: the first one of those that name none, all of them where the Content-Type of a body names it.
     /// Empty: UTF-8. The Content-Type of a part decides for that part whatever stands here.
     public var charsets: [Charset] = []
+    /// What a field `_charset_` is (HTML standard, RFC 7578 §4.6): `field`, one as any other.
     public var charsetHint = CharsetHint.field
+    /// What happens to a part whose Content-Transfer-Encoding changes its bytes (RFC 7578 §4.7): `reject`, 400.
     public var transferEncoding = TransferEncodingPolicy.reject
+    /// What happens to a part of type multipart/mixed: `opaque`, it is a text as any other.
     public var mixed = MixedPolicy.opaque
+    /// What a part of a JSON type is: `text`, its text.
     public var jsonParts = JSONPartPolicy.text
+    /// What remains of a filename with folders: `keep`, all of it.
     public var filenames = FilenamePolicy.keep
 
+    /// The options of the dialect `recast`.
     public init() {}
 }
 
 /// The options of writing a form or multipart body.
 public struct FieldEncodingOptions: Hashable, Sendable {
+    /// Whose rules name the fields and spell their values; `recast` unless set. `init(dialect:)` sets the other options to that
+    /// library's too.
     public var dialect = Dialect.recast
+    /// How the elements of an array are named: `auto`.
     public var arrays = ArrayStyle.auto
+    /// How a name says a path: `brackets`, as `a[b]`.
     public var nesting = NestingStyle.brackets
+    /// What a null becomes: `empty`, a field with an empty value.
     public var nulls = NullStyle.empty
+    /// What an empty array or object becomes: `reject`, an error that names it.
     public var empties = EmptyStyle.reject
+    /// How booleans are spelt: `literal`, `true` and `false`.
     public var booleans = BooleanStyle.literal
+    /// How a form escapes a space: `percent`, as `%20`.
     public var spaces = SpaceStyle.percent
+    /// The order of the members: `input`, as they came.
     public var order = MemberOrder.input
+    /// What happens to files: `stream`, they are files of a multipart body.
     public var files = FilePolicy.stream
 
+    /// The options of the dialect `recast`.
     public init() {}
 
     /// The bundle of a dialect: what its library does by itself. Each option can then be set by itself.

@@ -18,6 +18,7 @@ internal import Octets
 ///
 /// Limits: `field` for each value, `tree` for all, `keyDepth`; a decoder has counted the fields.
 public struct FieldTreeBuilder: FieldSink, ~Copyable {
+    /// What the fields so far are. It is the body's once they have been settled.
     public internal(set) var tree: Tree
     private let options: FieldDecodingOptions
     private let limits: Limits
@@ -83,6 +84,7 @@ public struct FieldTreeBuilder: FieldSink, ~Copyable {
     /// Whether the dialect leaves the field at hand out; then it has no place, and no member of the root.
     internal var isDropping: Bool { name.isDropped }
 
+    /// See `FieldSink`.
     public mutating func beginPart(_ head: borrowing PartHead) throws(ConversionError) {
         isJSON = options.jsonParts == .parse && head.hasMediaType && ContentType.isJSON(head.mediaType)
         if !takesPlainNames || !name.takePlain(head.name) {
@@ -92,6 +94,7 @@ public struct FieldTreeBuilder: FieldSink, ~Copyable {
         isBare = !head.hasValue
     }
 
+    /// See `FieldSink`.
     public mutating func content(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
         guard value.count + piece.count <= limits.field else { throw valueTooLong }
         if isLast, isDirect, value.isEmpty, !isJSON {

@@ -34,6 +34,7 @@ public struct Limits: Hashable, Sendable {
     /// Characters of a multipart boundary; 70 (RFC 2046 §5.1.1).
     public var boundary = 70
 
+    /// The limits that are there while nothing else is set; each says its number.
     public init() {}
 
     /// The segments that a field name may have after its root on input: `keyDepth` where that is set, else what the

@@ -22,6 +22,7 @@ public struct PartHead: Sendable {
     /// Whether what begins like a file is a text with a media type.
     internal var isText = false
 
+    /// A head without a name.
     public init() {}
 
     /// A head with a name only, as form fields have it.
@@ -35,7 +36,9 @@ public struct PartHead: Sendable {
         get { slice(0..<nameEnd) }
     }
 
+    /// Whether the part has a filename, an empty one included.
     public var hasFilename: Bool { filenameRange != nil }
+    /// Whether the part has a Content-Type.
     public var hasMediaType: Bool { mediaTypeRange != nil }
 
     /// The file's name without folders, decoded; empty when there is none.
@@ -53,8 +56,10 @@ public struct PartHead: Sendable {
     /// The number of further part headers, without Content-Disposition, Content-Type and Content-Length.
     public var otherFieldCount: Int { otherFields.count }
 
+    /// The name of a further header. The index is below `otherFieldCount`.
     @_lifetime(borrow self)
     public func otherFieldName(_ index: Int) -> Span<UInt8> { slice(otherFields[index].name) }
+    /// The value of a further header, as received. The index is below `otherFieldCount`.
     @_lifetime(borrow self)
     public func otherFieldValue(_ index: Int) -> Span<UInt8> { slice(otherFields[index].value) }
 
@@ -98,15 +103,18 @@ public struct PartHead: Sendable {
         return copy
     }
 
+    /// Gives the part a filename, and so makes it a file.
     public mutating func setFilename(_ filename: Span<UInt8>) {
         filenameRange = appendRange(filename)
         isFile = true
     }
 
+    /// Gives the part a Content-Type.
     public mutating func setMediaType(_ mediaType: Span<UInt8>) {
         mediaTypeRange = appendRange(mediaType)
     }
 
+    /// Adds a further header behind those that there are.
     public mutating func addField(name: Span<UInt8>, value: Span<UInt8>) {
         let nameRange = appendRange(name)
         otherFields.append((nameRange, appendRange(value)))

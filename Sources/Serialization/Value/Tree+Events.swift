@@ -5,16 +5,22 @@ extension Tree: EventSink {
     /// A tree is never full: it refuses.
     public var isFull: Bool { false }
 
+    /// See `EventSink`.
     public mutating func beginObject() throws(ConversionError) { open = try beginValue(.object) }
+    /// See `EventSink`.
     public mutating func endObject() throws(ConversionError) { open = records[Int(open)].parent }
+    /// See `EventSink`.
     public mutating func beginArray() throws(ConversionError) { open = try beginValue(.array) }
+    /// See `EventSink`.
     public mutating func endArray() throws(ConversionError) { open = records[Int(open)].parent }
 
+    /// See `EventSink`.
     public mutating func key(_ name: Span<UInt8>) throws(ConversionError) {
         pendingNameStart = try store(name)
         pendingNameCount = Int32(name.count)
     }
 
+    /// See `EventSink`.
     public mutating func string(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
         if openString == Tree.none {
             openString = try beginValue(.string)
@@ -27,29 +33,34 @@ extension Tree: EventSink {
         if isLast { openString = Tree.none }
     }
 
+    /// See `EventSink`.
     public mutating func number(_ text: Span<UInt8>) throws(ConversionError) {
         let node = try beginValue(.number)
         try setText(node, .number, text)
         scalarCount += 1
     }
 
+    /// See `EventSink`.
     public mutating func date(_ text: Span<UInt8>) throws(ConversionError) {
         let node = try beginValue(.date)
         try setText(node, .date, text)
         scalarCount += 1
     }
 
+    /// See `EventSink`.
     public mutating func data(_ bytes: Span<UInt8>) throws(ConversionError) {
         let node = try beginValue(.data)
         try setText(node, .data, bytes)
         scalarCount += 1
     }
 
+    /// See `EventSink`.
     public mutating func bool(_ value: Bool) throws(ConversionError) {
         _ = try beginValue(value ? .yes : .no)
         scalarCount += 1
     }
 
+    /// See `EventSink`.
     public mutating func null() throws(ConversionError) {
         _ = try beginValue(.null)
         scalarCount += 1
@@ -62,6 +73,7 @@ extension Tree: EventSink {
             field: head.name.lossyString(), setting: "files")
     }
 
+    /// See `EventSink`.
     public mutating func fileContent(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {}
 
     /// The node of a value that begins: below what is open, or a new root.
@@ -76,7 +88,7 @@ extension Tree: EventSink {
             append(node, to: open)
             return node
         }
-        if duplicates != .keep {
+        if duplicates != .keep, duplicates != .reject {
             let earlier = child(of: open, named: slice(pendingNameStart, pendingNameCount))
             if earlier != Tree.none {
                 if duplicates == .last {

@@ -16,17 +16,21 @@ public struct Tree: ~Copyable {
 
     /// What a node is.
     public enum Kind: UInt8, Sendable {
+        /// Members with names.
         case object
         /// An object made from field names, which becomes an array in `settle` when its keys are 0…n-1.
         case keyed
+        /// Elements without names.
         case array
         /// An array made of the values of one repeated field.
         case collected
+        /// A text, and a number by its text.
         case string, number
         /// A point in time, as the text of RFC 3339.
         case date
         /// Bytes.
         case data
+        /// True, false, and no value.
         case yes, no, null
 
         /// Whether members with names stand below.
@@ -64,7 +68,8 @@ public struct Tree: ~Copyable {
     internal var openString = Tree.none
     internal var pendingNameStart: Int32 = 0
     internal var pendingNameCount: Int32 = 0
-    /// What happens to a repeated member: `keep`, `first` or `last`; a decoder has refused it under `reject`.
+    /// What happens to a repeated member: under `keep` it stays, under `first` and `last` one of both; a decoder has refused it
+    /// under `reject`.
     internal var duplicates: DuplicatePolicy
     /// Fields that a rule left out: values of repeated members, members that the map removed.
     public internal(set) var removedCount = 0
@@ -103,10 +108,15 @@ public struct Tree: ~Copyable {
 
     // MARK: Reading
 
+    /// What the node is.
     public func kind(_ node: Node) -> Kind { records[Int(node)].kind }
+    /// The number of its members or elements; 0 for a scalar.
     public func childCount(_ node: Node) -> Int { Int(records[Int(node)].count) }
+    /// Its first member or element, or `none`.
     public func firstChild(_ node: Node) -> Node { records[Int(node)].first }
+    /// The member or element behind it, or `none`.
     public func nextSibling(_ node: Node) -> Node { records[Int(node)].next }
+    /// The object or array that it stands in, or `none`.
     public func parent(_ node: Node) -> Node { records[Int(node)].parent }
 
     /// The member's name; empty for what stands in an array.
@@ -131,16 +141,13 @@ public struct Tree: ~Copyable {
 
     /// The member of `parent` with that name, or `none`; the first one where a name repeats.
     public func child(of parent: Node, named name: Span<UInt8>) -> Node {
-        let record = records[Int(parent)]
-        guard record.kind.hasNames else { return Tree.none }
-        if Int(record.count) > TreeIndex.threshold { return find(name, in: parent) }
-        var child = record.first
+        guard records[Int(parent)].kind.hasNames else { return Tree.none }
+        if Int(records[Int(parent)].count) > TreeIndex.threshold { return find(name, in: parent) }
+        var child = records[Int(parent)].first
         while child != Tree.none {
-            let record = records[Int(child)]
-            if Int(record.nameCount) == name.count, slice(record.nameStart, record.nameCount).isEqual(to: name) {
-                return child
-            }
-            child = record.next
+            let at = Int(child)
+            if Int(records[at].nameCount) == name.count, self.name(child).isEqual(to: name) { return child }
+            child = records[at].next
         }
         return Tree.none
     }

@@ -46,31 +46,12 @@ extension Value {
         decoding bytes: Span<UInt8>, as format: DocumentFormat = .json, options: DocumentOptions = DocumentOptions()
     ) throws(ConversionError) {
         var builder = ValueBuilder(limits: options.limits, duplicates: options.duplicates)
-        switch format {
-        case .json:
-            var decoding = JSON.DecodingOptions()
-            decoding.duplicates = options.duplicates
-            var decoder = JSON.Decoder(options: decoding, limits: options.limits)
-            _ = try decoder.feed(bytes, into: &builder)
-            try decoder.finish(into: &builder)
-        case .form:
-            var decoder = Form.Decoder(options: options.formDecoding, limits: options.limits)
+        if format == .form {
             var fields = FieldTreeBuilder(options: options.formDecoding, limits: options.limits)
-            _ = try decoder.feed(bytes, into: &fields)
-            try decoder.finish(into: &fields)
-            try fields.settle()
-            fields.settleRoot()
+            try fields.read(form: bytes, options: options)
             try fields.emitTree(into: &builder)
-        case .propertyList:
-            var decoding = PropertyList.DecodingOptions()
-            decoding.duplicates = options.duplicates
-            var decoder = PropertyList.Decoder(options: decoding, limits: options.limits)
-            _ = try decoder.feed(bytes, into: &builder)
-            try decoder.finish(into: &builder)
-        case .xml:
-            var decoder = XML.Decoder(options: options.xmlDecoding, limits: options.limits)
-            _ = try decoder.feed(bytes, into: &builder)
-            try decoder.finish(into: &builder)
+        } else {
+            try bytes.decode(as: format, options: options, into: &builder)
         }
         // A decoder that ended without an error has sent a whole value.
         self = builder.value ?? .null
@@ -96,42 +77,8 @@ extension Value {
     public func encoded(
         as format: DocumentFormat = .json, options: DocumentOptions = DocumentOptions()
     ) throws(ConversionError) -> [UInt8] {
-        switch format {
-        case .json:
-            var encoder = JSON.Encoder(options: JSON.EncodingOptions())
-            try emit(into: &encoder, order: options.order, limits: options.limits)
-            return encoder.output.span.copied()
-        case .form:
-            let text = try formText(options.formEncoding, limits: options.limits)
-            return text.span.copied()
-        case .propertyList:
-            var encoding = PropertyList.EncodingOptions()
-            encoding.format = options.propertyListFormat
-            var encoder = PropertyList.Encoder(options: encoding, limits: options.limits)
-            var spelling = ValueSpelling()
-            spelling.order = options.order
-            spelling.depth = options.limits.depth
-            spelling.sets = .refused
-            try emit(into: &encoder, as: spelling)
-            try encoder.finish()
-            return encoder.output.span.copied()
-        case .xml:
-            var encoder = XML.Encoder(options: options.xmlEncoding, limits: options.limits)
-            try emit(into: &encoder, order: options.order, limits: options.limits)
-            try encoder.finish()
-            return encoder.output.span.copied()
-        }
-    }
-
-    /// The value, which must be an object, as a form.
-    internal func formText(
-        _ options: FieldEncodingOptions, limits: Limits
-    ) throws(ConversionError) -> OutputBuffer {
-        let form = Form.Encoder(options: options)
-        var flattener = Flattener(target: form, options: options.withoutSorting, limits: limits)
-        try emit(into: &flattener, as: ValueSpelling(for: options, limits: limits))
-        try flattener.target.finish()
-        return flattener.target.output
+        var source = self
+        return try source.document(as: format, options: options)
     }
 
     internal static func base64(_ bytes: [UInt8]) -> String {
@@ -153,7 +100,171 @@ extension Value {
     }
 }
 
+/// What a document is written from: a value, or the tree that a type has encoded itself into.
+internal protocol DocumentSource: ~Copyable {
+    /// Sends the document's events. A tree has the spelling already.
+    mutating func emit<Sink: EventSink & ~Copyable>(
+        into sink: inout Sink, as spelling: ValueSpelling
+    ) throws(ConversionError)
+}
+
+extension Value: DocumentSource {}
+
+extension Tree: DocumentSource {
+    internal mutating func emit<Sink: EventSink & ~Copyable>(
+        into sink: inout Sink, as spelling: ValueSpelling
+    ) throws(ConversionError) {
+        var walk = TreeWalk()
+        walk.start(&self, order: spelling.order)
+        while try !walk.advance(&self, into: &sink) {}
+    }
+}
+
+extension DocumentSource where Self: ~Copyable {
+    /// The document's bytes.
+    internal mutating func document(
+        as format: DocumentFormat, options: DocumentOptions
+    ) throws(ConversionError) -> [UInt8] {
+        let spelling = ValueSpelling(for: format, options)
+        switch format {
+        case .json:
+            var encoder = JSON.Encoder(options: JSON.EncodingOptions())
+            encoder.output.highWatermark = .max
+            try emit(into: &encoder, as: spelling)
+            return encoder.output.span.copied()
+        case .form:
+            let text = try form(options.formEncoding, spelling, limits: options.limits)
+            return text.span.copied()
+        case .propertyList:
+            var encoding = PropertyList.EncodingOptions()
+            encoding.format = options.propertyListFormat
+            var encoder = PropertyList.Encoder(options: encoding, limits: options.limits)
+            encoder.output.highWatermark = .max
+            try emit(into: &encoder, as: spelling)
+            try encoder.finish()
+            return encoder.output.span.copied()
+        case .xml:
+            var encoder = XML.Encoder(options: options.xmlEncoding, limits: options.limits)
+            encoder.output.highWatermark = .max
+            try emit(into: &encoder, as: spelling)
+            try encoder.finish()
+            return encoder.output.span.copied()
+        }
+    }
+
+    /// The document, which must be an object, as a form.
+    internal mutating func form(
+        _ options: FieldEncodingOptions, _ spelling: ValueSpelling, limits: Limits
+    ) throws(ConversionError) -> OutputBuffer {
+        var form = Form.Encoder(options: options)
+        form.output.highWatermark = .max
+        var flattener = Flattener(target: form, options: options.withoutSorting, limits: limits)
+        try emit(into: &flattener, as: spelling)
+        try flattener.target.finish()
+        return flattener.target.output
+    }
+}
+
+extension Span where Element == UInt8 {
+    /// Sends the events of the document that the bytes are: any format but a form, whose fields come in any order.
+    internal func decode<Sink: EventSink & ~Copyable>(
+        as format: DocumentFormat, options: DocumentOptions, into sink: inout Sink
+    ) throws(ConversionError) {
+        switch format {
+        case .json:
+            var decoding = JSON.DecodingOptions()
+            decoding.duplicates = options.duplicates
+            var decoder = JSON.Decoder(options: decoding, limits: options.limits)
+            _ = try decoder.feed(self, into: &sink)
+            try decoder.finish(into: &sink)
+        case .propertyList:
+            var decoding = PropertyList.DecodingOptions()
+            decoding.duplicates = options.duplicates
+            var decoder = PropertyList.Decoder(options: decoding, limits: options.limits)
+            _ = try decoder.feed(self, into: &sink)
+            try decoder.finish(into: &sink)
+        case .xml:
+            var decoder = XML.Decoder(options: options.xmlDecoding, limits: options.limits)
+            _ = try decoder.feed(self, into: &sink)
+            try decoder.finish(into: &sink)
+        case .form:
+            preconditionFailure("a form is read by its fields")
+        }
+    }
+}
+
+extension FieldTreeBuilder {
+    /// Takes the fields of a whole form and settles its tree.
+    internal mutating func read(form bytes: Span<UInt8>, options: DocumentOptions) throws(ConversionError) {
+        var decoder = Form.Decoder(options: options.formDecoding, limits: options.limits)
+        _ = try decoder.feed(bytes, into: &self)
+        try decoder.finish(into: &self)
+        try settle()
+        settleRoot()
+    }
+}
+
+extension Tree {
+    /// Makes the tree, which is empty, that of a whole document.
+    internal mutating func read(
+        _ bytes: Span<UInt8>, as format: DocumentFormat, options: DocumentOptions
+    ) throws(ConversionError) {
+        guard format == .form else { return try bytes.decode(as: format, options: options, into: &self) }
+        var fields = FieldTreeBuilder(options: options.formDecoding, limits: options.limits)
+        try fields.read(form: bytes, options: options)
+        swap(&self, &fields.tree)
+    }
+
+    /// The value that a node and what stands below it are.
+    ///
+    /// - Parameter setsAreCollected: whether an array of the kind `collected` is a set.
+    internal func value(of node: Node, setsAreCollected: Bool) -> Value {
+        guard node != Tree.none else { return .null }
+        switch kind(node) {
+        case .null: return .null
+        case .yes: return .bool(true)
+        case .no: return .bool(false)
+        case .number: return .number(Value.Number(unchecked: text(node).lossyString()))
+        case .string: return .string(text(node).lossyString())
+        case .data: return .data(text(node).copied())
+        // A decoder emits what RFC 3339 says; another text stays one.
+        case .date: return Timestamp(text(node)).map { .date($0) } ?? .string(text(node).lossyString())
+        case .array, .collected:
+            var elements: [Value] = []
+            elements.reserveCapacity(childCount(node))
+            var child = firstChild(node)
+            while child != Tree.none {
+                elements.append(value(of: child, setsAreCollected: setsAreCollected))
+                child = nextSibling(child)
+            }
+            return setsAreCollected && kind(node) == .collected ? .set(Set(elements)) : .array(elements)
+        case .object, .keyed:
+            var members: [Value.Object.Member] = []
+            members.reserveCapacity(childCount(node))
+            var child = firstChild(node)
+            while child != Tree.none {
+                let member = value(of: child, setsAreCollected: setsAreCollected)
+                members.append(Value.Object.Member(key: name(child).lossyString(), value: member))
+                child = nextSibling(child)
+            }
+            return .object(Value.Object(members))
+        }
+    }
+}
+
 extension ValueSpelling {
+    /// What a format makes of sets and dates, and the order and depth that the options say.
+    internal init(for format: DocumentFormat, _ options: DocumentOptions) {
+        guard format != .form else {
+            self.init(for: options.formEncoding, limits: options.limits)
+            return
+        }
+        self.init()
+        order = options.order
+        depth = options.limits.depth
+        if format == .propertyList { sets = .refused }
+    }
+
     /// What the dialect of a form or a multipart body makes of sets and dates.
     internal init(for options: FieldEncodingOptions, limits: Limits) {
         self.init()

@@ -139,7 +139,7 @@ extension Value {
     }
 
     /// The elements of a set by their text: 10 comes before 9.
-    private static func sorted(_ elements: Set<Value>) -> [Value] {
+    internal static func sorted(_ elements: Set<Value>) -> [Value] {
         elements.map { (text: $0.string ?? $0.description, value: $0) }
             .sorted { $0.text.utf8.lexicographicallyPrecedes($1.text.utf8) }
             .map(\.value)

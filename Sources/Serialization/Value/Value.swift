@@ -11,18 +11,22 @@ internal import Octets
 public enum Value: Hashable, Sendable {
     /// No value. As a parameter of a request: the member is there, and null.
     case null
+    /// True or false.
     case bool(Bool)
     /// A number by its text, so that nothing of it is lost.
     case number(Number)
+    /// A text.
     case string(String)
     /// Bytes. JSON, forms and XML carry them as base64 (RFC 4648 §4), property lists and multipart bodies as they are.
     case data([UInt8])
     /// A point in time. Property lists carry it as a date, everything else as the text of RFC 3339.
     case date(Timestamp)
+    /// Values in their order.
     case array([Value])
     /// Values without an order. Forms and multipart bodies repeat the name, `s=a&s=b`, sorted by their text; JSON and
     /// property lists can't carry it.
     case set(Set<Value>)
+    /// Members with names, in their order.
     case object(Object)
 }
 

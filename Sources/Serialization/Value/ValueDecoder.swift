@@ -1,10 +1,10 @@
 internal import Octets
 
-/// Makes a program's own types of a `Value`, whatever format it was read from.
+/// Makes a program's own types of a document in any format of this module, or of a `Value`.
 ///
 /// ```swift
 /// struct Reply: Decodable { var id: Int; var tags: [String] }
-/// let reply = try ValueDecoder().decode(Reply.self, from: value)
+/// let reply = try ValueDecoder().decode(Reply.self, from: body, as: .json)
 /// ```
 ///
 /// Numbers must fit the type that is asked for; nothing is rounded to an integer. Bytes are read from base64 and times from
@@ -15,7 +15,8 @@ internal import Octets
 /// let decoder = ValueDecoder(reading: .php)
 /// ```
 public struct ValueDecoder: Sendable {
-    /// Makes an instance of a type that knows no better, as `Foundation.Date`; nil where the type's own way is right.
+    /// Makes an instance of a type that knows no better, as `Foundation.Date`; nil where the type's own way is right. It is
+    /// asked for every value, so a document is decoded faster without one.
     ///
     /// ```swift
     /// let times = decoder
@@ -24,7 +25,11 @@ public struct ValueDecoder: Sendable {
     ///     return Date(timeIntervalSince1970: time.secondsSince1970)
     /// }
     /// ```
-    public var transform: @Sendable (Value, any Decodable.Type) -> (any Decodable)? = { _, _ in nil }
+    public var transform: @Sendable (Value, any Decodable.Type) -> (any Decodable)? {
+        get { chosenTransform ?? { _, _ in nil } }
+        set { chosenTransform = newValue }
+    }
+    fileprivate var chosenTransform: (@Sendable (Value, any Decodable.Type) -> (any Decodable)?)?
     /// Whether numbers, booleans and nulls are read from text, as `spelling` writes them. False at first.
     public var readsText = false
     /// How a form or a multipart body was written whose texts are read:
@@ -49,7 +54,40 @@ public struct ValueDecoder: Sendable {
 
     /// An instance of `type` made of `value`. Throws DecodingError with the path of what doesn't fit.
     public func decode<T: Decodable>(_ type: T.Type, from value: Value) throws -> T {
-        try ValueReader(value: value, settings: self, codingPath: []).decode(type)
+        let document = DecodedDocument(Limits(), .keep, self, setsAreCollected: true)
+        try EncodedDocument(of: value).swapTree(with: &document.tree)
+        return try document.decode(type)
+    }
+
+    /// An instance of `type` made of a whole document, without a `Value` in between.
+    ///
+    /// - Parameters:
+    ///   - type: the type to make.
+    ///   - bytes: the document: UTF-8 for JSON and forms, what the format says for the others.
+    ///   - format: the format of the document. For a form, say `ValueDecoder(reading:)`: all it has is text.
+    ///   - options: the options of the format; `limits.tree` bounds the memory, 1 MiB unless said otherwise.
+    /// - Throws: a `ConversionError` where the bytes are no document, as `Value.init(decoding:as:options:)` does, and a
+    ///   DecodingError with the path of what doesn't fit the type.
+    public func decode<T: Decodable>(
+        _ type: T.Type, from bytes: Span<UInt8>, as format: DocumentFormat, options: DocumentOptions = DocumentOptions()
+    ) throws -> T {
+        let document = DecodedDocument(options.limits, options.duplicates, self, setsAreCollected: false)
+        try document.tree.read(bytes, as: format, options: options)
+        return try document.decode(type)
+    }
+
+    /// An instance of `type` made of a whole document in an array.
+    public func decode<T: Decodable>(
+        _ type: T.Type, from bytes: [UInt8], as format: DocumentFormat, options: DocumentOptions = DocumentOptions()
+    ) throws -> T {
+        try decode(type, from: bytes.span, as: format, options: options)
+    }
+
+    /// An instance of `type` made of the UTF-8 of a text.
+    public func decode<T: Decodable>(
+        _ type: T.Type, from text: String, as format: DocumentFormat, options: DocumentOptions = DocumentOptions()
+    ) throws -> T {
+        try decode(type, from: Array(text.utf8).span, as: format, options: options)
     }
 }
 
@@ -60,195 +98,361 @@ extension Value {
     }
 }
 
-private struct ValueReader: Decoder {
-    let value: Value
-    let settings: ValueDecoder
-    let codingPath: [any CodingKey]
-    var userInfo: [CodingUserInfoKey: Any] { [:] }
-
-    func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
-        guard case .object(let members) = value else { throw mismatch([String: Any].self) }
-        return KeyedDecodingContainer(KeyedReader(reader: self, members: members))
+/// A document that a type decodes itself from: a `Tree`, which every codec builds.
+///
+/// Decoders and containers are a reference to the document and a node. The members of an object are looked for from the one
+/// behind the last that was found, so that reading them in their order, as most types do, compares each name once.
+private final class DecodedDocument {
+    /// A step of a coding path, of which a key is made only where something asks for the path.
+    private struct Step {
+        var parent: Int32
+        /// The bytes of the key's name in the tree's pool, or the index of an element.
+        var name: TextRange
+        /// The type of the key; nil for an element.
+        var keyType: (any CodingKey.Type)?
     }
 
-    func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
-        switch value {
-        case .array(let elements): UnkeyedReader(reader: self, elements: elements)
-        case .set(let elements): UnkeyedReader(reader: self, elements: Array(elements))
-        default: throw mismatch([Any].self)
-        }
-    }
+    // SAFETY: one call of `decode` uses the document, and no function of the tree runs the code of a type while it has the
+    // tree. The checks at run time were a twentieth of the time.
+    @safe @exclusivity(unchecked) fileprivate var tree: Tree
+    fileprivate let readsText: Bool
+    fileprivate let spelling: FieldEncodingOptions
+    private let transform: (@Sendable (Value, any Decodable.Type) -> (any Decodable)?)?
+    /// Whether what is `collected` was a set of a `Value`; in a form it is an array.
+    private let setsAreCollected: Bool
+    /// The steps of all coding paths of values whose decoding has begun and not ended.
+    private var steps: [Step] = []
 
-    func singleValueContainer() -> any SingleValueDecodingContainer { SingleReader(reader: self) }
+    /// The path of the document's root.
+    private static var noStep: Int32 { -1 }
 
-    func child(_ value: Value, _ key: any CodingKey) -> ValueReader {
-        ValueReader(value: value, settings: settings, codingPath: codingPath + [key])
+    /// A document whose tree is still to be read.
+    init(_ limits: Limits, _ duplicates: DuplicatePolicy, _ settings: ValueDecoder, setsAreCollected: Bool) {
+        tree = Tree(limits: limits, duplicates: duplicates)
+        readsText = settings.readsText
+        spelling = settings.spelling
+        transform = settings.chosenTransform
+        self.setsAreCollected = setsAreCollected
     }
 
     func decode<T: Decodable>(_ type: T.Type) throws -> T {
-        // Two steps: no value at all, cast to an optional type, would be a nil of it.
-        if let transformed = settings.transform(value, type), let made = transformed as? T { return made }
-        if type == Value.self, let made = value as? T { return made }
-        if type == Timestamp.self, let made = try time() as? T { return made }
-        if type == [UInt8].self, let made = try bytes() as? T { return made }
-        // A text that may stand for nil is itself where a text is asked for.
-        if case .string(let text) = value {
-            if type == String?.self, let made = text as? T { return made }
-            if type == Value?.self, let made = value as? T { return made }
+        tree.beginReading()
+        return try decode(type, of: NodeDecoder(document: self, node: tree.root, step: Self.noStep))
+    }
+
+    // MARK: Paths
+
+    fileprivate func path(of step: Int32) -> [any CodingKey] {
+        var path: [any CodingKey] = []
+        var at = step
+        while at >= 0, Int(at) < steps.count {
+            let step = steps[Int(at)]
+            path.append(tree.key(step.name, step.keyType))
+            at = step.parent
         }
-        return try T(from: self)
+        return path.reversed()
+    }
+
+    fileprivate func step(from parent: Int32, _ name: TextRange, _ keyType: (any CodingKey.Type)?) -> Int32 {
+        steps.append(Step(parent: parent, name: name, keyType: keyType))
+        return Int32(steps.count - 1)
+    }
+
+    // MARK: Values
+
+    fileprivate func value(of node: Tree.Node) -> Value { tree.value(of: node, setsAreCollected: setsAreCollected) }
+
+    /// Decodes a member or an element of the value that `parent` decodes.
+    @inline(__always)
+    fileprivate func decode<T: Decodable>(
+        _ type: T.Type, _ node: Tree.Node, below parent: NodeDecoder, _ name: TextRange,
+        _ keyType: (any CodingKey.Type)?
+    ) throws -> T {
+        if transform == nil, Scalar.holds(T.self) {
+            return try scalar(type, node) { parent.child(node, name, keyType) }
+        }
+        let count = steps.count
+        let made = try decode(type, of: parent.child(node, name, keyType))
+        while steps.count > count { steps.removeLast() }
+        return made
+    }
+
+    /// Decodes one value: what the document holds for itself, or else what the type makes of it.
+    @inline(never)
+    fileprivate func decode<T: Decodable>(_ type: T.Type, of decoder: NodeDecoder) throws -> T {
+        let node = decoder.node
+        // Two steps: no value at all, cast to an optional type, would be a nil of it.
+        if let transform, let transformed = transform(value(of: node), type), let made = transformed as? T {
+            return made
+        }
+        if Scalar.holds(T.self) { return try scalar(type, node) { decoder } }
+        if T.self == Value.self, let made = value(of: node) as? T { return made }
+        if T.self == Timestamp.self, let made = try time(decoder) as? T { return made }
+        if T.self == [UInt8].self, let made = try bytes(decoder) as? T { return made }
+        // A text that may stand for nil is itself where a text is asked for.
+        if tree.kind(node) == .string {
+            if T.self == String?.self, let made = tree.string(node) as? T { return made }
+            if T.self == Value?.self, let made = value(of: node) as? T { return made }
+        }
+        return try T(from: decoder)
+    }
+
+    /// A boolean, a text or a number of Swift's. `decoder` says where it stands when the node has none that fits.
+    @inline(__always)
+    fileprivate func scalar<T>(_ type: T.Type, _ node: Tree.Node, _ decoder: () -> NodeDecoder) throws -> T {
+        // SAFETY: each cast is from a type to itself.
+        if T.self == String.self {
+            if let made = text(node) { return unsafe unsafeBitCast(made, to: T.self) }
+        } else if T.self == Int.self {
+            if let made = integer(Int.self, node) { return unsafe unsafeBitCast(made, to: T.self) }
+        } else if T.self == Bool.self {
+            if let made = boolean(node) { return unsafe unsafeBitCast(made, to: T.self) }
+        } else if T.self == Double.self {
+            if let made = real(node) { return unsafe unsafeBitCast(made, to: T.self) }
+        } else if T.self == Float.self {
+            if let made = single(node) { return unsafe unsafeBitCast(made, to: T.self) }
+        } else if T.self == Int64.self {
+            if let made = integer(Int64.self, node) { return unsafe unsafeBitCast(made, to: T.self) }
+        } else if T.self == Int32.self {
+            if let made = integer(Int32.self, node) { return unsafe unsafeBitCast(made, to: T.self) }
+        } else if T.self == Int16.self {
+            if let made = integer(Int16.self, node) { return unsafe unsafeBitCast(made, to: T.self) }
+        } else if T.self == Int8.self {
+            if let made = integer(Int8.self, node) { return unsafe unsafeBitCast(made, to: T.self) }
+        } else if T.self == UInt.self {
+            if let made = integer(UInt.self, node) { return unsafe unsafeBitCast(made, to: T.self) }
+        } else if T.self == UInt64.self {
+            if let made = integer(UInt64.self, node) { return unsafe unsafeBitCast(made, to: T.self) }
+        } else if T.self == UInt32.self {
+            if let made = integer(UInt32.self, node) { return unsafe unsafeBitCast(made, to: T.self) }
+        } else if T.self == UInt16.self {
+            if let made = integer(UInt16.self, node) { return unsafe unsafeBitCast(made, to: T.self) }
+        } else if T.self == UInt8.self {
+            if let made = integer(UInt8.self, node) { return unsafe unsafeBitCast(made, to: T.self) }
+        } else if T.self == Int128.self {
+            if let made = integer(Int128.self, node) { return unsafe unsafeBitCast(made, to: T.self) }
+        } else if T.self == UInt128.self {
+            if let made = integer(UInt128.self, node) { return unsafe unsafeBitCast(made, to: T.self) }
+        }
+        throw mismatch(type, decoder())
     }
 
     /// Whether the value is null, or the text that was written for one.
-    var isNull: Bool {
-        guard settings.readsText, case .string(let text) = value else { return value.isNull }
-        switch settings.spelling.nulls {
-        case .empty: return text.isEmpty
-        case .literal: return text == "null"
+    fileprivate func isNull(_ node: Tree.Node) -> Bool {
+        let kind = tree.kind(node)
+        guard readsText, kind == .string else { return kind == .null }
+        switch spelling.nulls {
+        case .empty: return tree.isText(node, "")
+        case .literal: return tree.isText(node, "null")
         case .key, .omit, .reject: return false
         }
     }
 
+    private func text(_ node: Tree.Node) -> String? {
+        switch tree.kind(node) {
+        case .string, .date: tree.string(node)
+        default: nil
+        }
+    }
+
+    private func boolean(_ node: Tree.Node) -> Bool? {
+        switch tree.kind(node) {
+        case .yes: return true
+        case .no: return false
+        default: break
+        }
+        guard hasFieldText(node) else { return nil }
+        let isNumeric = spelling.booleans == .numeric
+        switch tree.string(node) {
+        case "true": return true
+        case "false": return false
+        case "1" where isNumeric: return true
+        case "0" where isNumeric: return false
+        default: return nil
+        }
+    }
+
+    /// Whether the node has the text of a form's field, also where reading the form has made a number of it.
+    private func hasFieldText(_ node: Tree.Node) -> Bool {
+        let kind = tree.kind(node)
+        return readsText && (kind == .string || kind == .number)
+    }
+
+    /// Whether the node has the text of a number: it is one, or may be read as one.
+    @inline(__always)
+    private func hasNumber(_ node: Tree.Node) -> Bool {
+        let kind = tree.kind(node)
+        return kind == .number || readsText && kind == .string && Value.Number(tree.string(node)) != nil
+    }
+
+    @inline(__always)
+    private func integer<T: FixedWidthInteger>(_ type: T.Type, _ node: Tree.Node) -> T? {
+        guard hasNumber(node) else { return nil }
+        if let small = tree.smallInteger(node) { return T(exactly: small) }
+        let text = tree.string(node)
+        if let exact = T(text) { return exact }
+        // 5.0 and 5e2 are integers too, as far as a Double is exact.
+        guard let double = Double(text), abs(double) < 0x1p53 else { return nil }
+        return T(exactly: double)
+    }
+
+    private func real(_ node: Tree.Node) -> Double? {
+        guard hasNumber(node) else { return nil }
+        return tree.shortReal(node) ?? Double(tree.string(node))
+    }
+
+    private func single(_ node: Tree.Node) -> Float? { hasNumber(node) ? Float(tree.string(node)) : nil }
+
     /// The point in time; nil where the value is none and no text.
-    private func time() throws -> Timestamp? {
-        if case .date(let time) = value { return time }
-        guard let text = scalarText else { return nil }
-        guard let time = Timestamp(text, as: settings.spelling.dialect) else { throw mismatch(Timestamp.self) }
+    private func time(_ decoder: NodeDecoder) throws -> Timestamp? {
+        let isDate = tree.kind(decoder.node) == .date
+        guard isDate || hasFieldText(decoder.node) else { return nil }
+        let text = tree.string(decoder.node)
+        guard let time = isDate ? Timestamp(text) : Timestamp(text, as: spelling.dialect) else {
+            throw mismatch(Timestamp.self, decoder)
+        }
         return time
     }
 
     /// The bytes; nil where the value is neither bytes nor a text.
-    private func bytes() throws -> [UInt8]? {
-        switch value {
-        case .data(let bytes): return bytes
-        case .string(let text):
-            guard let bytes = Value.bytes(base64: text) else {
+    private func bytes(_ decoder: NodeDecoder) throws -> [UInt8]? {
+        switch tree.kind(decoder.node) {
+        case .data: return tree.copiedText(decoder.node)
+        case .string:
+            guard let bytes = Value.bytes(base64: tree.string(decoder.node)) else {
                 throw DecodingError.dataCorrupted(
-                    .init(codingPath: codingPath, debugDescription: "the text is not base64 (RFC 4648 §4)"))
+                    .init(codingPath: decoder.codingPath, debugDescription: "the text is not base64 (RFC 4648 §4)"))
             }
             return bytes
         default: return nil
         }
     }
 
-    func mismatch(_ type: Any.Type) -> DecodingError {
-        let context = DecodingError.Context(codingPath: codingPath, debugDescription: "found \(kind)")
-        return isNull ? .valueNotFound(type, context) : .typeMismatch(type, context)
+    fileprivate func mismatch(_ type: Any.Type, _ decoder: NodeDecoder) -> DecodingError {
+        let context = DecodingError.Context(
+            codingPath: decoder.codingPath, debugDescription: "found \(Self.name(of: tree.kind(decoder.node)))")
+        return isNull(decoder.node) ? .valueNotFound(type, context) : .typeMismatch(type, context)
     }
 
-    /// What the value is, for messages, which never quote it.
-    private var kind: String {
-        switch value {
+    /// What a value is, for messages, which never quote it.
+    private static func name(of kind: Tree.Kind) -> String {
+        switch kind {
         case .null: "null"
-        case .bool: "a boolean"
+        case .yes, .no: "a boolean"
         case .number: "a number that doesn't fit"
         case .string: "a string"
         case .data: "bytes"
         case .date: "a date"
-        case .array, .set: "an array"
-        case .object: "an object"
-        }
-    }
-
-    /// The text of a number, where the value is one or may be read as one.
-    private var numberText: String? {
-        switch value {
-        case .number(let number): number.text
-        case .string(let text) where settings.readsText: Value.Number(text)?.text
-        default: nil
-        }
-    }
-
-    func integer<T: FixedWidthInteger>(_ type: T.Type) throws -> T {
-        guard let text = numberText else { throw mismatch(type) }
-        if let exact = T(text) { return exact }
-        // 5.0 and 5e2 are integers too, as far as a Double is exact.
-        guard let double = Double(text), abs(double) < 0x1p53, let exact = T(exactly: double) else {
-            throw mismatch(type)
-        }
-        return exact
-    }
-
-    func floating<T: BinaryFloatingPoint & LosslessStringConvertible>(_ type: T.Type) throws -> T {
-        guard let text = numberText, let number = T(text) else { throw mismatch(type) }
-        return number
-    }
-
-    func boolean() throws -> Bool {
-        if case .bool(let value) = value { return value }
-        let isNumeric = settings.spelling.booleans == .numeric
-        switch scalarText {
-        case "true": return true
-        case "false": return false
-        case "1" where isNumeric: return true
-        case "0" where isNumeric: return false
-        default: throw mismatch(Bool.self)
-        }
-    }
-
-    /// The text of a form's field, also where reading the form has made a number of it.
-    private var scalarText: String? {
-        switch value {
-        case .string(let text) where settings.readsText: text
-        case .number(let number) where settings.readsText: number.text
-        default: nil
-        }
-    }
-
-    func text() throws -> String {
-        switch value {
-        case .string(let text): return text
-        case .date(let time): return time.description
-        default: throw mismatch(String.self)
+        case .array, .collected: "an array"
+        case .object, .keyed: "an object"
         }
     }
 }
 
-private struct KeyedReader<Key: CodingKey>: KeyedDecodingContainerProtocol {
-    let reader: ValueReader
-    let members: Value.Object
-    /// Where each name stands first, so that reading all members is linear in them.
-    private let places: [[UInt8]: Int]
+/// A node to decode from: the decoder of a type, and its container for one value.
+private struct NodeDecoder: Decoder, SingleValueDecodingContainer {
+    let document: DecodedDocument
+    let node: Tree.Node
+    let step: Int32
 
-    init(reader: ValueReader, members: Value.Object) {
-        self.reader = reader
-        self.members = members
-        places = Dictionary(
-            members.enumerated().map { (Array($0.element.key.utf8), $0.offset) },
-            uniquingKeysWith: { first, _ in first })
+    var codingPath: [any CodingKey] { document.path(of: step) }
+    var userInfo: [CodingUserInfoKey: Any] { [:] }
+
+    func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
+        guard document.tree.kind(node).hasNames else { throw document.mismatch([String: Any].self, self) }
+        return KeyedDecodingContainer(KeyedDecoder(decoder: self))
     }
 
-    var codingPath: [any CodingKey] { reader.codingPath }
-    var allKeys: [Key] { members.keys.compactMap { Key(stringValue: $0) } }
-
-    private func find(_ key: any CodingKey) -> Value? {
-        places[Array(key.stringValue.utf8)].map { members[$0].value }
+    func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
+        guard document.tree.kind(node).isArray else { throw document.mismatch([Any].self, self) }
+        return UnkeyedDecoder(decoder: self)
     }
 
-    private func child(_ key: any CodingKey) throws -> ValueReader {
-        guard let value = find(key) else {
-            throw DecodingError.keyNotFound(
-                key, .init(codingPath: codingPath, debugDescription: "the object has no such member"))
-        }
-        return reader.child(value, key)
+    func singleValueContainer() -> any SingleValueDecodingContainer { self }
+
+    /// The decoder of a member or an element of this node.
+    func child(_ node: Tree.Node, _ name: TextRange, _ keyType: (any CodingKey.Type)?) -> NodeDecoder {
+        NodeDecoder(document: document, node: node, step: document.step(from: step, name, keyType))
     }
 
-    func contains(_ key: Key) -> Bool { find(key) != nil }
-    func decodeNil(forKey key: Key) throws -> Bool { try child(key).isNull }
-    func decode<T: Decodable>(_ type: T.Type, forKey key: Key) throws -> T { try child(key).decode(type) }
+    func decodeNil() -> Bool { document.isNull(node) }
+    func decode<T: Decodable>(_ type: T.Type) throws -> T { try document.decode(type, of: self) }
+    // The library has functions of its own for these two, which refuse.
+    func decode(_ type: Int128.Type) throws -> Int128 { try document.decode(type, of: self) }
+    func decode(_ type: UInt128.Type) throws -> UInt128 { try document.decode(type, of: self) }
+}
+
+private struct KeyedDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
+    let decoder: NodeDecoder
+
+    var codingPath: [any CodingKey] { decoder.codingPath }
+    var allKeys: [Key] { decoder.document.tree.names(below: decoder.node).compactMap { Key(stringValue: $0) } }
+
+    /// The member of that name, or `Tree.none`.
+    @inline(__always)
+    private func find(_ key: any CodingKey) -> Tree.Node {
+        decoder.document.tree.next(named: key.stringValue, below: decoder.node)
+    }
+
+    @inline(__always)
+    private func member(_ key: any CodingKey) throws -> Tree.Node {
+        let node = find(key)
+        if node == Tree.none { throw missing(key) }
+        return node
+    }
+
+    private func missing(_ key: any CodingKey) -> DecodingError {
+        .keyNotFound(key, .init(codingPath: codingPath, debugDescription: "the object has no such member"))
+    }
+
+    @inline(__always)
+    private func decode<T: Decodable>(_ type: T.Type, _ node: Tree.Node) throws -> T {
+        try decoder.document.decode(type, node, below: decoder, decoder.document.tree.nameRange(node), Key.self)
+    }
+
+    func contains(_ key: Key) -> Bool { find(key) != Tree.none }
+    func decodeNil(forKey key: Key) throws -> Bool { decoder.document.isNull(try member(key)) }
+
+    func decode<T: Decodable>(_ type: T.Type, forKey key: Key) throws -> T {
+        try decode(type, member(key))
+    }
+
+    // The library has functions of its own for these two, which refuse.
+    func decode(_ type: Int128.Type, forKey key: Key) throws -> Int128 { try decode(type, member(key)) }
+    func decode(_ type: UInt128.Type, forKey key: Key) throws -> UInt128 { try decode(type, member(key)) }
 
     /// What synthesized code calls for an optional property: a text that may stand for nil is itself where a text is asked for.
     func decodeIfPresent(_ type: String.Type, forKey key: Key) throws -> String? {
-        guard let value = find(key), !value.isNull else { return nil }
-        return try reader.child(value, key).text()
+        let node = find(key)
+        guard node != Tree.none, decoder.document.tree.kind(node) != .null else { return nil }
+        return try decode(type, node)
     }
 
-    func decodeIfPresent<T: Decodable>(_ type: T.Type, forKey key: Key) throws -> T? {
-        guard let value = find(key) else { return nil }
-        let child = reader.child(value, key)
-        guard type == Value.self ? !value.isNull : !child.isNull else { return nil }
-        return try child.decode(type)
+    func decodeIfPresent<T: Decodable>(_ type: T.Type, forKey key: Key) throws -> T? { try decodeOptional(type, key) }
+
+    @inline(__always)
+    private func decodeOptional<T: Decodable>(_ type: T.Type, _ key: Key) throws -> T? {
+        let node = find(key)
+        guard node != Tree.none else { return nil }
+        let isNull = type == Value.self ? decoder.document.tree.kind(node) == .null : decoder.document.isNull(node)
+        return isNull ? nil : try decode(type, node)
     }
+
+    func decodeIfPresent(_ type: Bool.Type, forKey key: Key) throws -> Bool? { try decodeOptional(type, key) }
+    func decodeIfPresent(_ type: Double.Type, forKey key: Key) throws -> Double? { try decodeOptional(type, key) }
+    func decodeIfPresent(_ type: Float.Type, forKey key: Key) throws -> Float? { try decodeOptional(type, key) }
+    func decodeIfPresent(_ type: Int.Type, forKey key: Key) throws -> Int? { try decodeOptional(type, key) }
+    func decodeIfPresent(_ type: Int8.Type, forKey key: Key) throws -> Int8? { try decodeOptional(type, key) }
+    func decodeIfPresent(_ type: Int16.Type, forKey key: Key) throws -> Int16? { try decodeOptional(type, key) }
+    func decodeIfPresent(_ type: Int32.Type, forKey key: Key) throws -> Int32? { try decodeOptional(type, key) }
+    func decodeIfPresent(_ type: Int64.Type, forKey key: Key) throws -> Int64? { try decodeOptional(type, key) }
+    func decodeIfPresent(_ type: Int128.Type, forKey key: Key) throws -> Int128? { try decodeOptional(type, key) }
+    func decodeIfPresent(_ type: UInt.Type, forKey key: Key) throws -> UInt? { try decodeOptional(type, key) }
+    func decodeIfPresent(_ type: UInt8.Type, forKey key: Key) throws -> UInt8? { try decodeOptional(type, key) }
+    func decodeIfPresent(_ type: UInt16.Type, forKey key: Key) throws -> UInt16? { try decodeOptional(type, key) }
+    func decodeIfPresent(_ type: UInt32.Type, forKey key: Key) throws -> UInt32? { try decodeOptional(type, key) }
+    func decodeIfPresent(_ type: UInt64.Type, forKey key: Key) throws -> UInt64? { try decodeOptional(type, key) }
+    func decodeIfPresent(_ type: UInt128.Type, forKey key: Key) throws -> UInt128? { try decodeOptional(type, key) }
 
     func nestedContainer<Nested: CodingKey>(
         keyedBy type: Nested.Type, forKey key: Key
@@ -262,94 +466,194 @@ private struct KeyedReader<Key: CodingKey>: KeyedDecodingContainerProtocol {
 
     func superDecoder() throws -> any Decoder { try child(ValueKey("super")) }
     func superDecoder(forKey key: Key) throws -> any Decoder { try child(key) }
+
+    private func child<MemberKey: CodingKey>(_ key: MemberKey) throws -> NodeDecoder {
+        let node = try member(key)
+        return decoder.child(node, decoder.document.tree.nameRange(node), MemberKey.self)
+    }
 }
 
-private struct UnkeyedReader: UnkeyedDecodingContainer {
-    let reader: ValueReader
-    let elements: [Value]
-    var currentIndex = 0
+private struct UnkeyedDecoder: UnkeyedDecodingContainer {
+    let decoder: NodeDecoder
+    private(set) var currentIndex = 0
+    /// The element at hand, or `Tree.none` behind the last one.
+    private var node: Tree.Node
 
-    init(reader: ValueReader, elements: [Value]) {
-        self.reader = reader
-        self.elements = elements
+    init(decoder: NodeDecoder) {
+        self.decoder = decoder
+        node = decoder.document.tree.firstChild(decoder.node)
     }
 
-    var codingPath: [any CodingKey] { reader.codingPath }
-    var count: Int? { elements.count }
-    var isAtEnd: Bool { currentIndex == elements.count }
+    var codingPath: [any CodingKey] { decoder.codingPath }
+    var count: Int? { decoder.document.tree.childCount(decoder.node) }
+    var isAtEnd: Bool { node == Tree.none }
 
-    /// The element at hand; the index moves on only when it has been read.
-    private func current(_ type: Any.Type) throws -> ValueReader {
-        guard !isAtEnd else {
-            throw DecodingError.valueNotFound(
-                type, .init(codingPath: codingPath + [ValueKey(currentIndex)], debugDescription: "the array has ended"))
-        }
-        return reader.child(elements[currentIndex], ValueKey(currentIndex))
+    @inline(__always)
+    private func checkEnd(_ type: Any.Type) throws {
+        guard isAtEnd else { return }
+        throw DecodingError.valueNotFound(
+            type, .init(codingPath: codingPath + [ValueKey(currentIndex)], debugDescription: "the array has ended"))
+    }
+
+    /// Moves on to the next element, once the one at hand has been read.
+    @inline(__always)
+    private mutating func advance() {
+        node = decoder.document.tree.nextSibling(node)
+        currentIndex += 1
+    }
+
+    /// The decoder of the element at hand.
+    private func current(_ type: Any.Type) throws -> NodeDecoder {
+        try checkEnd(type)
+        return decoder.child(node, TextRange(index: currentIndex), nil)
     }
 
     mutating func decodeNil() throws -> Bool {
-        guard try current(Any?.self).isNull else { return false }
-        currentIndex += 1
+        try checkEnd(Any?.self)
+        guard decoder.document.isNull(node) else { return false }
+        advance()
         return true
     }
 
     mutating func decode<T: Decodable>(_ type: T.Type) throws -> T {
-        let made = try current(type).decode(type)
-        currentIndex += 1
+        try checkEnd(type)
+        let made = try decoder.document.decode(type, node, below: decoder, TextRange(index: currentIndex), nil)
+        advance()
         return made
     }
+
+    // The library has functions of its own for these two, which refuse.
+    mutating func decode(_ type: Int128.Type) throws -> Int128 { try decodeWide(type) }
+    mutating func decode(_ type: UInt128.Type) throws -> UInt128 { try decodeWide(type) }
+    private mutating func decodeWide<T: Decodable>(_ type: T.Type) throws -> T { try decode(type) }
 
     mutating func nestedContainer<Nested: CodingKey>(
         keyedBy type: Nested.Type
     ) throws -> KeyedDecodingContainer<Nested> {
         let container = try current(type).container(keyedBy: type)
-        currentIndex += 1
+        advance()
         return container
     }
 
     mutating func nestedUnkeyedContainer() throws -> any UnkeyedDecodingContainer {
         let container = try current([Any].self).unkeyedContainer()
-        currentIndex += 1
+        advance()
         return container
     }
 
     mutating func superDecoder() throws -> any Decoder {
         let decoder = try current((any Decoder).self)
-        currentIndex += 1
+        advance()
         return decoder
     }
 }
 
-private struct SingleReader: SingleValueDecodingContainer {
-    let reader: ValueReader
-    var codingPath: [any CodingKey] { reader.codingPath }
+// What the decoder asks of its tree.
+extension Tree {
+    /// Puts each object's first member where the search for its members begins. A container has no text of its own, so the
+    /// place of one says where the search goes on.
+    fileprivate mutating func beginReading() {
+        for index in records.indices where records[index].kind.isContainer {
+            records[index].valueStart = records[index].first
+        }
+    }
 
-    func decodeNil() -> Bool { reader.isNull }
-    func decode(_ type: Bool.Type) throws -> Bool { try reader.boolean() }
-    func decode(_ type: String.Type) throws -> String { try reader.text() }
-    func decode(_ type: Double.Type) throws -> Double { try reader.floating(type) }
-    func decode(_ type: Float.Type) throws -> Float { try reader.floating(type) }
-    func decode(_ type: Int.Type) throws -> Int { try reader.integer(type) }
-    func decode(_ type: Int8.Type) throws -> Int8 { try reader.integer(type) }
-    func decode(_ type: Int16.Type) throws -> Int16 { try reader.integer(type) }
-    func decode(_ type: Int32.Type) throws -> Int32 { try reader.integer(type) }
-    func decode(_ type: Int64.Type) throws -> Int64 { try reader.integer(type) }
-    func decode(_ type: Int128.Type) throws -> Int128 { try reader.integer(type) }
-    func decode(_ type: UInt.Type) throws -> UInt { try reader.integer(type) }
-    func decode(_ type: UInt8.Type) throws -> UInt8 { try reader.integer(type) }
-    func decode(_ type: UInt16.Type) throws -> UInt16 { try reader.integer(type) }
-    func decode(_ type: UInt32.Type) throws -> UInt32 { try reader.integer(type) }
-    func decode(_ type: UInt64.Type) throws -> UInt64 { try reader.integer(type) }
-    func decode(_ type: UInt128.Type) throws -> UInt128 { try reader.integer(type) }
-    func decode<T: Decodable>(_ type: T.Type) throws -> T { try reader.decode(type) }
+    /// The member of that name, and the first one where a name repeats; or `none`. The search goes on behind it next time.
+    fileprivate mutating func next(named name: String, below parent: Node) -> Node {
+        var name = name
+        // SAFETY: the buffer is used only inside the closure.
+        return name.withUTF8 { unsafe next(named: Span(_unsafeElements: $0), below: parent) }
+    }
+
+    private mutating func next(named name: Span<UInt8>, below parent: Node) -> Node {
+        let expected = records[Int(parent)].valueStart
+        if expected != Tree.none, duplicates != .keep, duplicates != .array, self.name(expected).isEqual(to: name) {
+            records[Int(parent)].valueStart = records[Int(expected)].next
+            return expected
+        }
+        let found = child(of: parent, named: name)
+        if found != Tree.none { records[Int(parent)].valueStart = records[Int(found)].next }
+        return found
+    }
+
+    fileprivate func names(below parent: Node) -> [String] {
+        var names: [String] = []
+        names.reserveCapacity(childCount(parent))
+        var child = firstChild(parent)
+        while child != Tree.none {
+            names.append(name(child).lossyString())
+            child = nextSibling(child)
+        }
+        return names
+    }
+
+    fileprivate func string(_ node: Node) -> String { text(node).lossyString() }
+    fileprivate func copiedText(_ node: Node) -> [UInt8] { text(node).copied() }
+    fileprivate func isText(_ node: Node, _ other: StaticString) -> Bool { text(node).isEqual(to: other) }
+    fileprivate func smallInteger(_ node: Node) -> Int? { text(node).smallInteger }
+    fileprivate func shortReal(_ node: Node) -> Double? { text(node).shortReal }
 }
+
+extension Span where Element == UInt8 {
+    /// The integer that up to 18 digits say; nil for what has more of them, or anything else.
+    fileprivate var smallInteger: Int? {
+        guard count > 0, count <= 19 else { return nil }
+        let isNegative = self[0] == UInt8(ascii: "-")
+        guard count > (isNegative ? 1 : 0), count < (isNegative ? 20 : 19) else { return nil }
+        var value = 0
+        for index in (isNegative ? 1 : 0)..<count {
+            let digit = self[index] &- UInt8(ascii: "0")
+            guard digit <= 9 else { return nil }
+            value = value &* 10 &+ Int(digit)
+        }
+        return isNegative ? -value : value
+    }
+
+    /// The number that a text says whose digits and whose power of ten are both exact as a `Double`, so that one division or
+    /// multiplication gives the nearest one (Clinger, 1990); nil for all others.
+    fileprivate var shortReal: Double? {
+        var at = 0
+        let isNegative = count > 0 && self[0] == UInt8(ascii: "-")
+        if isNegative { at = 1 }
+        var digits: Int64 = 0
+        var known = 0
+        var fraction = 0
+        var hasPoint = false
+        while at < count {
+            let byte = self[at]
+            at &+= 1
+            if byte == UInt8(ascii: "."), !hasPoint {
+                hasPoint = true
+                continue
+            }
+            let digit = byte &- UInt8(ascii: "0")
+            guard digit <= 9 else { return nil }
+            digits = digits &* 10 &+ Int64(digit)
+            if digits > 0 { known &+= 1 }
+            if hasPoint { fraction &+= 1 }
+            guard known <= 17 else { return nil }
+        }
+        guard digits <= 1 << 53, fraction <= 22, count > 0 else { return nil }
+        let value = Double(digits) / Self.powersOfTen(fraction)
+        return isNegative ? -value : value
+    }
+
+    /// 10 to the power of at most 22, which a `Double` holds exactly.
+    private static func powersOfTen(_ exponent: Int) -> Double { exactPowers[exponent] }
+}
+
+/// 10 to the powers from 0 to 22, which a `Double` holds exactly.
+private let exactPowers: [Double] = [
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20,
+    1e21, 1e22,
+]
 
 extension Value: Decodable {
     /// Reads a value with another decoder. A number that is no 64-bit integer goes through `Double`, because that is all a
     /// foreign decoder gives.
     public init(from decoder: any Decoder) throws {
-        if let reader = decoder as? ValueReader {
-            self = reader.value
+        if let decoder = decoder as? NodeDecoder {
+            self = decoder.document.value(of: decoder.node)
             return
         }
         if let container = try? decoder.container(keyedBy: ValueKey.self) {

@@ -1,13 +1,18 @@
-/// Turns any `Encodable` into a `Value`: the way from a program's own types to every format of this module.
+internal import Octets
+
+/// Writes a program's own types in every format of this module, or turns them into a `Value`.
 ///
 /// ```swift
 /// struct Order: Encodable { var sku: String; var quantity: Int; var note: String? }
-/// let parameters = try ValueEncoder().encode(Order(sku: "A", quantity: 2, note: nil))
+/// let body = try ValueEncoder().encode(Order(sku: "A", quantity: 2, note: nil), as: .json)
 /// ```
 ///
 /// Members come in the order in which the type first names them. A name that is encoded twice has its last value, and
 /// containers that are asked for twice under one name are one, as with Foundation's `JSONEncoder`: a class and its superclass
 /// may both write into the same object. `Value`, `Timestamp` and `[UInt8]` go in as they are: null, dates and bytes.
+///
+/// Integers of every width are written with all their digits, a `Double` or `Float` with the shortest text that reads back the
+/// same. What is encoded is held in memory until it is complete, at most 2 GiB.
 public struct ValueEncoder: Sendable {
     /// What becomes of an optional property that is nil, which Swift's synthesized `encode(to:)` says without a value.
     public enum NilStrategy: Hashable, Sendable, CaseIterable {
@@ -19,12 +24,16 @@ public struct ValueEncoder: Sendable {
     }
 
     /// Gives the value for types that know no better: `Foundation.Date`, for one, which encodes itself as a bare number. Nil
-    /// where the type's own way is right.
+    /// where the type's own way is right. It is asked for every value, so a document is encoded faster without one.
     ///
     /// ```swift
     /// encoder.transform = { ($0 as? Date).flatMap { Timestamp(secondsSince1970: $0.timeIntervalSince1970) }.map(Value.date) }
     /// ```
-    public var transform: @Sendable (any Encodable) -> Value? = { _ in nil }
+    public var transform: @Sendable (any Encodable) -> Value? {
+        get { chosenTransform ?? { _ in nil } }
+        set { chosenTransform = newValue }
+    }
+    fileprivate var chosenTransform: (@Sendable (any Encodable) -> Value?)?
     /// What becomes of optional properties that are nil: they are left out at first. A nil in an array is a null either way.
     public var nils = NilStrategy.omit
 
@@ -36,216 +45,430 @@ public struct ValueEncoder: Sendable {
     /// Throws what the type's `encode(to:)` throws, and EncodingError for a type that encodes nothing, for one that encodes two
     /// kinds of value in one place, as an object and an array, and for more than 128 nested containers.
     public func encode(_ source: some Encodable) throws -> Value {
-        let encoding = Encoding(self)
-        let node = try encoding.node(for: source, path: [])
-        if let fault = encoding.fault { throw fault }
-        guard !node.isNothing else {
+        let document = EncodedDocument(self, nil)
+        try document.take(source)
+        return document.tree.value(of: document.tree.root, setsAreCollected: true)
+    }
+
+    /// The document that `source` encodes itself as, without a `Value` in between.
+    ///
+    /// - Parameters:
+    ///   - source: an object or an array for a form, a property list and XML; JSON takes any value.
+    ///   - format: the format of the document.
+    ///   - options: the options of the format; `limits.depth` bounds the nesting, besides the 128 that no type may pass.
+    /// - Throws: what `encode(_:)` throws, and a `ConversionError` that names the field where the format can't carry a value:
+    ///   `value_number` for a number that is not finite, `limit_depth`, and what `Value.encoded(as:options:)` throws.
+    public func encode(
+        _ source: some Encodable, as format: DocumentFormat, options: DocumentOptions = DocumentOptions()
+    ) throws -> [UInt8] {
+        let document = EncodedDocument(self, ValueSpelling(for: format, options))
+        try document.take(source)
+        return try document.tree.document(as: format, options: options)
+    }
+
+    /// What `source` encodes itself as, for a writer of its own.
+    internal func document(
+        of source: some Encodable, as spelling: ValueSpelling
+    ) throws -> EncodedDocument {
+        let document = EncodedDocument(self, spelling)
+        try document.take(source)
+        return document
+    }
+}
+
+/// The document that a type encodes itself into: a `Tree`, which every codec writes.
+///
+/// Containers are a reference to the document and the node that they fill, so it doesn't matter in which order they are written
+/// to. A node that nothing has been encoded into is `keyed`, which is written as an object without members, as Foundation has
+/// it; `object` and `array` are what a container was asked for. Without a spelling, which is on the way to a `Value`, a set is
+/// `collected`.
+internal final class EncodedDocument {
+    /// A step of a coding path, of which a key is made only where something asks for the path.
+    fileprivate struct Step {
+        var parent: Int32
+        var depth: Int32
+        /// The bytes of the key's name in the tree's pool, or the index of an element.
+        var name: TextRange
+        /// The type of the key; nil for an element.
+        var keyType: (any CodingKey.Type)?
+    }
+
+    // SAFETY: one call of `encode` uses the document, and no function of the tree runs the code of a type while it has the
+    // tree. The checks at run time were a twentieth of the time.
+    @safe @exclusivity(unchecked) var tree: Tree
+    /// What a container could not throw where it was asked for.
+    private var fault: (any Error)?
+    private let transform: (@Sendable (any Encodable) -> Value?)?
+    fileprivate let writesNil: Bool
+    /// How dates, sets and numbers are written; nil on the way to a `Value`, which has them all.
+    fileprivate let spelling: ValueSpelling?
+    /// The steps of all coding paths of values whose encoding has begun and not ended.
+    private var steps: [Step] = []
+
+    fileprivate static var depthLimit: Int { 128 }
+    /// The path of the document's root.
+    fileprivate static var noStep: Int32 { -1 }
+
+    fileprivate init(_ settings: ValueEncoder, _ spelling: ValueSpelling?) {
+        var limits = Limits()
+        limits.tree = .max
+        tree = Tree(limits: limits)
+        transform = settings.chosenTransform
+        writesNil = settings.nils == .null
+        self.spelling = spelling
+    }
+
+    fileprivate func take<Source: Encodable>(_ source: Source) throws {
+        let root = try tree.makeNode(.keyed)
+        tree.root = root
+        try encode(source, into: root, at: Self.noStep)
+        if let fault { throw fault }
+        guard tree.kind(root) != .keyed else {
             throw EncodingError.invalidValue(
                 source, .init(codingPath: [], debugDescription: "the type encodes no value"))
         }
-        return node.value
     }
-}
 
-/// One call of `encode`: the settings, and the fault of a container that could not throw.
-private final class Encoding {
-    let settings: ValueEncoder
-    private(set) var fault: EncodingError?
+    /// The document that a value is.
+    internal convenience init(of value: Value) throws {
+        self.init(ValueEncoder(), nil)
+        try take(value)
+    }
 
-    init(_ settings: ValueEncoder) { self.settings = settings }
+    internal func swapTree(with other: inout Tree) { swap(&tree, &other) }
 
-    func node(for source: any Encodable, path: [any CodingKey]) throws -> Node {
-        let node = Node()
-        if let value = settings.transform(source) {
-            node.content = .value(value)
-            return node
+    // MARK: Paths
+
+    fileprivate func depth(of step: Int32) -> Int { step < 0 ? 0 : Int(steps[Int(step)].depth) }
+
+    fileprivate func path(of step: Int32) -> [any CodingKey] {
+        var path: [any CodingKey] = []
+        var at = step
+        while at >= 0, Int(at) < steps.count {
+            let step = steps[Int(at)]
+            path.append(tree.key(step.name, step.keyType))
+            at = step.parent
         }
-        switch source {
-        case let value as Value: node.content = .value(value)
-        case let time as Timestamp: node.content = .value(.date(time))
-        // An empty array of anything can be cast to one of bytes.
-        case let bytes as [UInt8] where type(of: source) == [UInt8].self: node.content = .value(.data(bytes))
-        default:
-            guard path.count <= Limits().depth else {
-                throw EncodingError.invalidValue(
-                    source, .init(codingPath: path, debugDescription: "more than \(Limits().depth) nested containers"))
-            }
-            try source.encode(to: NodeEncoder(node: node, encoding: self, codingPath: path))
-        }
+        return path.reversed()
+    }
+
+    fileprivate func step(from parent: Int32, _ name: TextRange, _ keyType: (any CodingKey.Type)?) -> Int32 {
+        steps.append(Step(parent: parent, depth: Int32(depth(of: parent)) + 1, name: name, keyType: keyType))
+        return Int32(steps.count - 1)
+    }
+
+    // MARK: Values
+
+    /// Whether values of the type go into a node by `put`, and nothing else has to be asked about them.
+    @inline(__always)
+    fileprivate func takes<T>(_ type: T.Type) -> Bool { transform == nil && Scalar.holds(type) }
+
+    /// Encodes a value under a key, in a node of its own that nobody sees before it is complete.
+    fileprivate func node<T: Encodable>(
+        for value: T, from parent: Int32, _ name: TextRange, _ keyType: (any CodingKey.Type)?
+    ) throws -> Tree.Node {
+        let node = try tree.makeNode(.keyed)
+        let count = steps.count
+        try encode(value, into: node, at: step(from: parent, name, keyType))
+        while steps.count > count { steps.removeLast() }
         return node
     }
 
-    /// The first place where a type asks for a second kind of value; `encode` throws it, since a container can't.
-    func refuse(_ path: [any CodingKey]) {
-        guard fault == nil else { return }
-        fault = Self.conflict(path)
+    fileprivate func encode<T: Encodable>(_ value: T, into node: Tree.Node, at step: Int32) throws {
+        if let transform, let value = transform(value) { return try put(value, into: node, depth: depth(of: step)) }
+        if Scalar.holds(T.self) { return try put(scalar: value, into: node) }
+        if T.self == [UInt8].self, let bytes = value as? [UInt8] { return try tree.setText(node, .data, bytes.span) }
+        if T.self == Timestamp.self, let time = value as? Timestamp {
+            return try put(.date(time), into: node, depth: depth(of: step))
+        }
+        if T.self == Value.self, let value = value as? Value {
+            return try put(value, into: node, depth: depth(of: step))
+        }
+        guard depth(of: step) <= Self.depthLimit else { throw tooDeep(step, value) }
+        try value.encode(to: NodeEncoder(document: self, node: node, step: step))
     }
 
-    static func conflict(_ path: [any CodingKey]) -> EncodingError {
-        .invalidValue((), .init(codingPath: path, debugDescription: "a second kind of value is encoded in one place"))
-    }
-}
-
-/// A value that is being made. Containers share it with those they come from.
-private final class Node {
-    enum Content {
-        case nothing
-        case value(Value)
-        case elements([Node])
-        case members(Members)
-    }
-
-    var content = Content.nothing
-
-    var value: Value {
-        switch content {
-        // Within a document, what encodes nothing is an object without members, as Foundation has it.
-        case .nothing: .object([:])
-        case .value(let value): value
-        case .elements(let nodes): .array(nodes.map(\.value))
-        case .members(let members):
-            .object(Value.Object(members.list.map { Value.Object.Member(key: $0.key, value: $0.node.value) }))
+    /// Writes a boolean, a text or a number of Swift's into a node.
+    @inline(__always)
+    fileprivate func put<T>(scalar value: T, into node: Tree.Node) throws(ConversionError) {
+        // SAFETY: each cast is from a type to itself.
+        if T.self == String.self {
+            try tree.setText(node, .string, utf8: unsafe unsafeBitCast(value, to: String.self))
+        } else if T.self == Int.self {
+            try tree.setNumber(node, unsafe unsafeBitCast(value, to: Int.self))
+        } else if T.self == Bool.self {
+            tree.setKind(node, unsafe unsafeBitCast(value, to: Bool.self) ? .yes : .no)
+        } else if T.self == Double.self {
+            let number = unsafe unsafeBitCast(value, to: Double.self)
+            try put(number: number.description, isFinite: number.isFinite, into: node)
+        } else if T.self == Float.self {
+            let number = unsafe unsafeBitCast(value, to: Float.self)
+            try put(number: number.description, isFinite: number.isFinite, into: node)
+        } else if T.self == Int64.self {
+            try tree.setNumber(node, unsafe unsafeBitCast(value, to: Int64.self))
+        } else if T.self == Int32.self {
+            try tree.setNumber(node, unsafe unsafeBitCast(value, to: Int32.self))
+        } else if T.self == Int16.self {
+            try tree.setNumber(node, unsafe unsafeBitCast(value, to: Int16.self))
+        } else if T.self == Int8.self {
+            try tree.setNumber(node, unsafe unsafeBitCast(value, to: Int8.self))
+        } else if T.self == UInt.self {
+            try tree.setNumber(node, unsafe unsafeBitCast(value, to: UInt.self))
+        } else if T.self == UInt64.self {
+            try tree.setNumber(node, unsafe unsafeBitCast(value, to: UInt64.self))
+        } else if T.self == UInt32.self {
+            try tree.setNumber(node, unsafe unsafeBitCast(value, to: UInt32.self))
+        } else if T.self == UInt16.self {
+            try tree.setNumber(node, unsafe unsafeBitCast(value, to: UInt16.self))
+        } else if T.self == UInt8.self {
+            try tree.setNumber(node, unsafe unsafeBitCast(value, to: UInt8.self))
+        } else if T.self == Int128.self {
+            try tree.setNumber(node, unsafe unsafeBitCast(value, to: Int128.self))
+        } else if T.self == UInt128.self {
+            try tree.setNumber(node, unsafe unsafeBitCast(value, to: UInt128.self))
         }
     }
 
-    var isNothing: Bool {
-        if case .nothing = content { true } else { false }
+    private func put(number text: String, isFinite: Bool, into node: Tree.Node) throws(ConversionError) {
+        guard isFinite || spelling == nil else { throw ValueFault.number.error() }
+        try tree.setText(node, .number, utf8: text)
     }
 
-    var count: Int {
-        if case .elements(let nodes) = content { nodes.count } else { 0 }
-    }
-
-    /// Makes the node an array, or leaves the one it is. False where it is something else.
-    func beginElements() -> Bool {
-        switch content {
-        case .elements: return true
-        case .nothing:
-            content = .elements([])
-            return true
-        case .value, .members: return false
+    /// Writes a value into a node, as the spelling has it.
+    fileprivate func put(_ value: Value, into node: Tree.Node, depth: Int) throws(ConversionError) {
+        switch value {
+        case .null: tree.setKind(node, .null)
+        case .bool(let value): tree.setKind(node, value ? .yes : .no)
+        case .number(let number): try put(number: number.text, isFinite: number.isFinite, into: node)
+        case .string(let text): try tree.setText(node, .string, utf8: text)
+        case .data(let bytes): try tree.setText(node, .data, bytes.span)
+        case .date(let time):
+            switch spelling?.dates ?? .events {
+            case .events: try tree.setText(node, .date, utf8: time.description)
+            case .afnetworking: try tree.setText(node, .string, utf8: time.afnetworkingText)
+            case .secondsSince2001:
+                try tree.setText(node, .number, utf8: Value.Number(time.secondsSince2001).text)
+            }
+        case .array(let elements):
+            try open(node, .array, depth)
+            for element in elements { try append(element, to: node, depth: depth) }
+        case .set(let elements):
+            guard let spelling else {
+                tree.setKind(node, .collected)
+                for element in elements { try append(element, to: node, depth: depth) }
+                return
+            }
+            guard spelling.sets != .refused else { throw ValueFault.set.error() }
+            if spelling.sets == .spread {
+                // Only the root comes here: fields under the name that it has not.
+                try open(node, .object, depth)
+                return try append(value, named: "", to: node, depth: depth)
+            }
+            try open(node, .array, depth)
+            for element in Value.sorted(elements) { try append(element, to: node, depth: depth) }
+        case .object(let members):
+            try open(node, .object, depth)
+            for member in members { try append(member.value, named: member.key, to: node, depth: depth) }
         }
     }
 
-    /// Makes the node an object, or leaves the one it is. False where it is something else.
-    func beginMembers() -> Bool {
-        switch content {
-        case .members: return true
-        case .nothing:
-            content = .members(Members())
-            return true
-        case .value, .elements: return false
-        }
+    private func open(_ node: Tree.Node, _ kind: Tree.Kind, _ depth: Int) throws(ConversionError) {
+        if let spelling, depth >= spelling.depth { throw Self.depthPassed(spelling) }
+        tree.setKind(node, kind)
     }
 
-    func append(_ node: Node) {
-        guard case .elements(var nodes) = content else { return }
-        content = .nothing
-        nodes.append(node)
-        content = .elements(nodes)
-    }
-
-    /// The member of that name, where there is one.
-    func member(_ key: String) -> Node? {
-        if case .members(let members) = content { members[key] } else { nil }
-    }
-
-    /// Puts a member at the end, or in the place of the one that has its name.
-    func put(_ key: String, _ node: Node) {
-        guard case .members(let members) = content else { return }
-        members.put(key, node)
-    }
-}
-
-/// The members of an object by their names, which are compared byte by byte.
-private final class Members {
-    private(set) var list: [(key: String, node: Node)] = []
-    /// Where each name stands, from the number on where looking through all of them is dearer.
-    private var places: [[UInt8]: Int] = [:]
-    private static let few = 16
-
-    subscript(key: String) -> Node? { place(of: key).map { list[$0].node } }
-
-    func put(_ key: String, _ node: Node) {
-        if let place = place(of: key) {
-            list[place].node = node
+    /// Appends an element, or those of a set whose elements go out one by one.
+    fileprivate func append(_ value: Value, to parent: Tree.Node, depth: Int) throws(ConversionError) {
+        if case .set(let elements) = value, spelling?.sets == .spread {
+            for element in Value.sorted(elements) { try append(element, to: parent, depth: depth) }
             return
         }
-        list.append((key, node))
-        if list.count == Self.few {
-            for (place, member) in list.enumerated() { places[Array(member.key.utf8)] = place }
-        } else if list.count > Self.few {
-            places[Array(key.utf8)] = list.count - 1
-        }
+        let node = try tree.makeNode(.keyed)
+        tree.append(node, to: parent)
+        try put(value, into: node, depth: depth + 1)
     }
 
-    private func place(of key: String) -> Int? {
-        guard list.count < Self.few else { return places[Array(key.utf8)] }
-        return list.firstIndex { $0.key.utf8.elementsEqual(key.utf8) }
+    /// Appends a member, also under a name that another one has, or one for each element of a set.
+    fileprivate func append(
+        _ value: Value, named name: String, to parent: Tree.Node, depth: Int
+    ) throws(ConversionError) {
+        if case .set(let elements) = value, spelling?.sets == .spread {
+            for element in Value.sorted(elements) { try append(element, named: name, to: parent, depth: depth) }
+            return
+        }
+        let node = try tree.makeNode(.keyed)
+        try tree.append(node, to: parent, named: name)
+        try put(value, into: node, depth: depth + 1)
+    }
+
+    /// The value itself where it is one whose elements go out one by one; those become members or elements of their parent.
+    fileprivate func spreads<T: Encodable>(_ value: T) -> Value? {
+        guard spelling?.sets == .spread else { return nil }
+        let made = transform.flatMap { $0(value) } ?? (T.self == Value.self ? value as? Value : nil)
+        if case .set? = made { return made }
+        return nil
+    }
+
+    // MARK: Containers
+
+    /// Makes a node that nothing is in a container, or leaves the one that it is. What it can't become is a fault.
+    fileprivate func begin(_ kind: Tree.Kind, _ node: Tree.Node, at step: Int32) {
+        let depth = depth(of: step)
+        if let spelling, depth >= spelling.depth { refuse(Self.depthPassed(spelling)) }
+        if depth >= Self.depthLimit { refuse(tooDeep(step, ())) }
+        let found = tree.kind(node)
+        if found == .keyed { tree.setKind(node, kind) } else if found != kind { refuse(conflict(step)) }
+    }
+
+    private func refuse(_ error: any Error) {
+        if fault == nil { fault = error }
+    }
+
+    fileprivate func conflict(_ step: Int32) -> EncodingError {
+        .invalidValue(
+            (), .init(codingPath: path(of: step), debugDescription: "a second kind of value is encoded in one place"))
+    }
+
+    private func tooDeep(_ step: Int32, _ value: Any) -> EncodingError {
+        .invalidValue(
+            value,
+            .init(codingPath: path(of: step), debugDescription: "more than \(Self.depthLimit) nested containers"))
+    }
+
+    private static func depthPassed(_ spelling: ValueSpelling) -> ConversionError {
+        .limit("depth", of: spelling.depth, what: "the nesting of the value")
     }
 }
 
-private struct NodeEncoder: Encoder {
-    let node: Node
-    let encoding: Encoding
-    let codingPath: [any CodingKey]
+/// Swift's types of one value, which a document holds without asking them how.
+internal enum Scalar {
+    @inline(__always)
+    static func holds<T>(_ type: T.Type) -> Bool {
+        T.self == String.self || T.self == Int.self || T.self == Bool.self || T.self == Double.self
+            || T.self == Float.self || T.self == Int64.self || T.self == Int32.self || T.self == Int16.self
+            || T.self == Int8.self || T.self == UInt.self || T.self == UInt64.self || T.self == UInt32.self
+            || T.self == UInt16.self || T.self == UInt8.self || T.self == Int128.self || T.self == UInt128.self
+    }
+}
+
+/// A node to encode into: the encoder of a type, and its container for one value.
+private struct NodeEncoder: Encoder, SingleValueEncodingContainer {
+    let document: EncodedDocument
+    let node: Tree.Node
+    let step: Int32
+
+    var codingPath: [any CodingKey] { document.path(of: step) }
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
-        if !node.beginMembers() { encoding.refuse(codingPath) }
+        document.begin(.object, node, at: step)
         return KeyedEncodingContainer(KeyedNode(encoder: self))
     }
 
     func unkeyedContainer() -> any UnkeyedEncodingContainer {
-        if !node.beginElements() { encoding.refuse(codingPath) }
+        document.begin(.array, node, at: step)
         return UnkeyedNode(encoder: self)
     }
 
-    func singleValueContainer() -> any SingleValueEncodingContainer { SingleNode(encoder: self) }
+    func singleValueContainer() -> any SingleValueEncodingContainer { self }
 
-    func child(_ node: Node, _ key: any CodingKey) -> NodeEncoder {
-        NodeEncoder(node: node, encoding: encoding, codingPath: codingPath + [key])
+    /// The encoder of a member or an element of this node.
+    func child(_ node: Tree.Node, _ name: TextRange, _ keyType: (any CodingKey.Type)?) -> NodeEncoder {
+        NodeEncoder(document: document, node: node, step: document.step(from: step, name, keyType))
     }
+
+    /// A place has one value: a second one would take the first away unseen.
+    @inline(__always)
+    private func checkEmpty() throws {
+        guard document.tree.kind(node) == .keyed else { throw document.conflict(step) }
+    }
+
+    mutating func encodeNil() throws {
+        try checkEmpty()
+        document.tree.setKind(node, .null)
+    }
+
+    mutating func encode<T: Encodable>(_ value: T) throws {
+        try checkEmpty()
+        if document.takes(T.self) { return try document.put(scalar: value, into: node) }
+        do {
+            try document.encode(value, into: node, at: step)
+        } catch {
+            document.tree.clear(node)
+            throw error
+        }
+        if document.tree.kind(node) == .keyed { document.tree.setKind(node, .object) }
+    }
+
+    // The library has functions of its own for these two, which refuse.
+    mutating func encode(_ value: Int128) throws { try encodeWide(value) }
+    mutating func encode(_ value: UInt128) throws { try encodeWide(value) }
+    private mutating func encodeWide<T: Encodable>(_ value: T) throws { try encode(value) }
 }
 
-/// What the three containers of the protocol have in common: each value goes through `Encoding`.
 private struct KeyedNode<Key: CodingKey>: KeyedEncodingContainerProtocol {
     let encoder: NodeEncoder
     var codingPath: [any CodingKey] { encoder.codingPath }
 
-    mutating func encodeNil(forKey key: Key) throws { add(key).content = .value(.null) }
+    mutating func encodeNil(forKey key: Key) throws {
+        let node = try encoder.document.tree.makeMember(key.stringValue, of: encoder.node)
+        encoder.document.tree.setKind(node, .null)
+    }
 
+    @inline(__always)
     mutating func encode<T: Encodable>(_ value: T, forKey key: Key) throws {
-        let node = try encoder.encoding.node(for: value, path: codingPath + [key])
-        encoder.node.put(key.stringValue, node)
+        let document = encoder.document
+        if document.takes(T.self) {
+            let node = try document.tree.makeMember(key.stringValue, of: encoder.node)
+            return try document.put(scalar: value, into: node)
+        }
+        try encodeGeneral(value, forKey: key)
+    }
+
+    // The library has functions of its own for these two, which refuse.
+    mutating func encode(_ value: Int128, forKey key: Key) throws { try encodeWide(value, key) }
+    mutating func encode(_ value: UInt128, forKey key: Key) throws { try encodeWide(value, key) }
+    private mutating func encodeWide<T: Encodable>(_ value: T, _ key: Key) throws { try encode(value, forKey: key) }
+
+    @inline(never)
+    private func encodeGeneral<T: Encodable>(_ value: T, forKey key: Key) throws {
+        let document = encoder.document
+        if let set = document.spreads(value) {
+            try document.append(
+                set, named: key.stringValue, to: encoder.node, depth: document.depth(of: encoder.step))
+            return
+        }
+        let name = try document.tree.store(utf8: key.stringValue)
+        let node = try document.node(for: value, from: encoder.step, name, Key.self)
+        document.tree.put(node, named: name, below: encoder.node)
     }
 
     mutating func nestedContainer<Nested: CodingKey>(
         keyedBy type: Nested.Type, forKey key: Key
     ) -> KeyedEncodingContainer<Nested> {
-        encoder.child(encoder.node.member(key.stringValue) ?? add(key), key).container(keyedBy: type)
+        child(key, isNew: false).container(keyedBy: type)
     }
 
     mutating func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer {
-        encoder.child(encoder.node.member(key.stringValue) ?? add(key), key).unkeyedContainer()
+        child(key, isNew: false).unkeyedContainer()
     }
 
-    mutating func superEncoder() -> any Encoder { encoder.child(add(ValueKey("super")), ValueKey("super")) }
-    mutating func superEncoder(forKey key: Key) -> any Encoder { encoder.child(add(key), key) }
+    mutating func superEncoder() -> any Encoder { child(ValueKey("super"), isNew: true) }
+    mutating func superEncoder(forKey key: Key) -> any Encoder { child(key, isNew: true) }
 
-    /// A new value under the name, whatever stood there.
-    private func add(_ key: any CodingKey) -> Node {
-        let node = Node()
-        encoder.node.put(key.stringValue, node)
-        return node
+    /// The encoder of the member under a key, or of a new one, whatever stood there.
+    private func child<MemberKey: CodingKey>(_ key: MemberKey, isNew: Bool) -> NodeEncoder {
+        let node = encoder.document.member(key.stringValue, of: encoder.node, isNew: isNew)
+        return encoder.child(node, encoder.document.tree.nameRange(node), MemberKey.self)
     }
 
     // What synthesized code calls for optional properties.
 
+    @inline(__always)
     private mutating func encodeOptional(_ value: (some Encodable)?, _ key: Key) throws {
         if let value {
             try encode(value, forKey: key)
-        } else if encoder.encoding.settings.nils == .null {
+        } else if encoder.document.writesNil {
             try encodeNil(forKey: key)
         }
     }
@@ -272,69 +495,176 @@ private struct KeyedNode<Key: CodingKey>: KeyedEncodingContainerProtocol {
 private struct UnkeyedNode: UnkeyedEncodingContainer {
     let encoder: NodeEncoder
     var codingPath: [any CodingKey] { encoder.codingPath }
-    var count: Int { encoder.node.count }
+    var count: Int { encoder.document.tree.childCount(encoder.node) }
 
-    mutating func encodeNil() throws { add().content = .value(.null) }
+    mutating func encodeNil() throws {
+        let node = try encoder.document.tree.makeElement(of: encoder.node)
+        encoder.document.tree.setKind(node, .null)
+    }
 
     mutating func encode<T: Encodable>(_ value: T) throws {
-        let path = codingPath + [ValueKey(count)]
-        encoder.node.append(try encoder.encoding.node(for: value, path: path))
+        let document = encoder.document
+        if document.takes(T.self) {
+            return try document.put(scalar: value, into: document.tree.makeElement(of: encoder.node))
+        }
+        if let set = document.spreads(value) {
+            return try document.append(set, to: encoder.node, depth: document.depth(of: encoder.step))
+        }
+        let node = try document.node(for: value, from: encoder.step, TextRange(index: count), nil)
+        document.tree.append(node, to: encoder.node)
     }
+
+    // The library has functions of its own for these two, which refuse.
+    mutating func encode(_ value: Int128) throws { try encodeWide(value) }
+    mutating func encode(_ value: UInt128) throws { try encodeWide(value) }
+    private mutating func encodeWide<T: Encodable>(_ value: T) throws { try encode(value) }
 
     mutating func nestedContainer<Nested: CodingKey>(keyedBy type: Nested.Type) -> KeyedEncodingContainer<Nested> {
-        let key = ValueKey(count)
-        return encoder.child(add(), key).container(keyedBy: type)
+        child().container(keyedBy: type)
     }
 
-    mutating func nestedUnkeyedContainer() -> any UnkeyedEncodingContainer {
-        let key = ValueKey(count)
-        return encoder.child(add(), key).unkeyedContainer()
-    }
+    mutating func nestedUnkeyedContainer() -> any UnkeyedEncodingContainer { child().unkeyedContainer() }
+    mutating func superEncoder() -> any Encoder { child() }
 
-    mutating func superEncoder() -> any Encoder {
-        let key = ValueKey(count)
-        return encoder.child(add(), key)
-    }
-
-    private func add() -> Node {
-        let node = Node()
-        encoder.node.append(node)
-        return node
+    private func child() -> NodeEncoder {
+        let index = TextRange(index: count)
+        return encoder.child(encoder.document.element(of: encoder.node), index, nil)
     }
 }
 
-private struct SingleNode: SingleValueEncodingContainer {
-    let encoder: NodeEncoder
-    var codingPath: [any CodingKey] { encoder.codingPath }
-
-    /// A place has one value: a second one would take the first away unseen.
-    private func set(_ value: Value) throws {
-        guard encoder.node.isNothing else { throw Encoding.conflict(codingPath) }
-        encoder.node.content = .value(value)
+extension EncodedDocument {
+    /// The member of that name for a container, which can't throw: beyond the bound of memory it is the parent itself, and
+    /// the fault ends the encoding.
+    fileprivate func member(_ name: String, of parent: Tree.Node, isNew: Bool) -> Tree.Node {
+        orFault(parent) { () throws(ConversionError) in
+            if !isNew {
+                let member = tree.child(of: parent, named: Array(name.utf8).span)
+                if member != Tree.none { return member }
+            }
+            return try tree.makeMember(name, of: parent)
+        }
     }
 
-    mutating func encodeNil() throws { try set(.null) }
-    mutating func encode(_ value: Bool) throws { try set(.bool(value)) }
-    mutating func encode(_ value: String) throws { try set(.string(value)) }
-    mutating func encode(_ value: Double) throws { try set(Value(value)) }
-    mutating func encode(_ value: Float) throws { try set(.number(Value.Number(unchecked: value.description))) }
-    mutating func encode(_ value: Int) throws { try set(Value(value)) }
-    mutating func encode(_ value: Int8) throws { try set(Value(value)) }
-    mutating func encode(_ value: Int16) throws { try set(Value(value)) }
-    mutating func encode(_ value: Int32) throws { try set(Value(value)) }
-    mutating func encode(_ value: Int64) throws { try set(Value(value)) }
-    mutating func encode(_ value: Int128) throws { try set(Value(value)) }
-    mutating func encode(_ value: UInt) throws { try set(Value(value)) }
-    mutating func encode(_ value: UInt8) throws { try set(Value(value)) }
-    mutating func encode(_ value: UInt16) throws { try set(Value(value)) }
-    mutating func encode(_ value: UInt32) throws { try set(Value(value)) }
-    mutating func encode(_ value: UInt64) throws { try set(Value(value)) }
-    mutating func encode(_ value: UInt128) throws { try set(Value(value)) }
+    fileprivate func element(of parent: Tree.Node) -> Tree.Node {
+        orFault(parent) { () throws(ConversionError) in try tree.makeElement(of: parent) }
+    }
 
-    mutating func encode<T: Encodable>(_ value: T) throws {
-        guard encoder.node.isNothing else { throw Encoding.conflict(codingPath) }
-        let made = try encoder.encoding.node(for: value, path: codingPath)
-        encoder.node.content = made.isNothing ? .value(made.value) : made.content
+    private func orFault(
+        _ parent: Tree.Node, _ body: () throws(ConversionError) -> Tree.Node
+    ) -> Tree.Node {
+        do throws(ConversionError) { return try body() } catch {
+            refuse(error)
+            return parent
+        }
+    }
+}
+
+// What the encoder does to its tree.
+extension Tree {
+    /// Appends the UTF-8 of a text to the pool.
+    fileprivate mutating func store(utf8 text: String) throws(ConversionError) -> TextRange {
+        let count = text.utf8.count
+        try charge(bytes: count)
+        let start = Int32(bytes.count)
+        // SAFETY: the buffer is used only inside the closure, which copies.
+        let isStored: Void? = unsafe text.utf8.withContiguousStorageIfAvailable {
+            unsafe bytes.append(contentsOf: Span(_unsafeElements: $0))
+        }
+        if isStored == nil { bytes.append(contentsOf: Array(text.utf8)) }
+        return TextRange(start: start, count: Int32(count))
+    }
+
+    fileprivate mutating func setKind(_ node: Node, _ kind: Kind) { records[Int(node)].kind = kind }
+
+    fileprivate mutating func setText(_ node: Node, _ kind: Kind, utf8 text: String) throws(ConversionError) {
+        let range = try store(utf8: text)
+        records[Int(node)].kind = kind
+        records[Int(node)].valueStart = range.start
+        records[Int(node)].valueCount = range.count
+    }
+
+    @inline(__always)
+    fileprivate mutating func setNumber(_ node: Node, _ value: some FixedWidthInteger) throws(ConversionError) {
+        guard let small = Int(exactly: value) else { return try setText(node, .number, utf8: String(value)) }
+        try setNumber(node, small)
+    }
+
+    fileprivate mutating func setNumber(_ node: Node, _ value: Int) throws(ConversionError) {
+        try charge(bytes: 20)
+        let start = bytes.count
+        bytes.append(decimal: value)
+        records[Int(node)].kind = .number
+        records[Int(node)].valueStart = Int32(start)
+        records[Int(node)].valueCount = Int32(bytes.count - start)
+    }
+
+    /// A member that nothing is in, in the place of the one that had its name.
+    fileprivate mutating func makeMember(_ name: String, of parent: Node) throws(ConversionError) -> Node {
+        let name = try store(utf8: name)
+        guard records[Int(parent)].count < Int32(TreeIndex.threshold),
+            child(of: parent, named: slice(name.start, name.count)) == Tree.none
+        else {
+            let node = try makeNode(.keyed)
+            put(node, named: name, below: parent)
+            return node
+        }
+        try charge(bytes: 0, nodes: 1)
+        var record = Record(kind: .keyed)
+        record.nameStart = name.start
+        record.nameCount = name.count
+        records.append(record, lastBelow: Int(parent))
+        return Node(records.count - 1)
+    }
+
+    /// An element that nothing is in.
+    fileprivate mutating func makeElement(of parent: Node) throws(ConversionError) -> Node {
+        try charge(bytes: 0, nodes: 1)
+        records.append(Record(kind: .keyed), lastBelow: Int(parent))
+        return Node(records.count - 1)
+    }
+
+    fileprivate mutating func put(_ node: Node, named name: TextRange, below parent: Node) {
+        let earlier = child(of: parent, named: slice(name.start, name.count))
+        if earlier == Tree.none {
+            link(node, to: parent, nameStart: name.start, nameCount: name.count)
+        } else {
+            replace(earlier, by: node)
+        }
+    }
+
+    fileprivate mutating func append(
+        _ node: Node, to parent: Node, named name: String
+    ) throws(ConversionError) {
+        let range = try store(utf8: name)
+        link(node, to: parent, nameStart: range.start, nameCount: range.count)
+    }
+
+    /// Takes away what was encoded into a node.
+    fileprivate mutating func clear(_ node: Node) {
+        clearChildren(node)
+        setKind(node, .keyed)
+    }
+}
+
+/// Bytes in the pool of a tree, or the index of an element in their place.
+internal struct TextRange {
+    var start: Int32
+    var count: Int32
+
+    init(start: Int32, count: Int32) { (self.start, self.count) = (start, count) }
+    init(index: Int) { self.init(start: Int32(truncatingIfNeeded: index), count: -1) }
+}
+
+extension Tree {
+    internal func nameRange(_ node: Node) -> TextRange {
+        TextRange(start: records[Int(node)].nameStart, count: records[Int(node)].nameCount)
+    }
+
+    /// The key of a coding path: of its own type, where that has one of the name.
+    internal func key(_ name: TextRange, _ type: (any CodingKey.Type)?) -> any CodingKey {
+        guard name.count >= 0, let type else { return ValueKey(Int(name.start)) }
+        let text = slice(name.start, name.count).lossyString()
+        return type.init(stringValue: text) ?? ValueKey(text)
     }
 }
 

@@ -48,7 +48,7 @@ struct ExampleTests {
             }
         }
         #expect(pages.count == 8)
-        #expect(count == 38)
+        #expect(count == 39)
     }
 
     /// The lines without their indentation.
