@@ -252,9 +252,9 @@ package final class ResponseTranscoder {
 }
 
 /// How much work and memory one exchange takes at a time.
-package enum WorkBounds {
+public enum WorkBounds {
     /// Bytes of input or output that one slice of work handles, about: 64 KiB.
-    package static let slice = 64 * 1024
+    @inlinable public static var slice: Int { 64 * 1024 }
     /// The capacity of a buffer that an exchange keeps for the next one: 16 KiB.
-    package static let keptCapacity = 16 * 1024
+    @inlinable public static var keptCapacity: Int { 16 * 1024 }
 }

@@ -302,7 +302,7 @@ final class DownstreamConnection: StreamHandler {
                 exchange.clientHalfClosed()
                 // Whether it still wants the answer nobody knows, so that it isn't waited for without end.
                 if exchange.machine.awaitsResponse, wait == .nothing { arm(.halfClosed, Self.halfClosedTime) }
-            } else if exchange?.machine.pauses.isEmpty != false || stream.pendingCount == 0 {
+            } else if exchange?.machine.isPaused != true || stream.pendingCount == 0 {
                 exchange?.clientGone()
                 close()
             }

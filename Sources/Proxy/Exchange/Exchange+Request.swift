@@ -408,7 +408,7 @@ extension Exchange {
                 }
             }
             if machine.request == .content {
-                if machine.pauses.isEmpty {
+                if !machine.isPaused {
                     downstream?.expectBody(within: times.bodyGap)
                 } else {
                     chargeRequest(leftover: bytes.count - at)
@@ -638,7 +638,7 @@ extension Exchange {
         var at = 0
         while true {
             let isClear = try convertDecoded(decoding)
-            guard isClear, machine.pauses.isEmpty, at < slice.count || decoding.decoder.hasMore else { return at }
+            guard isClear, !machine.isPaused, at < slice.count || decoding.decoder.hasMore else { return at }
             guard decoding.left > 0 else {
                 try handle(.paused(.tick))
                 awaitTick(decoding)

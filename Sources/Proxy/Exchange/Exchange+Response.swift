@@ -183,6 +183,7 @@ extension Exchange {
     }
 
     /// Writes what ends the response.
+    @inline(never)
     func finishResponse() {
         if let upstream, let route, passesResponseTrailers {
             let trailers = upstream.trailers

@@ -56,6 +56,7 @@ extension Exchange {
     }
 
     /// Gives the upstream connection back or closes it.
+    @inline(never)
     func releaseUpstream(reusable: Bool) {
         if let attempt {
             self.attempt = nil
@@ -183,6 +184,7 @@ extension Exchange {
     }
 
     /// All of the request was written: its memory goes to the next one, and so does its conversion.
+    @inline(never)
     func releaseOutput() {
         if conversion != nil { recycleConversion() } else if waiting.isEmpty { clear(&waiting) }
     }
@@ -397,6 +399,7 @@ extension Exchange {
     }
 
     /// Nothing is sent again any more.
+    @inline(never)
     func dropRetryBuffer() {
         retryBuffer.isKept = false
         retryBuffer.isCut = false

@@ -102,12 +102,12 @@ final class Exchange {
     var loggedResponse: [(member: String, value: [UInt8])] = []
 
     /// Bytes of a buffer that a reused exchange may keep: enough for ordinary requests, little enough for a free list.
-    static let keptCapacity = WorkBounds.keptCapacity
+    static var keptCapacity: Int { WorkBounds.keptCapacity }
     /// Bytes of a buffer that hold an ordinary head.
     private static let ordinaryCapacity = 4 * 1024
     /// Bytes of content handed to a conversion in one piece: bounds what one call can add to the output. Where content passes,
     /// it is all of a read (`longestSlice`).
-    static let sliceSize = WorkBounds.slice
+    static var sliceSize: Int { WorkBounds.slice }
     /// Bytes of unread content that are read and dropped so that the client's connection can go on behind an answer.
     private static let discardLimit = 64 * 1024
 
@@ -187,10 +187,10 @@ final class Exchange {
     /// Hands an event to the machine and performs what it returns. `cutFlag` is what the log shows where that is a cut.
     func handle(_ event: ExchangeMachine.Event, cutFlag: EndReason = .upstreamGone) throws(Refusal) {
         let actions = try machine.handle(event)
-        guard !actions.isEmpty else { return }
-        try perform(actions, cutFlag: cutFlag)
+        if actions.rawValue != 0 { try perform(actions, cutFlag: cutFlag) }
     }
 
+    // What it calls is not inlined: each event would set up the frame of all of it.
     private func perform(_ actions: ExchangeMachine.Actions, cutFlag: EndReason) throws(Refusal) {
         for action in actions.inOrder {
             switch action {
@@ -408,6 +408,7 @@ final class Exchange {
 
     // MARK: The end
 
+    @inline(never)
     private func end(keepAlive: Bool, requestComplete: Bool) {
         guard let downstream else { return }
         logEnd()
@@ -529,6 +530,7 @@ final class Exchange {
     }
 
     /// The request is sent and will not be sent again.
+    @inline(never)
     private func releaseRequest() {
         endSpool()
         requestCharge.end(worker.memory)

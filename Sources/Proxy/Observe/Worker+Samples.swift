@@ -72,7 +72,7 @@ extension Exchange {
         if case .length(let total) = request.framing { transfer.total = total }
         transfer.bytesIn = record.bytesIn
         transfer.bytesOut = record.bytesOut
-        transfer.isHeldBack = !machine.pauses.isEmpty
+        transfer.isHeldBack = machine.isPaused
         if let route, let generation { transfer.upstream = generation.upstreamName(of: route) }
         return transfer
     }
