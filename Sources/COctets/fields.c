@@ -1,5 +1,13 @@
 #include "COctets.h"
 
+bool recast_is_printed_alike(const uint8_t *number, size_t count) {
+    const uint8_t *const digits = number + (*number == '-'), *const end = number + count;
+    const uint8_t *at = digits;
+    while (at < end && *at != '.') at++;
+    if (at == end) return *digits != '0' || digits == number;
+    return end[-1] != '0' && (*digits != '0' || digits[2] != '0' || digits[3] != '0');
+}
+
 #if defined(__x86_64__)
 #include "scalars.h"
 
@@ -170,7 +178,7 @@ AVX2 static inline bool open_level(struct walk *walk, const struct recast_fields
         to += member->count;
         name_end += member->count;
     } else {
-        uint8_t *const end = put_index(to, level->position);
+        uint8_t *const end = style == recast_style_indices ? put_index(to, level->position) : to;
         name_end += (size_t)(end - to);
         to = end;
     }
@@ -237,6 +245,7 @@ AVX2 static inline bool write_field(struct walk *walk, struct recast_fields *of,
     } else if (*text <= '9') {
         const size_t count = number_count(text);
         if (count == 0 || count > of->longest_number) return false;
+        if (of->prints_numbers && !recast_is_printed_alike(text, count)) return false;
         _mm_storeu_si128((__m128i *)to, _mm_loadu_si128((const __m128i *)text));
         text += count;
         to += count;
@@ -287,7 +296,8 @@ AVX2 static inline bool write_item(struct walk *walk, struct recast_fields *of) 
     const bool is_container = *text == '{' || *text == '[';
     if (!level->is_object) {
         if (style == recast_style_open) style = is_container ? recast_style_indices : recast_style_brackets;
-        if (style == recast_style_other || (is_container && style == recast_style_brackets)) return false;
+        if (style == recast_style_other || (is_container && style == recast_style_brackets && !of->nests_in_brackets))
+            return false;
     }
     return is_container ? open_level(walk, of, text, &member, style) : write_field(walk, of, text, &member, style);
 }

@@ -9,12 +9,14 @@ public enum FieldText {
 
     /// What each byte becomes in a form (WHATWG URL §5.2): its bytes, lowest first, and their number in the highest eight
     /// bits. For `spaces: percent` and for `spaces: plus`.
-    public static let percentTable = makeTable(plusForSpace: false)
-    public static let plusTable = makeTable(plusForSpace: true)
+    public static let percentTable = makeTable(keeping: .formUnescaped, plusForSpace: false)
+    public static let plusTable = makeTable(keeping: .formUnescaped, plusForSpace: true)
 
-    private static func makeTable(plusForSpace: Bool) -> [UInt32] {
+    /// What each byte becomes where those of `kept` stand for themselves, which letters, digits, `-`, `.` and `_` must be
+    /// among: the loops don't look them up.
+    public static func makeTable(keeping kept: ByteSet, plusForSpace: Bool) -> [UInt32] {
         (UInt8.min...UInt8.max).map { byte in
-            if ByteSet.formUnescaped.contains(byte) { return UInt32(byte) | 1 << 24 }
+            if kept.contains(byte) { return UInt32(byte) | 1 << 24 }
             if byte == ASCII.space && plusForSpace { return UInt32(UInt8(ascii: "+")) | 1 << 24 }
             let digits = UInt32(ASCII.upperHexDigit(byte >> 4)) | UInt32(ASCII.upperHexDigit(byte & 15)) << 8
             return UInt32(UInt8(ascii: "%")) | digits << 8 | 3 << 24
@@ -108,7 +110,7 @@ public enum FieldText {
     /// number of bytes taken, perhaps none, and of those written. It stops before `"`, `\`, a byte below 0x20 or from 0x80 on,
     /// and some way before the end of the text or of the room: what is there says which.
     ///
-    /// Unsafe: `source` must hold `end` bytes, and `target` have room for `room`. The table is one of the two above.
+    /// Unsafe: `source` must hold `end` bytes, and `target` have room for `room`. The table is one of `makeTable`.
     @unsafe
     public static func encodeRun(
         _ source: UnsafeRawPointer, from start: Int, to end: Int, into target: UnsafeMutableRawPointer, room: Int,
@@ -142,7 +144,7 @@ public enum FieldText {
     /// Writes `count` bytes as the table says, and returns the number of bytes written.
     ///
     /// Unsafe: `source` must hold the bytes, of which whole blocks are read where they lie before `readable`, and `target` have
-    /// room for three bytes for each and `overhang` more. The table is one of the two above.
+    /// room for three bytes for each and `overhang` more. The table is one of `makeTable`.
     @inlinable
     @inline(__always)
     @unsafe

@@ -26,6 +26,10 @@ public struct OwnedArray<Element: BitwiseCopyable & Sendable>: ~Copyable, @unche
     /// The elements it can hold before it allocates again.
     @inlinable public var capacity: Int { room }
     @inlinable public var isEmpty: Bool { used == 0 }
+    /// The index of the last element; nil where there is none.
+    @inlinable public var lastIndex: Int? { used == 0 ? nil : used &- 1 }
+    /// The last element; nil where there is none.
+    @inlinable public var last: Element? { used == 0 ? nil : self[used &- 1] }
 
     @inlinable
     public subscript(index: Int) -> Element {

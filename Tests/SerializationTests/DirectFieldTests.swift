@@ -68,9 +68,49 @@ struct DirectFieldTests {
         {
             $0.fieldEncoding.arrays = .repeated; $0.fieldEncoding.nesting = .json
         },
-        { $0.fieldEncoding = FieldEncodingOptions(dialect: .php) },
         { $0.jsonParts = [path("orders[*].customer")] },
         { $0.map.remove = [path("orders[*].items")] },
+    ]
+
+    /// The other dialects, each as it comes, and then with what changes how its fields are named, written or held.
+    static let dialects = plainDialects + changedDialects
+
+    private static let plainDialects: [@Sendable (inout ConversionPlan) -> Void] = [
+        { $0.fieldEncoding = FieldEncodingOptions(dialect: .afnetworking) },
+        { $0.fieldEncoding = FieldEncodingOptions(dialect: .alamofire) },
+        { $0.fieldEncoding = FieldEncodingOptions(dialect: .php) },
+        { $0.fieldEncoding = FieldEncodingOptions(dialect: .qs) },
+        { $0.fieldEncoding = FieldEncodingOptions(dialect: .rack) },
+        { $0.fieldEncoding = FieldEncodingOptions(dialect: .whatwg) },
+    ]
+
+    private static let changedDialects: [@Sendable (inout ConversionPlan) -> Void] = [
+        {
+            $0.fieldEncoding = FieldEncodingOptions(dialect: .afnetworking)
+            $0.fieldEncoding.order = .input
+        },
+        {
+            $0.fieldEncoding = FieldEncodingOptions(dialect: .rack)
+            $0.fieldEncoding.arrays = .indices
+            $0.fieldEncoding.empties = .marker
+        },
+        {
+            $0.fieldEncoding = FieldEncodingOptions(dialect: .php)
+            $0.fieldEncoding.arrays = .brackets
+            $0.fieldEncoding.spaces = .percent
+            $0.usesBlocks = false
+        },
+        {
+            $0.fieldEncoding = FieldEncodingOptions(dialect: .qs)
+            $0.fieldEncoding.spaces = .plus
+            $0.fieldEncoding.nulls = .key
+            $0.usesBlocks = false
+        },
+        {
+            $0.fieldEncoding = FieldEncodingOptions(dialect: .whatwg)
+            $0.fieldEncoding.nesting = .brackets
+            $0.fieldEncoding.arrays = .auto
+        },
     ]
 
     /// What the events give, slice by slice: the decoder straight into the flattener.
@@ -96,6 +136,10 @@ struct DirectFieldTests {
         let run = ConversionRun.run(plan, cut, highWatermark: .max)
         #expect(run.violations.isEmpty, sourceLocation: sourceLocation)
         #expect(run.failure == wanted.failure, "\(cut)", sourceLocation: sourceLocation)
+        // A document that is held goes out once its text has ended, and the flattener alone writes it when its root ends: of
+        // one with something behind it, only the latter has an output.
+        let isHeld = plan.fieldEncoding.order == .sorted || plan.fieldEncoding.dialect == .alamofire
+        if isHeld, wanted.failure != nil { return }
         #expect(run.output.bytes == wanted.output, "\(cut)", sourceLocation: sourceLocation)
     }
 
@@ -103,7 +147,7 @@ struct DirectFieldTests {
     func sameAsEvents(_ index: Int) {
         let body = Array(Self.documents[index].utf8)
         for output in [BodyEncoding.form, .multipart] {
-            for (number, change) in Self.changes.enumerated() {
+            for (number, change) in (Self.changes + Self.dialects).enumerated() {
                 let plan = plan(.json, output, change)
                 let wanted = ConversionRun.run(plan, .every(Self.few, of: body))
                 for cut in [Cut.whole(body)] + [33, 48, 100, 257].map({ .every($0, of: body) }) {
@@ -114,7 +158,7 @@ struct DirectFieldTests {
                         #expect(run == wanted, "\(output), change \(number), \(cut), \(watermark)")
                     }
                 }
-                if output == .form, number < 7 { check(plan, .whole(body)) }
+                if output == .form, number < 7 || number >= Self.changes.count { check(plan, .whole(body)) }
             }
         }
     }
@@ -132,6 +176,34 @@ struct DirectFieldTests {
                 if run.failure != wanted.failure { return }
             }
         }
+    }
+
+    @Test("every split gives the same in each dialect", arguments: documents.indices)
+    func everySplitInDialects(_ index: Int) {
+        let body = Array(Self.documents[index].utf8)
+        for change in Self.dialects {
+            let plan = plan(.json, .form, change)
+            let wanted = ConversionRun.run(plan, .every(1, of: body))
+            for cut in Recut.cuts(of: body, splits: 60) {
+                let run = ConversionRun.run(plan, cut)
+                #expect(run.failure == wanted.failure, "\(cut)")
+                if wanted.failure == nil { #expect(run == wanted, "\(cut)") }
+                if run.failure != wanted.failure { return }
+            }
+        }
+    }
+
+    @Test("a number at each border of what libraries print alike")
+    func numbers() {
+        let texts = [
+            "0", "-0", "0.0", "-0.0", "5.0", "0.5", "-0.5", "0.05", "0.005", "0.0005", "0.00001", "10", "100", "1.10",
+            "1.01", "99999999999999", "123456789012345", "1234567890123456", "-12345678901234", "-123456789012345",
+            "1234567.8901234", "12345678901234.5", "9007199254740993", "1e5", "1E-7", "-1.5e+10",
+        ]
+        let members = texts.enumerated().map { "\"m\($0)\":\($1)" }.joined(separator: ",")
+        let list = texts.joined(separator: ",")
+        let body = Array("{\(members),\"list\":[\(list)],\"z\":\"padding so that blocks can be read\"}".utf8)
+        for change in Self.dialects { check(plan(.json, .form, change), .whole(body)) }
     }
 
     @Test("a cut body, and one byte changed, give what the events give", arguments: documents.indices)
@@ -232,7 +304,7 @@ struct DirectFieldTests {
         for _ in 0..<12 {
             let body = Array(
                 "{\"first member\":\(Self.value(&numbers, 0)),\"second\":\(Self.object(&numbers, 0))}".utf8)
-            for change in Self.changes.prefix(7) {
+            for change in Self.changes.prefix(7) + Self.dialects {
                 let plan = plan(.json, .form, change)
                 check(plan, .whole(body))
                 check(plan, .every(33 + numbers.next(60), of: body))

@@ -109,6 +109,10 @@ struct recast_fields {
     size_t longest_text, longest_number, longest_name;
     /* Whether the first level is the root. */
     bool is_root;
+    /* Whether objects and arrays in an array of the style `a[]` are named so, too; else they are left alone. */
+    bool nests_in_brackets;
+    /* Whether numbers are left alone that recast_is_printed_alike is false for. */
+    bool prints_numbers;
 
     /* What stands before the names of the open levels' members, and the room for more; 32 bytes behind what counts are read, and
        64 in all at least. */
@@ -132,6 +136,10 @@ struct recast_fields {
     size_t name_start;
     ptrdiff_t name_count;
 };
+
+/* Whether libraries that read the JSON number of `count` bytes, 15 at most and without an exponent, all print it as it stands:
+   not so -0, a fraction that ends with a zero, and one that begins with 0.00. */
+bool recast_is_printed_alike(const uint8_t *number, size_t count);
 
 /* Whether the processor has what these functions need. */
 bool recast_has_blocks(void);

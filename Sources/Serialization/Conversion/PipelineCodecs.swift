@@ -121,7 +121,9 @@ extension PartEncoder where Self: DirectFieldEncoder & ~Copyable {
     internal static func feed(
         _ input: Span<UInt8>, from decoder: inout JSON.Decoder, into mapper: inout EventMapper<FlatEncoder<Self>>
     ) throws(ConversionError) -> Int {
-        guard mapper.passesAll, !mapper.encoder.hasParts else { return try decoder.feed(input, into: &mapper) }
+        guard mapper.passesAll, !mapper.encoder.hasParts, mapper.encoder.flattener.writesDirectly else {
+            return try decoder.feed(input, into: &mapper)
+        }
         var at = 0
         while at < input.count {
             if !mapper.encoder.flattener.isFull {

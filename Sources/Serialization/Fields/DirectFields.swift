@@ -45,10 +45,8 @@ internal struct DirectFields {
     let endOfName: Mark
     /// What stands behind the text.
     let endOfText: Mark
-    var hasPlus = false
-
     /// What each byte becomes, where texts are encoded.
-    var table: [UInt32] { hasPlus ? FieldText.plusTable : FieldText.percentTable }
+    let table: [UInt32]
 }
 
 extension Form.Encoder: DirectFieldEncoder {
@@ -56,10 +54,9 @@ extension Form.Encoder: DirectFieldEncoder {
     static func takesDirectly(_ name: Span<UInt8>) -> Bool { true }
 
     var directFields: DirectFields? {
-        guard options.dialect == .recast else { return nil }
-        return DirectFields(
+        DirectFields(
             open: .init("%5B"), close: .init("%5D"), endOfRootName: .init("="), endOfName: .init("%5D="),
-            endOfText: .init(""), hasPlus: options.spaces == .plus)
+            endOfText: .init(""), table: table)
     }
 
     func writeOpening(to prefix: inout FieldPrefix) -> Int {
@@ -82,7 +79,7 @@ extension Multipart.Encoder: DirectFieldEncoder {
         guard !normalizesLineEnds else { return nil }
         return DirectFields(
             open: .init("["), close: .init("]"), endOfRootName: .init("\"\r\n\r\n"), endOfName: .init("]\"\r\n\r\n"),
-            endOfText: .init("\r\n"))
+            endOfText: .init("\r\n"), table: FieldText.percentTable)
     }
 
     func writeOpening(to prefix: inout FieldPrefix) -> Int {
@@ -168,19 +165,52 @@ extension Flattener where Target: DirectFieldEncoder & ~Copyable {
     /// How fields can be written here and now without their events: nil where they can't, for the options don't allow it, or
     /// what is open doesn't.
     internal mutating func directFields() -> DirectFields? {
-        guard !isElsewhere, !inString, groupedArrays == 0, !awaitsFirstField, options.nesting == .brackets,
-            options.arrays == .auto || options.arrays == .indices || options.arrays == .brackets,
-            !containers.isEmpty, let fields = target.directFields
+        guard let top = containers.last,
+            isForeign ? isBetweenForeignValues(top) : isBetweenOwnValues, let fields = target.directFields
         else { return nil }
+        // The other dialect's writer leaves the name of its last value until it needs another one.
+        if isForeign { name.truncate(to: top.nameEnd) }
         if isRootLiteral {
             // The root's next name decides anew.
             guard containers.count == 1 else { return nil }
             isRootLiteral = false
         }
         // Below an empty root nothing has a name.
-        guard containers.count == 1 || containers[containers.count - 1].nameEnd > 0 else { return nil }
-        guard containers[containers.count - 1].prefixEnd >= 0 || makePrefix(fields) else { return nil }
+        guard containers.count == 1 || top.nameEnd > 0 else { return nil }
+        guard top.prefixEnd >= 0 || makePrefix(fields) else { return nil }
         return fields
+    }
+
+    /// Whether the options allow fields to be written without their events, wherever there is nothing against it. Under a
+    /// dialect other than ours, `auto` names each element of an array by itself, which takes its event.
+    internal var writesDirectly: Bool {
+        guard options.nesting == .brackets else { return false }
+        let isKnown =
+            options.arrays == .indices || options.arrays == .brackets || options.arrays == .auto && !isForeign
+        return isKnown && !(isForeign && foreign.holdsDocuments)
+    }
+
+    /// Whether objects and arrays in an array are named `a[]`, as scalars are: our own dialect refuses them there, or has to
+    /// remember their names.
+    internal var nestsInBrackets: Bool { isForeign && options.arrays == .brackets }
+
+    /// Exchanges the open containers and their name with those of the other dialect's writer, where that is in charge: what
+    /// writes fields without their events keeps them here, and hands them back when it is done.
+    @inline(__always)
+    internal mutating func exchangeForeignContainers() {
+        guard isForeign else { return }
+        swap(&containers, &foreign.levels)
+        swap(&name, &foreign.name)
+    }
+
+    /// Whether nothing of our own dialect is under way that its events must end.
+    private var isBetweenOwnValues: Bool { !isElsewhere && !inString && groupedArrays == 0 && !awaitsFirstField }
+
+    /// Whether the other dialect's writer has nothing to do before the next member or element of `container`. Elements of a
+    /// root that is an array have names of their own.
+    private func isBetweenForeignValues(_ container: Container) -> Bool {
+        guard foreign.isBetweenValues, containers[0].isObject else { return false }
+        return container.kind == .object || container.kind == .array && !container.lastIsEmpty
     }
 
     /// Writes what stands before the names of all containers that are open. Returns false where one of them can't be written

@@ -1,16 +1,27 @@
 /// An open object or array.
 internal struct FieldContainer: BitwiseCopyable {
-    let isObject: Bool
+    enum Kind {
+        case object, array
+        /// An array whose elements are joined with commas, or one inside of it. For `DialectWriter`, as what follows.
+        case joined
+        /// URLSearchParams' array of pairs, and one of these.
+        case pairs, pair
+    }
+
+    let kind: Kind
     /// The bytes of `name` that name this container.
     let nameEnd: Int
     /// The segments of that name after its root.
     let depth: Int
     /// How the elements are written; settled at an array's first element that is written.
     var style: ArrayStyle
-    /// Members or elements that have ended, left out or not.
+    /// Members and elements so far, left out or not: an object or array counts when it begins, all else when it ends. A
+    /// `DialectWriter` counts everything when it begins.
     var position = 0
-    /// Of those, the ones that were written.
+    /// Of those, the ones of which something was written, when they have ended.
     var written = 0
+    /// Whether the latest element was an object or array that was left out because it is empty. For `DialectWriter`.
+    var lastIsEmpty = false
     /// Where the names of the latest object element begin in `seen`. For `brackets` arrays.
     var seenStart = -1
     /// Whether the element that was written last is an object, which the next one could be joined with.
@@ -22,4 +33,6 @@ internal struct FieldContainer: BitwiseCopyable {
     /// Where what stands before the names of its members ends in `prefix`; -1 while that isn't written. For
     /// `DirectFieldEncoder`s.
     var prefixEnd = -1
+
+    var isObject: Bool { kind == .object }
 }

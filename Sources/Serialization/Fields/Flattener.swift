@@ -64,8 +64,8 @@ public struct Flattener<Target: FieldSink & ~Copyable>: EventSink, ~Copyable {
     internal var json: JSON.Encoder
     internal var jsonLevel = 0
     /// Writes the document in place of all of the above, under another dialect than ours.
-    private let isForeign: Bool
-    private var foreign: DialectWriter
+    internal let isForeign: Bool
+    internal var foreign: DialectWriter
     /// Whether an event goes to `foreign` or to the JSON text at hand: one question for both.
     internal private(set) var isElsewhere: Bool
     /// What stands before the names of an open container's members, as it goes out.
@@ -126,7 +126,7 @@ extension Flattener where Target: ~Copyable {
     public mutating func beginObject() throws(ConversionError) {
         if isForeign { return try foreign.beginObject(to: &target) }
         guard !containers.isEmpty else {
-            containers.append(Container(isObject: true, nameEnd: 0, depth: -1, style: options.arrays))
+            containers.append(Container(kind: .object, nameEnd: 0, depth: -1, style: options.arrays))
             return
         }
         if jsonLevel > 0 || options.nesting == .json {
@@ -147,19 +147,19 @@ extension Flattener where Target: ~Copyable {
         }
         let object = containers.removeLast()
         guard !containers.isEmpty else { return }
-        guard object.written == 0 else { return endValue() }
+        guard object.written == 0 else { return endContainer() }
         switch options.empties {
         case .reject: throw fault(.empty)
         case .omit:
             if object.position == 0 { omittedCount += 1 }
-            endValue(isWritten: false)
+            endContainer(isWritten: false)
         case .marker:
             // `a[]=` would be read as an empty string among the objects.
             let parent = containers[containers.count - 1]
             if !parent.isObject && parent.style == .brackets { throw fault(.regrouped) }
             try beginPart()
             try target.content(Span(), isLast: true)
-            endValue()
+            endContainer()
         }
     }
 
@@ -188,18 +188,18 @@ extension Flattener where Target: ~Copyable {
         }
         if array.written > 0 {
             if array.style == .comma { try target.content(Span(), isLast: true) }
-            return endValue()
+            return endContainer()
         }
         switch options.empties {
         case .reject: throw fault(.empty)
         case .omit:
             if array.position == 0 { omittedCount += 1 }
-            endValue(isWritten: false)
+            endContainer(isWritten: false)
         case .marker:
             try appendBrackets(index: nil)
             try beginPart()
             try target.content(Span(), isLast: true)
-            endValue()
+            endContainer()
         }
     }
 
@@ -409,10 +409,15 @@ extension Flattener where Target: ~Copyable {
         }
     }
 
-    /// Ends a value: the name is its container's again.
+    /// Ends a value that is no open container.
     private mutating func endValue(isWritten: Bool = true) {
+        containers[containers.count - 1].position += 1
+        endContainer(isWritten: isWritten)
+    }
+
+    /// Ends a container that is no longer open: the name is its parent's again.
+    private mutating func endContainer(isWritten: Bool = true) {
         let top = containers.count - 1
-        containers[top].position += 1
         if isWritten {
             containers[top].written += 1
             containers[top].lastWasObject = containers[top].inObject
@@ -421,8 +426,11 @@ extension Flattener where Target: ~Copyable {
     }
 
     private mutating func openContainer(isObject: Bool) {
+        let depth = valueDepth
+        containers[containers.count - 1].position += 1
         containers.append(
-            Container(isObject: isObject, nameEnd: name.count, depth: valueDepth, style: options.arrays))
+            Container(
+                kind: isObject ? .object : .array, nameEnd: name.count, depth: depth, style: options.arrays))
     }
 
     /// The segments of the name of the value at hand after its root.

@@ -18,6 +18,8 @@ extension Form {
         internal let options: FieldEncodingOptions
         /// The bytes that stand for themselves, where they are not WHATWG's.
         private let kept: ByteSet
+        /// What each byte becomes, for fields that are written without their events.
+        internal let table: [UInt32]
         private let isWHATWG: Bool
         private let hasBareNames: Bool
         /// Whether a space becomes `+`. qs doesn't reach those of a bare name.
@@ -27,6 +29,15 @@ extension Form {
         private var content = Content.text
         private var base64 = Base64Encoder()
         private var base64Text = OutputBuffer()
+
+        /// What each byte becomes in the dialects that keep others than WHATWG's.
+        private enum Tables {
+            static let query = FieldText.makeTable(keeping: .queryUnescaped, plusForSpace: false)
+            static let queryPlus = FieldText.makeTable(keeping: .queryUnescaped, plusForSpace: true)
+            static let unreserved = FieldText.makeTable(keeping: .unreserved, plusForSpace: false)
+            static let parenthesesPlus = FieldText.makeTable(keeping: .unreservedAndParentheses, plusForSpace: true)
+            static let dashesPlus = FieldText.makeTable(keeping: .alphanumericAndDashes, plusForSpace: true)
+        }
 
         /// What is done with the content of the part at hand.
         private enum Content {
@@ -46,10 +57,18 @@ extension Form {
             hasPlusInBareNames = options.spaces == .plus && options.dialect != .qs
             isWHATWG = [.recast, .rack, .whatwg].contains(options.dialect)
             switch options.dialect {
-            case .recast, .rack, .whatwg: kept = .formUnescaped
-            case .afnetworking, .alamofire: kept = .queryUnescaped
-            case .qs: kept = options.spaces == .plus ? .unreservedAndParentheses : .unreserved
-            case .php: kept = options.spaces == .plus ? .alphanumericAndDashes : .unreserved
+            case .recast, .rack, .whatwg:
+                kept = .formUnescaped
+                table = hasPlus ? FieldText.plusTable : FieldText.percentTable
+            case .afnetworking, .alamofire:
+                kept = .queryUnescaped
+                table = hasPlus ? Tables.queryPlus : Tables.query
+            case .qs:
+                kept = hasPlus ? .unreservedAndParentheses : .unreserved
+                table = hasPlus ? Tables.parenthesesPlus : Tables.unreserved
+            case .php:
+                kept = hasPlus ? .alphanumericAndDashes : .unreserved
+                table = hasPlus ? Tables.dashesPlus : Tables.unreserved
             }
         }
 

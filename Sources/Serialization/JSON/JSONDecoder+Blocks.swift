@@ -30,6 +30,8 @@ extension JSON.Decoder {
         unsafe blocks.longest_text = Self.longestText
         unsafe blocks.longest_number = limits.number
         unsafe blocks.longest_name = flattener.limits.key
+        unsafe blocks.nests_in_brackets = flattener.nestsInBrackets
+        unsafe blocks.prints_numbers = flattener.isForeign
         if usesBlocks { unsafe blocks.levels = blockLevels.reserve(Self.mostLevels) }
         return unsafe blocks
     }

@@ -20,6 +20,15 @@ extension JSON.Decoder {
         return name.count
     }
 
+    /// Whether every library prints the number of `count` bytes as it stands: an integer that none of them rounds, or a
+    /// fraction of few digits that none writes with an exponent, and that doesn't end with a zero.
+    @inline(never)
+    @unsafe
+    static func isPrintedAlike(_ source: UnsafeRawPointer, _ count: Int) -> Bool {
+        // SAFETY: the caller has the bytes, and more of them up to sixteen.
+        unsafe count <= 15 && recast_is_printed_alike(source.assumingMemoryBound(to: UInt8.self), count)
+    }
+
     /// Remembers the name of a member. Returns false, with nothing done, where it is there already or the limit is reached.
     @inline(__always)
     mutating func insertDirectly(_ name: DirectName, of input: Span<UInt8>) -> Bool {
@@ -132,13 +141,14 @@ extension JSON.Decoder {
                     for: Target.self)
             }
         } else {
-            flattener.containers[top].style = .indices
+            let hasIndex = !flattener.nestsInBrackets
+            if hasIndex { flattener.containers[top].style = .indices }
             flattener.containers[top].inObject = isObject
-            let digits = unsafe Self.writeIndex(position, to: prefix + end)
+            let digits = hasIndex ? unsafe Self.writeIndex(position, to: prefix + end) : 0
             unsafe flattener.name.write(upTo: 22) { target in
                 let target = UnsafeMutableRawPointer(target)
                 unsafe target.storeBytes(of: UInt8(ascii: "["), as: UInt8.self)
-                let count = unsafe Self.writeIndex(position, to: target + 1)
+                let count = hasIndex ? unsafe Self.writeIndex(position, to: target + 1) : 0
                 unsafe target.storeBytes(of: UInt8(ascii: "]"), toByteOffset: count &+ 1, as: UInt8.self)
                 return count &+ 2
             }
@@ -185,7 +195,7 @@ extension Flattener where Target: DirectFieldEncoder & ~Copyable {
     internal func opensDirectly(isObject: Bool) -> Bool {
         let container = containers[containers.count - 1]
         if container.isObject { return true }
-        if container.style == .indices { return true }
+        if container.style == .indices || nestsInBrackets { return true }
         return options.arrays == .auto && container.written == 0
     }
 
@@ -201,8 +211,11 @@ extension Flattener where Target: DirectFieldEncoder & ~Copyable {
 
     @inline(__always)
     internal mutating func openDirectly(isObject: Bool, prefixEnd: Int) {
-        let depth = containers[containers.count - 1].depth + 1
-        var container = Container(isObject: isObject, nameEnd: name.count, depth: depth, style: options.arrays)
+        let top = containers.count - 1
+        containers[top].position += 1
+        var container = Container(
+            kind: isObject ? .object : .array, nameEnd: name.count, depth: containers[top].depth + 1,
+            style: options.arrays)
         container.prefixEnd = prefixEnd
         containers.append(container)
     }
@@ -211,7 +224,6 @@ extension Flattener where Target: DirectFieldEncoder & ~Copyable {
     internal mutating func closeDirectly() {
         _ = containers.removeLast()
         let top = containers.count - 1
-        containers[top].position += 1
         containers[top].written += 1
         containers[top].lastWasObject = containers[top].inObject
         name.truncate(to: containers[top].nameEnd)

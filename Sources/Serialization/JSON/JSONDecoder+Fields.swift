@@ -73,9 +73,10 @@ extension JSON.Decoder {
     private mutating func readFields<Target: DirectFieldEncoder & ~Copyable>(
         _ input: Span<UInt8>, into flattener: inout Flattener<Target>, count: inout Int
     ) -> Int {
-        guard mutedDepth < 0, input.count > Self.shortSlice, levels.count == flattener.containers.count else {
-            return 0
-        }
+        guard mutedDepth < 0, input.count > Self.shortSlice else { return 0 }
+        flattener.exchangeForeignContainers()
+        defer { flattener.exchangeForeignContainers() }
+        guard levels.count == flattener.containers.count else { return 0 }
         switch state {
         case .name, .nameOrEnd, .elementOrEnd, .commaOrEnd: break
         case .value where !isInObject: break
@@ -329,7 +330,9 @@ extension JSON.Decoder {
                 text.end = unsafe Self.endOfNumber(source, from: start, to: end)
                 text.count = text.end &- start
                 // A number is short, so it may be copied as one block.
-                guard text.count > 0, text.count <= min(16, limits.number), start &+ 16 <= end else { break loop }
+                guard text.count > 0, text.count <= min(16, limits.number), start &+ 16 <= end,
+                    unsafe !flattener.isForeign || Self.isPrintedAlike(source + start, text.count)
+                else { break loop }
                 unsafe FieldText.copy(source + start, text.count, to: target + next)
                 next &+= text.count
             default:

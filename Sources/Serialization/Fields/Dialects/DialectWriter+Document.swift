@@ -5,7 +5,7 @@ extension DialectWriter {
     /// Decides at the root whether the document is held.
     internal mutating func beginHolding() {
         guard levels.isEmpty, !isEmitting else { return }
-        isGathering = options.order == .sorted || options.dialect == .alamofire
+        isGathering = holdsDocuments
     }
 
     /// Keeps the place of an element that isn't in the tree: a file that has passed, or a null that is left out.

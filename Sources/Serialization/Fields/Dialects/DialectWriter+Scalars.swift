@@ -114,7 +114,7 @@ extension DialectWriter {
     }
 
     internal mutating func beginText<Target: FieldSink & ~Copyable>(to target: inout Target) throws(ConversionError) {
-        guard let top = levels.indices.last else {
+        guard let top = levels.lastIndex else {
             guard options.dialect == .afnetworking else { throw FieldFault.rootNotObject.error(field: nil) }
             valueDepth = 0
             return try beginPart(to: &target)

@@ -13,35 +13,13 @@ internal import Octets
 /// Fields go out as they come. Under `order: sorted`, and for Alamofire in any order, the document is held in a tree
 /// (`limits.tree`) until its end; files pass at once all the same.
 internal struct DialectWriter: ~Copyable {
-    /// An open object or array.
-    internal struct Level {
-        enum Kind {
-            case object, array
-            /// An array whose elements are joined with commas, or one inside of it.
-            case joined
-            /// URLSearchParams' array of pairs, and one of these.
-            case pairs, pair
-        }
-
-        let kind: Kind
-        /// The bytes of `name` that name this container.
-        let nameEnd: Int
-        /// The segments of that name after its root.
-        let depth: Int
-        /// Members or elements that have begun.
-        var position = 0
-        var hasWritten = false
-        /// Whether the latest element was an empty container.
-        var lastIsEmpty = false
-    }
-
     internal let options: FieldEncodingOptions
     internal let limits: Limits
     /// The name of the value at hand, or of the innermost container.
     internal var name = ByteStore()
     /// The segments of that name after its root.
     internal var valueDepth = 0
-    internal var levels: [Level] = []
+    internal var levels = OwnedArray<FieldContainer>()
     /// What a rule left out: nulls, empty objects and arrays, bare names that are empty.
     internal var removedCount = 0
     internal var head = PartHead()
@@ -51,6 +29,11 @@ internal struct DialectWriter: ~Copyable {
     internal var joinedHasBegun = false
     internal var json = JSON.Encoder(options: JSON.EncodingOptions())
     internal var jsonLevel = 0
+
+    /// Whether documents are held until their end.
+    internal var holdsDocuments: Bool { options.order == .sorted || options.dialect == .alamofire }
+    /// Whether no value is under way, and all that has come was written.
+    internal var isBetweenValues: Bool { !isGathering && !isHolding && !isEmitting && !inString && jsonLevel == 0 }
 
     // A document that must be held: `DialectWriter+Document.swift`.
     internal var document: Tree
@@ -74,7 +57,7 @@ internal struct DialectWriter: ~Copyable {
     /// Makes the writer as new for another document, with its allocations kept.
     mutating func reset() {
         name.removeAll()
-        levels.removeAll(keepingCapacity: true)
+        levels.removeAll()
         removedCount = 0
         inString = false
         joinedHasBegun = false
@@ -161,15 +144,16 @@ extension DialectWriter {
         case .joined: return try endJoined(to: &target)
         case .pair:
             guard level.position == 2 else { throw FieldFault.rootNotObject.error(field: nil) }
-            levels.removeLast()
+            _ = levels.removeLast()
         case .object, .array, .pairs:
             if isGathering { try document.endArray() }
             try endContainer(to: &target)
         }
     }
 
-    internal mutating func open(_ kind: Level.Kind) {
-        levels.append(Level(kind: kind, nameEnd: name.count, depth: levels.isEmpty ? -1 : valueDepth))
+    internal mutating func open(_ kind: FieldContainer.Kind) {
+        let depth = levels.isEmpty ? -1 : valueDepth
+        levels.append(FieldContainer(kind: kind, nameEnd: name.count, depth: depth, style: options.arrays))
     }
 
     private mutating func endContainer<Target: FieldSink & ~Copyable>(
@@ -179,11 +163,11 @@ extension DialectWriter {
         name.truncate(to: level.nameEnd)
         if options.dialect == .rack, !isGathering, level.lastIsEmpty, level.position > 1 {
             try target.gap()
-            level.hasWritten = true
+            level.written += 1
         }
-        guard let top = levels.indices.last else { return try endRoot(to: &target) }
+        guard let top = levels.lastIndex else { return try endRoot(to: &target) }
         guard !isGathering else { return }
-        guard !level.hasWritten else { return noteWritten() }
+        guard level.written == 0 else { return noteWritten() }
         switch options.empties {
         case .reject: throw fault(.empty)
         case .omit:
@@ -205,8 +189,8 @@ extension DialectWriter {
 
     /// Says that something of the innermost container has been written.
     internal mutating func noteWritten() {
-        guard let top = levels.indices.last else { return }
-        levels[top].hasWritten = true
+        guard let top = levels.lastIndex else { return }
+        levels[top].written += 1
         levels[top].lastIsEmpty = false
     }
 }
