@@ -245,25 +245,6 @@ bool recast_tls_use_system_anchors(recast_tls_context *context) {
     return is_done;
 }
 
-/* As X509_STORE_set_default_paths has them. */
-const char *recast_tls_system_anchors_file(void) {
-    const char *path = secure_getenv(X509_get_default_cert_file_env());
-    return path != NULL ? path : X509_get_default_cert_file();
-}
-
-const char *recast_tls_system_anchors_folder(void) {
-    const char *path = secure_getenv(X509_get_default_cert_dir_env());
-    return path != NULL ? path : X509_get_default_cert_dir();
-}
-
-void recast_tls_share_anchors(recast_tls_context *context, const recast_tls_context *other) {
-    SSL_CTX_set1_cert_store(context->ssl, SSL_CTX_get_cert_store(other->ssl));
-}
-
-bool recast_tls_has_anchors_of(const recast_tls_context *context, const recast_tls_context *other) {
-    return SSL_CTX_get_cert_store(context->ssl) == SSL_CTX_get_cert_store(other->ssl);
-}
-
 int recast_tls_add_revocations(recast_tls_context *context, const char *text, size_t count) {
     X509_STORE *store = SSL_CTX_get_cert_store(context->ssl);
     BIO *bio = BIO_new_mem_buf(text, (int)count);

@@ -54,13 +54,8 @@ int recast_tls_use_key(recast_tls_context *context, const char *text, size_t cou
    ends a chain too. */
 int recast_tls_add_anchors(
     recast_tls_context *context, const char *text, size_t count, bool tells, bool any_level);
-/* Those of the system, and the file and the folder that they are read from. */
+/* Those of the system. */
 bool recast_tls_use_system_anchors(recast_tls_context *context);
-const char *recast_tls_system_anchors_file(void);
-const char *recast_tls_system_anchors_folder(void);
-/* Those of `other`, in the place of the context's own: both have the same store from then on. */
-void recast_tls_share_anchors(recast_tls_context *context, const recast_tls_context *other);
-bool recast_tls_has_anchors_of(const recast_tls_context *context, const recast_tls_context *other);
 /* Revocation lists; leaves are looked up in them from then on. */
 int recast_tls_add_revocations(recast_tls_context *context, const char *text, size_t count);
 /* Whether the peer's certificate is checked, and whether one is needed. */

@@ -47,8 +47,6 @@ public struct TLSClientOptions: Hashable, Sendable {
 public final class TLSClientContext: Sendable {
     public let options: TLSClientOptions
     internal let handle: TLSContextHandle
-    /// Whose authorities these are, where others share them.
-    private let anchors: TLSContextHandle?
     /// SHA-256 of what is pinned, whichever it is.
     private let pins: Set<TLSPin>
     private let pinsKeys: Bool
@@ -69,13 +67,12 @@ public final class TLSClientContext: Sendable {
         case .none:
             pins = []
             pinsKeys = false
-            anchors = try Self.trust(options, handle)
+            try Self.trust(options, handle)
         case .keys(let keys):
             pins = Set(keys)
             pinsKeys = true
-            anchors = try Self.trust(options, handle)
+            try Self.trust(options, handle)
         case .certificates(let paths):
-            anchors = nil
             var found: Set<TLSPin> = []
             for path in paths {
                 try handle.trust(path, .pinned, tells: false, anyLevel: true)
@@ -89,19 +86,13 @@ public final class TLSClientContext: Sendable {
         unsafe recast_tls_verify_peer(handle.pointer, options.verifies, false)
     }
 
-    /// Returns what is to be held for other contexts to share it.
-    private static func trust(
-        _ options: TLSClientOptions, _ handle: TLSContextHandle
-    ) throws(TLSFileError) -> TLSContextHandle? {
-        guard options.authorities != nil || options.verifies else { return nil }
-        // Revocation lists would go to all that share the authorities.
-        if options.revocations == nil { return try TLSAnchors(options.authorities).load(into: handle) }
+    private static func trust(_ options: TLSClientOptions, _ handle: TLSContextHandle) throws(TLSFileError) {
         if let path = options.authorities {
             try handle.trust(path, .authorities, tells: false, anyLevel: false)
-        } else {
-            handle.trustSystem()
+        } else if options.verifies {
+            // SAFETY: nobody else has the context yet.
+            _ = unsafe recast_tls_use_system_anchors(handle.pointer)
         }
-        return nil
     }
 
     /// The life of the client certificate.

@@ -57,22 +57,6 @@ final class TLSContextHandle: @unchecked Sendable {
         try TLSFile.check(outcome, path, role)
     }
 
-    func trustSystem() {
-        // SAFETY: the context isn't in use yet.
-        _ = unsafe recast_tls_use_system_anchors(pointer)
-    }
-
-    /// Trusts what `other` trusts. Neither is to be given further authorities then.
-    func shareAnchors(of other: TLSContextHandle) {
-        // SAFETY: the context isn't in use yet; OpenSSL counts who has the store, and locks it.
-        unsafe recast_tls_share_anchors(pointer, other.pointer)
-    }
-
-    func hasAnchors(of other: TLSContextHandle) -> Bool {
-        // SAFETY: both are alive.
-        unsafe recast_tls_has_anchors_of(pointer, other.pointer)
-    }
-
     func revoke(_ path: String) throws(TLSFileError) {
         let outcome = try unsafe TLSFile.read(path, .revocations) { text in
             // SAFETY: as above.
