@@ -24,7 +24,7 @@ extension Exchange {
         if !request.copyValue(of: .xRequestID, limit: 128, to: &requestID) { worker.nextRequestID(into: &requestID) }
         let framing = request.framing
         requestDecoder = BodyDecoder(framing: framing, limits: worker.wireLimits, isResponse: false)
-        attempt { () throws(Refusal) in
+        catchingRefusal { () throws(Refusal) in
             try handle(
                 .headRead(
                     persists: request.isKeepAlive && request.capabilities.contains(.persistence) && !downstream.isSpent)
@@ -118,7 +118,7 @@ extension Exchange {
         let rate = route.options.rate
         if rate.request > 0 {
             requestThrottle = Throttle(loop: worker.loop, rate: rate.request) { [unowned self] in
-                attempt { () throws(Refusal) in try handle(.resumed(.rate)) }
+                tell(.resumed(.rate))
             }
         }
         if rate.response > 0 {

@@ -52,7 +52,7 @@ extension Exchange {
         HeadWriter.clean("X-Request-Id", requestID.span, into: &output)
         if let editor = route.headers?.request { applyRequestRules(editor, to: &output, from: fields, own: own) }
         // From here on it is of this hop and of the framing, which no rule reaches.
-        if machine.plan.expectsContinue, machine.plan.relaysExpectation, conversion == nil, spool == nil {
+        if machine.expectation == .asked {
             HeadWriter.field("Expect", "100-continue", into: &output)
         }
         if rule.passesTrailers { request.appendTrailerFields(rule.trailers, framing: framing, to: &output) }

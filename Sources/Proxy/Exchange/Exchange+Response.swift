@@ -20,7 +20,7 @@ extension Exchange {
         HeadWriter.statusLine(head.status, into: &responseFramed)
         ResponseHeadWriter.copyFields(of: head, into: &responseFramed)
         HeadWriter.end(into: &responseFramed)
-        attempt { () throws(Refusal) in try handle(.interim) }
+        tell(.interim)
         responseFramed.removeAll()
     }
 
@@ -32,7 +32,7 @@ extension Exchange {
 
     /// The upstream has said 100, or nothing for too long.
     func continueRelayed() {
-        attempt { () throws(Refusal) in try handle(.continued) }
+        tell(.continued)
     }
 
     /// Tells the client to send its content: route, method, type and length have been checked.
@@ -163,7 +163,7 @@ extension Exchange {
     /// so it still reads, and gets what is left of an upload (docs/rules.md F13).
     func responseEnded(reusable: Bool) {
         record.upstreamTime = worker.loop.now &- record.upstreamStartedAt
-        attempt { () throws(Refusal) in
+        catchingRefusal { () throws(Refusal) in
             guard machine.response == .buffering, let held, let upstream else {
                 return try completeResponse(reusable: reusable)
             }
@@ -559,7 +559,7 @@ extension Exchange {
         settleResponse()
         let tunnel = Tunnel(client: downstream.stream, upstream: connection, owner: downstream, idle: times.tunnel)
         self.tunnel = tunnel
-        attempt { () throws(Refusal) in try handle(.switched) }
+        tell(.switched)
         tunnel.begin(first)
     }
 

@@ -45,7 +45,7 @@ extension Exchange {
     func connected(_ connection: UpstreamConnection, madeIn connectTime: UInt64) {
         attempt = nil
         record.connectTime = connectTime
-        attempt { () throws(Refusal) in try open(connection, atOnce: false) }
+        catchingRefusal { () throws(Refusal) in try open(connection, atOnce: false) }
     }
 
     /// The attempt failed.
@@ -72,13 +72,13 @@ extension Exchange {
     /// It has room again.
     func upstreamDrained() {
         let isEmpty = upstream?.stream.queued == 0
-        attempt { () throws(Refusal) in try handle(.upstreamDrained(isEmpty: isEmpty)) }
+        tell(.upstreamDrained(isEmpty: isEmpty))
     }
 
     /// It failed, or ended before the response did, or before the request had gone out.
     func upstreamFailed() {
         upstream = nil
-        attempt { () throws(Refusal) in try handle(.upstreamFailed, cutFlag: .upstreamGone) }
+        tell(.upstreamFailed, cutFlag: .upstreamGone)
     }
 
     /// It sent what can't be read as a response.
@@ -90,7 +90,7 @@ extension Exchange {
     /// It didn't take the request, didn't answer, or stopped, within its time.
     func upstreamTimedOut(_ kind: AdmissionCounters.Timeout) {
         if machine.expectation != .asked { worker.counters.admission.count(kind) }
-        attempt { () throws(Refusal) in try handle(.upstreamTimedOut, cutFlag: .upstreamTime) }
+        tell(.upstreamTimedOut, cutFlag: .upstreamTime)
     }
 
     // MARK: Sending
@@ -443,7 +443,7 @@ extension Exchange {
         case .retry(let pause):
             pool.tally.count(cause.result)
             releaseUpstream(reusable: false)
-            attempt { () throws(Refusal) in try handle(.retried) }
+            tell(.retried)
             record.retries = machine.retries
             attempt = pool.waitAgain(for: self, after: pause, avoiding: endpoint)
             return true

@@ -176,7 +176,7 @@ final class Exchange {
 
     /// Runs what one call from outside leads to. A refusal on the way ends here, as an answer or a cut; `work` has nothing left
     /// to do then.
-    func attempt(_ work: () throws(Refusal) -> Void) {
+    func catchingRefusal(_ work: () throws(Refusal) -> Void) {
         do throws(Refusal) {
             try work()
         } catch {
@@ -249,12 +249,14 @@ final class Exchange {
         }
     }
 
-    /// An event that no refusal comes of.
-    private func note(_ event: ExchangeMachine.Event) { attempt { () throws(Refusal) in try handle(event) } }
+    /// Hands in an event from outside; a refusal on the way is answered.
+    func tell(_ event: ExchangeMachine.Event, cutFlag: EndReason = .upstreamGone) {
+        catchingRefusal { () throws(Refusal) in try handle(event, cutFlag: cutFlag) }
+    }
 
     /// The request's content stopped arriving, or comes too slowly.
     func bodyTimedOut(_ refusal: Refusal) {
-        note(.lastRequest)
+        tell(.lastRequest)
         if machine.response == .streaming { fail(.clientTime) } else { refuse(refusal) }
     }
 
@@ -263,14 +265,14 @@ final class Exchange {
         guard machine.request != .discarding, machine.request != .discarded else { return }
         worker.counters.admission.count(.request)
         let refusal = Refusal.requestTimeout(isRead: machine.isRequestRead)
-        if !machine.isRequestRead { note(.lastRequest) }
+        if !machine.isRequestRead { tell(.lastRequest) }
         if machine.response == .streaming { fail(refusal.flag) } else { refuse(refusal) }
     }
 
     /// The client has room again.
     func downstreamDrained() {
         if responseCharge.bytes > 0, let downstream { chargeResponse(queued: downstream.stream.queued) }
-        note(.downstreamDrained)
+        tell(.downstreamDrained)
     }
 
     /// The client left before its request was whole, or its connection failed: nothing can be answered any more.
@@ -288,7 +290,7 @@ final class Exchange {
     var answersHalfClosed: Bool { route?.forwarding.abortsOnHalfClose != true }
 
     /// The client has half-closed after a whole request: it gets its answer, and then the connection ends.
-    func clientHalfClosed() { note(.clientHalfClosed) }
+    func clientHalfClosed() { tell(.clientHalfClosed) }
 
     /// The grace time of a drain is over. A client that got no head of a response got none of an answer: 503, since no one else
     /// was at fault.
@@ -300,7 +302,7 @@ final class Exchange {
 
     /// Goes on with what one tick was too short for.
     func turnEnded() {
-        attempt { () throws(Refusal) in
+        catchingRefusal { () throws(Refusal) in
             if holdsInput || machine.response == .buffered { try continueHeld() }
             if decoding != nil { return try decodeAfterTick() }
             guard spool != nil || conversion != nil, machine.request == .ending, machine.upstream == .open else {
@@ -335,7 +337,7 @@ final class Exchange {
     private func give(_ answer: Answer, flag: EndReason?, isFraming: Bool = false) {
         self.answer = answer
         if machine.response != .streaming { record.flag = flag }
-        attempt { () throws(Refusal) in
+        catchingRefusal { () throws(Refusal) in
             if worker.isDraining { try handle(.lastRequest) }
             try handle(.refused(rest: rest, isFraming: isFraming), cutFlag: flag ?? .upstreamGone)
         }
@@ -383,7 +385,7 @@ final class Exchange {
     /// A response that has begun can't go on: `flag` says why.
     func fail(_ flag: EndReason) {
         guard machine.response == .streaming else { return }
-        attempt { () throws(Refusal) in try handle(.responseFailed, cutFlag: flag) }
+        tell(.responseFailed, cutFlag: flag)
     }
 
     /// Cuts a response that has begun, in a way that can't be taken for its end: no last chunk, a length not reached, and a
@@ -403,7 +405,7 @@ final class Exchange {
         if let responseCoding { recycle(responseCoding.encoder) }
         responseCoding = nil
         record.responseCoding = nil
-        note(.responseWithdrawn)
+        tell(.responseWithdrawn)
     }
 
     // MARK: The end
@@ -465,7 +467,7 @@ final class Exchange {
         }
         guard hasMemory(for: request.framing) else { return false }
         isQueuedForMemory = false
-        note(.memoryFreed)
+        tell(.memoryFreed)
         return true
     }
 
