@@ -24,12 +24,20 @@ func definition(_ name: String) -> [CSetting] {
     return [.define(name, to: value)]
 }
 
+// What only the proxy and its tests need of other packages: SwiftPM fetches nothing that no enabled trait asks for.
+let proxy = TargetDependencyCondition.when(traits: ["Proxy"])
+
 // The lowest target first: a target imports only what stands above it in this list.
 let package = Package(
     name: "recast",
     products: [
         .library(name: "Serialization", targets: ["Serialization"]),
         .executable(name: "recast", targets: ["recast"]),
+    ],
+    // A program that depends on the library says `traits: []`, and fetches swift-http-types alone.
+    traits: [
+        .trait(name: "Proxy", description: "The proxy, recast, and all that its tests need."),
+        .default(enabledTraits: ["Proxy"]),
     ],
     // Exact versions: what a commit builds from is the same whenever it is built. scripts/release-check wants it so.
     dependencies: [
@@ -57,13 +65,17 @@ let package = Package(
         .target(name: "COctets", exclude: ["README.md"]),
         .target(name: "Octets", dependencies: ["COctets"], exclude: ["README.md"], swiftSettings: settings),
         .target(
-            name: "Serialization",
-            dependencies: ["COctets", "Octets", .product(name: "HTTPTypes", package: "swift-http-types")],
-            exclude: ["README.md"], swiftSettings: settings,
+            name: "Transcoding", dependencies: ["COctets", "Octets"], exclude: ["README.md"], swiftSettings: settings,
             // On Linux iconv is in the C library.
             linkerSettings: [
                 .linkedLibrary("iconv", .when(platforms: [.macOS, .iOS, .tvOS, .watchOS, .visionOS, .macCatalyst]))
             ]),
+        .target(
+            name: "Serialization",
+            dependencies: [
+                "Transcoding", "Octets", .product(name: "HTTPTypes", package: "swift-http-types"),
+            ],
+            exclude: ["README.md"], swiftSettings: settings),
         .target(name: "HTTPWire", dependencies: ["Octets"], exclude: ["README.md"], swiftSettings: settings),
         .target(
             name: "ContentCoding", dependencies: ["CZlib", "CBrotli", "CZstd", "Octets"], exclude: ["README.md"],
@@ -73,26 +85,26 @@ let package = Package(
             exclude: ["README.md"],
             swiftSettings: settings),
         .target(
-            name: "Gateway", dependencies: ["HTTPWire", "ContentCoding", "Serialization", "Octets"],
+            name: "Gateway", dependencies: ["HTTPWire", "ContentCoding", "Transcoding", "Octets"],
             exclude: ["README.md"], swiftSettings: settings),
         .target(
             name: "Proxy",
             dependencies: [
-                "CBuild", "EventLoop", "Gateway", "HTTPWire", "ContentCoding", "Serialization", "Octets",
-                .product(name: "Logging", package: "swift-log"),
+                "CBuild", "EventLoop", "Gateway", "HTTPWire", "ContentCoding", "Transcoding", "Octets",
+                .product(name: "Logging", package: "swift-log", condition: proxy),
             ],
             exclude: ["README.md"], swiftSettings: settings),
         .target(
             name: "Settings",
             dependencies: [
-                "CYAML", "Proxy", "Gateway", "EventLoop", "HTTPWire", "ContentCoding", "Serialization", "Octets",
+                "CYAML", "Proxy", "Gateway", "EventLoop", "HTTPWire", "ContentCoding", "Transcoding", "Octets",
             ],
             exclude: ["README.md"], swiftSettings: settings),
         .executableTarget(
             name: "recast",
             dependencies: [
-                "Settings", "Proxy", "Gateway", "EventLoop", "HTTPWire", "Serialization", "Octets",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                "Settings", "Proxy", "Gateway", "EventLoop", "HTTPWire", "Transcoding", "Octets",
+                .product(name: "ArgumentParser", package: "swift-argument-parser", condition: proxy),
             ],
             exclude: ["README.md"], swiftSettings: settings),
 
@@ -103,25 +115,25 @@ let package = Package(
         // The measurements of `make bench-codecs`, and the count of allocations that a test uses too.
         .target(name: "CAllocations", path: "Benchmarks/CAllocations", exclude: ["README.md"]),
         .executableTarget(
-            name: "codec-bench", dependencies: ["Serialization", "Octets", "CAllocations"],
+            name: "codec-bench", dependencies: ["Serialization", "Transcoding", "Octets", "CAllocations"],
             path: "Benchmarks/CodecBench", exclude: ["README.md"], swiftSettings: settings),
 
         .target(
-            name: "TestSupport", dependencies: ["Octets", "Serialization"], path: "Tests/TestSupport",
+            name: "TestSupport", dependencies: ["Octets", "Transcoding"], path: "Tests/TestSupport",
             swiftSettings: settings),
         .target(
             name: "CertificateSupport", dependencies: ["EventLoop"], path: "Tests/CertificateSupport",
             swiftSettings: settings),
         .target(
             name: "FuzzTargets",
-            dependencies: ["Octets", "HTTPWire", "ContentCoding", "Serialization", "TestSupport"],
+            dependencies: ["Octets", "HTTPWire", "ContentCoding", "Transcoding", "TestSupport"],
             path: "Tests/FuzzTargets", swiftSettings: settings),
         .testTarget(name: "FuzzTests", dependencies: ["FuzzTargets"], swiftSettings: settings),
         .testTarget(name: "OctetsTests", dependencies: ["Octets", "TestSupport"], swiftSettings: settings),
         .testTarget(
             name: "SerializationTests",
             dependencies: [
-                "Serialization", "Octets", "TestSupport", "CAllocations", "serialization-examples",
+                "Serialization", "Transcoding", "Octets", "TestSupport", "CAllocations", "serialization-examples",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
             swiftSettings: settings),
@@ -131,8 +143,9 @@ let package = Package(
         .testTarget(
             name: "DifferentialTests",
             dependencies: [
-                "HTTPWire", "Octets", .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOEmbedded", package: "swift-nio"), .product(name: "NIOHTTP1", package: "swift-nio"),
+                "HTTPWire", "Octets", .product(name: "NIOCore", package: "swift-nio", condition: proxy),
+                .product(name: "NIOEmbedded", package: "swift-nio", condition: proxy),
+                .product(name: "NIOHTTP1", package: "swift-nio", condition: proxy),
             ],
             swiftSettings: settings),
         .testTarget(
@@ -140,18 +153,18 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(
             name: "GatewayTests",
-            dependencies: ["Gateway", "HTTPWire", "ContentCoding", "Serialization", "Octets", "TestSupport"],
+            dependencies: ["Gateway", "HTTPWire", "ContentCoding", "Transcoding", "Octets", "TestSupport"],
             swiftSettings: settings),
         .testTarget(
             name: "ProxyTests",
             dependencies: [
-                "Proxy", "Gateway", "EventLoop", "HTTPWire", "ContentCoding", "Serialization", "Octets", "TestSupport",
+                "Proxy", "Gateway", "EventLoop", "HTTPWire", "ContentCoding", "Transcoding", "Octets", "TestSupport",
                 "CertificateSupport",
             ],
             swiftSettings: settings),
         .testTarget(
             name: "SettingsTests",
-            dependencies: ["Settings", "Proxy", "Gateway", "ContentCoding", "Serialization", "TestSupport"],
+            dependencies: ["Settings", "Proxy", "Gateway", "ContentCoding", "Transcoding", "TestSupport"],
             swiftSettings: settings),
     ]
 )

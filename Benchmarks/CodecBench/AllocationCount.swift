@@ -1,6 +1,8 @@
 internal import CAllocations
 internal import Octets
 internal import Serialization
+internal import Transcoding
+import Transcoding
 
 /// Counts what a lane allocates for one body, once it has converted another one.
 struct AllocationCount {

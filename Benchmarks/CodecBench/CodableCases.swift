@@ -1,5 +1,6 @@
 internal import Foundation
 internal import Serialization
+internal import Transcoding
 
 /// Types of a program to JSON and forms and back, beside Foundation's `JSONEncoder` and `JSONDecoder` on the same documents.
 ///

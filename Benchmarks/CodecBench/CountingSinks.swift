@@ -1,5 +1,6 @@
 internal import Octets
 internal import Serialization
+internal import Transcoding
 
 /// Takes the events of a document and counts them, so that a decoder is measured alone.
 struct CountingEventSink: EventSink, ~Copyable {

@@ -1,5 +1,7 @@
 internal import Octets
 internal import Serialization
+internal import Transcoding
+import Transcoding
 
 extension Benchmark {
     static func json(folder: String) -> [Benchmark] {

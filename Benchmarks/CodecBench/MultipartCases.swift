@@ -1,5 +1,7 @@
 internal import Octets
 internal import Serialization
+internal import Transcoding
+import Transcoding
 
 extension Benchmark {
     static let fileSize = 256 * 1024 * 1024

@@ -1,5 +1,7 @@
 internal import Octets
 internal import Serialization
+internal import Transcoding
+import Transcoding
 
 /// Bodies of the size of a request, converted as the proxy does it: for `codec-bench requests COUNT [WORD...]`, whose
 /// instructions callgrind counts.

@@ -1,4 +1,4 @@
-internal import Serialization
+internal import Transcoding
 
 /// A setting as it is in effect.
 public struct EffectiveValue: Hashable, Sendable {

@@ -1,6 +1,6 @@
 internal import Gateway
 internal import Proxy
-internal import Serialization
+internal import Transcoding
 
 /// What an operator should know of settings that are fine.
 public struct SettingsNote: Hashable, Sendable {

@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import Proxy
-internal import Serialization
 internal import Settings
+internal import Transcoding
 
 /// `recast check`: every mistake of a settings file at once.
 struct Check: ParsableCommand {

@@ -1,8 +1,8 @@
 internal import ArgumentParser
 internal import Glibc
 internal import Octets
-internal import Serialization
 internal import Settings
+internal import Transcoding
 
 /// `recast convert`: one body from standard input to standard output, by the code that the proxy uses.
 struct Convert: ParsableCommand {

@@ -1,8 +1,8 @@
 internal import ArgumentParser
 internal import Gateway
 internal import Proxy
-internal import Serialization
 internal import Settings
+internal import Transcoding
 
 /// `recast explain`: one body through one route, field by field.
 struct Explain: ParsableCommand {

@@ -1,7 +1,7 @@
 internal import Gateway
 internal import Proxy
-internal import Serialization
 internal import Settings
+internal import Transcoding
 
 /// One body through one route, as `recast explain` and the admin port's `/explain` show it.
 struct ExplainedSample {

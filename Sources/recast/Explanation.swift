@@ -1,7 +1,7 @@
 internal import Gateway
 internal import Proxy
-internal import Serialization
 internal import Settings
+internal import Transcoding
 
 /// What `recast explain` prints of one body.
 struct Explanation {

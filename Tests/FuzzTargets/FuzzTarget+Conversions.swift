@@ -1,6 +1,6 @@
 internal import Octets
-internal import Serialization
 internal import TestSupport
+internal import Transcoding
 
 extension FuzzTarget {
     /// A conversion gives the same bytes or the same error however it is fed and emptied, keeps its contract, and writes only

@@ -1,6 +1,6 @@
 internal import Octets
-internal import Serialization
 internal import TestSupport
+internal import Transcoding
 
 extension FuzzTarget {
     /// Limits so low that a fuzzer meets them.

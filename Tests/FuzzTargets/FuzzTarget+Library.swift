@@ -1,5 +1,6 @@
 internal import Octets
-internal import Serialization
+import Serialization
+internal import Transcoding
 
 /// What a program that links the library calls with bytes from elsewhere.
 extension FuzzTarget {

@@ -1,5 +1,5 @@
-internal import Serialization
 internal import TestSupport
+internal import Transcoding
 
 /// One thing that must hold for any bytes: what libFuzzer looks for a counterexample of, and what the tests run over the
 /// corpus.

@@ -1,8 +1,8 @@
 import Foundation
 import HTTPWire
 import Octets
-import Serialization
 import Testing
+import Transcoding
 
 @testable import Gateway
 

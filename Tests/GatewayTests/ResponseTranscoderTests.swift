@@ -1,7 +1,7 @@
 import ContentCoding
 import Octets
-import Serialization
 import Testing
+import Transcoding
 
 @testable import Gateway
 

@@ -1,8 +1,8 @@
 import Gateway
 import HTTPWire
 import Octets
-import Serialization
 import Testing
+import Transcoding
 
 /// A request and what its route's path took from it.
 private struct Matched: ~Copyable {

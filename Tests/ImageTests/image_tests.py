@@ -225,7 +225,7 @@ class ServingTests(unittest.TestCase):
             self.assertEqual(served.process.wait(DEADLINE), 0)
 
     def test_every_charset_is_there(self):
-        with open(f"{PROJECT}/Sources/Serialization/Text/Charset.swift", encoding="utf-8") as file:
+        with open(f"{PROJECT}/Sources/Transcoding/Codecs/Text/Charset.swift", encoding="utf-8") as file:
             names = re.findall(r'\(\s*"([a-z0-9_-]+)",\s*"[^"]+"', file.read())
         self.assertGreater(len(names), 35)
         for name in names:

@@ -1,8 +1,8 @@
 import Foundation
 import Gateway
 import Proxy
-import Serialization
 import Testing
+import Transcoding
 
 /// One line an exchange, with what an operator asks first.
 @Suite struct AccessLogTests {

@@ -1,7 +1,7 @@
 import Gateway
 import Proxy
-import Serialization
 import Testing
+import Transcoding
 
 /// One side that doesn't take bytes stops the other from sending: what waits is bounded, and nothing is lost.
 ///

@@ -1,8 +1,8 @@
 import Foundation
 import Gateway
 import Proxy
-import Serialization
 import Testing
+import Transcoding
 
 /// Bodies that can't be converted: what the client is told, and that the upstream can't take anything for a
 /// whole request.

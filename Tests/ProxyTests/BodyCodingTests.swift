@@ -2,8 +2,8 @@ import ContentCoding
 import Gateway
 import Octets
 import Proxy
-import Serialization
 import Testing
+import Transcoding
 
 /// Bodies with content codings on their way through the proxy.
 @Suite struct BodyCodingTests {

@@ -1,6 +1,6 @@
 import Proxy
-import Serialization
 import Testing
+import Transcoding
 
 /// How bodies are framed on the way up and on the way back.
 @Suite struct BodyFramingTests {

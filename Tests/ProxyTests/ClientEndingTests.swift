@@ -1,6 +1,6 @@
 import Proxy
-import Serialization
 import Testing
+import Transcoding
 
 /// What happens when the client goes away.
 @Suite struct ClientEndingTests {

@@ -1,7 +1,7 @@
 import Gateway
 import Proxy
-import Serialization
 import Testing
+import Transcoding
 
 /// The client's connection from one request to the next.
 @Suite struct ConnectionReuseTests {

@@ -1,7 +1,7 @@
 import Gateway
 import Octets
-import Serialization
 import Testing
+import Transcoding
 
 @testable import Proxy
 

@@ -1,8 +1,8 @@
 import EventLoop
 import Gateway
 import Proxy
-import Serialization
 import Testing
+import Transcoding
 
 /// A route that forwards bodies as they are, with what it says of heads.
 func plain(

@@ -1,7 +1,7 @@
 import Gateway
 import Proxy
-import Serialization
 import Testing
+import Transcoding
 
 /// Rules of forwarding that a route's settings decide: which requests are refused, and what heads say.
 @Suite struct ForwardingRuleTests {

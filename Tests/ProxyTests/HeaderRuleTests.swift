@@ -1,8 +1,8 @@
 import Gateway
 import Octets
 import Proxy
-import Serialization
 import Testing
+import Transcoding
 
 /// Header rules (O1): the route's last word on the fields of both heads.
 @Suite struct HeaderRuleTests {

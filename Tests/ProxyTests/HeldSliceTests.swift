@@ -1,9 +1,9 @@
 import ContentCoding
 import Gateway
 import Octets
-import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 @testable import Proxy
 

@@ -1,8 +1,8 @@
 import Foundation
 import Gateway
 import Octets
-import Serialization
 import Testing
+import Transcoding
 
 @testable import Proxy
 

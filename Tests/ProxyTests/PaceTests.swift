@@ -1,7 +1,7 @@
 import EventLoop
 import Gateway
-import Serialization
 import Testing
+import Transcoding
 
 @testable import Proxy
 

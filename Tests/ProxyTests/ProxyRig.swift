@@ -3,9 +3,9 @@ import Foundation
 import Gateway
 import Octets
 import Proxy
-import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 /// A worker, a scripted upstream and scripted clients on one loop, on the test's thread: whatever happens, happens
 /// inside `until` and `settle`.

@@ -2,8 +2,8 @@ import Gateway
 import HTTPWire
 import Octets
 import Proxy
-import Serialization
 import Testing
+import Transcoding
 
 /// Routes that move parameters between the query of the target and the body.
 @Suite struct QueryTests {

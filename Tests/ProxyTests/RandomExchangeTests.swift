@@ -1,8 +1,8 @@
 import Octets
 import Proxy
-import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 /// Clients and upstreams that do anything at any time. Whatever they do: each whole request that the upstream sees is
 /// one that a client sent, each whole answer is to a request of that connection, in order, and nothing is left behind.

@@ -1,9 +1,9 @@
 import ContentCoding
 import Foundation
 import Octets
-import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 @testable import Proxy
 

@@ -1,7 +1,7 @@
 import ContentCoding
 import Gateway
-import Serialization
 import TestSupport
+import Transcoding
 
 @testable import Proxy
 

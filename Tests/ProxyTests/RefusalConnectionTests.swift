@@ -1,8 +1,8 @@
 import ContentCoding
 import Gateway
 import Proxy
-import Serialization
 import Testing
+import Transcoding
 
 /// After a refusal: the answer says that the connection ends, or the connection goes on. Never neither.
 @Suite struct RefusalConnectionTests {

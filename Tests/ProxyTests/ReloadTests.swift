@@ -1,8 +1,8 @@
 import EventLoop
 import Gateway
 import Proxy
-import Serialization
 import Testing
+import Transcoding
 
 /// New settings while exchanges run: `Worker.adopt`.
 @Suite struct ReloadTests {

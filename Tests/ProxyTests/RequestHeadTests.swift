@@ -1,8 +1,8 @@
 import Gateway
 import HTTPWire
 import Proxy
-import Serialization
 import Testing
+import Transcoding
 
 /// What of a request's head goes upstream, and what is added.
 @Suite struct RequestHeadTests {

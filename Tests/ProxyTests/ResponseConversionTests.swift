@@ -1,7 +1,7 @@
 import Gateway
 import Proxy
-import Serialization
 import Testing
+import Transcoding
 
 /// Responses that are converted: the body, the head that goes with it, and both connections after it.
 @Suite struct ResponseConversionTests {

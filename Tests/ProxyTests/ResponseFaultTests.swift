@@ -1,8 +1,8 @@
 import Foundation
 import Gateway
 import Proxy
-import Serialization
 import Testing
+import Transcoding
 
 /// Responses that can't be converted: always a 502 with a code of its own, never the beginning of an answer.
 @Suite struct ResponseFaultTests {

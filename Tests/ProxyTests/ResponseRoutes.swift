@@ -1,6 +1,6 @@
 import Gateway
 import Proxy
-import Serialization
+import Transcoding
 
 /// A route that converts what comes back.
 func convertBack(

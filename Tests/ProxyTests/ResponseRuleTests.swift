@@ -1,8 +1,8 @@
 import Foundation
 import Gateway
 import Proxy
-import Serialization
 import Testing
+import Transcoding
 
 /// Which rule decides, and which responses are good for it.
 @Suite struct ResponseRuleTests {

@@ -1,7 +1,7 @@
 import Gateway
 import Proxy
-import Serialization
 import Testing
+import Transcoding
 
 /// Which requests go out a second time (docs/rules.md F20, F21), and that no other does.
 @Suite struct RetryTests {

@@ -1,6 +1,6 @@
 import Proxy
-import Serialization
 import Testing
+import Transcoding
 
 /// Upstreams that close connections after answers without saying so.
 @Suite struct ReuseTests {

@@ -1,7 +1,7 @@
 import Gateway
 import Proxy
-import Serialization
 import Testing
+import Transcoding
 
 /// Every phase has its time, and an end when that is over. The times are short; nothing here depends on how short.
 @Suite struct TimeoutTests {

@@ -1,8 +1,8 @@
 import EventLoop
 import Glibc
 import Proxy
-import Serialization
 import Testing
+import Transcoding
 
 /// What the client gets when the upstream fails, phase by phase.
 @Suite struct UpstreamEndingTests {

@@ -2,6 +2,7 @@ import Octets
 import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 /// The rows of `afn-vectors.json` that are about query strings, forms and the names of multipart parts: what AFNetworking and
 /// Alamofire write. The other areas are tested with the parts that they are about.

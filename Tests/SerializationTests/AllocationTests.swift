@@ -3,6 +3,7 @@ import Octets
 import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 /// Once a lane has converted a body, the next one costs no allocation for each of its fields, parts and members.
 @Suite(.enabled(if: allocations_are_counted() != 0, "a sanitizer has an allocator of its own"))

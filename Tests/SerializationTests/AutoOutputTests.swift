@@ -2,6 +2,7 @@ import Octets
 import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 /// `auto` as output: multipart when there is a file, else a form or JSON.
 @Suite("Auto output")

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import Serialization
+@testable import Transcoding
 
 @Suite("BoundarySource")
 struct BoundarySourceTests {

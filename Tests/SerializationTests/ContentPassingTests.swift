@@ -2,6 +2,7 @@ import Octets
 import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 /// Content that stays in the input on its way from multipart to multipart.
 @Suite struct ContentPassingTests {

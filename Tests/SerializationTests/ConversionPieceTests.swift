@@ -1,5 +1,6 @@
 import Serialization
 import Testing
+import Transcoding
 
 @Suite("Conversions of arrays of bytes")
 struct ConversionPieceTests {

@@ -1,6 +1,7 @@
 import Octets
 import Serialization
 import TestSupport
+import Transcoding
 
 /// A plan from one encoding to another, changed by `change`.
 func plan(

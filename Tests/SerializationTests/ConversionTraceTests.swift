@@ -2,6 +2,7 @@ import Octets
 import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 /// What a trace says of a body, and that it is what the conversion of the same body does.
 @Suite struct ConversionTraceTests {

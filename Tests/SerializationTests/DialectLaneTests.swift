@@ -2,6 +2,7 @@ import Octets
 import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 /// Dialects of the output in each lane: what is written, that it doesn't depend on cuts and pauses, and the accounting.
 @Suite("Dialects in lanes")

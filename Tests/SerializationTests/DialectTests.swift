@@ -2,6 +2,7 @@ import Octets
 import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 /// What each dialect writes. The rows marked "run" were taken from the library itself; `Tests/EndToEndTests/interop_tests.py`
 /// compares more of them each time.

@@ -2,6 +2,7 @@ import Octets
 import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 /// JSON to a form and to multipart writes most fields without their events: the bytes, the accounting and the errors are
 /// those that the events give.

@@ -2,6 +2,7 @@ import Octets
 import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 /// A field's name is read, and its place found, from where it differs from the name before. What comes of it must not depend
 /// on that name.

@@ -2,6 +2,7 @@ import Octets
 import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 /// What is declared of single files: what makes a text or an object one, its name, type and size.
 @Suite("File rules")

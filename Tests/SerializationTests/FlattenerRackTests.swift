@@ -2,6 +2,7 @@ import Octets
 import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 /// What Rack makes of `a[][x]` names, written down from its query parser, as the judge over what `arrays: brackets` may
 /// write.

@@ -2,6 +2,7 @@ import Octets
 import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 /// A row of the table: options as words, a document, and the form it becomes with readable brackets, or an error's code,
 /// field and setting.

@@ -2,6 +2,7 @@ import Octets
 import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 /// Forms in other charsets than UTF-8.
 @Suite("Charsets of forms")

@@ -2,6 +2,7 @@ import Octets
 import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 /// `form-encode-vectors.json`: what the reference encoders write. A row of a library that is a dialect runs under it, another
 /// one under the dialect that is next to it with single options changed.

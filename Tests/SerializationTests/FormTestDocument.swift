@@ -1,5 +1,6 @@
 import Octets
 import Serialization
+import Transcoding
 
 /// A document of a test, written as JSON, that keeps the order of keys and the text of numbers and sends its events.
 ///

@@ -2,6 +2,7 @@ import Foundation
 import Octets
 import Serialization
 import TestSupport
+import Transcoding
 
 /// What a form decoder makes of `input`.
 func decodeForm(

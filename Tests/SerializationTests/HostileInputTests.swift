@@ -2,6 +2,7 @@ import Octets
 import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 /// Inputs that ask for more work or leave less behind than they should.
 @Suite("Hostile inputs")

@@ -2,6 +2,7 @@ import Octets
 import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 /// Values that are one part each, with a JSON text.
 @Suite("JSON in parts")

@@ -2,6 +2,7 @@ import Octets
 import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 /// What holds for every pair of encodings, whatever way the input is cut and the output is taken.
 @Suite("Contract of conversions")

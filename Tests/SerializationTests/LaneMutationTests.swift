@@ -2,6 +2,7 @@ import Octets
 import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 /// Bodies that nobody thought of: a conversion gives a whole output that can be read, or an error; never a trap.
 @Suite("Conversions of mutated bodies")

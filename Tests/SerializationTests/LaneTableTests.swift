@@ -2,6 +2,7 @@ import Octets
 import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 /// One conversion of a table: its plan, its input and what comes out.
 struct LaneRow: Sendable, CustomStringConvertible {

@@ -2,6 +2,7 @@ import Octets
 import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 private func remove(_ paths: String...) -> FieldMap {
     var map = FieldMap()

@@ -2,6 +2,7 @@ import Octets
 import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 /// What is read of a content before it is handed on: charsets, Content-Transfer-Encoding, bodies in parts.
 @Suite("Multipart contents")

@@ -3,6 +3,7 @@ import Octets
 import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 extension Multipart {
     /// A row of `multipart-vectors.json`, of the decoder's or the encoder's list.

@@ -2,6 +2,7 @@ import Octets
 import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 /// `multipart-vectors.json`: every row runs; the rows whose expectation isn't taken over are listed here, with the
 /// proof and with what must happen instead.

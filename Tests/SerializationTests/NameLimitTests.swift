@@ -2,6 +2,7 @@ import Octets
 import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 /// `limits.key` is of the names that come out, whatever they were when they came in; and what comes out is taken back.
 @Suite("The limit of names that come out")

@@ -1,5 +1,6 @@
 import Serialization
 import Testing
+import Transcoding
 
 @Suite("Null removal")
 struct NullRemovalTests {

@@ -2,6 +2,7 @@ import Octets
 import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 /// What is announced of a body before it is whole must be enough for what comes, and not much more.
 @Suite("Bounds of output")

@@ -2,6 +2,7 @@ import Octets
 import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 /// Every pair of an input and an output has a pipeline, whether values pass one by one or by way of a tree, and carries a field.
 @Suite struct PipelineTableTests {

@@ -2,6 +2,7 @@ import Octets
 import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 /// Limits that a program has set so high that nothing can pass them: sums with them must not pass what a number holds.
 @Suite("Limits without end")

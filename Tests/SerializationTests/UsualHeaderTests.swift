@@ -2,6 +2,7 @@ import Octets
 import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 /// The headers that most fields have are read at one go where they lie whole in a slice. The same comes of it as of headers
 /// that arrive byte by byte.

@@ -2,6 +2,7 @@ import Octets
 import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 /// Bodies that are one value: a text, or the bytes of a file.
 @Suite("Text and raw bodies")

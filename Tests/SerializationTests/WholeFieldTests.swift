@@ -2,6 +2,7 @@ import Octets
 import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 /// Pairs of a form that lie whole in a slice go into the tree without events, and a small tree goes out as JSON at once. The
 /// same comes of it as of a form that arrives byte by byte and is written event by event.

@@ -1,5 +1,5 @@
-import Serialization
 import TestSupport
+import Transcoding
 
 // The bodies that show what notes say; see `ConversionNoteTests`.
 extension ConversionNoteTests {

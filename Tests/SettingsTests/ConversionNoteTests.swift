@@ -1,7 +1,7 @@
-import Serialization
 import Settings
 import TestSupport
 import Testing
+import Transcoding
 
 /// Each note is shown by a body: what becomes of it, and that the setting which the note names mends it.
 @Suite struct ConversionNoteTests {

@@ -1,6 +1,6 @@
-import Serialization
 import Settings
 import Testing
+import Transcoding
 
 @Suite struct ConversionsTests {
     /// The mistakes of an expression, as `column: message`.

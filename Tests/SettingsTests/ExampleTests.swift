@@ -1,7 +1,7 @@
 import Proxy
-import Serialization
 import Settings
 import Testing
+import Transcoding
 
 /// `examples` in routes: what can be wrong with one, and what they say when they run.
 @Suite struct ExampleTests {

@@ -1,7 +1,7 @@
-import Serialization
 import Settings
 import TestSupport
 import Testing
+import Transcoding
 
 /// What `files` says of single fields, in words.
 @Suite("Settings of file rules")

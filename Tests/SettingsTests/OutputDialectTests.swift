@@ -1,6 +1,6 @@
-import Serialization
 import Settings
 import Testing
+import Transcoding
 
 @Suite("Dialect of an output")
 struct OutputDialectTests {

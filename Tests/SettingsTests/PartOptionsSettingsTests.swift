@@ -1,6 +1,6 @@
-import Serialization
 import Settings
 import Testing
+import Transcoding
 
 /// How parts and texts are read and written, in words.
 @Suite("Settings of parts and charsets")

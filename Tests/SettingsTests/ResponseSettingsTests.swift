@@ -1,8 +1,8 @@
 import Gateway
 import Proxy
-import Serialization
 import Settings
 import Testing
+import Transcoding
 
 /// What a route's `response` says, in all its forms, and what is wrong with it. A route in the tables stands in line 5.
 @Suite struct ResponseSettingsTests {

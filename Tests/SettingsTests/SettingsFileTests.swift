@@ -1,8 +1,8 @@
 import Gateway
 import Proxy
-import Serialization
 import Settings
 import Testing
+import Transcoding
 
 @Suite struct SettingsFileTests {
     @Test("a short file gets every standard value")

@@ -1,5 +1,5 @@
 public import Octets
-public import Serialization
+public import Transcoding
 
 /// One body through one conversion: what came out, or why not.
 public struct ConversionRun: Hashable, Sendable {

@@ -1,5 +1,5 @@
 internal import Octets
-public import Serialization
+public import Transcoding
 
 /// A sink that writes the events of a document down, pieces joined, and checks that their order is legal.
 ///

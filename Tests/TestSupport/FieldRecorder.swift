@@ -1,5 +1,5 @@
 internal import Octets
-public import Serialization
+public import Transcoding
 
 /// A sink that writes the fields and files of a flat body down, pieces joined, and checks that their order is legal.
 ///

@@ -11,6 +11,10 @@ from pathlib import Path
 # For each target its folders, and which of its other folders each may name. Gateway's arrows go one way. Those of Proxy still go
 # both ways between an exchange and what serves it: a new one wants a reason, and one that is gone goes from here too.
 ARROWS = {
+    "Transcoding": {
+        "Codecs": "",
+        "Conversion": "Codecs",
+    },
     "Gateway": {
         "Patterns": "",
         "Retry": "",
@@ -41,6 +45,8 @@ ARROWS = {
 DECLARATION = re.compile(
     r"^(?:@\w+(?:\([^)]*\))? )*(?:(?:public|package|internal|final|indirect) )*"
     r"(?:struct|class|enum|protocol|actor|typealias) (\w+)", re.MULTILINE)
+# A type inside of another one hides what another folder calls so.
+ANY_DECLARATION = re.compile(r"\b(?:struct|class|enum|protocol|actor|typealias) (\w+)")
 
 
 def code(text):
@@ -54,6 +60,7 @@ def complaints(target, allowed):
     files = {path: code(path.read_text(encoding="utf-8")) for path in sorted(root.rglob("*.swift"))}
     folder_of = {path: path.relative_to(root).parts[0] for path in files}
     homes = {name: folder_of[path] for path, text in files.items() for name in DECLARATION.findall(text)}
+    nested = {(folder_of[path], name) for path, text in files.items() for name in ANY_DECLARATION.findall(text)}
     seen = set()
     for path, text in files.items():
         folder = folder_of[path]
@@ -62,7 +69,7 @@ def complaints(target, allowed):
             continue
         for name in sorted(set(re.findall(r"\b[A-Z]\w*", text))):
             home = homes.get(name, folder)
-            if home == folder:
+            if home == folder or (folder, name) in nested:
                 continue
             seen.add((folder, home))
             if home not in allowed[folder].split():

@@ -1,7 +1,7 @@
 package import ContentCoding
 package import HTTPWire
 internal import Octets
-package import Serialization
+internal import Transcoding
 
 extension MessageHead {
     /// Whether the body has a content coding, other than `identity`.

@@ -1,6 +1,6 @@
 package import HTTPWire
 package import Octets
-internal import Serialization
+internal import Transcoding
 
 /// A route's `HeaderRules`, prepared; a route without any has none of these.
 package final class HeaderEditors: Sendable {

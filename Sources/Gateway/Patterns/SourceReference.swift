@@ -1,6 +1,6 @@
 public import HTTPWire
 package import Octets
-public import Serialization
+public import Transcoding
 
 /// A value that is taken from the request's head: `${header.x-tenant}`, `${path.id}`, `${query.q}`, `${client.ip}`,
 /// alone or inside a longer text. It is a value only: whatever it holds is never read as syntax.

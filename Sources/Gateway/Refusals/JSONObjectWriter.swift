@@ -1,5 +1,5 @@
 internal import Octets
-internal import Serialization
+internal import Transcoding
 
 /// Writes one flat JSON object through the library's own encoder: the problems that clients are told.
 struct JSONObjectWriter: ~Copyable {

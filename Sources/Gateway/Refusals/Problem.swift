@@ -1,6 +1,6 @@
 internal import HTTPWire
 package import Octets
-internal import Serialization
+internal import Transcoding
 
 /// A refusal as an answer: the fields and the body of an RFC 9457 problem, whatever carries them.
 package struct Problem {

@@ -1,6 +1,6 @@
 package import ContentCoding
 package import HTTPWire
-package import Serialization
+package import Transcoding
 
 /// What is wrong with an upstream's response.
 package enum ResponseFault: Error {

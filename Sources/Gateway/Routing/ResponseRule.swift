@@ -1,4 +1,4 @@
-public import Serialization
+public import Transcoding
 
 /// What a route does with some of its responses. Of a route's rules the first whose condition holds decides; a response for
 /// which none holds is forwarded as it is, streamed.

@@ -1,6 +1,6 @@
 public import HTTPWire
 public import Octets
-public import Serialization
+public import Transcoding
 
 /// How a route changes the target before it goes to the upstream.
 public struct Rewrite: Hashable, Sendable {

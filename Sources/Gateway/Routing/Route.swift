@@ -1,6 +1,6 @@
 package import ContentCoding
 package import HTTPWire
-public import Serialization
+public import Transcoding
 
 /// One route: which requests it takes, where they go, and what becomes of their bodies.
 public final class Route: Sendable {

@@ -1,6 +1,6 @@
 package import ContentCoding
 internal import Octets
-package import Serialization
+package import Transcoding
 
 /// Re-encodes the body of one response: undoes its content codings, converts it, and keeps the result until it is whole, so that
 /// a body that can't be read becomes a 502 and never half an answer.

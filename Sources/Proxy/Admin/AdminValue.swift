@@ -1,5 +1,5 @@
 internal import Octets
-internal import Serialization
+internal import Transcoding
 
 /// A value of an answer in JSON; members keep their order.
 indirect enum AdminValue: Sendable {

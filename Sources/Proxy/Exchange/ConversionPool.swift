@@ -1,5 +1,5 @@
 internal import HTTPWire
-internal import Serialization
+internal import Transcoding
 
 /// The conversions of one rule that are ready for another body.
 ///

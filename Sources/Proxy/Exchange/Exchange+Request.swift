@@ -3,7 +3,7 @@ internal import EventLoop
 internal import Gateway
 internal import HTTPWire
 internal import Octets
-internal import Serialization
+internal import Transcoding
 
 // The request half, up to the output of its conversion: the head, the route and what it demands, and then content as it comes:
 // unframed, decoded, converted. What comes out goes upstream in Exchange+Upstream.swift.

@@ -2,7 +2,7 @@ internal import EventLoop
 internal import Gateway
 internal import HTTPWire
 internal import Octets
-internal import Serialization
+internal import Transcoding
 
 // The head of the request that goes upstream: end-to-end fields as they came, everything that speaks of the framing, of
 // this hop or of the body's encoding anew.

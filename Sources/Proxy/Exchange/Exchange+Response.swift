@@ -3,7 +3,7 @@ internal import EventLoop
 internal import Gateway
 internal import HTTPWire
 internal import Octets
-internal import Serialization
+internal import Transcoding
 
 // The response half: from the upstream's bytes to the client's. A response is forwarded as it comes, perhaps in a content coding;
 // or, on routes with response rules, converted: then it is buffered until it is whole, and its head, with what the conversion

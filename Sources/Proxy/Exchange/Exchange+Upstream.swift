@@ -3,7 +3,7 @@ internal import Gateway
 internal import HTTPWire
 internal import Logging
 internal import Octets
-internal import Serialization
+internal import Transcoding
 
 // The way to the upstream: a connection for the request, and what is sent over it as it has room; content that is held until its
 // length is known, or followed by padding; a request that is sent again.

@@ -3,7 +3,7 @@ internal import EventLoop
 internal import Gateway
 internal import HTTPWire
 internal import Octets
-internal import Serialization
+internal import Transcoding
 
 /// One request and its response: the driver of an `ExchangeMachine`, between a client's connection and an upstream's.
 ///

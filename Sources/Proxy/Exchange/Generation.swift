@@ -1,6 +1,6 @@
 internal import Gateway
 internal import HTTPWire
-internal import Serialization
+internal import Transcoding
 
 /// What one reading of the settings gives a worker: routes, times, upstream pools, and the conversions that serve them.
 ///

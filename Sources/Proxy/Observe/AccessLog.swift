@@ -5,7 +5,7 @@ internal import Glibc
 internal import HTTPWire
 internal import Logging
 internal import Octets
-internal import Serialization
+internal import Transcoding
 
 /// The access log of one worker: one line an exchange, never a value of a body.
 ///

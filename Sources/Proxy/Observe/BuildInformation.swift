@@ -1,7 +1,7 @@
 internal import CBuild
 internal import ContentCoding
 internal import EventLoop
-internal import Serialization
+internal import Transcoding
 
 /// What runs: the version, which stands here and nowhere else, what was built, and what it was linked with.
 public enum BuildInformation {

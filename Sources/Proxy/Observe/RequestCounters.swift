@@ -1,6 +1,6 @@
 internal import Gateway
 internal import HTTPWire
-internal import Serialization
+internal import Transcoding
 
 /// What one worker counts of all its requests. Only the worker's thread touches it.
 ///

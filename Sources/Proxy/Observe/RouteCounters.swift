@@ -1,5 +1,5 @@
 internal import HTTPWire
-internal import Serialization
+internal import Transcoding
 
 /// What one worker counts of the requests of one route: plain integers, no label is made before somebody asks.
 final class RouteCounters {

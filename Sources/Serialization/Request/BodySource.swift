@@ -1,4 +1,5 @@
 internal import Synchronization
+internal import Transcoding
 
 /// Where the bytes of a stream part come from: a function that is asked for the next ones.
 ///

@@ -1,4 +1,5 @@
 internal import Octets
+internal import Transcoding
 
 /// Questions about the text of a file's path.
 internal enum FilePath {

@@ -1,5 +1,6 @@
 public import HTTPTypes
 internal import Octets
+public import Transcoding
 
 /// Sends parameters as `a=1&b=2`: in the query for GET, HEAD and DELETE, as an application/x-www-form-urlencoded body for
 /// all other methods. The counterpart of `AFHTTPRequestSerializer`.

@@ -1,5 +1,6 @@
 public import HTTPTypes
 internal import Octets
+public import Transcoding
 
 /// Sends parameters as a JSON body, application/json. The counterpart of `AFJSONRequestSerializer`.
 ///

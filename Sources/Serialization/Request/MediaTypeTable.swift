@@ -1,3 +1,5 @@
+internal import Transcoding
+
 /// Media types by the extension of a filename: what the parts of a form are declared as when nobody says it.
 public enum MediaTypeTable {
     /// What a file is called of which nothing is known.

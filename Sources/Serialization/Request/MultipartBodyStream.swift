@@ -1,3 +1,5 @@
+internal import Transcoding
+
 /// The bytes of a multipart body, pulled in pieces of any size.
 ///
 /// Data and file parts come from memory and disk as they are asked for; nothing is held but one piece. A stream is read by

@@ -1,4 +1,5 @@
 public import HTTPTypes
+internal import Transcoding
 
 /// Where a form goes: into a stream, memory or a file.
 extension MultipartFormData {

@@ -1,5 +1,6 @@
 public import HTTPTypes
 internal import Octets
+public import Transcoding
 
 /// A multipart/form-data body (RFC 7578) made of parts from memory, files and streams. The counterpart of
 /// `AFMultipartFormData`.

@@ -1,5 +1,6 @@
 public import HTTPTypes
 internal import Octets
+public import Transcoding
 
 /// Sends parameters as a property list, application/x-plist. The counterpart of `AFPropertyListRequestSerializer`.
 ///

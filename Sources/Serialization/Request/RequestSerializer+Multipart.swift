@@ -1,4 +1,5 @@
 public import HTTPTypes
+internal import Transcoding
 
 extension RequestSerializer {
     /// A multipart/form-data request: the parameters as fields first, then the parts that `construct` appends.

@@ -1,4 +1,5 @@
 public import HTTPTypes
+public import Transcoding
 
 /// Puts parameters into requests: `HTTPRequestSerializer`, `JSONRequestSerializer`, `PropertyListRequestSerializer`.
 ///

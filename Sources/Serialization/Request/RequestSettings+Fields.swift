@@ -1,5 +1,6 @@
 internal import HTTPTypes
 internal import Octets
+internal import Transcoding
 
 /// The header fields that AFNetworking has helpers for.
 extension RequestSettings {

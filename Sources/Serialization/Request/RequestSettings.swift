@@ -1,5 +1,6 @@
 public import HTTPTypes
 internal import Octets
+public import Transcoding
 
 /// What all request serializers have in common.
 public struct RequestSettings: Sendable {

@@ -1,5 +1,6 @@
 internal import HTTPTypes
 internal import Octets
+internal import Transcoding
 
 /// A URL taken apart as far as a request needs it (RFC 3986 §3): where it goes, its target, its fragment.
 internal struct RequestURL {

@@ -1,4 +1,5 @@
 public import HTTPTypes
+internal import Transcoding
 
 /// When a request is sent again, and after how long: Alamofire's `RetryPolicy`.
 ///

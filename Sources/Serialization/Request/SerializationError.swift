@@ -1,4 +1,5 @@
 public import HTTPTypes
+public import Transcoding
 
 /// Why a request could not be made, or why a response is not what was asked for.
 ///

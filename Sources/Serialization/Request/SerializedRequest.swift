@@ -1,4 +1,5 @@
 public import HTTPTypes
+internal import Transcoding
 
 /// A request that is ready to be sent: its head, and what its body is.
 public struct SerializedRequest: Sendable {

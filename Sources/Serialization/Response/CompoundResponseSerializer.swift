@@ -1,4 +1,5 @@
 public import HTTPTypes
+internal import Transcoding
 
 /// Asks several serializers in turn; the first that makes an object wins. The counterpart of
 /// `AFCompoundResponseSerializer`.

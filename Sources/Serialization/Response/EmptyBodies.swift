@@ -1,4 +1,5 @@
 internal import HTTPTypes
+internal import Transcoding
 
 /// Which responses may have an empty body.
 public enum EmptyBodies: String, Hashable, Sendable, Codable, CaseIterable {

@@ -1,4 +1,5 @@
 public import HTTPTypes
+internal import Transcoding
 
 /// Gives the bytes of a body as they are, whatever the validation says. The counterpart of `AFHTTPResponseSerializer`.
 public struct HTTPResponseSerializer: ResponseSerializer, Hashable, Codable {

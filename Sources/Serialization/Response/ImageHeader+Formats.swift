@@ -1,3 +1,5 @@
+internal import Transcoding
+
 /// Where each format has its width and height.
 extension ImageHeader {
     /// PNG §11.2.1: the first chunk is IHDR of 13 bytes, width and height in front.

@@ -1,3 +1,5 @@
+internal import Transcoding
+
 /// An image that was not decoded: its bytes, and what its header says of it.
 public struct ImageHeader: Hashable, Sendable {
     /// A format whose header can be read.

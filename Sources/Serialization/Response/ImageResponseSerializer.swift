@@ -1,4 +1,5 @@
 public import HTTPTypes
+internal import Transcoding
 
 /// Gives an image with its format and size in pixels, read from its header and not decoded. The counterpart of
 /// `AFImageResponseSerializer`.

@@ -1,4 +1,5 @@
 public import HTTPTypes
+public import Transcoding
 
 /// Reads a JSON body. The counterpart of `AFJSONResponseSerializer`.
 ///

@@ -1,4 +1,5 @@
 public import HTTPTypes
+internal import Transcoding
 
 /// Reads a property list, XML or binary. The counterpart of `AFPropertyListResponseSerializer`.
 ///

@@ -1,4 +1,5 @@
 public import HTTPTypes
+internal import Transcoding
 
 /// Reads responses: checks status and media type, then makes an object of the body.
 ///

@@ -1,5 +1,6 @@
 public import HTTPTypes
 internal import Octets
+internal import Transcoding
 
 /// Which responses are acceptable, by status and media type.
 public struct ResponseValidation: Hashable, Sendable, Codable {

@@ -1,5 +1,6 @@
 public import HTTPTypes
 internal import Octets
+internal import Transcoding
 
 /// Gives a body as text. The counterpart of Alamofire's `StringResponseSerializer`.
 ///

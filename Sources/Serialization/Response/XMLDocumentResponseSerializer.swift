@@ -1,4 +1,5 @@
 public import HTTPTypes
+public import Transcoding
 
 /// Reads an XML body into a document. The counterpart of `AFXMLDocumentResponseSerializer`.
 public struct XMLDocumentResponseSerializer: ResponseSerializer, Hashable {

@@ -1,4 +1,5 @@
 public import HTTPTypes
+internal import Transcoding
 
 /// Gives an XML body with a parser that has not begun yet. The counterpart of `AFXMLParserResponseSerializer`.
 ///

@@ -1,3 +1,5 @@
+public import Transcoding
+
 /// The XML body of a response, not read yet: what `XMLParserResponseSerializer` gives.
 public struct XMLResponseParser: Hashable, Sendable {
     /// The body.

@@ -1,4 +1,5 @@
 internal import Octets
+internal import Transcoding
 
 /// Writes events as a JSON text for a request's body, with what AFNetworking's writer does beyond `JSON.Encoder`: escaped
 /// slashes and line breaks. The layout is that of Apple's `JSONSerialization` in its pretty form.

@@ -1,4 +1,5 @@
 internal import Octets
+public import Transcoding
 
 /// A document format that a `Value` is read from and written to.
 public enum DocumentFormat: String, Hashable, Sendable, CaseIterable {

@@ -1,4 +1,5 @@
 internal import Octets
+public import Transcoding
 
 /// How the cases that not every format knows become events.
 internal struct ValueSpelling {

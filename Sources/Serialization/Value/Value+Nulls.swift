@@ -1,3 +1,5 @@
+public import Transcoding
+
 extension Value {
     /// The value without its nulls, by the rule of `removal`. Containers that lose all stay, empty; a null that is the whole
     /// value stays too.

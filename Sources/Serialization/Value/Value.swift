@@ -1,4 +1,5 @@
 internal import Octets
+public import Transcoding
 
 /// A document in memory as a Swift program writes and reads it: the parameters of a request, the object of a response.
 ///

@@ -1,4 +1,5 @@
 internal import Octets
+public import Transcoding
 
 /// Makes a `Value` of the events of a document.
 ///

@@ -1,4 +1,5 @@
 internal import Octets
+public import Transcoding
 
 /// Makes a program's own types of a document in any format of this module, or of a `Value`.
 ///

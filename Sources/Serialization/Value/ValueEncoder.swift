@@ -1,4 +1,5 @@
 internal import Octets
+public import Transcoding
 
 /// Writes a program's own types in every format of this module, or turns them into a `Value`.
 ///

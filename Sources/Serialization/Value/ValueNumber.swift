@@ -1,4 +1,5 @@
 internal import Octets
+internal import Transcoding
 
 extension Value {
     /// A number by its text. `1.10`, `1e2` and an integer of forty digits stay what they are.

@@ -1,3 +1,5 @@
+internal import Transcoding
+
 extension Value {
     /// The members of an object, in their order. A name may occur more than once; then the first one is found by it.
     public struct Object: Hashable, Sendable {

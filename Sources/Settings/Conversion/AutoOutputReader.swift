@@ -1,4 +1,4 @@
-internal import Serialization
+internal import Transcoding
 
 extension ConversionReader {
     /// Reads what an `auto` output is when there is no file: `without_files: form | json`.

@@ -1,4 +1,4 @@
-internal import Serialization
+internal import Transcoding
 
 extension ConversionReader {
     /// The options that the input's `dialect` stands for; those that are written down change them.

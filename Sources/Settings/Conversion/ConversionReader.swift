@@ -1,4 +1,4 @@
-internal import Serialization
+internal import Transcoding
 
 /// Reads the two sides of a conversion with their options into a plan.
 struct ConversionReader {

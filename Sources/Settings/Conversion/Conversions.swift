@@ -1,4 +1,4 @@
-public import Serialization
+public import Transcoding
 
 /// The conversion expressions as the command line takes them: `json(numbers: exact) -> multipart`.
 public enum Conversions {

@@ -1,6 +1,6 @@
 internal import Gateway
 internal import Proxy
-internal import Serialization
+internal import Transcoding
 
 /// Reads `files`: one word for all files of a side, or a mapping of fields to what becomes of each.
 struct FileRuleReader {

@@ -1,4 +1,4 @@
-internal import Serialization
+internal import Transcoding
 
 extension SectionReader {
     /// Reads `remove_nulls`: a word, or `true` for AFNetworking's rule and `false` for none.

@@ -1,4 +1,4 @@
-internal import Serialization
+internal import Transcoding
 
 extension ConversionReader {
     /// Reads the dialect of an output: the bundle that the single options then change.

@@ -1,4 +1,4 @@
-internal import Serialization
+internal import Transcoding
 
 extension ConversionReader {
     /// Reads how texts and parts of a flat input are read: charsets, transfer encodings, bodies in parts, JSON in parts.

@@ -1,4 +1,4 @@
-internal import Serialization
+internal import Transcoding
 
 extension ReadingContext {
     /// Reports what can't hold in a plan whose words are all right, whatever the body.

@@ -1,4 +1,4 @@
-internal import Serialization
+internal import Transcoding
 
 /// Reads the options of XML on either side.
 struct XMLOptionReader {

@@ -1,5 +1,5 @@
 internal import Octets
-internal import Serialization
+internal import Transcoding
 
 /// What examples are written and read with: the conversions themselves.
 enum ExampleConversion {

@@ -1,5 +1,5 @@
 internal import Octets
-public import Serialization
+public import Transcoding
 
 extension Literal {
     /// The value as JSON text, members in their order, numbers as they are written down.

@@ -1,6 +1,6 @@
 public import Gateway
 internal import Proxy
-public import Serialization
+public import Transcoding
 
 /// A body written down in a route, and what becomes of it.
 public struct RouteExample: Sendable {

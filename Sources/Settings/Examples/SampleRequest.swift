@@ -2,7 +2,7 @@ public import Gateway
 internal import HTTPWire
 internal import Octets
 internal import Proxy
-internal import Serialization
+internal import Transcoding
 
 /// A request as somebody writes it down to try a route: what a conversion takes from the head, and where it goes.
 public struct SampleRequest: Hashable, Sendable {

@@ -1,4 +1,4 @@
-internal import Serialization
+internal import Transcoding
 
 /// The readers of places in a document.
 extension ReadingContext {

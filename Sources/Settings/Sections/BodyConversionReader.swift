@@ -1,6 +1,6 @@
 internal import Gateway
 internal import Proxy
-internal import Serialization
+internal import Transcoding
 
 /// Reads the conversion of a body, a request's or a response's: `form -> json`, or `decode`, `map`, `fields` and `encode`.
 struct BodyConversionReader {

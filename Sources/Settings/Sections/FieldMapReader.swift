@@ -1,6 +1,6 @@
 internal import Gateway
 internal import Proxy
-internal import Serialization
+internal import Transcoding
 
 /// Reads `map` and `fields` of a conversion.
 struct FieldMapReader {

@@ -1,6 +1,6 @@
 internal import Gateway
 internal import Proxy
-internal import Serialization
+internal import Transcoding
 
 /// Reads `headers`: what a route, or "defaults", sets, adds and removes of requests' and responses' fields.
 final class HeaderRulesReader {

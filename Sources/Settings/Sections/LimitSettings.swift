@@ -1,7 +1,7 @@
 internal import ContentCoding
 internal import Gateway
 internal import Proxy
-internal import Serialization
+internal import Transcoding
 
 /// The limits of a route as settings. Each key is read here and nowhere else.
 struct LimitSettings {

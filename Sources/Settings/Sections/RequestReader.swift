@@ -1,6 +1,6 @@
 internal import Gateway
 internal import Proxy
-internal import Serialization
+internal import Transcoding
 
 /// Reads what a route does with request bodies: `request: form -> json`, or the long form.
 struct RequestReader {

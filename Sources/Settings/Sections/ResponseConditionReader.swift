@@ -1,6 +1,6 @@
 internal import Gateway
 internal import Proxy
-internal import Serialization
+internal import Transcoding
 
 /// Reads `when` and `accept` of a response rule.
 struct ResponseConditionReader {

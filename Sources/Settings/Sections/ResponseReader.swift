@@ -1,6 +1,6 @@
 internal import Gateway
 internal import Proxy
-internal import Serialization
+internal import Transcoding
 
 /// Reads what a route does with responses: `response: xml -> json`, one rule, or a list of rules.
 struct ResponseReader {

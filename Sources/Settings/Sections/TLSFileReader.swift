@@ -1,7 +1,7 @@
 internal import EventLoop
 internal import Glibc
 internal import Proxy
-internal import Serialization
+internal import Transcoding
 
 /// Reads names of certificate files, and remembers where they stand, so that what is wrong with a file is told there.
 final class TLSFileReader {

@@ -1,6 +1,6 @@
 internal import HTTPWire
 internal import Octets
-internal import Serialization
+internal import Transcoding
 
 /// Reads a request's body as what its Content-Type says, and tells what it found: fields and files one by one, bytes
 /// counted. Long texts are counted and not shown, so that a body of any size costs bounded memory.

@@ -1,7 +1,7 @@
 internal import EventLoop
 internal import HTTPWire
 internal import Octets
-internal import Serialization
+internal import Transcoding
 
 /// One connection of the echo: reads requests one after the other and answers each with a description of it.
 final class EchoConnection: StreamHandler {

@@ -1,5 +1,5 @@
 internal import Octets
-internal import Serialization
+internal import Transcoding
 
 // Members of the answer's object, by name.
 extension JSON.Encoder {

@@ -2,6 +2,7 @@ import Octets
 import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 /// Forms that libraries read in ways of their own. The documents are what PHP 8.2.36 (`parse_str`), Rack 3 (8bf4eb07) and
 /// qs 6.15.3 (3a890d4) gave for them.

@@ -2,6 +2,7 @@ import Octets
 import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 /// All rows of `form-decode-vectors.json`, each under the dialect of the library that it was taken from.
 @Suite("Form decoding vectors")

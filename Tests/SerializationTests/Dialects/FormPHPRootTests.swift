@@ -2,6 +2,7 @@ import Octets
 import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 /// PHP's `$_POST` is a list where its names number it; `json_encode` writes an array then.
 @Suite("Forms that number the root, as PHP reads them")

@@ -1,5 +1,6 @@
 import Foundation
 import Serialization
+import Transcoding
 
 /// One row of `afn-vectors.json`.
 struct AFNetworkingVector {

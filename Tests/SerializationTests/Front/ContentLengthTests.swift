@@ -1,6 +1,7 @@
 import HTTPTypes
 import Serialization
 import Testing
+import Transcoding
 
 /// Content-Length is set wherever there is a body, and says its length.
 @Suite("Content-Length of requests")

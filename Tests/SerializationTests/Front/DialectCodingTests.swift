@@ -1,6 +1,7 @@
 import Foundation
 import Serialization
 import Testing
+import Transcoding
 
 /// What a type becomes in each dialect's form, and what `ValueDecoder` makes of it again.
 @Suite("Types through forms of each dialect")

@@ -1,6 +1,7 @@
 import Foundation
 import Serialization
 import Testing
+import Transcoding
 
 /// Types straight to the bytes of a document and back: the same as by way of a `Value`.
 @Suite("Types straight to documents")

@@ -1,6 +1,7 @@
 import Foundation
 import Serialization
 import Testing
+import Transcoding
 
 /// What `ValueEncoder` makes of a type, beside what Foundation's `JSONEncoder` makes of it.
 @Suite("Coding as Foundation does")

@@ -1,6 +1,7 @@
 import HTTPTypes
 import Serialization
 import Testing
+import Transcoding
 
 /// The headers of images: format and size, and nothing beyond the bytes.
 @Suite("Image headers")

@@ -1,5 +1,6 @@
 import Serialization
 import Testing
+import Transcoding
 
 /// AFNetworking's own tests of its JSON and property-list request serializers, and the rules around them.
 @Suite("JSON and property-list parameters")

@@ -3,6 +3,7 @@ import HTTPTypes
 import Serialization
 import Synchronization
 import Testing
+import Transcoding
 
 /// A multipart form for programs: lengths, streams, throttling, files, retries.
 @Suite("Multipart form data")

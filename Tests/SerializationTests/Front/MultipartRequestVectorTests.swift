@@ -1,6 +1,7 @@
 import HTTPTypes
 import Serialization
 import Testing
+import Transcoding
 
 /// The multipart rows of `afn-vectors.json`.
 @Suite("Multipart request vectors")

@@ -1,6 +1,7 @@
 import HTTPTypes
 import Serialization
 import Testing
+import Transcoding
 
 /// AFNetworking's own tests of its request serializers, by their names, and the rules around them.
 @Suite("Request serializers")

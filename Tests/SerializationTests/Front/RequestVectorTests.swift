@@ -1,6 +1,7 @@
 import HTTPTypes
 import Serialization
 import Testing
+import Transcoding
 
 /// The rows of `afn-vectors.json` on where parameters go and which header fields a request has. The rows on how a query or
 /// form is spelled are those of the form codec's tests.

@@ -2,6 +2,7 @@ import Foundation
 import HTTPTypes
 import Serialization
 import Testing
+import Transcoding
 
 /// AFNetworking's own tests of its response serializers, and the rules around them.
 @Suite("Response serializers")

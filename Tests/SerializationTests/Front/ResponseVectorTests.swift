@@ -1,6 +1,7 @@
 import HTTPTypes
 import Serialization
 import Testing
+import Transcoding
 
 /// The response rows of `afn-vectors.json`.
 @Suite("Response vectors")

@@ -1,6 +1,7 @@
 import Foundation
 import Serialization
 import Testing
+import Transcoding
 
 /// A program's own types to values and back.
 @Suite("Value coding")

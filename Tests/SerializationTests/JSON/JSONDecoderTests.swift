@@ -1,6 +1,7 @@
 import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 @Suite struct JSONDecoderTests {
     @Test(arguments: JSONVector.accept)

@@ -1,6 +1,7 @@
 import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 @Suite struct JSONDuplicateTests {
     @Test(arguments: [DuplicatePolicy.keep, .last, .array])

@@ -2,6 +2,7 @@ import Octets
 import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 @Suite struct JSONEncoderTests {
     private func string(_ pieces: [[UInt8]]) -> ByteString {

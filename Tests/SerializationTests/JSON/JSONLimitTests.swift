@@ -1,6 +1,7 @@
 import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 @Suite struct JSONLimitTests {
     /// Records all cuts of `text`, expects them to agree, and returns the failure.

@@ -1,6 +1,7 @@
 import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 /// Texts that nobody wrote down, from fixed seeds: the rule must hold for what the tables don't have.
 @Suite struct JSONMutationTests {

@@ -3,6 +3,7 @@ import Octets
 import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 /// A row of `Tests/Vectors/json/*.json`.
 struct JSONVector: Decodable, CustomTestStringConvertible, Sendable {

@@ -3,6 +3,7 @@ import Octets
 import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 /// A binary property list made of whole objects, each in hexadecimal digits, the first one on top.
 func binaryPlist(

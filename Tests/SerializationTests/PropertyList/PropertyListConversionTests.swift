@@ -1,6 +1,7 @@
 import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 /// Property lists in conversions, where the tree and the types of fields stand between two codecs.
 @Suite struct PropertyListConversionTests {

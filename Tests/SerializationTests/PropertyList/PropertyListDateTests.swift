@@ -3,6 +3,7 @@ import Octets
 import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 @Suite struct PropertyListDateTests {
     private func encode(

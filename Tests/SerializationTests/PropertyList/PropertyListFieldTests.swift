@@ -1,6 +1,7 @@
 import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 @Suite("Fields that become property lists")
 struct PropertyListFieldTests {

@@ -2,6 +2,7 @@ import Foundation
 import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 /// What Foundation's writer makes of bytes within `depth` arrays.
 func foundationXML(_ bytes: [UInt8], depth: Int) -> [UInt8] {

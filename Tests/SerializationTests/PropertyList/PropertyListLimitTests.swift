@@ -2,6 +2,7 @@ import Octets
 import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 @Suite struct PropertyListLimitTests {
     /// The failure of a body that must be the same however it is cut.

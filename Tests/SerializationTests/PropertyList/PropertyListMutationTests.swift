@@ -3,6 +3,7 @@ import Octets
 import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 /// Bodies that nobody wrote down, from fixed seeds: a value or a typed error, never a trap, the same however they are cut.
 @Suite struct PropertyListMutationTests {

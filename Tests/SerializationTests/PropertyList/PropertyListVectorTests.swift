@@ -2,6 +2,7 @@ import Foundation
 import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 /// The rows of `Tests/Vectors/plist-vectors.json` that a codec can run: what AFNetworking's property list serializers send and
 /// read. Rows about their placement in a request, and about bodies that are absent, belong to the request and response front.

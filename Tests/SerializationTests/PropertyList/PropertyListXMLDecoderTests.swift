@@ -1,6 +1,7 @@
 import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 /// What stands in `<plist>` and the JSON that comes of it.
 struct PlistAccepted: Sendable, CustomTestStringConvertible {

@@ -1,6 +1,7 @@
 import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 @Suite struct XMLDictVectorTests {
     /// Where this decoder does otherwise than xmltodict, on purpose.

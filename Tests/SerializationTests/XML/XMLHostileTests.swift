@@ -3,6 +3,7 @@ import Octets
 import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 @Suite struct XMLHostileTests {
     @Test func `a billion laughs are refused at the first byte of their declaration`() {

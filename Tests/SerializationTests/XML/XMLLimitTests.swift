@@ -2,6 +2,7 @@ import Octets
 import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 @Suite struct XMLLimitTests {
     private func repeated(_ text: String, _ count: Int) -> String { String(repeating: text, count: count) }

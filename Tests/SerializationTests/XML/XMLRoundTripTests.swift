@@ -2,6 +2,7 @@ import Octets
 import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 /// Documents that nobody wrote down, from fixed seeds.
 @Suite struct XMLRoundTripTests {

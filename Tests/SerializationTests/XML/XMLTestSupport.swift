@@ -3,6 +3,7 @@ import Octets
 import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 extension XML.DecodingOptions {
     /// The options with some changes: `.with { $0.root = .drop }`.

@@ -2,6 +2,7 @@ import Foundation
 import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 /// A row of `Tests/Vectors/xml/well-formedness.json`: a production or constraint of XML 1.0 (fifth edition) or of Namespaces in
 /// XML 1.0 (third edition), named by its section, with documents that keep it and such that don't.

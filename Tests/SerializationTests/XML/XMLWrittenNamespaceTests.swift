@@ -2,6 +2,7 @@ import Octets
 import Serialization
 import TestSupport
 import Testing
+import Transcoding
 
 /// What is written of namespaces is what readers take: expat, which has judged the vectors, and our own.
 @Suite struct XMLWrittenNamespaceTests {

@@ -1,0 +1,142 @@
+internal import Octets
+
+/// The encodings a conversion reads and writes.
+///
+/// All that is to be known of an encoding without its codecs stands here; `PipelineCodecs.swift` and `PipelineTable.swift` have
+/// those. CONTRIBUTING.md says how one is added.
+public enum BodyEncoding: String, Hashable, Sendable, CaseIterable {
+    case form, json, multipart
+    /// A property list: read in XML or binary, written in XML.
+    case plist
+    /// A binary property list.
+    case bplist
+    case xml
+    /// The whole body is one text.
+    case text
+    /// The whole body is one file, of any type.
+    case raw
+
+    /// What `auto` takes: the encodings that have a structure of their own.
+    public static let structured: [BodyEncoding] = [.form, .json, .multipart, .plist, .xml]
+
+    /// The media type of a body in this encoding, in lower case and without parameters.
+    public var mediaType: String {
+        switch self {
+        case .form: "application/x-www-form-urlencoded"
+        case .json: "application/json"
+        case .multipart: "multipart/form-data"
+        case .plist, .bplist: "application/x-plist"
+        case .xml: "application/xml"
+        case .text: "text/plain"
+        case .raw: "application/octet-stream"
+        }
+    }
+
+    /// The name in settings, logs and metrics: the raw value, without an allocation.
+    public var name: StaticString {
+        switch self {
+        case .form: "form"
+        case .json: "json"
+        case .multipart: "multipart"
+        case .plist: "plist"
+        case .bplist: "bplist"
+        case .xml: "xml"
+        case .text: "text"
+        case .raw: "raw"
+        }
+    }
+
+    /// A number of its own, from 0 on, for tables.
+    public var number: Int {
+        switch self {
+        case .form: 0
+        case .json: 1
+        case .multipart: 2
+        case .plist: 3
+        case .bplist: 4
+        case .xml: 5
+        case .text: 6
+        case .raw: 7
+        }
+    }
+
+    /// Whether a body is a list of fields and files, and no document.
+    public var isFlat: Bool { self == .form || self == .multipart || self == .raw }
+
+    /// Whether a body is a document with objects, so that a file can be one of them.
+    public var hasObjects: Bool { self == .json || self == .plist || self == .bplist || self == .xml }
+
+    /// Whether a body can hold files as such.
+    public var hasFiles: Bool { self == .multipart || self == .raw }
+
+    /// Whether a body is a document that isn't written as text.
+    public var isBinary: Bool { self == .bplist }
+
+    /// What may stand behind a body without being part of it; nil where its end is the body's: forms, text, files, and binary
+    /// property lists, whose last bytes say where the others are.
+    public var padding: OutputPadding? {
+        switch self {
+        case .multipart: .lines
+        case .json, .plist, .xml: .spaces
+        case .form, .text, .raw, .bplist: nil
+        }
+    }
+
+    /// Bytes of the shortest field: a part of multipart has 45 at least, a pair of a form and a member of a document two.
+    internal var shortestField: Int { self == .multipart ? 45 : 2 }
+
+    /// What a field of this encoding gains as a part of a multipart body around its name and content, less what stood around
+    /// them: the delimiter with a boundary of 22 characters, Content-Disposition, and a Content-Type where none came. Where
+    /// the input nests objects, the name repeats those of the objects around.
+    internal var growthAsPart: Int {
+        switch self {
+        case .multipart: 64
+        case .form, .raw, .text: 120
+        case .json, .plist, .bplist, .xml: 180
+        }
+    }
+
+    /// The encoding that a media type names, whatever its case; nil for any other type.
+    internal init?(type: Span<UInt8>, subtype: Span<UInt8>) {
+        let isApplication = type.isEqualIgnoringCase(to: "application")
+        let isText = type.isEqualIgnoringCase(to: "text")
+        if isApplication || isText, subtype.isEqualIgnoringCase(to: "json") {
+            self = .json
+        } else if isApplication, subtype.isEqualIgnoringCase(to: "x-www-form-urlencoded") {
+            self = .form
+        } else if type.isEqualIgnoringCase(to: "multipart"), subtype.isEqualIgnoringCase(to: "form-data") {
+            self = .multipart
+        } else if isApplication || isText, subtype.isEqualIgnoringCase(to: "xml") {
+            self = .xml
+        } else if isApplication, subtype.isEqualIgnoringCase(to: "x-plist") {
+            self = .plist
+        } else if isText, subtype.isEqualIgnoringCase(to: "plain") {
+            self = .text
+        } else if type.isEqualIgnoringCase(to: "multipart") {
+            return nil
+        } else if subtype.ends(withIgnoringCase: "+json") {
+            self = .json
+        } else if subtype.ends(withIgnoringCase: "+xml") {
+            self = .xml
+        } else {
+            return nil
+        }
+    }
+}
+
+/// The bytes that may stand behind a body without being part of it.
+public enum OutputPadding: Sendable {
+    /// Lines of CRLF behind the closing delimiter of multipart (RFC 2046 §5.1.1, epilogue). Blanks alone would be one long line,
+    /// of which some servers take 1 KiB only.
+    case lines
+    /// White space behind a document: JSON (RFC 8259 §2), XML and property lists in XML (XML 1.0 §2.1, Misc).
+    case spaces
+}
+
+extension Span where Element == UInt8 {
+    /// Whether there is something before `suffix`, in any case, and nothing behind it.
+    fileprivate func ends(withIgnoringCase suffix: StaticString) -> Bool {
+        let start = count - suffix.utf8CodeUnitCount
+        return start > 0 && extracting(start..<count).isEqualIgnoringCase(to: suffix)
+    }
+}

@@ -1,0 +1,146 @@
+package import Octets
+
+/// What is known of a field or a file before its content: its name and, in multipart, its further headers.
+///
+/// One head is reused for all parts of a body: `removeAll` keeps the allocations.
+public struct PartHead: Sendable {
+    internal var bytes = ByteStore()
+    internal var nameEnd = 0
+    internal var filenameRange: Range<Int>?
+    internal var mediaTypeRange: Range<Int>?
+    internal var otherFields: [(name: Range<Int>, value: Range<Int>)] = []
+
+    /// Whether the part is a file: it has a filename, or a rule declared it one.
+    public var isFile = false
+
+    /// Whether the name has a value at all, an empty one included. False for a form's bare `a`, which differs from `a=` to
+    /// some parsers; its content is one empty piece. Encodings that know no such thing write an empty value.
+    public var hasValue = true
+
+    /// Whether a rule has given a file its name, which its place in a document then doesn't change.
+    internal var hasGivenName = false
+    /// Whether what begins like a file is a text with a media type.
+    internal var isText = false
+
+    /// A head without a name.
+    public init() {}
+
+    /// A head with a name only, as form fields have it.
+    public init(name: Span<UInt8>) {
+        setName(name)
+    }
+
+    /// The field's name as it reads after decoding. Valid UTF-8.
+    public var name: Span<UInt8> {
+        @_lifetime(borrow self)
+        get { slice(0..<nameEnd) }
+    }
+
+    /// Whether the part has a filename, an empty one included.
+    public var hasFilename: Bool { filenameRange != nil }
+    /// Whether the part has a Content-Type.
+    public var hasMediaType: Bool { mediaTypeRange != nil }
+
+    /// The file's name without folders, decoded; empty when there is none.
+    public var filename: Span<UInt8> {
+        @_lifetime(borrow self)
+        get { slice(filenameRange ?? 0..<0) }
+    }
+
+    /// The value of the part's Content-Type, as received; empty when there is none.
+    public var mediaType: Span<UInt8> {
+        @_lifetime(borrow self)
+        get { slice(mediaTypeRange ?? 0..<0) }
+    }
+
+    /// The number of further part headers, without Content-Disposition, Content-Type and Content-Length.
+    public var otherFieldCount: Int { otherFields.count }
+
+    /// The name of a further header. The index is below `otherFieldCount`.
+    @_lifetime(borrow self)
+    public func otherFieldName(_ index: Int) -> Span<UInt8> { slice(otherFields[index].name) }
+    /// The value of a further header, as received. The index is below `otherFieldCount`.
+    @_lifetime(borrow self)
+    public func otherFieldValue(_ index: Int) -> Span<UInt8> { slice(otherFields[index].value) }
+
+    @_lifetime(borrow self)
+    private func slice(_ range: Range<Int>) -> Span<UInt8> {
+        // SAFETY: the span points into `bytes`, which self owns; the borrow keeps self unchanged while the span lives.
+        unsafe _overrideLifetime(bytes.slice(range), borrowing: self)
+    }
+
+    /// The bytes that the head holds.
+    internal var storedCount: Int { bytes.count }
+
+    /// Empties the head and keeps its allocations.
+    public mutating func removeAll() {
+        bytes.removeAll()
+        if !otherFields.isEmpty { otherFields.removeAll(keepingCapacity: true) }
+        nameEnd = 0
+        filenameRange = nil
+        mediaTypeRange = nil
+        isFile = false
+        hasValue = true
+        hasGivenName = false
+        isText = false
+    }
+
+    /// Starts a head anew with `name`; everything else is forgotten.
+    public mutating func setName(_ name: Span<UInt8>) {
+        removeAll()
+        bytes.append(contentsOf: name)
+        nameEnd = bytes.count
+    }
+
+    /// A copy of this head under another name.
+    public func renamed(_ name: Span<UInt8>) -> PartHead {
+        var copy = PartHead(name: name)
+        copy.isFile = isFile
+        copy.hasValue = hasValue
+        if hasFilename { copy.setFilename(filename) }
+        if hasMediaType { copy.setMediaType(mediaType) }
+        for index in otherFields.indices { copy.addField(name: otherFieldName(index), value: otherFieldValue(index)) }
+        return copy
+    }
+
+    /// Gives the part a filename, and so makes it a file.
+    public mutating func setFilename(_ filename: Span<UInt8>) {
+        filenameRange = appendRange(filename)
+        isFile = true
+    }
+
+    /// Gives the part a Content-Type.
+    public mutating func setMediaType(_ mediaType: Span<UInt8>) {
+        mediaTypeRange = appendRange(mediaType)
+    }
+
+    /// Adds a further header behind those that there are.
+    public mutating func addField(name: Span<UInt8>, value: Span<UInt8>) {
+        let nameRange = appendRange(name)
+        otherFields.append((nameRange, appendRange(value)))
+    }
+
+    private mutating func appendRange(_ value: Span<UInt8>) -> Range<Int> {
+        let start = bytes.count
+        bytes.append(contentsOf: value)
+        return start..<bytes.count
+    }
+}
+
+extension PartHead {
+    /// For bytes in a store: a span of a stored property would hold all of a non-copyable owner.
+    package mutating func setFilename(copying filename: ByteStore) { setFilename(filename.span) }
+    package mutating func setMediaType(copying mediaType: ByteStore) { setMediaType(mediaType.span) }
+
+    /// Makes this head a copy of `other` under another name, with the allocations kept.
+    package mutating func copy(_ other: borrowing PartHead, named name: ByteStore) {
+        setName(copying: name)
+        if other.hasFilename { setFilename(other.filename) }
+        if other.hasMediaType { setMediaType(other.mediaType) }
+        for index in 0..<other.otherFieldCount {
+            addField(name: other.otherFieldName(index), value: other.otherFieldValue(index))
+        }
+        isFile = other.isFile
+        hasValue = other.hasValue
+    }
+}

@@ -1,0 +1,186 @@
+internal import Octets
+
+/// A point in time to the nanosecond, counted from 1970-01-01T00:00:00Z without leap seconds.
+///
+/// This module doesn't import Foundation; a `Foundation.Date` is
+/// `Timestamp(secondsSince1970: date.timeIntervalSince1970)`.
+public struct Timestamp: Hashable, Comparable, Sendable {
+    /// Whole seconds since 1970, rounded down.
+    public let seconds: Int64
+    /// Nanoseconds beyond them, 0…999,999,999.
+    public let nanoseconds: Int32
+
+    /// Years 0001 to 9999, which is what RFC 3339 can write.
+    private static let range: ClosedRange<Int64> = -62_135_596_800...253_402_300_799
+
+    /// The point in time, or nil outside the years 0001 to 9999.
+    public init?(seconds: Int64, nanoseconds: Int32 = 0) {
+        guard Self.range.contains(seconds), (0..<1_000_000_000).contains(nanoseconds) else { return nil }
+        self.seconds = seconds
+        self.nanoseconds = nanoseconds
+    }
+
+    /// The point in time to the microsecond, which is what a `Double` of today's seconds holds; nil outside the years 0001
+    /// to 9999 and for what is no number.
+    public init?(secondsSince1970 value: Double) {
+        guard value.isFinite, abs(value) < 1e12 else { return nil }
+        let whole = value.rounded(.down)
+        var seconds = Int64(whole)
+        var microseconds = Int32(((value - whole) * 1e6).rounded())
+        if microseconds == 1_000_000 {
+            seconds += 1
+            microseconds = 0
+        }
+        self.init(seconds: seconds, nanoseconds: microseconds * 1000)
+    }
+
+    /// The point in time that a text of RFC 3339 §5.6 says: `2001-01-01T00:02:03Z`, with a fraction of up to nine digits
+    /// where there is one, and any offset. Nil for everything else; a leap second is read as the second after it.
+    public init?(_ text: String) {
+        self.init(Array(text.utf8).span)
+    }
+
+    package init?(_ bytes: Span<UInt8>) {
+        var at = 0
+        func number(_ digits: Int) -> Int64? {
+            var value: Int64 = 0
+            for _ in 0..<digits {
+                guard at < bytes.count, ASCII.isDigit(bytes[at]) else { return nil }
+                value = value * 10 + Int64(bytes[at] & 15)
+                at += 1
+            }
+            return value
+        }
+        func skip(_ byte: Character, or other: Character? = nil) -> Bool {
+            guard at < bytes.count else { return false }
+            let found = bytes[at]
+            guard found == byte.asciiValue || other.map({ found == $0.asciiValue }) == true else { return false }
+            at += 1
+            return true
+        }
+        guard let year = number(4), skip("-"), let month = number(2), skip("-"), let day = number(2),
+            skip("T", or: "t"), let hour = number(2), skip(":"), let minute = number(2), skip(":"),
+            let second = number(2)
+        else { return nil }
+        guard (1...12).contains(month), day >= 1, day <= Self.days(in: month, of: year), hour < 24, minute < 60,
+            second <= 60
+        else { return nil }
+        var nanoseconds: Int32 = 0
+        if skip(".") {
+            var unit: Int32 = 100_000_000
+            let start = at
+            while at < bytes.count, ASCII.isDigit(bytes[at]), at - start < 9 {
+                nanoseconds += Int32(bytes[at] & 15) * unit
+                unit /= 10
+                at += 1
+            }
+            guard at > start else { return nil }
+        }
+        var offset: Int64 = 0
+        if !skip("Z", or: "z") {
+            let isWest = skip("-")
+            guard isWest || skip("+"), let hours = number(2), skip(":"), let minutes = number(2), hours < 24,
+                minutes < 60
+            else { return nil }
+            offset = (hours * 60 + minutes) * (isWest ? -60 : 60)
+        }
+        guard at == bytes.count else { return nil }
+        let time = hour * 3600 + minute * 60 + second
+        self.init(
+            seconds: Self.dayNumber(year, month, day) * 86_400 + time - offset, nanoseconds: nanoseconds)
+    }
+
+    /// Seconds since 1970 as the nearest `Double`.
+    public var secondsSince1970: Double { Double(seconds) + Double(nanoseconds) / 1e9 }
+
+    /// Seconds from 1970 to 2001, from where `Foundation.Date` and so Alamofire count.
+    private static let start2001 = 978_307_200.0
+
+    /// Seconds since 2001-01-01T00:00:00Z as the nearest `Double`.
+    package var secondsSince2001: Double { secondsSince1970 - Self.start2001 }
+
+    /// The point in time that a form of this dialect says: what `NSDate` prints for AFNetworking, seconds since 2001 for
+    /// Alamofire, and the text of RFC 3339 for all.
+    package init?(_ text: String, as dialect: Dialect) {
+        if let time = Timestamp(text) {
+            self = time
+            return
+        }
+        switch dialect {
+        case .afnetworking:
+            guard text.hasSuffix(" +0000") else { return nil }
+            let parts = text.split(separator: " ", omittingEmptySubsequences: false)
+            guard parts.count == 3 else { return nil }
+            self.init("\(parts[0])T\(parts[1])Z")
+        case .alamofire:
+            guard NumberText(Array(text.utf8).span) != nil, let seconds = Double(text) else { return nil }
+            self.init(secondsSince1970: seconds + Self.start2001)
+        case .recast, .qs, .php, .rack, .whatwg: return nil
+        }
+    }
+
+    /// Whether the left one is earlier.
+    public static func < (left: Timestamp, right: Timestamp) -> Bool {
+        (left.seconds, left.nanoseconds) < (right.seconds, right.nanoseconds)
+    }
+
+    /// Days from 1970-01-01 to a day of the Gregorian calendar. The year is counted from March, so that the leap day is
+    /// its last; 400 of those years have 146,097 days.
+    private static func dayNumber(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
+        let marchYear = month > 2 ? year : year - 1
+        let era = (marchYear >= 0 ? marchYear : marchYear - 399) / 400
+        let yearOfEra = marchYear - era * 400
+        let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
+        return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
+    }
+
+    private static func days(in month: Int64, of year: Int64) -> Int64 {
+        switch month {
+        case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
+        case 4, 6, 9, 11: 30
+        default: 31
+        }
+    }
+
+    /// The calendar day and the time of day, in UTC.
+    private var calendar: (year: Int64, month: Int64, day: Int64, second: Int64) {
+        let days = seconds >= 0 ? seconds / 86_400 : (seconds - 86_399) / 86_400
+        let shifted = days + 719_468
+        let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
+        let dayOfEra = shifted - era * 146_097
+        let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let shiftedMonth = (5 * dayOfYear + 2) / 153
+        let month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9
+        return (
+            yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, dayOfYear - (153 * shiftedMonth + 2) / 5 + 1,
+            seconds - days * 86_400
+        )
+    }
+
+    private static func padded(_ value: Int64, to width: Int) -> String {
+        let digits = String(value)
+        return String(repeating: "0", count: max(0, width - digits.count)) + digits
+    }
+
+    private func text(separator: String, zone: String, withFraction: Bool) -> String {
+        let parts = calendar
+        var text = Self.padded(parts.year, to: 4) + "-" + Self.padded(parts.month, to: 2)
+        text += "-" + Self.padded(parts.day, to: 2) + separator + Self.padded(parts.second / 3600, to: 2)
+        text += ":" + Self.padded(parts.second / 60 % 60, to: 2) + ":" + Self.padded(parts.second % 60, to: 2)
+        if withFraction, nanoseconds != 0 {
+            var fraction = Self.padded(Int64(nanoseconds), to: 9)
+            while fraction.hasSuffix("0") { fraction.removeLast() }
+            text += "." + fraction
+        }
+        return text + zone
+    }
+
+    /// What `NSDate` prints, in whole seconds: `2001-01-01 00:02:03 +0000`. AFNetworking sends dates like this.
+    package var afnetworkingText: String { text(separator: " ", zone: " +0000", withFraction: false) }
+}
+
+extension Timestamp: CustomStringConvertible {
+    /// The text of RFC 3339 in UTC, with a fraction only where there is one: `2001-01-01T00:02:03.456Z`.
+    public var description: String { text(separator: "T", zone: "Z", withFraction: true) }
+}

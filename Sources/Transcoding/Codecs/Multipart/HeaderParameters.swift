@@ -1,0 +1,169 @@
+internal import Octets
+
+/// Walks over the parameters of a header value, `;name=value`, in one pass (RFC 9110 §5.6.6).
+///
+/// It holds an index only; the text is given to each call.
+package struct HeaderParameters {
+    /// The parameters that one value may have.
+    static let maximumCount = 16
+
+    /// The text is not a row of parameters.
+    package struct Malformed: Error {}
+
+    package struct Parameter {
+        package let name: Range<Int>
+        /// Where the value stands, without its quotes.
+        package let value: Range<Int>
+        let isQuoted: Bool
+        /// Whether the quoted value has `\"`.
+        let hasEscapedQuote: Bool
+    }
+
+    /// How the value is written down.
+    package enum Grammar {
+        /// A token or a quoted string, spaces around `=` allowed: Content-Disposition.
+        case disposition
+        /// No spaces around `=`; unquoted, also the marks of a boundary that no token has, as clients send them.
+        case contentType
+    }
+
+    private(set) var at: Int
+    private let grammar: Grammar
+
+    /// Starts at the `;` (or the white space before it) that follows the value proper.
+    package init(from start: Int, grammar: Grammar) {
+        self.at = start
+        self.grammar = grammar
+    }
+
+    /// The next parameter, or nil at the end. Empty ones, as after a last `;`, are passed over.
+    package mutating func next(in text: Span<UInt8>) throws(Malformed) -> Parameter? {
+        skipSpace(in: text)
+        guard at < text.count else { return nil }
+        guard text[at] == UInt8(ascii: ";") else { throw Malformed() }
+        while at < text.count, text[at] == UInt8(ascii: ";") {
+            at += 1
+            skipSpace(in: text)
+        }
+        guard at < text.count else { return nil }
+        let nameStart = at
+        at = Scan.endOfToken(in: text, from: at)
+        let name = nameStart..<at
+        if grammar == .disposition { skipSpace(in: text) }
+        guard !name.isEmpty, at < text.count, text[at] == UInt8(ascii: "=") else { throw Malformed() }
+        at += 1
+        if grammar == .disposition { skipSpace(in: text) }
+        guard at < text.count else { throw Malformed() }
+        return text[at] == UInt8(ascii: "\"") ? try quoted(name, in: text) : try unquoted(name, in: text)
+    }
+
+    private mutating func quoted(_ name: Range<Int>, in text: Span<UInt8>) throws(Malformed) -> Parameter {
+        at += 1
+        let start = at
+        var hasEscapedQuote = false
+        while at < text.count {
+            let (quote, backslash) = (UInt8(ascii: "\""), UInt8(ascii: "\\"))
+            at = Scan.firstIndex(ofAny: quote, backslash, quote, backslash, in: text, from: at)
+            guard at < text.count else { break }
+            switch text[at] {
+            case UInt8(ascii: "\""):
+                at += 1
+                return Parameter(
+                    name: name, value: start..<at - 1, isQuoted: true, hasEscapedQuote: hasEscapedQuote)
+            case UInt8(ascii: "\\"):
+                guard at + 1 < text.count else { throw Malformed() }
+                if text[at + 1] == UInt8(ascii: "\"") { hasEscapedQuote = true }
+                at += 2
+            default: at += 1
+            }
+        }
+        throw Malformed()
+    }
+
+    private mutating func unquoted(_ name: Range<Int>, in text: Span<UInt8>) throws(Malformed) -> Parameter {
+        let start = at
+        while at < text.count, isUnquoted(text[at]) { at += 1 }
+        guard at > start else { throw Malformed() }
+        return Parameter(name: name, value: start..<at, isQuoted: false, hasEscapedQuote: false)
+    }
+
+    private func isUnquoted(_ byte: UInt8) -> Bool {
+        if ASCII.isToken(byte) { return true }
+        guard grammar == .contentType else { return false }
+        return switch byte {
+        case UInt8(ascii: "("), UInt8(ascii: ")"), UInt8(ascii: "/"), UInt8(ascii: ":"), UInt8(ascii: "="),
+            UInt8(ascii: "?"):
+            true
+        default: false
+        }
+    }
+
+    private mutating func skipSpace(in text: Span<UInt8>) {
+        while at < text.count, text[at] == ASCII.space || text[at] == ASCII.tab { at += 1 }
+    }
+}
+
+/// What the codec asks of a Content-Type, of the body's and of a part's.
+package enum ContentType {
+    /// The index after `type "/" subtype`, or nil when the value doesn't begin with one.
+    package static func endOfMediaType(in value: Span<UInt8>) -> Int? {
+        var at = 0
+        while at < value.count, ASCII.isToken(value[at]) { at += 1 }
+        guard at > 0, at < value.count, value[at] == UInt8(ascii: "/") else { return nil }
+        let subtype = at + 1
+        at = subtype
+        while at < value.count, ASCII.isToken(value[at]) { at += 1 }
+        return at > subtype ? at : nil
+    }
+
+    /// Whether the value is a media type with its parameters (RFC 9110 §8.3.1), in ASCII: `text/plain; charset="utf-8"`.
+    package static func isMediaType(_ value: Span<UInt8>) -> Bool {
+        guard var at = endOfMediaType(in: value) else { return false }
+        while at < value.count {
+            skipSpace(in: value, &at)
+            guard at < value.count, value[at] == UInt8(ascii: ";") else { return false }
+            at += 1
+            skipSpace(in: value, &at)
+            // A parameter may be missing between semicolons.
+            guard at < value.count else { return true }
+            if value[at] == UInt8(ascii: ";") { continue }
+            let end = Scan.endOfToken(in: value, from: at)
+            guard end > at, end < value.count, value[end] == UInt8(ascii: "=") else { return false }
+            at = end + 1
+            guard at < value.count else { return false }
+            if value[at] == UInt8(ascii: "\"") {
+                guard skipQuoted(in: value, &at) else { return false }
+            } else {
+                let end = Scan.endOfToken(in: value, from: at)
+                guard end > at else { return false }
+                at = end
+            }
+        }
+        return true
+    }
+
+    private static func skipSpace(in value: Span<UInt8>, _ at: inout Int) {
+        while at < value.count, value[at] == ASCII.space || value[at] == ASCII.tab { at += 1 }
+    }
+
+    /// Moves over a quoted string (RFC 9110 §5.6.4). Returns false where it isn't one, or has a byte that isn't ASCII.
+    private static func skipQuoted(in value: Span<UInt8>, _ at: inout Int) -> Bool {
+        at += 1
+        while at < value.count {
+            if value[at] == UInt8(ascii: "\"") {
+                at += 1
+                return true
+            }
+            if value[at] == UInt8(ascii: "\\") { at += 1 }
+            guard at < value.count, value[at] == ASCII.tab || (0x20...0x7E).contains(value[at]) else { return false }
+            at += 1
+        }
+        return false
+    }
+
+    /// Whether text in this charset is UTF-8: `utf-8`, `utf8`, or `us-ascii`, which is a part of it.
+    static func isUTF8(_ charset: Span<UInt8>) -> Bool {
+        charset.isEqualIgnoringCase(to: "utf-8") || charset.isEqualIgnoringCase(to: "utf8")
+            || charset.isEqualIgnoringCase(to: "us-ascii")
+    }
+}

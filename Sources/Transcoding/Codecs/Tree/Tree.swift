@@ -1,0 +1,346 @@
+package import Octets
+
+/// A whole document in memory: a flat arena of nodes and one pool of bytes, both kept when the tree is emptied.
+///
+/// The tree is bounded: every byte of a name or a value costs one, every node `nodeCost`, and what passes `limits.tree`
+/// is refused with `limit_tree`. What has been replaced or removed stays paid for until `removeAll`. Building is linear
+/// in the input, also for objects with thousands of members: beyond `TreeIndex.threshold` members a seeded hash finds them.
+public struct Tree: ~Copyable {
+    /// A node, good until `removeAll`.
+    public typealias Node = Int32
+
+    /// No node.
+    public static let none: Node = -1
+    /// What a node counts against `limits.tree`, in bytes, besides its name and value.
+    public static let nodeCost = 48
+
+    /// What a node is.
+    public enum Kind: UInt8, Sendable {
+        /// Members with names.
+        case object
+        /// An object made from field names, which becomes an array in `settle` when its keys are 0…n-1.
+        case keyed
+        /// Elements without names.
+        case array
+        /// An array made of the values of one repeated field.
+        case collected
+        /// A text, and a number by its text.
+        case string, number
+        /// A point in time, as the text of RFC 3339.
+        case date
+        /// Bytes.
+        case data
+        /// True, false, and no value.
+        case yes, no, null
+
+        /// Whether members with names stand below.
+        package var hasNames: Bool { self == .object || self == .keyed }
+        package var isArray: Bool { self == .array || self == .collected }
+        package var isContainer: Bool { rawValue <= Kind.collected.rawValue }
+    }
+
+    package struct Record {
+        var parent = Tree.none
+        package var first = Tree.none
+        var last = Tree.none
+        package var next = Tree.none
+        var previous = Tree.none
+        /// The number of children.
+        package var count: Int32 = 0
+        package var nameStart: Int32 = 0
+        package var nameCount: Int32 = 0
+        package var valueStart: Int32 = 0
+        package var valueCount: Int32 = 0
+        package var kind: Kind
+        /// A whole value that came as JSON text in one field: what stands below belongs to it alone.
+        var isSpliced = false
+        /// A type rule has decided about this value.
+        package var isTyped = false
+
+        /// A node of its own, without name or value.
+        package init(kind: Kind) { self.kind = kind }
+    }
+
+    package var records = TreeRecords()
+    package var bytes = ByteStore()
+    internal var index = TreeIndex()
+    internal let limit: Int
+
+    // What building from events has open; `Tree+Events.swift`.
+    internal var open = Tree.none
+    internal var openString = Tree.none
+    internal var pendingNameStart: Int32 = 0
+    internal var pendingNameCount: Int32 = 0
+    /// What happens to a repeated member: under `keep` it stays, under `first` and `last` one of both; a decoder has refused it
+    /// under `reject`.
+    package var duplicates: DuplicatePolicy
+    /// Fields that a rule left out: values of repeated members, members that the map removed.
+    public internal(set) var removedCount = 0
+    /// Scalars that came in as events.
+    public internal(set) var scalarCount = 0
+
+    /// The top of the document, or `none`.
+    public package(set) var root = Tree.none
+
+    internal var scratch: [Node] = []
+
+    /// Hears what rules do with the values, where a conversion is explained.
+    package var observer: (any TreeObserver)?
+
+    /// - Parameter limits: `tree` holds.
+    public init(limits: Limits, duplicates: DuplicatePolicy = .keep) {
+        limit = min(limits.tree, Int(Int32.max))
+        self.duplicates = duplicates
+    }
+
+    /// What the tree counts against `limits.tree`, in bytes.
+    public var cost: Int { bytes.count &+ records.count &* Tree.nodeCost }
+
+    /// Empties the tree. It keeps its allocations unless they are large for what a request usually needs.
+    public mutating func removeAll() {
+        bytes.removeAll(keepingUpTo: 128 * 1024)
+        records.removeAll(keepingUpTo: 4096)
+        if scratch.capacity > 4096 { scratch = [] }
+        index.removeAll()
+        open = Tree.none
+        openString = Tree.none
+        root = Tree.none
+        removedCount = 0
+        scalarCount = 0
+    }
+
+    // MARK: Reading
+
+    /// What the node is.
+    public func kind(_ node: Node) -> Kind { records[Int(node)].kind }
+    /// The number of its members or elements; 0 for a scalar.
+    public func childCount(_ node: Node) -> Int { Int(records[Int(node)].count) }
+    /// Its first member or element, or `none`.
+    public func firstChild(_ node: Node) -> Node { records[Int(node)].first }
+    /// The member or element behind it, or `none`.
+    public func nextSibling(_ node: Node) -> Node { records[Int(node)].next }
+    /// The object or array that it stands in, or `none`.
+    public func parent(_ node: Node) -> Node { records[Int(node)].parent }
+
+    /// The member's name; empty for what stands in an array.
+    @_lifetime(borrow self)
+    public func name(_ node: Node) -> Span<UInt8> {
+        let record = records[Int(node)]
+        return slice(record.nameStart, record.nameCount)
+    }
+
+    /// The text of a string, a number or a date; the bytes of data.
+    @_lifetime(borrow self)
+    public func text(_ node: Node) -> Span<UInt8> {
+        let record = records[Int(node)]
+        return slice(record.valueStart, record.valueCount)
+    }
+
+    @_lifetime(borrow self)
+    package func slice(_ start: Int32, _ count: Int32) -> Span<UInt8> {
+        // SAFETY: the span points into `bytes`, which self owns; the borrow keeps self unchanged while the span lives.
+        return unsafe _overrideLifetime(bytes.slice(Int(start)..<Int(start) + Int(count)), borrowing: self)
+    }
+
+    /// The member of `parent` with that name, or `none`; the first one where a name repeats.
+    public func child(of parent: Node, named name: Span<UInt8>) -> Node {
+        guard records[Int(parent)].kind.hasNames else { return Tree.none }
+        if Int(records[Int(parent)].count) > TreeIndex.threshold { return find(name, in: parent) }
+        var child = records[Int(parent)].first
+        while child != Tree.none {
+            let at = Int(child)
+            if Int(records[at].nameCount) == name.count, self.name(child).isEqual(to: name) { return child }
+            child = records[at].next
+        }
+        return Tree.none
+    }
+
+    // MARK: Changing
+
+    /// Makes `count` bytes and a number of nodes part of the cost, or refuses.
+    @inline(__always)
+    package func charge(bytes count: Int, nodes: Int = 0) throws(ConversionError) {
+        // None of these comes near to an overflow: what is held is at most 2 GiB, and what comes fits into memory.
+        guard cost &+ count &+ nodes &* Tree.nodeCost <= limit else { throw limitPassed }
+    }
+
+    private var limitPassed: ConversionError { .limit("tree", of: limit, what: "what must be held in memory") }
+
+    /// Puts bytes into the pool and returns where they start.
+    @inline(__always)
+    internal mutating func store(_ text: Span<UInt8>) throws(ConversionError) -> Int32 {
+        try charge(bytes: text.count)
+        let start = Int32(bytes.count)
+        bytes.append(contentsOf: text)
+        return start
+    }
+
+    /// A node that stands nowhere yet.
+    @inline(__always)
+    package mutating func makeNode(_ kind: Kind) throws(ConversionError) -> Node {
+        try charge(bytes: 0, nodes: 1)
+        records.append(Record(kind: kind))
+        return Node(records.count - 1)
+    }
+
+    internal mutating func makeText(_ kind: Kind, _ text: Span<UInt8>) throws(ConversionError) -> Node {
+        try charge(bytes: text.count, nodes: 1)
+        var record = Record(kind: kind)
+        record.valueStart = Int32(bytes.count)
+        record.valueCount = Int32(text.count)
+        bytes.append(contentsOf: text)
+        records.append(record)
+        return Node(records.count - 1)
+    }
+
+    package mutating func setText(_ node: Node, _ kind: Kind, _ text: Span<UInt8>) throws(ConversionError) {
+        let start = try store(text)
+        records[Int(node)].kind = kind
+        records[Int(node)].valueStart = start
+        records[Int(node)].valueCount = Int32(text.count)
+    }
+
+    /// Puts `node` last below `parent`, under `name` when that is an object.
+    package mutating func append(
+        _ node: Node, to parent: Node, named name: Span<UInt8>
+    ) throws(ConversionError) {
+        let start = try store(name)
+        link(node, to: parent, nameStart: start, nameCount: Int32(name.count))
+    }
+
+    /// Puts `node` last below the array `parent`.
+    package mutating func append(_ node: Node, to parent: Node) {
+        link(node, to: parent, nameStart: 0, nameCount: 0)
+    }
+
+    package mutating func link(_ node: Node, to parent: Node, nameStart: Int32, nameCount: Int32) {
+        let last = records[Int(parent)].last
+        records[Int(node)].parent = parent
+        records[Int(node)].previous = last
+        records[Int(node)].next = Tree.none
+        records[Int(node)].nameStart = nameStart
+        records[Int(node)].nameCount = nameCount
+        if last == Tree.none { records[Int(parent)].first = node } else { records[Int(last)].next = node }
+        records[Int(parent)].last = node
+        records[Int(parent)].count &+= 1
+        let count = Int(records[Int(parent)].count)
+        guard count > TreeIndex.threshold, records[Int(parent)].kind.hasNames else { return }
+        guard count == TreeIndex.threshold + 1 else { return enter(node) }
+        var child = records[Int(parent)].first
+        while child != Tree.none {
+            enter(child)
+            child = records[Int(child)].next
+        }
+    }
+
+    /// Takes `node` from where it stands. Objects are searched by scanning from then on: see `Tree+Map.swift`.
+    internal mutating func unlink(_ node: Node) {
+        let record = records[Int(node)]
+        if record.previous != Tree.none { records[Int(record.previous)].next = record.next }
+        if record.next != Tree.none { records[Int(record.next)].previous = record.previous }
+        if record.parent != Tree.none {
+            let parent = Int(record.parent)
+            if records[parent].first == node { records[parent].first = record.next }
+            if records[parent].last == node { records[parent].last = record.previous }
+            records[parent].count &-= 1
+        }
+        records[Int(node)].parent = Tree.none
+        records[Int(node)].next = Tree.none
+        records[Int(node)].previous = Tree.none
+    }
+
+    /// Puts `new` where `old` stands, under its name; `old` then stands nowhere.
+    package mutating func replace(_ old: Node, by new: Node) {
+        let record = records[Int(old)]
+        records[Int(new)].parent = record.parent
+        records[Int(new)].previous = record.previous
+        records[Int(new)].next = record.next
+        records[Int(new)].nameStart = record.nameStart
+        records[Int(new)].nameCount = record.nameCount
+        if record.previous != Tree.none { records[Int(record.previous)].next = new }
+        if record.next != Tree.none { records[Int(record.next)].previous = new }
+        if record.parent != Tree.none {
+            let parent = Int(record.parent)
+            if records[parent].first == old { records[parent].first = new }
+            if records[parent].last == old { records[parent].last = new }
+        }
+        records[Int(old)].parent = Tree.none
+        records[Int(old)].next = Tree.none
+        records[Int(old)].previous = Tree.none
+        // Only now: the index must not find the old node under this name any more.
+        if record.parent != Tree.none, records[Int(record.parent)].kind.hasNames,
+            Int(records[Int(record.parent)].count) > TreeIndex.threshold
+        {
+            enter(new)
+        }
+        if root == old { root = new }
+    }
+
+    /// Takes all children away from `node`.
+    package mutating func clearChildren(_ node: Node) {
+        var child = records[Int(node)].first
+        while child != Tree.none {
+            records[Int(child)].parent = Tree.none
+            child = records[Int(child)].next
+        }
+        records[Int(node)].first = Tree.none
+        records[Int(node)].last = Tree.none
+        records[Int(node)].count = 0
+    }
+
+    /// Puts the children of `parent` in the order of `scratch`, which holds all of them.
+    internal mutating func relinkScratch(below parent: Node) {
+        var previous = Tree.none
+        for child in scratch {
+            records[Int(child)].previous = previous
+            records[Int(child)].next = Tree.none
+            if previous == Tree.none {
+                records[Int(parent)].first = child
+            } else {
+                records[Int(previous)].next = child
+            }
+            previous = child
+        }
+        records[Int(parent)].last = previous
+    }
+
+    /// The number of fields in the subtree of `node`: scalars, and empty containers.
+    internal func leafCount(_ node: Node) -> Int {
+        var count = 0
+        var at = node
+        while true {
+            let first = records[Int(at)].first
+            if first != Tree.none {
+                at = first
+                continue
+            }
+            count += 1
+            while at != node, records[Int(at)].next == Tree.none { at = records[Int(at)].parent }
+            if at == node { return count }
+            at = records[Int(at)].next
+        }
+    }
+
+    /// Where `node` stands, as settings write it: `user.id`, `items[0].qty`. For messages.
+    public func path(_ node: Node) -> String {
+        var parts: [String] = []
+        var at = node
+        while at != Tree.none, records[Int(at)].parent != Tree.none {
+            let parent = records[Int(at)].parent
+            if records[Int(parent)].kind.isArray {
+                var position = 0
+                var sibling = records[Int(at)].previous
+                while sibling != Tree.none {
+                    position += 1
+                    sibling = records[Int(sibling)].previous
+                }
+                parts.append("[\(position)]")
+            } else {
+                parts.append("." + name(at).lossyString())
+            }
+            at = parent
+        }
+        let joined = parts.reversed().joined()
+        return joined.hasPrefix(".") ? String(joined.dropFirst()) : joined
+    }
+}

@@ -1,0 +1,77 @@
+internal import Octets
+
+/// Finds the members of large objects: one open-addressed table for a whole tree, from parent and name to node.
+///
+/// The hash is seeded for each tree, so that nobody can choose names that collide (CVE-2011-4885). Entries are never
+/// taken out: an entry is only a hint, and the node it points to is compared.
+package struct TreeIndex {
+    /// Objects with up to this many members are scanned instead.
+    package static let threshold = 16
+
+    /// Nodes, or `Tree.none`; the count is a power of two.
+    var slots: [Tree.Node] = []
+    var used = 0
+
+    mutating func removeAll() {
+        guard used > 0 else { return }
+        used = 0
+        if slots.count > 8192 {
+            slots = []
+        } else {
+            var all = slots.mutableSpan
+            for slot in all.indices { all[slot] = Tree.none }
+        }
+    }
+
+    private let seeded = ByteHash()
+
+    func hash(_ parent: Tree.Node, _ name: Span<UInt8>) -> Int {
+        Int(truncatingIfNeeded: seeded(name, salt: Int(parent)))
+    }
+}
+
+extension Tree {
+    /// The member of the indexed object `parent` with that name, or `none`.
+    internal func find(_ name: Span<UInt8>, in parent: Node) -> Node {
+        guard !index.slots.isEmpty else { return Tree.none }
+        let mask = index.slots.count - 1
+        var slot = index.hash(parent, name) & mask
+        while index.slots[slot] != Tree.none {
+            let node = index.slots[slot]
+            if Int(node) < records.count, records[Int(node)].parent == parent, self.name(node).isEqual(to: name) {
+                return node
+            }
+            slot = (slot + 1) & mask
+        }
+        return Tree.none
+    }
+
+    /// Makes `node` known to the index, unless an earlier member has its name: the first one is found.
+    internal mutating func enter(_ node: Node) {
+        if (index.used + 1) * 2 > index.slots.count { growIndex() }
+        enterWithoutGrowing(node)
+    }
+
+    private mutating func enterWithoutGrowing(_ node: Node) {
+        let parent = records[Int(node)].parent
+        guard parent != Tree.none else { return }
+        let mask = index.slots.count - 1
+        var slot = index.hash(parent, name(node)) & mask
+        while index.slots[slot] != Tree.none {
+            let other = index.slots[slot]
+            if Int(other) < records.count, records[Int(other)].parent == parent, name(other).isEqual(to: name(node)) {
+                return
+            }
+            slot = (slot + 1) & mask
+        }
+        index.slots[slot] = node
+        index.used += 1
+    }
+
+    private mutating func growIndex() {
+        let old = index.slots
+        index.slots = [Node](repeating: Tree.none, count: max(64, old.count * 2))
+        index.used = 0
+        for node in old where node != Tree.none && Int(node) < records.count { enterWithoutGrowing(node) }
+    }
+}

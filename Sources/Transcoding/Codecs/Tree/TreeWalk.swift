@@ -1,0 +1,125 @@
+internal import Octets
+
+/// Goes through a tree and emits its events, in as many goes as the sink wants.
+package struct TreeWalk {
+    private enum Step {
+        case enter, text, leave, done
+    }
+
+    /// Bytes of one piece of a string.
+    private static let pieceSize = 16 * 1024
+
+    private var step = Step.done
+    private var node = Tree.none
+    private var offset = 0
+    private var order = MemberOrder.input
+
+    /// A walk that has nowhere to go until `start`.
+    package init() {}
+
+    /// Starts anew at the root. Where `isOpen`, the root object has been begun already and only its members follow.
+    package mutating func start(_ tree: inout Tree, order: MemberOrder, isOpen: Bool = false) {
+        self.order = order
+        node = tree.root
+        offset = 0
+        step = .enter
+        guard isOpen else { return }
+        if order == .sorted { tree.sortMembers(node) }
+        step = .leave
+        let first = tree.firstChild(node)
+        if first != Tree.none { (node, step) = (first, .enter) }
+    }
+
+    /// Emits events until the sink is full, false, or all of them are out, true.
+    package mutating func advance<Sink: EventSink & ~Copyable>(
+        _ tree: inout Tree, into sink: inout Sink
+    ) throws(ConversionError) -> Bool {
+        while step != .done {
+            if sink.isFull { return false }
+            switch step {
+            case .enter:
+                let record = tree.records[Int(node)]
+                if record.parent != Tree.none, tree.kind(record.parent).hasNames {
+                    try sink.key(tree.slice(record.nameStart, record.nameCount))
+                }
+                switch record.kind {
+                case .object, .keyed:
+                    if order == .sorted { tree.sortMembers(node) }
+                    try sink.beginObject()
+                    descend(tree)
+                    continue
+                case .array, .collected:
+                    try sink.beginArray()
+                    descend(tree)
+                    continue
+                case .string where record.valueCount <= Self.pieceSize:
+                    try sink.string(tree.slice(record.valueStart, record.valueCount), isLast: true)
+                case .string:
+                    offset = 0
+                    step = .text
+                    continue
+                case .number: try sink.number(tree.slice(record.valueStart, record.valueCount))
+                case .date: try sink.date(tree.slice(record.valueStart, record.valueCount))
+                case .data: try sink.data(tree.slice(record.valueStart, record.valueCount))
+                case .yes: try sink.bool(true)
+                case .no: try sink.bool(false)
+                case .null: try sink.null()
+                }
+                leave(record, tree.root)
+            case .text:
+                let text = tree.text(node)
+                let end = min(text.count, offset + Self.pieceSize)
+                let isLast = end == text.count
+                try sink.string(text.extracting(offset..<end), isLast: isLast)
+                offset = end
+                if isLast { leave(tree.records[Int(node)], tree.root) }
+            case .leave:
+                if tree.kind(node).hasNames { try sink.endObject() } else { try sink.endArray() }
+                leave(tree.records[Int(node)], tree.root)
+            case .done: break
+            }
+        }
+        return true
+    }
+
+    /// Goes on behind the node at hand.
+    private mutating func leave(_ record: Tree.Record, _ root: Tree.Node) {
+        if node == root {
+            step = .done
+        } else if record.next != Tree.none {
+            (node, step) = (record.next, .enter)
+        } else {
+            (node, step) = (record.parent, .leave)
+        }
+    }
+
+    private mutating func descend(_ tree: borrowing Tree) {
+        let first = tree.firstChild(node)
+        if first == Tree.none { step = .leave } else { (node, step) = (first, .enter) }
+    }
+}
+
+extension Tree {
+    /// Puts the members of an object in the order of their names' bytes; equal names keep their order.
+    internal mutating func sortMembers(_ parent: Node) {
+        guard records[Int(parent)].count > 1 else { return }
+        scratch.removeAll(keepingCapacity: true)
+        var child = records[Int(parent)].first
+        while child != Tree.none {
+            scratch.append(child)
+            child = records[Int(child)].next
+        }
+        var order = scratch
+        order.sort { left, right in
+            let (a, b) = (name(left), name(right))
+            var at = 0
+            while at < a.count, at < b.count {
+                if a[at] != b[at] { return a[at] < b[at] }
+                at += 1
+            }
+            return a.count == b.count ? left < right : a.count < b.count
+        }
+        scratch = order
+        relinkScratch(below: parent)
+    }
+}

@@ -1,0 +1,206 @@
+internal import Octets
+
+/// Where the name of a file is from.
+internal enum FileNaming {
+    /// It came with it.
+    case received
+    /// A map has changed it.
+    case mapped
+    /// A rule has given it, and nothing else changes it.
+    case given
+}
+
+/// An encoder that takes a document and, before that, files one by one.
+internal protocol FileOutlet: EventSink, PipelineEncoder, ~Copyable {
+    /// Begins a file, or what `policy` makes of it, at the place that `name` says. `head` has the name it came with, or that
+    /// a map or a rule gave it.
+    mutating func beginFile(
+        _ head: borrowing PartHead, at name: borrowing MappedName, naming: FileNaming, as policy: FilePolicy
+    ) throws(ConversionError)
+    mutating func content(ofFile piece: Span<UInt8>, isLast: Bool) throws(ConversionError)
+    /// Ends the files; the document follows.
+    mutating func endFiles() throws(ConversionError)
+    /// Whether the root object has been begun for a file, so that only members may follow.
+    var isRootOpen: Bool { get }
+    /// Whether the document has to be an object: files have begun it, or it is spelled into names. Known after `endFiles`.
+    var needsRootObject: Bool { get }
+    /// Whether no member of the root may hold both fields and files.
+    var sharesNoRoots: Bool { get }
+    /// Whether a file has taken that member of the root for itself.
+    func claims(rootKey: Span<UInt8>) -> Bool
+    /// Writes the document that `tree` holds at once, in the order of the input. Returns false, with nothing written, where
+    /// that isn't for the outlet to do, or not now; its events are the general way.
+    mutating func write(whole tree: borrowing Tree) -> Bool
+}
+
+extension FileOutlet where Self: ~Copyable {
+    var needsRootObject: Bool { isRootOpen }
+    mutating func write(whole tree: borrowing Tree) -> Bool { false }
+}
+
+/// Gathers fields in a tree and lets files pass to the outlet.
+internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: WholeFieldSink, ~Copyable {
+    private enum Content {
+        case field, capturedField, file, dropped
+        /// Text that becomes a file.
+        case made
+    }
+
+    var outlet: Outlet
+    var fields: FieldTreeBuilder
+    private var rules: PartRules
+    private let readsAsLibrary: Bool
+    /// Whether `field` may be called: fields go into the tree and nowhere else.
+    let takesFields: Bool
+    private var content = Content.field
+    private var walk = TreeWalk()
+    private var counts = Accounting()
+    /// Whether a field has come in that the decoder keeps until its end is known.
+    var isAwaiting = false
+    var observer: ConversionObserver? {
+        get { rules.observer }
+        set {
+            rules.observer = newValue
+            fields.tree.observer = newValue
+        }
+    }
+
+    init(_ outlet: consuming Outlet, plan: ConversionPlan, input: BodyEncoding) {
+        self.outlet = outlet
+        readsAsLibrary = plan.fieldDecoding.readsNamesAsLibrary
+        let fields = FieldTreeBuilder(
+            options: plan.fieldDecoding, limits: plan.limits, duplicates: plan.spliceDuplicates)
+        let rules = PartRules(plan, input: input, passes: false)
+        takesFields = fields.takesFields && !rules.concernsFields
+        self.fields = fields
+        self.rules = rules
+    }
+
+    mutating func reset() {
+        fields.reset()
+        rules.reset()
+        counts = Accounting()
+        isAwaiting = false
+    }
+
+    var accounting: Accounting {
+        var accounting = counts
+        accounting.removed += fields.tree.removedCount + outlet.removedCount
+        if isAwaiting { accounting.fields += 1 }
+        return accounting
+    }
+
+    var isFull: Bool { outlet.isFull }
+
+    /// See `Conversion.heldCount`.
+    var heldCount: Int { fields.tree.cost }
+
+    mutating func beginPart(_ part: borrowing PartHead) throws(ConversionError) {
+        guard part.isFile else { return try beginField(part) }
+        counts.files += 1
+        guard case .file(let policy) = try rules.judge(part) else {
+            counts.removed += 1
+            content = .dropped
+            return
+        }
+        content = .file
+        if !rules.hasMap, outlet.sharesNoRoots, fields.hasRootMember(rules.mapped.segment(0)) {
+            throw Self.taken(part.name)
+        }
+        try rules.describe(part)
+        try outlet.beginFile(rules.head, at: rules.mapped, naming: rules.naming, as: policy)
+    }
+
+    private mutating func beginField(_ part: borrowing PartHead) throws(ConversionError) {
+        let verdict = rules.concernsFields ? try rules.judge(part) : .field
+        if verdict == .made {
+            counts.files += 1
+            content = .made
+            return
+        }
+        counts.fields += 1
+        content = .field
+        try fields.beginPart(part)
+        if readsAsLibrary, fields.isDropping { return }
+        if !rules.hasMap, outlet.claims(rootKey: fields.rootKey) { throw Self.taken(part.name) }
+        guard rules.wantsTexts else { return }
+        rules.beginText()
+        content = .capturedField
+    }
+
+    /// Takes a field of a form that lies before us with its whole value, as `beginPart` and `content` do. A form has no
+    /// files, so nobody else can have its place. A plain name has no brackets.
+    @inline(__always)
+    mutating func field(_ name: Span<UInt8>, _ value: Span<UInt8>, isPlain: Bool) throws(ConversionError) {
+        counts.fields += 1
+        try fields.field(name, value, isPlain: isPlain)
+    }
+
+    /// Whether a name without brackets is one key, about which nothing is to be said before its value has come.
+    var takesPlainNames: Bool { fields.takesPlainNames }
+
+    mutating func content(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
+        switch content {
+        case .field: try fields.content(piece, isLast: isLast)
+        case .capturedField:
+            try rules.gate.text(piece, isLast: isLast)
+            try fields.content(piece, isLast: isLast)
+        case .file:
+            try rules.gate.count(piece.count)
+            try outlet.content(ofFile: piece, isLast: isLast)
+        case .made:
+            let made = try rules.make(piece, isLast: isLast)
+            if made == .begins {
+                try outlet.beginFile(rules.head, at: rules.mapped, naming: rules.naming, as: .stream)
+            }
+            guard made != .nothing, isLast || !rules.gate.made.isEmpty else { return }
+            try outlet.send(file: rules.gate.made, isLast: isLast)
+        case .dropped: break
+        }
+    }
+
+    /// Ends the body: settles the fields, maps and types them, and makes sure that none wants a file's place.
+    mutating func settle(
+        _ plan: ConversionPlan, sources: [[UInt8]], splicer: inout JSONSplicer
+    ) throws(ConversionError) {
+        try settleFields(plan, sources: sources, splicer: &splicer)
+        let order = plan.treeOrder
+        // A walk that was left in its middle, with the body before, must not go on.
+        walk = TreeWalk()
+        if order == .input, outlet.write(whole: fields.tree) { return }
+        walk.start(&fields.tree, order: order, isOpen: outlet.isRootOpen)
+        var member = fields.tree.firstChild(fields.tree.root)
+        while member != Tree.none {
+            if outlet.claims(rootKey: fields.tree.name(member)) { throw Self.taken(fields.tree.name(member)) }
+            member = fields.tree.nextSibling(member)
+        }
+    }
+
+    /// Ends the body without making sure of that: what is left of the fields stands in the tree.
+    mutating func settleFields(
+        _ plan: ConversionPlan, sources: [[UInt8]], splicer: inout JSONSplicer
+    ) throws(ConversionError) {
+        try fields.settle()
+        try fields.tree.apply(plan, sources: sources, splicer: &splicer)
+        try outlet.endFiles()
+        if !outlet.needsRootObject { fields.settleRoot() }
+    }
+
+    /// Sends the fields to the outlet, after `settle`. Returns false when the outlet is full.
+    mutating func send() throws(ConversionError) -> Bool { try walk.advance(&fields.tree, into: &outlet) }
+
+    private static func taken(_ name: Span<UInt8>) -> ConversionError {
+        ConversionError(
+            .unrepresentable, code: "files_shared_root",
+            reason: "fields and files stand in one object or array, which can't be written while files stream; "
+                + "give them names of their own, or rename one",
+            field: name.lossyString(), setting: "map.rename")
+    }
+}
+
+extension FileOutlet where Self: ~Copyable {
+    /// `content(ofFile:)` for bytes in a buffer: a span of a stored property would hold all of its owner.
+    internal mutating func send(file buffer: OutputBuffer, isLast: Bool) throws(ConversionError) {
+        try content(ofFile: buffer.span, isLast: isLast)
+    }
+}

@@ -1,0 +1,117 @@
+internal import Octets
+
+/// What a route does to fields as they pass: the map on their names, and the policy for files.
+internal struct FieldMapper<Encoder: FieldEncoder>: FieldSink, ~Copyable {
+    private enum Content {
+        case passing, dropped
+        /// Text that a filename comes from.
+        case captured
+        case file
+        /// A file that becomes a base64 text.
+        case text
+        /// Text that becomes a file.
+        case made
+    }
+
+    var encoder: Encoder
+    private var rules: PartRules
+    private var assigned: AssignedFields
+    private let judgesFields: Bool
+    private var content = Content.passing
+    private var base64 = Base64Encoder()
+    private var text = OutputBuffer()
+    private(set) var accounting = Accounting()
+    private(set) var hasBegun = false
+    var observer: ConversionObserver? {
+        get { rules.observer }
+        set { rules.observer = newValue }
+    }
+
+    init(_ encoder: consuming Encoder, plan: ConversionPlan, input: BodyEncoding) {
+        self.encoder = encoder
+        rules = PartRules(plan, input: input, passes: true)
+        assigned = AssignedFields(plan)
+        judgesFields = !plan.map.isEmpty || !plan.files.isEmpty
+    }
+
+    /// Makes the mapper as new for another body; the encoder is left as it is.
+    mutating func reset() {
+        rules.reset()
+        content = .passing
+        base64 = Base64Encoder()
+        text.removeAll()
+        accounting = Accounting()
+        hasBegun = false
+    }
+
+    /// Sends what `set` gives.
+    mutating func begin(sources: [[UInt8]]) throws(ConversionError) {
+        hasBegun = true
+        try assigned.send(sources, to: &encoder)
+    }
+
+    var isFull: Bool { encoder.isFull }
+
+    mutating func beginPart(_ part: borrowing PartHead) throws(ConversionError) {
+        if part.isFile { accounting.files += 1 } else { accounting.fields += 1 }
+        content = .passing
+        if !part.isFile, !judgesFields { return try encoder.beginPart(part) }
+        switch try rules.judge(part) {
+        case .field:
+            if rules.wantsTexts {
+                rules.beginText()
+                content = .captured
+            }
+            guard rules.isRenamed else { return try encoder.beginPart(part) }
+            rules.rename(part)
+            try encoder.beginPart(rules.head)
+        case .file(.base64):
+            content = .text
+            try rules.describeText(part)
+            try encoder.beginPart(rules.head)
+        case .file:
+            content = .file
+            guard !rules.leavesHead else { return try encoder.beginPart(part) }
+            try rules.describe(part)
+            try encoder.beginPart(rules.head)
+        case .made:
+            accounting.fields -= 1
+            accounting.files += 1
+            content = .made
+        case .removed, .dropped:
+            accounting.removed += 1
+            content = .dropped
+        }
+    }
+
+    mutating func content(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
+        switch content {
+        case .passing: try encoder.content(piece, isLast: isLast)
+        case .dropped: break
+        case .captured:
+            try rules.gate.text(piece, isLast: isLast)
+            try encoder.content(piece, isLast: isLast)
+        case .file:
+            try rules.gate.count(piece.count)
+            try encoder.content(piece, isLast: isLast)
+        case .text:
+            try rules.gate.count(piece.count)
+            base64.encode(piece, into: &text)
+            if isLast { base64.finish(into: &text) }
+            if isLast || !text.isEmpty { try encoder.send(content: text, isLast: isLast) }
+            text.removeAll()
+        case .made:
+            let made = try rules.make(piece, isLast: isLast)
+            if made == .begins { try encoder.beginPart(rules.head) }
+            guard made != .nothing, isLast || !rules.gate.made.isEmpty else { return }
+            try encoder.send(content: rules.gate.made, isLast: isLast)
+        }
+    }
+}
+
+extension FieldSink where Self: ~Copyable {
+    /// `content` for bytes in a buffer: a span of a stored property would hold all of its owner.
+    internal mutating func send(content buffer: OutputBuffer, isLast: Bool) throws(ConversionError) {
+        try content(buffer.span, isLast: isLast)
+    }
+}

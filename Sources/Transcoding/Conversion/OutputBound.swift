@@ -1,0 +1,178 @@
+// How long the output of a body can become that has a known length: so that it can be announced before all of it is
+// there. What the announced length has too many is filled with bytes that the encoding says are nothing.
+
+extension Conversion {
+    /// What may stand behind the output, see `BodyEncoding.padding`. For an `auto` output, known once its `contentType` is.
+    public var padding: OutputPadding? { outputEncoding?.padding }
+
+    /// At most how many bytes come out behind those that have been written, when the body has `length` bytes in all, of which
+    /// `consumedCount` were fed; nil where no bound is close enough to be of use.
+    ///
+    /// What grows by structure (delimiters, names, base64, what a map adds) is counted at its most. What grows by rare
+    /// escapes in texts and names has an allowance (`OutputBound.allowance`): a body that needs more than that comes out longer
+    /// than the bound says, and whoever relied on it has to refuse the body then.
+    ///
+    /// The bound is of use while its part for fields to come is at most a quarter of `length`, or 384 KiB.
+    public func outputBound(ofBody length: Int) -> Int? {
+        guard padding != nil, !plan.readsOtherCharsets else { return nil }
+        return OutputBound(self, remaining: max(0, length - consumedCount), length: length).bytes
+    }
+}
+
+/// The sum behind `Conversion.outputBound`.
+private struct OutputBound {
+    /// The bound; nil where fields to come make too much of it.
+    let bytes: Int?
+
+    /// Bytes that texts and names may grow by escapes: a thirty-second of the body, at least 64 KiB and at most 1 MiB.
+    static func allowance(for length: Int) -> Int { min(max(length / 32, 64 * 1024), 1024 * 1024) }
+    /// Filenames that are counted as written twice: their growth is some 32 KiB, in effect a constant that only bodies near their
+    /// end and low limits of parts fall below. A limit of a thousand files times what a name may grow would be padding of half the
+    /// body for each upload of 300 KiB; what is more takes of the allowance.
+    static let filenamesWrittenTwice = 235
+    /// What may be added for fields to come: a quarter of the body, at least 384 KiB.
+    static func worthwhile(for length: Int) -> Int { max(length / 4, 384 * 1024) }
+
+    init(_ conversion: Conversion, remaining: Int, length: Int) {
+        let plan = conversion.plan
+        let input = conversion.inputEncoding
+        let isDocument = conversion.padding == .spaces
+        let seen = conversion.accounting
+        let coming = max(0, min(Self.allowed(by: plan, from: input) - seen.parts, remaining / input.shortestField)) + 1
+        // Fields that a tree holds are not in what is to come.
+        let isHeld = conversion.heldCount > 0
+        let fields = Self.structure(of: plan, from: input, count: coming + (isHeld ? seen.parts : 0))
+        let filenames =
+            plan.writesCameFilenames(from: input)
+            ? min(coming, Self.filenamesWrittenTwice) * FileRule.Filename.usualGrowth : 0
+        let changes = plan.map.growth(coming: coming, remaining: remaining, sources: conversion.sources)
+        guard fields + changes <= Self.worthwhile(for: length) else {
+            bytes = nil
+            return
+        }
+        // Files become base64 in documents; in JSON they are that already.
+        let content = isDocument && input != .json ? remaining / 3 * 4 + 4 : remaining
+        let held = conversion.heldCount * (plan.output == .json || !isDocument ? 1 : 2)
+        // A body whose fields have all the structure they can and that is full of escapes besides is nobody's.
+        bytes = content + held + changes + max(fields, Self.allowance(for: length)) + filenames + Self.end
+    }
+
+    /// Fields and files that a body may have.
+    static func allowed(by plan: ConversionPlan, from input: BodyEncoding) -> Int {
+        input == .multipart ? plan.limits.parts : plan.limits.fields
+    }
+
+    /// What stands around `count` fields and files in the output and not in the input.
+    static func structure(of plan: ConversionPlan, from input: BodyEncoding, count: Int) -> Int {
+        let isFlat = plan.output == .multipart
+        let each = isFlat ? input.growthAsPart : input == .json ? 0 : member
+        // A limit that somebody has lifted makes a product that is no number any more.
+        let (bytes, isTooMuch) = count.multipliedReportingOverflow(by: each + plan.fileHeadGrowth(from: input))
+        return isTooMuch ? .max / 4 : min(bytes, .max / 4)
+    }
+
+    /// A member of a document around its name and value: quotes, brackets, an element's tags, the padding of base64.
+    private static let member = 64
+    /// What closes the output: brackets, tags, the closing delimiter.
+    private static let end = 1024
+}
+
+extension ConversionPlan {
+    /// What of a body's length can't be told before all of the output is there; nil where it always can.
+    ///
+    /// It holds for bodies that come with a length and without a content coding: that of others can't be told anyway.
+    public var framingNote: ConversionNote? {
+        guard !writesQuery, inputs.contains(where: { decided(for: $0).needsChunks(from: $0) }) else { return nil }
+        return ConversionNote(
+            code: "framing_chunked", .altered, what: "a body that becomes more than 256 KiB",
+            effect: "goes out in chunks, which some servers read as an empty body",
+            remedy: "framing: length on the upstream holds it until its length is known")
+    }
+
+    /// Whether a long output of a body of `input` may have no bound, or come out while the input does and be of an encoding
+    /// that can't be padded.
+    private func needsChunks(from input: BodyEncoding) -> Bool {
+        // The written form of a tree is held whole up to 8 MiB, and may be three times its text.
+        guard streams(from: input) || input.hasFiles else { return limits.tree > 2 * 1024 * 1024 }
+        return output.padding == nil || outputWithoutFiles == .form || readsOtherCharsets
+            || OutputBound.structure(of: self, from: input, count: OutputBound.allowed(by: self, from: input))
+                > OutputBound.worthwhile(for: 0)
+    }
+
+    /// Whether texts are read in other charsets than UTF-8: each byte of theirs may become three.
+    fileprivate var readsOtherCharsets: Bool {
+        fieldDecoding.invalidUTF8 == .latin1 || fieldDecoding.charsets.contains { $0 != .utf8 }
+    }
+
+    /// What the names and types that rules give files add to a part's head, or an object's, at most.
+    fileprivate func fileHeadGrowth(from input: BodyEncoding) -> Int {
+        files.map { rule in
+            let name = rule.name.map { $0.pieces.reduce(0) { $0 + $1.count } + 4 * $0.pieces.count } ?? 0
+            return name + (rule.filename?.longest ?? 0) + (rule.mediaType?.utf8.count ?? 0)
+        }.max() ?? 0
+    }
+
+    /// Whether filenames that came go into a multipart body, where those that aren't ASCII are written twice.
+    fileprivate func writesCameFilenames(from input: BodyEncoding) -> Bool {
+        output == .multipart && (input == .multipart || files.contains { $0.source(from: input) == .object })
+    }
+}
+
+extension FileRule.Filename {
+    /// What `filename*` adds to one that came: 19 bytes, and three for each of its own, of which usual ones have up to 40 where
+    /// they aren't ASCII. Longer ones take of the allowance.
+    fileprivate static let usualGrowth = 19 + 3 * 40
+
+    /// With `filename*` where it isn't ASCII. One that is a field's has come as that, which mostly goes out too: 59 bytes of it
+    /// may be written twice, longer ones take of the allowance.
+    fileprivate var longest: Int {
+        switch self {
+        case .literal(let text): 3 * text.utf8.count + Multipart.Encoder.extendedLength(Array(text.utf8).span)
+        case .field: 19 + 4 * 59
+        }
+    }
+}
+
+extension FieldMap {
+    /// What the map adds at most while `coming` fields come in, or members for which `remaining` bytes are left.
+    fileprivate func growth(coming: Int, remaining: Int, sources: [[UInt8]]) -> Int {
+        var bytes = 0
+        for change in rename {
+            let longer = change.to.length - change.from.length
+            guard longer > 0 else { continue }
+            // A path without a wildcard names one field, which a flat body may repeat.
+            bytes += longer * (change.from.hasWildcard ? max(coming, remaining / (change.from.length + 3)) : coming)
+        }
+        for assignment in set + append {
+            let value =
+                switch assignment.value {
+                case .literal(let literal): literal.weight
+                case .source(let index): sources.indices.contains(index) ? 6 * sources[index].count + 240 : 240
+                }
+            bytes += assignment.path.length + value
+        }
+        return bytes
+    }
+}
+
+extension FieldPath {
+    /// About the bytes of a name that spells the path.
+    fileprivate var length: Int {
+        segments.reduce(0) { sum, segment in
+            guard case .key(let name) = segment else { return sum + 12 }
+            return sum + name.count + 2
+        }
+    }
+}
+
+extension Literal {
+    /// The bytes that it takes at most in any output that has a bound, with a part of its own for each scalar.
+    fileprivate var weight: Int {
+        switch self {
+        case .null, .bool: 240
+        case .number(let text), .string(let text): 6 * text.utf8.count + 240
+        case .array(let elements): elements.reduce(240) { $0 + $1.weight }
+        case .object(let members): members.reduce(240) { $0 + 2 * $1.name.utf8.count + $1.value.weight }
+        }
+    }
+}

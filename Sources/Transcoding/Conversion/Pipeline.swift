@@ -1,0 +1,310 @@
+internal import Octets
+
+// The ways of a body from a decoder through the rules of a plan to an encoder. `PipelineTable` says which pair of encodings
+// takes which, and with which codecs; here a pipeline knows of codecs only what `PipelineCodecs.swift` asks of them.
+
+/// One body on its way. `Conversion` has the contract that these functions stand behind.
+internal protocol Pipeline: ~Copyable {
+    mutating func feed(_ input: Span<UInt8>) throws(ConversionError) -> Int
+    /// Leaves long content in the input where it can: see `Conversion.feed(_:passing:)`.
+    mutating func feed(_ input: Span<UInt8>, passing passed: inout Range<Int>) throws(ConversionError) -> Int
+    mutating func finish() throws(ConversionError) -> Bool
+    /// Makes the pipeline as new for another body.
+    mutating func restart(contentType: Span<UInt8>, sources: [[UInt8]]) throws(ConversionError)
+    var output: OutputBuffer { get set }
+    var contentType: [UInt8] { get }
+    var accounting: Accounting { get }
+    var heldCount: Int { get }
+}
+
+extension Pipeline where Self: ~Copyable {
+    internal mutating func feed(
+        _ input: Span<UInt8>, passing passed: inout Range<Int>
+    ) throws(ConversionError) -> Int {
+        try feed(input)
+    }
+    internal var heldCount: Int { 0 }
+}
+
+/// A pipeline as functions, whatever its codecs are.
+///
+/// The compiler specialises closures with the types of their pipeline where that is made, in the rows of the table. Methods of
+/// a generic class, or of a generic type behind `any`, are called through tables that it doesn't specialise, which costs a
+/// multiple for each event.
+internal struct RunningPipeline {
+    let feed: (Span<UInt8>) throws(ConversionError) -> Int
+    let feedPassing: (Span<UInt8>, inout Range<Int>) throws(ConversionError) -> Int
+    let finish: () throws(ConversionError) -> Bool
+    let restart: (Span<UInt8>, [[UInt8]]) throws(ConversionError) -> Void
+    let swapOutput: (inout OutputBuffer) -> Void
+    let outputCount: () -> Int
+    let isFull: () -> Bool
+    let contentType: () -> [UInt8]
+    let accounting: () -> Accounting
+    let heldCount: () -> Int
+
+    init<Stages: Pipeline & ~Copyable>(_ pipeline: consuming Stages) {
+        // A closure that captures nothing but this reference needs no allocation of its own.
+        let box = PipelineBox(pipeline)
+        feed = { input throws(ConversionError) in try box.pipeline.feed(input) }
+        feedPassing = { input, passed throws(ConversionError) in try box.pipeline.feed(input, passing: &passed) }
+        finish = { () throws(ConversionError) in try box.pipeline.finish() }
+        restart = { type, sources throws(ConversionError) in
+            try box.pipeline.restart(contentType: type, sources: sources)
+        }
+        swapOutput = { buffer in swap(&box.pipeline.output, &buffer) }
+        outputCount = { box.pipeline.output.count }
+        isFull = { box.pipeline.output.isFull }
+        contentType = { box.pipeline.contentType }
+        accounting = { box.pipeline.accounting }
+        heldCount = { box.pipeline.heldCount }
+    }
+}
+
+private final class PipelineBox<Stages: Pipeline & ~Copyable> {
+    var pipeline: Stages
+
+    init(_ pipeline: consuming Stages) { self.pipeline = pipeline }
+}
+
+// MARK: Documents value by value
+
+/// JSON to anything, value by value: memory is the path of the value at hand.
+internal struct DocumentPipeline<Encoder: DocumentEncoder & ~Copyable>: Pipeline, ~Copyable {
+    private var decoder: JSON.Decoder
+    private var mapper: EventMapper<Encoder>
+    private let limits: Limits
+    private var isDraining = false
+
+    init(_ decoder: consuming JSON.Decoder, _ encoder: consuming Encoder, plan: ConversionPlan, sources: [[UInt8]]) {
+        self.decoder = decoder
+        mapper = EventMapper(encoder, plan: plan, map: plan.map)
+        mapper.reset(sources: sources)
+        limits = plan.limits
+    }
+
+    mutating func feed(_ input: Span<UInt8>) throws(ConversionError) -> Int {
+        try Encoder.feed(input, from: &decoder, into: &mapper)
+    }
+
+    mutating func finish() throws(ConversionError) -> Bool {
+        if !isDraining {
+            try decoder.finish(into: &mapper)
+            isDraining = true
+        }
+        guard try mapper.encoder.drain() else { return false }
+        try mapper.finish()
+        return true
+    }
+
+    mutating func restart(contentType: Span<UInt8>, sources: [[UInt8]]) throws(ConversionError) {
+        isDraining = false
+        try decoder.restart(contentType: contentType, limits: limits)
+        mapper.reset(sources: sources)
+        mapper.encoder.restart()
+    }
+
+    var output: OutputBuffer {
+        _read { yield mapper.encoder.output }
+        _modify { yield &mapper.encoder.output }
+    }
+    var contentType: [UInt8] { mapper.encoder.contentType }
+    var accounting: Accounting {
+        var accounting = mapper.accounting
+        accounting.removed += mapper.encoder.removedCount
+        return accounting
+    }
+}
+
+// MARK: Fields one by one
+
+/// Fields to fields, one by one: nothing is held but the field's head.
+///
+/// Fields pass in the order they come, repeated ones as often as they come, under the names they came with or that the map
+/// gives them. What `set` gives goes out first, before any file.
+internal struct FieldPipeline<Decoder: PartDecoder & ~Copyable, Encoder: PartEncoder & ~Copyable>: Pipeline, ~Copyable {
+    private var decoder: Decoder
+    private var mapper: FieldMapper<Encoder>
+    private let limits: Limits
+    private var sources: [[UInt8]]
+
+    init(
+        _ decoder: consuming Decoder, _ encoder: consuming Encoder, input: BodyEncoding, plan: ConversionPlan,
+        sources: [[UInt8]]
+    ) {
+        self.decoder = decoder
+        self.sources = sources
+        mapper = FieldMapper(encoder, plan: plan, input: input)
+        limits = plan.limits
+    }
+
+    mutating func feed(_ input: Span<UInt8>) throws(ConversionError) -> Int {
+        if !mapper.hasBegun { try mapper.begin(sources: sources) }
+        return try decoder.feed(input, into: &mapper)
+    }
+
+    mutating func feed(_ input: Span<UInt8>, passing passed: inout Range<Int>) throws(ConversionError) -> Int {
+        mapper.encoder.beginPassing(input)
+        do throws(ConversionError) {
+            let count = try feed(input)
+            passed = mapper.encoder.endPassing()
+            return count
+        } catch {
+            _ = mapper.encoder.endPassing()
+            throw error
+        }
+    }
+
+    mutating func finish() throws(ConversionError) -> Bool {
+        if !mapper.hasBegun { try mapper.begin(sources: sources) }
+        try decoder.finish(into: &mapper)
+        try mapper.encoder.finish()
+        return true
+    }
+
+    mutating func restart(contentType: Span<UInt8>, sources: [[UInt8]]) throws(ConversionError) {
+        self.sources = sources
+        try decoder.restart(contentType: contentType, limits: limits)
+        mapper.reset()
+        mapper.encoder.restart()
+    }
+
+    var output: OutputBuffer {
+        _read { yield mapper.encoder.output }
+        _modify { yield &mapper.encoder.output }
+    }
+    var contentType: [UInt8] { mapper.encoder.contentType }
+    var accounting: Accounting { mapper.accounting }
+}
+
+// MARK: Fields by way of a tree
+
+/// Fields to anything by way of a tree. Files never enter it: they go to the outlet as they come, and one that cannot be put
+/// in its place any more is refused by name.
+internal struct GatheringPipeline<Decoder: PartDecoder & ~Copyable, Outlet: FileOutlet & ~Copyable>: Pipeline,
+    ~Copyable
+{
+    private var decoder: Decoder
+    private var gatherer: FieldGatherer<Outlet>
+    private var splicer: JSONSplicer
+    private let plan: ConversionPlan
+    private var sources: [[UInt8]]
+    private var isSending = false
+
+    init(
+        _ decoder: consuming Decoder, _ outlet: consuming Outlet, input: BodyEncoding, plan: ConversionPlan,
+        sources: [[UInt8]]
+    ) {
+        self.decoder = decoder
+        self.plan = plan
+        self.sources = sources
+        gatherer = FieldGatherer(outlet, plan: plan, input: input)
+        splicer = JSONSplicer(duplicates: plan.spliceDuplicates, limits: plan.limits)
+    }
+
+    mutating func feed(_ input: Span<UInt8>) throws(ConversionError) -> Int {
+        try decoder.feed(input, wholeInto: &gatherer)
+    }
+
+    mutating func finish() throws(ConversionError) -> Bool {
+        if !isSending {
+            try decoder.finish(wholeInto: &gatherer)
+            try gatherer.settle(plan, sources: sources, splicer: &splicer)
+            isSending = true
+        }
+        guard try gatherer.send(), try gatherer.outlet.drain() else { return false }
+        try gatherer.outlet.finish()
+        return true
+    }
+
+    mutating func restart(contentType: Span<UInt8>, sources: [[UInt8]]) throws(ConversionError) {
+        self.sources = sources
+        isSending = false
+        try decoder.restart(contentType: contentType, limits: plan.limits)
+        gatherer.reset()
+        gatherer.outlet.restart()
+    }
+
+    var output: OutputBuffer {
+        _read { yield gatherer.outlet.output }
+        _modify { yield &gatherer.outlet.output }
+    }
+    var contentType: [UInt8] { gatherer.outlet.contentType }
+    var accounting: Accounting { gatherer.accounting }
+    var heldCount: Int { gatherer.heldCount }
+}
+
+// MARK: Documents by way of a tree
+
+/// A document to anything by way of a tree: for formats that need the whole document, and for declared types, sorted
+/// members, removed nulls, and maps that aren't local.
+internal struct TreePipeline<Decoder: DocumentDecoder & ~Copyable, Encoder: DocumentEncoder & ~Copyable>: Pipeline,
+    ~Copyable
+{
+    private var decoder: Decoder
+    private var tree: Tree
+    private var splicer: JSONSplicer
+    private var walk = TreeWalk()
+    /// Declares files; the map is the tree's.
+    private var mapper: EventMapper<Encoder>
+    private let plan: ConversionPlan
+    private var sources: [[UInt8]]
+    private var isWriting = false
+    /// Bytes of a document that its decoder keeps as they are until it is whole.
+    private let keepsInput: Bool
+    private var kept = 0
+
+    init(
+        _ decoder: consuming Decoder, _ encoder: consuming Encoder, input: BodyEncoding, plan: ConversionPlan,
+        sources: [[UInt8]]
+    ) {
+        self.decoder = decoder
+        self.plan = plan
+        self.sources = sources
+        tree = Tree(limits: plan.limits, duplicates: plan.effectiveJSONDuplicates)
+        splicer = JSONSplicer(duplicates: plan.effectiveJSONDuplicates, limits: plan.limits)
+        mapper = EventMapper(encoder, plan: plan, map: FieldMap())
+        keepsInput = input == .bplist
+    }
+
+    mutating func feed(_ input: Span<UInt8>) throws(ConversionError) -> Int {
+        let count = try decoder.feed(input, building: &tree)
+        if keepsInput { kept += count }
+        return count
+    }
+
+    mutating func finish() throws(ConversionError) -> Bool {
+        if !isWriting {
+            try decoder.finish(building: &tree)
+            try tree.apply(plan, sources: sources, splicer: &splicer)
+            walk.start(&tree, order: plan.treeOrder)
+            isWriting = true
+        }
+        guard try walk.advance(&tree, into: &mapper), try mapper.encoder.drain() else { return false }
+        try mapper.finish()
+        return true
+    }
+
+    mutating func restart(contentType: Span<UInt8>, sources: [[UInt8]]) throws(ConversionError) {
+        self.sources = sources
+        isWriting = false
+        kept = 0
+        tree.removeAll()
+        mapper.reset(sources: [])
+        mapper.encoder.restart()
+        try decoder.restart(contentType: contentType, limits: plan.limits)
+    }
+
+    var output: OutputBuffer {
+        _read { yield mapper.encoder.output }
+        _modify { yield &mapper.encoder.output }
+    }
+    var contentType: [UInt8] { mapper.encoder.contentType }
+    var accounting: Accounting {
+        var accounting = mapper.accounting
+        accounting.fields = tree.scalarCount - accounting.files - mapper.absorbed
+        accounting.removed += mapper.encoder.removedCount + tree.removedCount
+        return accounting
+    }
+    var heldCount: Int { tree.cost + kept }
+}

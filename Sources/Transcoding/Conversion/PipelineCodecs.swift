@@ -1,0 +1,329 @@
+internal import Octets
+
+// What pipelines need of codecs beside their events: to be made from a plan, to begin another body, and to say what they write.
+// A new encoding conforms to these protocols here and gets its rows in `PipelineTable.swift`.
+
+// MARK: Decoders
+
+/// A decoder in a pipeline.
+internal protocol PipelineDecoder: ~Copyable {
+    /// Makes the decoder as new for a body of that Content-Type.
+    mutating func restart(contentType: Span<UInt8>, limits: Limits) throws(ConversionError)
+}
+
+/// A decoder of documents in a pipeline.
+internal protocol DocumentDecoder: EventDecoder, PipelineDecoder, ~Copyable {
+    /// As `feed(_:into:)`, for a decoder that builds a tree by itself.
+    mutating func feed(_ input: Span<UInt8>, building tree: inout Tree) throws(ConversionError) -> Int
+    /// As `finish(into:)`, behind `feed(_:building:)`.
+    mutating func finish(building tree: inout Tree) throws(ConversionError)
+}
+
+extension DocumentDecoder where Self: ~Copyable {
+    internal mutating func feed(_ input: Span<UInt8>, building tree: inout Tree) throws(ConversionError) -> Int {
+        try feed(input, into: &tree)
+    }
+
+    internal mutating func finish(building tree: inout Tree) throws(ConversionError) { try finish(into: &tree) }
+}
+
+/// A decoder of fields in a pipeline.
+internal protocol PartDecoder: FieldDecoder, PipelineDecoder, ~Copyable {
+    /// As `feed(_:into:)`, for a decoder that can give whole fields.
+    mutating func feed<Sink: WholeFieldSink & ~Copyable>(
+        _ input: Span<UInt8>, wholeInto sink: inout Sink
+    ) throws(ConversionError) -> Int
+    /// As `finish(into:)`, behind `feed(_:wholeInto:)`.
+    mutating func finish<Sink: WholeFieldSink & ~Copyable>(
+        wholeInto sink: inout Sink
+    ) throws(ConversionError)
+}
+
+extension PartDecoder where Self: ~Copyable {
+    internal mutating func feed<Sink: WholeFieldSink & ~Copyable>(
+        _ input: Span<UInt8>, wholeInto sink: inout Sink
+    ) throws(ConversionError) -> Int {
+        try feed(input, into: &sink)
+    }
+
+    internal mutating func finish<Sink: WholeFieldSink & ~Copyable>(
+        wholeInto sink: inout Sink
+    ) throws(ConversionError) {
+        try finish(into: &sink)
+    }
+}
+
+// MARK: Encoders
+
+/// An encoder in a pipeline.
+internal protocol PipelineEncoder: OutputEncoder, ~Copyable {
+    /// Makes the encoder as new for another body.
+    mutating func restart()
+    /// The Content-Type of the body.
+    var contentType: [UInt8] { get }
+    /// What rules of the encoder have left out of the body.
+    var removedCount: Int { get }
+    /// Writes what the encoder held back until the document's end, before `finish`. Returns false when the output is full, to
+    /// be called again.
+    mutating func drain() throws(ConversionError) -> Bool
+}
+
+/// An encoder that writes every event at once. One that wraps another encoder is none: it passes the questions on.
+internal protocol DirectEncoder: PipelineEncoder, ~Copyable {}
+
+extension DirectEncoder where Self: ~Copyable {
+    internal var removedCount: Int { 0 }
+    internal mutating func drain() throws(ConversionError) -> Bool { true }
+}
+
+/// An encoder of documents in a pipeline.
+internal protocol DocumentEncoder: EventSink, PipelineEncoder, ~Copyable {
+    /// Feeds a decoder of JSON. An encoder that can take more than events from it says so here.
+    static func feed(
+        _ input: Span<UInt8>, from decoder: inout JSON.Decoder, into mapper: inout EventMapper<Self>
+    ) throws(ConversionError) -> Int
+}
+
+extension DocumentEncoder where Self: ~Copyable {
+    internal static func feed(
+        _ input: Span<UInt8>, from decoder: inout JSON.Decoder, into mapper: inout EventMapper<Self>
+    ) throws(ConversionError) -> Int {
+        try decoder.feed(input, into: &mapper)
+    }
+}
+
+/// An encoder of fields in a pipeline.
+internal protocol PartEncoder: FieldSink, PipelineEncoder, ~Copyable {
+    /// As `DocumentEncoder.feed`, where documents become fields in front of this encoder.
+    static func feed(
+        _ input: Span<UInt8>, from decoder: inout JSON.Decoder, into mapper: inout EventMapper<FlatEncoder<Self>>
+    ) throws(ConversionError) -> Int
+    /// Lets long content stay in `input` until `endPassing`: see `Conversion.feed(_:passing:)`.
+    mutating func beginPassing(_ input: Span<UInt8>)
+    /// Returns what of the input was left there.
+    mutating func endPassing() -> Range<Int>
+}
+
+extension PartEncoder where Self: ~Copyable {
+    internal static func feed(
+        _ input: Span<UInt8>, from decoder: inout JSON.Decoder, into mapper: inout EventMapper<FlatEncoder<Self>>
+    ) throws(ConversionError) -> Int {
+        try decoder.feed(input, into: &mapper)
+    }
+
+    internal mutating func beginPassing(_ input: Span<UInt8>) {}
+    internal mutating func endPassing() -> Range<Int> { 0..<0 }
+}
+
+extension PartEncoder where Self: DirectFieldEncoder & ~Copyable {
+    /// Takes whole fields without their events where the plan leaves them as they are, and single events in between. To the
+    /// decoder, it is as if the slice were cut where the one way of reading ends and the other begins.
+    internal static func feed(
+        _ input: Span<UInt8>, from decoder: inout JSON.Decoder, into mapper: inout EventMapper<FlatEncoder<Self>>
+    ) throws(ConversionError) -> Int {
+        guard mapper.passesAll, !mapper.encoder.hasParts, mapper.encoder.flattener.writesDirectly else {
+            return try decoder.feed(input, into: &mapper)
+        }
+        var at = 0
+        while at < input.count {
+            if !mapper.encoder.flattener.isFull {
+                let slice = input.extracting(at...)
+                at += decoder.feed(slice, into: &mapper.encoder.flattener, count: &mapper.accounting.fields)
+                if at == input.count || mapper.encoder.flattener.isFull { return at }
+            }
+            mapper.encoder.isStepping = input.count - at > JSON.Decoder.shortSlice
+            defer { mapper.encoder.isStepping = false }
+            at += try decoder.feed(input.extracting(at...), into: &mapper)
+            if mapper.encoder.flattener.isFull { return at }
+        }
+        return at
+    }
+}
+
+extension FlatEncoder: DocumentEncoder, PipelineEncoder where Target: PartEncoder & ~Copyable {
+    internal static func feed(
+        _ input: Span<UInt8>, from decoder: inout JSON.Decoder, into mapper: inout EventMapper<Self>
+    ) throws(ConversionError) -> Int {
+        try Target.feed(input, from: &decoder, into: &mapper)
+    }
+
+    internal mutating func restart() {
+        reset()
+        flattener.target.restart()
+    }
+    internal var contentType: [UInt8] { flattener.target.contentType }
+    internal var removedCount: Int { flattener.removedCount }
+    internal mutating func drain() throws(ConversionError) -> Bool { try flattener.drain() }
+}
+
+// MARK: JSON
+
+extension JSON.Decoder: DocumentDecoder {
+    internal init(_ plan: ConversionPlan) {
+        var options = JSON.DecodingOptions()
+        options.usesBlocks = plan.usesBlocks
+        // `first` and `last` are the tree's, which counts what they leave out.
+        options.duplicates = plan.effectiveJSONDuplicates == .reject ? .reject : .keep
+        self.init(options: options, limits: plan.limits)
+    }
+
+    internal mutating func restart(contentType: Span<UInt8>, limits: Limits) throws(ConversionError) { reset() }
+}
+
+extension JSON.Encoder: FileValueEncoder, DirectEncoder {
+    /// What becomes of files is decided before one arrives here, as for the other encoders below.
+    internal init(_ plan: ConversionPlan) {
+        var options = JSON.EncodingOptions()
+        options.files = .base64
+        self.init(options: options)
+    }
+
+    internal mutating func restart() { reset() }
+    internal var contentType: [UInt8] { Self.mediaType }
+    private static let mediaType = Array("application/json".utf8)
+}
+
+// MARK: Form
+
+extension Form.Decoder: PartDecoder {
+    internal init(_ plan: ConversionPlan, contentType: Span<UInt8>) {
+        self.init(options: plan.fieldDecoding, limits: plan.limits)
+        declare(contentType)
+    }
+
+    internal mutating func restart(contentType: Span<UInt8>, limits: Limits) throws(ConversionError) {
+        reset()
+        declare(contentType)
+    }
+}
+
+extension Form.Encoder: PartEncoder, DirectEncoder {
+    internal init(_ plan: ConversionPlan) { self.init(options: plan.fieldEncoding) }
+    internal mutating func restart() { reset() }
+    internal var contentType: [UInt8] { hasCharset ? Self.mediaTypeWithCharset : Self.mediaType }
+    private static let mediaType = Array("application/x-www-form-urlencoded".utf8)
+    /// As Alamofire sends it.
+    private static let mediaTypeWithCharset = Array("application/x-www-form-urlencoded; charset=utf-8".utf8)
+}
+
+// MARK: Multipart
+
+extension Multipart.Decoder: PartDecoder {
+    internal init(_ plan: ConversionPlan, contentType: Span<UInt8>) throws(ConversionError) {
+        var declared: Charset?
+        let boundary = try Multipart.Boundary(
+            contentType: contentType, mediaType: "multipart/form-data", limits: plan.limits,
+            charsets: plan.fieldDecoding.charsets, declared: &declared)
+        self.init(boundary: boundary, options: plan.fieldDecoding, limits: plan.limits)
+        setCharsets(declared: declared, hinted: nil)
+        // Where parts are copied their text is not read, unless a file takes its name from it.
+        passesCharsets =
+            plan.output == .multipart && plan.outputWithoutFiles == nil && plan.streamsFields
+            && !FileGate(plan).wantsTexts
+    }
+
+    internal mutating func restart(contentType: Span<UInt8>, limits: Limits) throws(ConversionError) {
+        var declared: Charset?
+        reset(
+            boundary: try Multipart.Boundary(
+                contentType: contentType, mediaType: "multipart/form-data", limits: limits, charsets: options.charsets,
+                declared: &declared))
+        if declared != nil { setCharsets(declared: declared, hinted: nil) }
+    }
+}
+
+/// Every body gets a boundary of its own, also where multipart comes in: the client's may stand in what a map adds.
+extension Multipart.Encoder: PartEncoder, DirectEncoder {
+    internal init(_ plan: ConversionPlan) {
+        var options = plan.fieldEncoding
+        options.files = .stream
+        self.init(boundary: .random(), options: options)
+        limits = plan.limits
+    }
+
+    internal mutating func restart() { resetWithRandomBoundary() }
+    internal var contentType: [UInt8] { boundary.contentType() }
+}
+
+// MARK: Property lists
+
+extension PropertyList.Decoder: DocumentDecoder {
+    /// - Parameter input: `plist` takes both formats, `bplist` the binary one only.
+    internal init(_ plan: ConversionPlan, input: BodyEncoding) {
+        var options = plan.propertyListDecoding
+        options.format = input == .bplist ? .binary : .any
+        // `first`, `last` and `keep` are the tree's, which counts what they leave out.
+        options.duplicates = plan.spliceDuplicates == .reject ? .reject : .keep
+        self.init(options: options, limits: plan.limits)
+    }
+
+    internal mutating func restart(contentType: Span<UInt8>, limits: Limits) throws(ConversionError) { reset() }
+}
+
+extension PropertyList.Encoder: FileValueEncoder, DirectEncoder {
+    internal init(_ plan: ConversionPlan) {
+        var options = plan.propertyListEncoding
+        options.format = plan.output == .bplist ? .binary : .xml
+        options.files = .base64
+        self.init(options: options, limits: plan.limits)
+    }
+
+    internal mutating func restart() { reset() }
+    internal var contentType: [UInt8] { Self.mediaType }
+    private static let mediaType = Array(BodyEncoding.plist.mediaType.utf8)
+}
+
+// MARK: XML
+
+/// XML makes a tree in any case, which is handed over instead of its events.
+extension XML.Decoder: DocumentDecoder {
+    internal init(_ plan: ConversionPlan) { self.init(options: plan.xmlDecoding, limits: plan.limits) }
+    internal mutating func restart(contentType: Span<UInt8>, limits: Limits) throws(ConversionError) { reset() }
+
+    internal mutating func feed(_ input: Span<UInt8>, building tree: inout Tree) throws(ConversionError) -> Int {
+        try take(input)
+        return input.count
+    }
+    internal mutating func finish(building tree: inout Tree) throws(ConversionError) { try finish(exchanging: &tree) }
+}
+
+extension XML.Encoder: FileValueEncoder, DirectEncoder {
+    internal init(_ plan: ConversionPlan) {
+        var options = plan.xmlEncoding
+        options.booleans = plan.fieldEncoding.booleans
+        options.files = .base64
+        self.init(options: options, limits: plan.limits)
+    }
+
+    internal mutating func restart() { reset() }
+    internal var contentType: [UInt8] { Self.mediaType }
+    private static let mediaType = Array("application/xml; charset=utf-8".utf8)
+}
+
+// MARK: Text and raw bodies
+
+extension PlainText.Decoder: DocumentDecoder {
+    internal init(_ plan: ConversionPlan) { self.init(field: plan.inputField) }
+    internal mutating func restart(contentType: Span<UInt8>, limits: Limits) throws(ConversionError) { reset() }
+}
+
+extension PlainText.Encoder: DocumentEncoder, DirectEncoder {
+    internal init(_ plan: ConversionPlan) { self.init(field: plan.outputField, options: plan.fieldEncoding) }
+    internal mutating func restart() { reset() }
+    internal var contentType: [UInt8] { Self.mediaType }
+    private static let mediaType = Array("text/plain; charset=utf-8".utf8)
+}
+
+extension Raw.Decoder: PartDecoder {
+    internal init(_ plan: ConversionPlan, contentType: Span<UInt8>) {
+        self.init(field: plan.inputField ?? Self.standardField, contentType: contentType)
+    }
+    internal mutating func restart(contentType: Span<UInt8>, limits: Limits) throws(ConversionError) {
+        reset(contentType: contentType)
+    }
+}
+
+extension Raw.Encoder: PartEncoder, DirectEncoder {
+    internal init(_ plan: ConversionPlan) { self.init(field: plan.outputField) }
+    internal mutating func restart() { reset() }
+}

@@ -1,0 +1,211 @@
+internal import Octets
+
+/// The map of a route on a tree: remove, then rename, then set, then append.
+///
+/// Objects are scanned here, not looked up, so that repeated members are all met; a rule costs what it passes through.
+extension Tree {
+    /// Applies the rules of `plan` to a document that has been read: the map, the types, the removal of nulls.
+    internal mutating func apply(
+        _ plan: ConversionPlan, sources: [[UInt8]], splicer: inout JSONSplicer
+    ) throws(ConversionError) {
+        conversionObserver?.isRead(self)
+        if !plan.map.isEmpty { try apply(plan.map, sources: sources) }
+        if !plan.types.isEmpty { try apply(plan.types, splicer: &splicer) }
+        remove(plan.removeNulls)
+    }
+
+    /// Applies `map`. Files that the tree doesn't hold are the pipeline's.
+    ///
+    /// Throws 422 `map_conflict` where a rule would overwrite what it doesn't name, or where a parent is no container.
+    internal mutating func apply(_ map: FieldMap, sources: [[UInt8]]) throws(ConversionError) {
+        guard root != Tree.none else { return }
+        var found: [Node] = []
+        // All are found before any goes, so that indices mean the places of the input.
+        for path in map.remove {
+            let start = found.count
+            resolve(path.segments[...], below: root, into: &found)
+            conversionObserver?.willRemove(found[start...], by: "map.remove \(path)")
+        }
+        for node in found where node != root && stands(node) {
+            conversionObserver?.removes(node, of: self)
+            removedCount += leafCount(node)
+            unlink(node)
+        }
+        // `ConversionPlan.validate` has reported paths without segments; they lead nowhere.
+        for rename in map.rename where !rename.from.segments.isEmpty && !rename.to.segments.isEmpty {
+            let shared = rename.sharedPrefix
+            var bases: [Node] = []
+            resolve(rename.from.segments[..<shared], below: root, into: &bases)
+            for base in bases {
+                found.removeAll(keepingCapacity: true)
+                resolve(rename.from.segments[shared...], below: base, into: &found)
+                guard let node = found.first else { continue }
+                guard found.count == 1 else {
+                    throw Self.conflict("the field to rename is there more than once", rename.from.description)
+                }
+                conversionObserver?.moves(node, of: self, by: "map.rename \(rename.from) to \(rename.to)")
+                if let observer = conversionObserver, observer.renamesInPlace,
+                    case .key(let key)? = rename.to.segments.last
+                {
+                    try self.rename(node, key.span)
+                    continue
+                }
+                unlink(node)
+                try place(node, at: rename.to, from: shared, below: base, mayReplace: false)
+            }
+        }
+        for assignment in map.set where !assignment.path.segments.isEmpty {
+            let node = try make(assignment.value, sources)
+            try place(node, at: assignment.path, from: 0, below: root, mayReplace: true)
+            conversionObserver?.made(self, by: "map.set \(assignment.path)")
+        }
+        for assignment in map.append where !assignment.path.segments.isEmpty {
+            try append(make(assignment.value, sources), at: assignment.path)
+            conversionObserver?.made(self, by: "map.append \(assignment.path)")
+        }
+    }
+
+    private mutating func make(_ value: AssignedValue, _ sources: [[UInt8]]) throws(ConversionError) -> Node {
+        switch value {
+        case .literal(let literal): return try make(literal)
+        case .source(let index):
+            let source = sources[index]
+            return try makeText(.string, source.span)
+        }
+    }
+
+    /// Puts `node` last into the array at `path`.
+    private mutating func append(_ node: Node, at path: FieldPath) throws(ConversionError) {
+        var found: [Node] = []
+        resolve(path.segments[...], below: root, into: &found)
+        guard let existing = found.first else {
+            let array = try makeNode(.array)
+            append(node, to: array)
+            return try place(array, at: path, from: 0, below: root, mayReplace: false)
+        }
+        guard found.count == 1 else {
+            throw Self.conflict("the field to append to is there more than once", path.description)
+        }
+        if kind(existing).isArray { return append(node, to: existing) }
+        guard !kind(existing).isContainer else {
+            throw Self.conflict("the field to append to is an object", path.description)
+        }
+        let array = try makeNode(.array)
+        replace(existing, by: array)
+        append(existing, to: array)
+        append(node, to: array)
+    }
+
+    /// Whether `node` is still part of the document.
+    private func stands(_ node: Node) -> Bool {
+        var at = node
+        while records[Int(at)].parent != Tree.none { at = records[Int(at)].parent }
+        return at == root
+    }
+
+    /// The nodes that `segments` lead to from `node`, in document order.
+    internal func resolve(_ segments: ArraySlice<FieldPath.Segment>, below node: Node, into found: inout [Node]) {
+        guard let segment = segments.first else {
+            found.append(node)
+            return
+        }
+        let record = records[Int(node)]
+        guard record.kind.isContainer else { return }
+        var child = record.first
+        var position = 0
+        while child != Tree.none {
+            let matches =
+                switch segment {
+                case .any: true
+                case .key(let key): record.kind.hasNames && name(child).isEqual(to: key.span)
+                case .index(let index):
+                    record.kind.hasNames ? name(child).isDecimal(index) : position == index
+                }
+            if matches { resolve(segments.dropFirst(), below: child, into: &found) }
+            position += 1
+            child = records[Int(child)].next
+        }
+    }
+
+    /// Puts `node` at `path`, of which the segments before `start` led to `base`, and makes the parents that are missing.
+    private mutating func place(
+        _ node: Node, at path: FieldPath, from start: Int, below base: Node, mayReplace: Bool
+    ) throws(ConversionError) {
+        var parent = base
+        for depth in start..<path.segments.count {
+            let isLast = depth == path.segments.count - 1
+            let isArray = records[Int(parent)].kind.isArray
+            guard records[Int(parent)].kind.isContainer else {
+                throw Self.conflict("a parent of the field is no object", path.description)
+            }
+            var found: [Node] = []
+            resolve(path.segments[depth...depth], below: parent, into: &found)
+            if let existing = found.first {
+                guard isLast else {
+                    parent = existing
+                    continue
+                }
+                guard mayReplace else { throw Self.conflict("the field is there already", path.description) }
+                for value in found { conversionObserver?.removes(value, of: self, by: "map.set \(path)") }
+                removedCount += leafCount(existing)
+                replace(existing, by: node)
+                for further in found.dropFirst() { unlink(further) }
+                return
+            }
+            let child = isLast ? node : try makeContainer(for: path.segments[depth + 1])
+            switch path.segments[depth] {
+            case .key(let key):
+                guard !isArray else { throw Self.conflict("a parent of the field is an array", path.description) }
+                try append(child, to: parent, named: key.span)
+            case .index(let index):
+                if isArray {
+                    guard index == childCount(parent) else {
+                        throw Self.conflict("the array has no element before that index", path.description)
+                    }
+                    append(child, to: parent)
+                } else {
+                    try append(child, to: parent, named: Array(String(index).utf8).span)
+                }
+            case .any: throw Self.conflict("a rule can't put a field at every place", path.description)
+            }
+            parent = child
+        }
+    }
+
+    private mutating func makeContainer(for segment: FieldPath.Segment) throws(ConversionError) -> Node {
+        if case .index = segment { return try makeNode(.array) }
+        return try makeNode(.object)
+    }
+
+    /// The node of a value that is written down in the settings.
+    internal mutating func make(_ literal: Literal) throws(ConversionError) -> Node {
+        switch literal {
+        case .null: return try makeNode(.null)
+        case .bool(let value): return try makeNode(value ? .yes : .no)
+        case .number(let text): return try makeText(.number, Array(text.utf8).span)
+        case .string(let text): return try makeText(.string, Array(text.utf8).span)
+        case .array(let elements):
+            let node = try makeNode(.array)
+            for element in elements { append(try make(element), to: node) }
+            return node
+        case .object(let members):
+            let node = try makeNode(.object)
+            for member in members { try append(try make(member.value), to: node, named: Array(member.name.utf8).span) }
+            return node
+        }
+    }
+
+    private static func conflict(_ reason: String, _ field: String) -> ConversionError {
+        ConversionError(.unrepresentable, code: "map_conflict", reason: reason, field: field, setting: "map")
+    }
+}
+
+extension FieldMap.Rename {
+    /// How many segments `from` and `to` share: a rename moves fields within what these lead to.
+    internal var sharedPrefix: Int {
+        var count = 0
+        let most = min(from.segments.count, to.segments.count) - 1
+        while count < most, from.segments[count] == to.segments[count] { count += 1 }
+        return max(count, 0)
+    }
+}
