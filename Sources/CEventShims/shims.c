@@ -17,16 +17,16 @@
 #include <sys/ioctl.h>
 #include <linux/sockios.h>
 
-int recast_bell_create(void) { return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC); }
+int recast_wakeup_create(void) { return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC); }
 
-void recast_bell_ring(int bell) {
-    /* Fails only when the counter is full, and then the bell is ringing already. */
-    (void)eventfd_write(bell, 1);
+void recast_wakeup_signal(int wakeup) {
+    /* Fails only when the counter is full, and then it is readable already. */
+    (void)eventfd_write(wakeup, 1);
 }
 
-void recast_bell_hush(int bell) {
+void recast_wakeup_clear(int wakeup) {
     eventfd_t count;
-    (void)eventfd_read(bell, &count);
+    (void)eventfd_read(wakeup, &count);
 }
 
 int recast_watch_create(void) { return epoll_create1(EPOLL_CLOEXEC); }

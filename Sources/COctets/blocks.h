@@ -5,7 +5,7 @@
 
 #define AVX2 __attribute__((target("avx2,bmi,bmi2")))
 
-/* The same sixteen bytes in both halves: what looks bytes up does so within its half. */
+/* Sixteen bytes in both halves: what looks bytes up does so within its half. */
 #define BOTH(...) _mm256_setr_epi8(__VA_ARGS__, __VA_ARGS__)
 
 /* The bytes of a block that a form escapes: a byte is a letter, a digit, '-', '.' or '_' when its low and its high four bits

@@ -5,7 +5,7 @@ public struct AppliedCodings: Hashable, Sendable {
     /// Applied last; nil when there are fewer than two.
     public private(set) var outer: Coding?
 
-    /// Codings of one body that are undone at most. Nobody needs the second even; each more multiplies what a bomb can do.
+    /// Codings of one body that are undone at most. Even a second one has no use; each more multiplies what a bomb can do.
     public static let limit = 2
 
     /// No coding.

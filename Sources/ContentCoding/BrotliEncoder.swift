@@ -25,7 +25,7 @@ final class BrotliEncoder {
         unsafe state = nil
     }
 
-    // SAFETY: the state is new, and nobody else has its address.
+    // SAFETY: the state is new, and no other code has its address.
     private func open() -> OpaquePointer? {
         if let state = unsafe state { return unsafe state }
         guard let state = unsafe BrotliEncoderCreateInstance(nil, nil, nil) else { return nil }

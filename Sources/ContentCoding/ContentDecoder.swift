@@ -3,7 +3,7 @@ public import Octets
 /// Undoes the codings of one body after the other.
 ///
 /// `begin`, then the body's bytes are fed as they come, and `finish` says that they have ended. What comes out is bounded by
-/// `CodingLimits`, and each call writes 64 KiB at most, so that whoever takes the bytes can pause it. Whatever way the input
+/// `CodingLimits`, and each call writes 64 KiB at most, so that the taker of the bytes can pause it. Whatever way the input
 /// is cut, the bytes are the same.
 ///
 /// Memory, for each coding of the body: 44 KiB for gzip and deflate, at most 16.5 MiB for br and 8.5 MiB for zstd, by the

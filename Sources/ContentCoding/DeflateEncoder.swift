@@ -18,7 +18,7 @@ final class DeflateEncoder {
         isOpen = status == Z_OK
     }
 
-    // SAFETY: the stream is closed once, when it was opened, and freed once; nobody else has its address.
+    // SAFETY: the stream is closed once, when it was opened, and freed once; no other code has its address.
     deinit {
         if isOpen { unsafe deflateEnd(stream) }
         unsafe stream.deallocate()

@@ -21,7 +21,7 @@ final class InflateDecoder {
         unsafe stream.initialize(to: z_stream())
     }
 
-    // SAFETY: the stream is closed once, when it was opened, and freed once; nobody else has its address.
+    // SAFETY: the stream is closed once, when it was opened, and freed once; no other code has its address.
     deinit {
         if isOpen { unsafe inflateEnd(stream) }
         unsafe stream.deallocate()

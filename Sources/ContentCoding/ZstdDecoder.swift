@@ -46,7 +46,7 @@ final class ZstdDecoder {
         }
     }
 
-    // SAFETY: the context is new, and nobody else has its address.
+    // SAFETY: the context is new, and no other code has its address.
     private func open() throws(CodingError) -> OpaquePointer {
         if let context = unsafe context { return unsafe context }
         guard let context = unsafe ZSTD_createDCtx() else { throw .malformed(.zstd, .damaged) }
@@ -104,7 +104,7 @@ final class ZstdDecoder {
     }
 
     /// The bytes at the front of `piece` that belong to a frame's header. Refuses what doesn't begin as a frame does (RFC 8878
-    /// §3.1): the library may have been built to read the formats from before the RFC too, which nobody who sends `zstd` means;
+    /// §3.1): the library may have been built to read the formats from before the RFC too, which no sender of `zstd` means;
     /// and it looks at the beginning only once five bytes are there.
     private func headerCount(of piece: Span<UInt8>) throws(CodingError) -> Int {
         var header = header

@@ -23,7 +23,7 @@ final class ZstdEncoder {
         if let context = unsafe context { _ = unsafe ZSTD_CCtx_reset(context, ZSTD_reset_session_only) }
     }
 
-    // SAFETY: the context is new, and nobody else has its address.
+    // SAFETY: the context is new, and no other code has its address.
     private func open() -> OpaquePointer? {
         if let context = unsafe context { return unsafe context }
         guard let context = unsafe ZSTD_createCCtx() else { return nil }

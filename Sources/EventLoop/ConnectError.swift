@@ -4,7 +4,7 @@ internal import Glibc
 public enum ConnectError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The deadline passed, or the system's own.
     case timedOut
-    /// Nobody listens there.
+    /// No socket listens there.
     case refused
     /// Any other error of the system: no route, no descriptors, no such socket file, ….
     case system(Int32)

@@ -111,7 +111,7 @@ public final class Connecting {
         }
     }
 
-    /// What is known at once is told at the end of the turn.
+    /// What is known at once is told at the end of the tick.
     private func finishLater(_ result: Result<Int32, ConnectError>) {
         disarm()
         loop.later { [self] in finish(result) }

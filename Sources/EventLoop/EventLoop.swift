@@ -7,7 +7,7 @@ public import Octets
 /// Everything that hangs on a loop (streams, timers, listeners, look-ups) belongs to its thread and is not `Sendable`;
 /// the one door for other threads is `inbox`. The base is made without locks.
 ///
-/// A **turn** is one wait for events with all the callbacks that follow from it. `run()` repeats turns until `stop()`.
+/// A **tick** is one wait for events with all the callbacks that follow from it. `run()` repeats ticks until `stop()`.
 @safe
 public final class EventLoop {
     /// Bytes of the one buffer that all streams of a loop read into, 384 KiB. A stream that flows is read so much at once:
@@ -27,8 +27,8 @@ public final class EventLoop {
     public let inbox: LoopInbox
     /// Whatever work that is posted from outside needs to find on this loop: the worker that owns it, for instance.
     public var context: AnyObject?
-    /// The number of turns so far: a gauge of wake-ups.
-    public private(set) var turnCount: UInt64 = 0
+    /// The number of ticks so far: a gauge of wake-ups.
+    public private(set) var tickCount: UInt64 = 0
 
     private let inboxEvent: OpaquePointer
     private let timerEvent: OpaquePointer
@@ -38,11 +38,11 @@ public final class EventLoop {
     private var spares: [OutputBuffer] = []
     private var deferred: [Deferred] = []
     private var running: [Deferred] = []
-    /// Streams whose sockets were accepted in this turn.
-    internal var acceptedInTurn = 0
+    /// Streams whose sockets were accepted in this tick.
+    internal var acceptedInTick = 0
     private var cachedNow: UInt64 = 0
     private var cachedMilliseconds = 0
-    /// Whether a turn's end is still to come.
+    /// Whether a tick's end is still to come.
     internal private(set) var isRunning = false
     private var isStopRequested = false
     /// Turns that are still to come before timers that are late fire, see `wheelIsDue`.
@@ -51,12 +51,12 @@ public final class EventLoop {
     private static let standstill: UInt64 = 500_000_000
     /// Turns that look at sockets first then. libevent asks for 32 events first and for up to 4096 when there are that many:
     /// these are enough for every one of 40,000 sockets to be read once.
-    private static let catchUpTurns = 16
+    private static let catchUpTicks = 16
 
-    /// Work for the end of the turn.
+    /// Work for the end of the tick.
     private enum Deferred {
         case stream(Stream)
-        case work(any TurnWork)
+        case work(any TickTask)
         case call(() -> Void)
     }
 
@@ -105,21 +105,21 @@ public final class EventLoop {
 
     // MARK: Running
 
-    /// Runs turns until `stop()`. A loop that was stopped can run again.
+    /// Runs ticks until `stop()`. A loop that was stopped can run again.
     public func run() {
         precondition(!isRunning, "the loop is running already")
         isRunning = true
         repeat {
             cachedNow = 0
             cachedMilliseconds = 0
-            turnCount &+= 1
+            tickCount &+= 1
             let waits = deferred.isEmpty && !isStopRequested && catchUp == 0
             let flags = EVLOOP_ONCE | (waits ? 0 : EVLOOP_NONBLOCK)
             // SAFETY: the base is alive as long as self is.
             let outcome = unsafe event_base_loop(base, flags)
             // The back end fails only if the loop's own descriptor was closed under it.
             precondition(outcome >= 0, "libevent could not wait for events")
-            endTurn()
+            endTick()
             if catchUp > 0 { turnCaughtUp() }
             outbox.sendAll()
         } while !isStopRequested
@@ -127,62 +127,62 @@ public final class EventLoop {
         isRunning = false
     }
 
-    /// Lets `run()` return when the current turn is over. Called before `run()`, it makes that one turn long.
+    /// Lets `run()` return when the current tick is over. Called before `run()`, it makes that one tick long.
     public func stop() {
         isStopRequested = true
     }
 
-    /// Nanoseconds of the monotonic clock, read once a turn. In a callback that runs long it lags behind.
+    /// Nanoseconds of the monotonic clock, read once a tick. In a callback that runs long it lags behind.
     public var now: UInt64 {
         guard isRunning else { return SystemClock.monotonic() }
         if cachedNow == 0 { cachedNow = SystemClock.monotonic() }
         return cachedNow
     }
 
-    /// Seconds since 1970, read once a turn: for `Date` fields.
+    /// Seconds since 1970, read once a tick: for `Date` fields.
     public var wallClockSeconds: Int { wallClockMilliseconds / 1000 }
 
-    /// Milliseconds since 1970, read once a turn from a clock that is a few of them coarse: for logs.
+    /// Milliseconds since 1970, read once a tick from a clock that is a few of them coarse: for logs.
     public var wallClockMilliseconds: Int {
         guard isRunning else { return SystemClock.wallMilliseconds() }
         if cachedMilliseconds == 0 { cachedMilliseconds = SystemClock.wallMilliseconds() }
         return cachedMilliseconds
     }
 
-    /// Nanoseconds of the monotonic clock as it stands now, for measuring inside a turn. Costs a read of the clock.
+    /// Nanoseconds of the monotonic clock as it stands now, for measuring inside a tick. Costs a read of the clock.
     public static var preciseNow: UInt64 { SystemClock.monotonic() }
 
-    // MARK: The end of the turn
+    // MARK: The end of the tick
 
     /// Calls `work` once when the current batch of callbacks is over; it is kept alive until then. Work that is added by
-    /// `turnEnded()` runs at the end of the next turn, which then doesn't wait. From outside of a turn: at the end of
+    /// `tickEnded()` runs at the end of the next tick, which then doesn't wait. From outside of a tick: at the end of
     /// the next one.
-    public func afterTurn(_ work: any TurnWork) {
+    public func afterTick(_ work: any TickTask) {
         deferred.append(.work(work))
     }
 
-    /// As `afterTurn`, for one-off results.
+    /// As `afterTick`, for one-off results.
     internal func later(_ call: @escaping () -> Void) {
         deferred.append(.call(call))
     }
 
-    /// Lets `stream` look after its leftovers when the turn is over.
+    /// Lets `stream` look after its leftovers when the tick is over.
     internal func later(_ stream: Stream) {
         deferred.append(.stream(stream))
     }
 
-    private func endTurn() {
+    private func endTick() {
         guard !deferred.isEmpty else { return }
         swap(&deferred, &running)
         for index in running.indices {
             switch running[index] {
-            case .stream(let stream): stream.turnEnded()
-            case .work(let work): work.turnEnded()
+            case .stream(let stream): stream.tickEnded()
+            case .work(let work): work.tickEnded()
             case .call(let call): call()
             }
         }
         running.removeAll(keepingCapacity: true)
-        acceptedInTurn = 0
+        acceptedInTick = 0
     }
 
     // MARK: Signals and other threads
@@ -199,12 +199,12 @@ public final class EventLoop {
 
     // MARK: Timers
 
-    /// Within a turn sockets come before timers, so what has arrived in time pushes its timeout back. When the process was
-    /// stopped (SIGSTOP, a debugger, a paused machine), more sockets may be ready than one turn reports, and every timer is
+    /// Within a tick sockets come before timers, so what has arrived in time pushes its timeout back. When the process was
+    /// stopped (SIGSTOP, a debugger, a paused machine), more sockets may be ready than one tick reports, and every timer is
     /// due: then all of them are looked at before timers fire, so that only those who sent nothing are timed out.
     private func wheelIsDue() {
         if wheel.lateness(now: now) > Self.standstill {
-            catchUp = Self.catchUpTurns
+            catchUp = Self.catchUpTicks
         } else {
             wheel.advance(to: now)
             armWheel()
@@ -249,7 +249,7 @@ public final class EventLoop {
     public func lendSpare(to buffer: inout OutputBuffer) {
         precondition(buffer.isEmpty, "bytes would be lost")
         guard var spare = spares.popLast() else { return }
-        // A spare has the watermark of whoever used it before.
+        // A spare has the watermark of its last user.
         spare.highWatermark = buffer.highWatermark
         buffer = spare
     }

@@ -16,7 +16,7 @@ struct EventPool: ~Copyable {
     }
 
     deinit {
-        // SAFETY: only the slabs made in `grow` are in the list; whoever had an event of them is gone before the loop.
+        // SAFETY: only the slabs made in `grow` are in the list; all that had events of them end before the loop does.
         unsafe slabs.forEach { unsafe $0.deallocate() }
     }
 

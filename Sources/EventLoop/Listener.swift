@@ -4,22 +4,22 @@ internal import Glibc
 
 /// A listening socket: TCP or unix.
 ///
-/// Accepts at most 32 connections a turn, so that a burst doesn't starve the connections there are; after a turn that took
-/// long, as many more as short turns would have taken meanwhile, so that the backlog isn't starved either. When the system is
+/// Accepts at most 32 connections a tick, so that a burst doesn't starve the connections there are; after a tick that took
+/// long, as many more as short ticks would have taken meanwhile, so that the backlog isn't starved either. When the system is
 /// out of descriptors, the next connection is closed (with a descriptor held in reserve) and accepting pauses for about
 /// 100 ms, instead of turning a million times a second.
 ///
 /// The loop keeps an open listener alive until `close()`.
 @safe
 public final class Listener {
-    /// Connections accepted in one turn, while turns are short.
-    public static let acceptsPerTurn = 32
-    /// The same after a long turn, at most.
-    public static let acceptsAfterLongTurn = 512
-    /// Nanoseconds from which on a turn is long: 100 ms.
-    private static let longTurn: UInt64 = 100_000_000
-    /// Nanoseconds of a long turn for each 32 connections: 10 ms, so that up to 3200 a second are accepted.
-    private static let shortTurn: UInt64 = 10_000_000
+    /// Connections accepted in one tick, while ticks are short.
+    public static let acceptsPerTick = 32
+    /// Connections accepted after a long tick, at most.
+    public static let acceptsAfterLongTick = 512
+    /// Nanoseconds from which on a tick is long: 100 ms.
+    private static let longTick: UInt64 = 100_000_000
+    /// Nanoseconds of a long tick for each 32 connections: 10 ms, so that up to 3200 a second are accepted.
+    private static let shortTick: UInt64 = 10_000_000
     /// Nanoseconds without accepting after the system ran out of descriptors: 100 ms.
     private static let shortagePause: UInt64 = 100_000_000
 
@@ -28,7 +28,7 @@ public final class Listener {
     public let address: SocketAddress
     /// How often the system was out of descriptors or memory for a new connection.
     public private(set) var shortages = 0
-    /// Called each time that `shortages` grows: whoever serves may close what it can spare. Must not close the listener.
+    /// Called each time that `shortages` grows: the server may close what it can spare. Must not close the listener.
     public var onShortage: (() -> Void)?
 
     private let onAccept: (Int32, SocketAddress) -> Void
@@ -47,11 +47,11 @@ public final class Listener {
     private var isPaused = false
     private var isShort = false
     private var isArmed = false
-    /// The last turn in which as many connections as may be were accepted, and when that was. No turn has the first number.
-    private var fullTurn = UInt64.max - 1
+    /// The last tick in which as many connections as may be were accepted, and when that was. No tick has the first number.
+    private var fullTick = UInt64.max - 1
     private var fullAt: UInt64 = 0
 
-    /// Binds `address` and starts to accept. A unix socket that nobody listens on any more is replaced.
+    /// Binds `address` and starts to accept. A unix socket without a listener is replaced.
     /// - Parameters:
     ///   - reusePort: lets each loop have a listener of its own on the same address; the system spreads connections. Has
     ///     no meaning for unix sockets: see `ListeningSocket.duplicate()`.
@@ -62,7 +62,7 @@ public final class Listener {
         loop: EventLoop, address: SocketAddress, reusePort: Bool = false, backlog: Int = 4096,
         onAccept: @escaping (Int32, SocketAddress) -> Void
     ) throws(LoopError) {
-        let socket = try ListeningSocket.open(address, sharing: reusePort ? .anybody : .nobody, backlog: backlog)
+        let socket = try ListeningSocket.open(address, sharing: reusePort ? .anybody : .none, backlog: backlog)
         self.init(loop: loop, socket: socket, onAccept: onAccept)
     }
 
@@ -103,7 +103,7 @@ public final class Listener {
 
     public var isClosed: Bool { descriptor < 0 }
 
-    /// Closes the socket and removes the file of a unix socket, unless somebody else has put another one there.
+    /// Closes the socket and removes the file of a unix socket, unless another process has put one of its own there.
     public func close() {
         guard !isClosed else { return }
         isPaused = true
@@ -119,7 +119,7 @@ public final class Listener {
         unsafe Unmanaged.passUnretained(self).release()
     }
 
-    /// Ends accepting without losing a client: new handshakes are left to whoever listens next, those that have begun get
+    /// Ends accepting without losing a client: new handshakes are left to the next listener, those that have begun get
     /// `nanoseconds` to come to their end, what waits is accepted, and then the socket is closed and `done` called.
     ///
     /// Closing at once would reset the connections that wait to be accepted. A socket that is shared is only let go: what
@@ -169,11 +169,11 @@ public final class Listener {
 
     private func becameReadable() { _ = acceptSome() }
 
-    /// Accepts as many as one turn may. Returns whether there may be more.
+    /// Accepts as many as one tick may. Returns whether there may be more.
     private func acceptSome() -> Bool {
-        // Connections that were left make the next turn call again; what waited longer came later, or we were paused.
+        // Connections that were left make the next tick call again; what waited longer came later, or we were paused.
         let now = loop.now
-        let passed = loop.turnCount == fullTurn &+ 1 ? now &- fullAt : 0
+        let passed = loop.tickCount == fullTick &+ 1 ? now &- fullAt : 0
         for _ in 0..<Self.accepts(after: passed) {
             guard isArmed else { return false }
             let (accepted, peer) = SocketAddress.accept(from: descriptor)
@@ -191,15 +191,15 @@ public final class Listener {
             default: continue
             }
         }
-        fullTurn = loop.turnCount
+        fullTick = loop.tickCount
         fullAt = now
         return true
     }
 
-    /// Connections to accept in a turn that begins `nanoseconds` after one that left some.
+    /// Connections to accept in a tick that begins `nanoseconds` after one that left some.
     internal static func accepts(after nanoseconds: UInt64) -> Int {
-        guard nanoseconds >= longTurn else { return acceptsPerTurn }
-        return Int(min(UInt64(acceptsPerTurn) * (nanoseconds / shortTurn), UInt64(acceptsAfterLongTurn)))
+        guard nanoseconds >= longTick else { return acceptsPerTick }
+        return Int(min(UInt64(acceptsPerTick) * (nanoseconds / shortTick), UInt64(acceptsAfterLongTick)))
     }
 
     /// No descriptor for the next connection: it is told so by closing it, then there is a pause.

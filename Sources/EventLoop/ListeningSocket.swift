@@ -1,9 +1,9 @@
 internal import CEventShims
 internal import Glibc
 
-/// A socket that listens, and on which nobody accepts yet: connections wait in its backlog.
+/// A socket that listens, and accepts nothing yet: connections wait in its backlog.
 ///
-/// It can be made on one thread and given to the loop of another. Whoever has it owns its descriptor.
+/// It can be made on one thread and given to the loop of another. Its holder owns the descriptor.
 public struct ListeningSocket: Sendable {
     /// Non-blocking and close-on-exec.
     public let descriptor: Int32
@@ -19,7 +19,7 @@ public struct ListeningSocket: Sendable {
 
     /// Who else may listen on the same address with a socket of their own. The system spreads connections over all of them.
     public enum Sharing: Sendable {
-        case nobody
+        case none
         /// Sockets that are opened later with `.anybody`; there may be none yet, so that a second process is told that the
         /// address is in use.
         case laterOnes
@@ -42,7 +42,7 @@ public struct ListeningSocket: Sendable {
         self.file = file
     }
 
-    /// Binds `address` and listens. A unix socket that nobody listens on any more is replaced; it can't be shared.
+    /// Binds `address` and listens. A unix socket without a listener is replaced; it can't be shared.
     /// - Parameter backlog: connections that the system keeps until they are accepted; it cuts the number at `somaxconn`.
     /// - Throws: `LoopError`, `.addressInUse` among others.
     public static func open(
@@ -88,11 +88,11 @@ public struct ListeningSocket: Sendable {
             file: address.isUnix ? UnixSocketFile(path: address.path) : nil)
     }
 
-    /// Puts a new unix socket in the place of one that is listened on: whoever connects from then on comes to us, who has
+    /// Puts a new unix socket in the place of one that is listened on: clients that connect from then on come to us, who has
     /// connected is still the other's.
     private static func take(over address: SocketAddress, _ backlog: Int) throws(LoopError) -> ListeningSocket {
         let beside = SocketAddress(unixPath: "\(address.path).\(getpid())")
-        let made = try open(beside, sharing: .nobody, backlog: backlog)
+        let made = try open(beside, sharing: .none, backlog: backlog)
         // SAFETY: both paths are end-marked and live during the call.
         guard unsafe rename(beside.path, address.path) == 0 else {
             let number = errno
@@ -104,7 +104,7 @@ public struct ListeningSocket: Sendable {
             file: UnixSocketFile(path: address.path))
     }
 
-    /// The same socket once more, for another loop.
+    /// Another reference to this socket, for another loop.
     public func duplicate() throws(LoopError) -> ListeningSocket {
         let duplicate = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
         guard duplicate >= 0 else { throw .system(call: "dup of a listener", errno: errno) }

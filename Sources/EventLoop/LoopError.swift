@@ -6,7 +6,7 @@ public enum LoopError: Error, Hashable, Sendable, CustomStringConvertible {
     case noEventBase
     /// A system call failed. `call` names it and what it was for.
     case system(call: String, errno: Int32)
-    /// The address is used by somebody else, or a unix socket path has a live listener.
+    /// The address is in use, or a unix socket path has a live listener.
     case addressInUse(SocketAddress)
     /// c-ares could not be set up.
     case resolver(String)

@@ -12,7 +12,7 @@ public final class LoopInbox: Sendable {
     private let posts = Atomic<UInt>(0)
 
     internal init() throws(LoopError) {
-        descriptor = recast_bell_create()
+        descriptor = recast_wakeup_create()
         guard descriptor >= 0 else { throw .system(call: "eventfd", errno: errno) }
     }
 
@@ -33,13 +33,13 @@ public final class LoopInbox: Sendable {
             posts.wrappingAdd(1, ordering: .releasing)
             return queue.count == 1
         }
-        if wasEmpty { recast_bell_ring(descriptor) }
+        if wasEmpty { recast_wakeup_signal(descriptor) }
     }
 
     /// Empties the inbox.
     internal func take() -> [@Sendable (EventLoop) -> Void] {
         // Before the queue is read, so that nothing is missed.
-        recast_bell_hush(descriptor)
+        recast_wakeup_clear(descriptor)
         return queue.withLock { queue in
             var taken: [@Sendable (EventLoop) -> Void] = []
             swap(&taken, &queue)

@@ -1,9 +1,9 @@
 internal import Octets
 
-/// Short writes of one turn, sent when the turn ends.
+/// Short writes of one tick, sent when the tick ends.
 ///
-/// A write wakes whoever waits for it on another core, and waking is most of what a short write costs. Sent one behind the
-/// other at the end of the turn, the first wakes the peer and the others find it awake. What a stream writes in several
+/// A write wakes the peer that waits for it on another core, and waking is most of what a short write costs. Sent one behind the
+/// other at the end of the tick, the first wakes the peer and the others find it awake. What a stream writes in several
 /// pieces leaves in one call, and in order: whatever else a stream does to its socket sends what is held first.
 @safe
 final class Outbox {
@@ -12,7 +12,7 @@ final class Outbox {
     /// Bytes of all. A write that finds no room goes out at once. 64 KiB.
     static let capacity = 64 * 1024
     /// What may be done before the first that is held has waited enough, in bytes read: 64 KiB, of which each read counts for
-    /// one at least. A turn may have thousands of reads; this is about a millisecond of them.
+    /// one at least. A tick may have thousands of reads; this is about a millisecond of them.
     private static let patience = 64 * 1024
     private static let readCost = 1024
 

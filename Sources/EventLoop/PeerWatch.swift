@@ -9,8 +9,8 @@ internal import Glibc
 /// (tried with 2.1.12). Hence a second epoll descriptor with `EPOLLRDHUP | EPOLLONESHOT`, which libevent watches in turn.
 @safe
 final class PeerWatch {
-    /// Peers looked at in one turn.
-    private static let perTurn = 64
+    /// Peers looked at in one tick.
+    private static let perTick = 64
 
     private let descriptor: Int32
     private let event: OpaquePointer
@@ -48,7 +48,7 @@ final class PeerWatch {
 
     private func fired() {
         // One at a time: what a handler does may take other streams out, and then they must not be in hand.
-        for _ in 0..<Self.perTurn {
+        for _ in 0..<Self.perTick {
             // SAFETY: the owner is a stream that is watched, so alive.
             guard let owner = unsafe recast_watch_next(descriptor) else { return }
             unsafe Unmanaged<Stream>.fromOpaque(owner).takeUnretainedValue().peerWatchFired()

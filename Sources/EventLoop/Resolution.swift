@@ -36,7 +36,7 @@ public final class Resolution {
         timer?.set(after: nanoseconds)
     }
 
-    /// Called by c-ares, which must not be entered again from here: hence at the end of the turn.
+    /// Called by c-ares, which must not be entered again from here: hence at the end of the tick.
     internal func answered(_ status: Int32, _ result: UnsafeMutablePointer<ares_addrinfo>?) {
         guard isUnderWay else { return }
         // SAFETY: c-ares keeps the list valid during this call; it is read here and not kept.

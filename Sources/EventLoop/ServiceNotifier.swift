@@ -9,7 +9,7 @@ public final class ServiceNotifier: Sendable {
     /// Microseconds within which the manager wants a sign of life (`WATCHDOG_USEC`), or nil.
     public let watchdogTime: UInt64?
 
-    /// nil where nobody listens.
+    /// nil where no supervisor listens.
     public convenience init?() {
         guard let path = Self.variable("NOTIFY_SOCKET") else { return nil }
         let isOurs = Self.variable("WATCHDOG_PID").map { $0 == String(getpid()) } ?? true

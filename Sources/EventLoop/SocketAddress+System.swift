@@ -97,7 +97,7 @@ extension SocketAddress {
     }
 
     /// Accepts a connection, non-blocking and close-on-exec: its descriptor, or -1 with `errno`, and the peer's address. A
-    /// client that speaks IPv4 has an IPv4 address here, also on a socket that takes both families: whoever looks at peers
+    /// client that speaks IPv4 has an IPv4 address here, also on a socket that takes both families: code that looks at peers
     /// (caps, trust, logs) needn't know of mapped ones.
     static func accept(from listener: Int32) -> (descriptor: Int32, peer: SocketAddress?) {
         var storage = sockaddr_storage()

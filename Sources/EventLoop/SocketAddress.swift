@@ -93,7 +93,7 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         return SocketAddress(ipv4: UInt32(truncatingIfNeeded: low), port: port)
     }
 
-    /// The same address with another port. A unix socket stays as it is.
+    /// This address with another port. A unix socket stays as it is.
     public func withPort(_ port: UInt16) -> SocketAddress {
         isUnix ? self : SocketAddress(family: family, port: port, scope: scope, high: high, low: low)
     }

@@ -4,7 +4,7 @@ internal import Glibc
 public import Octets
 
 extension Stream {
-    /// Writes `bytes`: behind the queue if there is one, else at once, or when the turn ends if they are few (`Outbox`).
+    /// Writes `bytes`: behind the queue if there is one, else at once, or when the tick ends if they are few (`Outbox`).
     /// What the socket doesn't take is copied.
     /// Errors are told from the loop; a stream that can't write (`isWritable`) drops the bytes.
     public func write(_ bytes: Span<UInt8>) {
@@ -13,7 +13,7 @@ extension Stream {
         writeOut(bytes)
     }
 
-    /// Sends what is held to the end of the turn now, so that `queued` says what the socket didn't take of all that was written.
+    /// Sends what is held to the end of the tick now, so that `queued` says what the socket didn't take of all that was written.
     public func flush() {
         if outboxPlace >= 0 { loop.outbox.send(self) }
     }

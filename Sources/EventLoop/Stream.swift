@@ -6,7 +6,7 @@ internal import Octets
 /// One connected, non-blocking socket: TCP or unix.
 ///
 /// Reads go into the loop's buffer and from there straight to the handler; the stream owns memory only for bytes that the
-/// handler left and for bytes that the system didn't take. Short writes are held by the loop until the turn ends, others go out
+/// handler left and for bytes that the system didn't take. Short writes are held by the loop until the tick ends, others go out
 /// at once; they are queued only after `EAGAIN`. An idle stream holds no buffer.
 ///
 /// The queue is an `OutputBuffer`, not an evbuffer: what doesn't fit is mostly the rest of one `OutputBuffer`, whose
@@ -73,7 +73,7 @@ public final class Stream {
         static let wantsEmpty = State(rawValue: 64)
         /// No more writes; the FIN follows the queue.
         static let writeShut = State(rawValue: 128)
-        /// `turnEnded` will be called.
+        /// `tickEnded` will be called.
         static let scheduled = State(rawValue: 256)
         static let closed = State(rawValue: 512)
         /// The handler is looking at bytes; leftovers will be known when it returns.
@@ -85,7 +85,7 @@ public final class Stream {
         /// More may be there already than was read: the last read took as many bytes as it asked for, or there was none
         /// since libevent was asked to report.
         static let mayHoldMore = State(rawValue: 8192)
-        /// Accepted in this turn, at whose end libevent is asked to report.
+        /// Accepted in this tick, at whose end libevent is asked to report.
         static let fresh = State(rawValue: 16384)
     }
 
@@ -112,7 +112,7 @@ public final class Stream {
                 unsafe Unmanaged<Stream>.fromOpaque(context!).takeUnretainedValue().becameReadable()
             }, Unmanaged.passRetained(self).toOpaque())
         if isAccepted, loop.isRunning {
-            loop.acceptedInTurn += 1
+            loop.acceptedInTick += 1
             state.insert(.fresh)
             schedule()
         } else {
@@ -155,11 +155,11 @@ public final class Stream {
     public var isReading: Bool { state.contains(.reading) }
     /// Whether the peer's FIN was read.
     public var isEnded: Bool { state.contains(.ended) }
-    /// TLS: whether the peer's FIN came without close_notify, so that somebody on the way may have cut what it sent. What
+    /// TLS: whether the peer's FIN came without close_notify, so that an attacker on the way may have cut what it sent. What
     /// ends with the connection is not complete then; what says its own length may be.
     public var isTruncated: Bool { state.contains(.truncated) }
 
-    /// Whether the peer is known to have been silent when this turn began: no byte, no FIN and no error had arrived that was
+    /// Whether the peer is known to have been silent when this tick began: no byte, no FIN and no error had arrived that was
     /// not handed over. Costs nothing; `isQuiet` asks the system, which knows of this moment.
     public var wasQuiet: Bool {
         guard state.isDisjoint(with: [.closed, .ended, .sealed, .mayHoldMore]), brokenBy == 0, pending.isEmpty else {
@@ -186,7 +186,7 @@ public final class Stream {
         readSize = max(readSize / 2, Self.leastReadSize)
     }
 
-    /// Hands over bytes again. Leftovers are delivered at the end of this turn, not from inside this call.
+    /// Hands over bytes again. Leftovers are delivered at the end of this tick, not from inside this call.
     public func resumeReading() {
         guard !isClosed else { return }
         state.insert(.reading)
@@ -216,7 +216,7 @@ public final class Stream {
         state.remove(.readArmed)
     }
 
-    /// The socket has bytes, a FIN or an error. One read a turn: libevent asks again after the others had their turn.
+    /// The socket has bytes, a FIN or an error. One read a tick: libevent asks again after the others had their turn.
     private func becameReadable() {
         guard !isClosed else { return }
         guard isReading else {
@@ -371,12 +371,12 @@ public final class Stream {
 
     // MARK: Writing; the rest is in Stream+Writing.swift
 
-    /// Bytes that wait because the socket was full. What is held to the end of the turn isn't among them, see `flush()`.
+    /// Bytes that wait because the socket was full. What is held to the end of the tick isn't among them, see `flush()`.
     public var queued: Int {
         guard let tls else { return queue.count }
         return queue.count + tls.early.count
     }
-    /// Whether something that was written is still here: queued, or held to the end of the turn.
+    /// Whether something that was written is still here: queued, or held to the end of the tick.
     public var holdsOutput: Bool { outboxPlace >= 0 || queued > 0 }
     /// Whether the queue has passed the high watermark. Holds until the low one is reached: as long as it does, `drained`
     /// is still to come.
@@ -440,7 +440,7 @@ public final class Stream {
         if isEnded { schedule() }
     }
 
-    // MARK: The end of the turn
+    // MARK: The end of the tick
 
     private func schedule() {
         guard !state.contains(.scheduled) else { return }
@@ -448,11 +448,11 @@ public final class Stream {
         loop.later(self)
     }
 
-    internal func turnEnded() {
+    internal func tickEnded() {
         state.remove(.scheduled)
         guard !isClosed else { return }
         if state.contains(.fresh) {
-            endFirstTurn()
+            endFirstTick()
             guard !isClosed else { return }
         }
         if isReading, !pending.isEmpty {
@@ -467,11 +467,11 @@ public final class Stream {
         if isReading { armReading() }
     }
 
-    /// Ends the turn in which the socket was accepted. Where clients come in numbers, the request has mostly arrived behind the
-    /// connection: reading it here spares the loop an event, and the client a turn.
-    private func endFirstTurn() {
+    /// Ends the tick in which the socket was accepted. Where clients come in numbers, the request has mostly arrived behind the
+    /// connection: reading it here spares the loop an event, and the client a tick.
+    private func endFirstTick() {
         state.remove(.fresh)
-        if isReading, loop.acceptedInTurn > 1 { becameReadable() }
+        if isReading, loop.acceptedInTick > 1 { becameReadable() }
         if !isClosed { armReading() }
     }
 

@@ -16,7 +16,7 @@ public protocol StreamHandler: AnyObject {
     /// set.
     func drained(_ stream: Stream)
 
-    /// The socket was full when the turn ended: what was held to its end is queued, in part at least.
+    /// The socket was full when the tick ended: what was held to its end is queued, in part at least.
     func backedUp(_ stream: Stream)
 
     /// The connection broke: a reset, `EPIPE`, a time-out of the system. The stream is closed already. All bytes that the

@@ -62,7 +62,7 @@ public final class TemporaryFile {
                     if got > 0 {
                         done += got
                     } else if got == 0 || errno != EINTR {
-                        // The end before what was written means that somebody has cut the file.
+                        // The end before what was written means that the file was cut by another process.
                         failure = Failure(errno: got == 0 ? EIO : errno)
                     }
                 }

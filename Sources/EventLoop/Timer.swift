@@ -2,7 +2,7 @@
 ///
 /// Timers are coarse: the action comes never before the deadline and about 35 ms, at most 50 ms, after it in a loop that
 /// isn't overloaded. Timers due in the same tick of 33.6 ms fire in no particular order.
-/// The timer belongs to whoever holds it; one that is dropped never fires.
+/// The timer belongs to its holder; one that is dropped never fires.
 @safe
 public final class Timer {
     private let loop: EventLoop
@@ -27,7 +27,7 @@ public final class Timer {
     /// Whether the action is still to come.
     public var isSet: Bool { deadline != 0 }
 
-    /// Lets the action be called once in `nanoseconds` from the start of this turn; an earlier setting is forgotten.
+    /// Lets the action be called once in `nanoseconds` from the start of this tick; an earlier setting is forgotten.
     /// Pushing a deadline back is one store.
     public func set(after nanoseconds: UInt64) {
         let now = loop.now

@@ -16,7 +16,7 @@ struct UnixSocketFile: Sendable {
         inode = status.st_ino
     }
 
-    /// Removes the file, unless somebody else has put another one there.
+    /// Removes the file, unless another process has put one of its own there.
     func remove() {
         guard let now = UnixSocketFile(path: path), now.device == device, now.inode == inode else { return }
         // SAFETY: the path is end-marked and lives during the call.
@@ -29,7 +29,7 @@ struct UnixSocketFile: Sendable {
         if try knock(at: address) == ECONNREFUSED { _ = unsafe unlink(address.path) }
     }
 
-    /// Whether somebody listens on the unix socket at `address`.
+    /// Whether a socket listens on the unix socket at `address`.
     static func isListenedOn(_ address: SocketAddress) -> Bool {
         (try? knock(at: address)) == 0
     }

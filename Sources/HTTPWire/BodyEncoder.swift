@@ -62,7 +62,7 @@ public struct BodyEncoder: Sendable {
         try finish(into: &output) { _ in }
     }
 
-    /// The same; in the chunked coding `writeTrailers` may write whole field lines behind the last chunk (RFC 9112 §7.1.2).
+    /// As above; in the chunked coding `writeTrailers` may write whole field lines behind the last chunk (RFC 9112 §7.1.2).
     public mutating func finish(
         into output: inout OutputBuffer, writeTrailers: (inout OutputBuffer) -> Void
     ) throws(WireError) {

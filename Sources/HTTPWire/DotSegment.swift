@@ -1,6 +1,6 @@
 internal import Octets
 
-/// Dot segments of paths (RFC 3986 §3.3): `.` and `..` between slashes, which whoever resolves them reads as another path.
+/// Dot segments of paths (RFC 3986 §3.3): `.` and `..` between slashes, which a peer that resolves them reads as another path.
 ///
 /// Upstreams resolve more than the RFC names, so these are dot segments too: dots as `%2e`; between `%2f`, `\` or `%5c`; with
 /// parameters, as in `..;x`, that Java's servers cut off; and before `%00`. Escapes are decoded once, so `%252e` is none.

@@ -57,7 +57,7 @@ public enum HeadWriter {
         return true
     }
 
-    /// The same for a value that we made, or took from a head that was parsed: it can't hold a line end.
+    /// As above, for a value that we made, or took from a head that was parsed: it can't hold a line end.
     @inlinable
     @inline(__always)
     public static func clean(_ name: StaticString, _ value: Span<UInt8>, into output: inout OutputBuffer) {

@@ -13,7 +13,7 @@ public enum MessageVersion: UInt8, Hashable, Sendable, BitwiseCopyable, CaseIter
         }
     }
 
-    /// What whoever speaks this version can take.
+    /// What a peer that speaks this version can take.
     @inlinable public var capabilities: MessageCapabilities {
         switch self {
         case .http1_0: []

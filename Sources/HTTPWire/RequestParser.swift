@@ -52,7 +52,7 @@ public struct RequestParser: Sendable {
         return count
     }
 
-    /// Lets a head that isn't whole show its method and target: whoever refuses it may want to say what it was.
+    /// Lets a head that isn't whole show its method and target: a refusal may say what it was.
     private func keepRequestLine(of input: Span<UInt8>, in head: inout MessageHead) {
         guard head.bytes.isEmpty else { return }
         head.bytes.append(contentsOf: input.extracting(0..<Int(head.targetRange.range.upperBound)))

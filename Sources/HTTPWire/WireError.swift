@@ -23,7 +23,7 @@ public struct WireError: Error, Hashable, Sendable {
     /// Whether the body passes `WireLimits.body`, which the reader of the body has set.
     public var isBodyTooLarge: Bool { fault == .bodyTooLarge }
 
-    /// The same error as seen from the client: what an upstream did wrong is a 502.
+    /// This error as seen from the client: what an upstream did wrong is a 502.
     internal var asUpstreamFault: WireError { WireError(fault, at: offset, fromUpstream: true) }
 }
 

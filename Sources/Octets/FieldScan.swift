@@ -63,7 +63,7 @@ extension Scan {
     }
 
     /// The first index at or after `start` whose byte is neither a letter nor a digit, hyphen or dot, or a byte so near to the
-    /// end that nobody looked at it. Names of fields and hosts have nothing else as a rule.
+    /// end that it was not looked at. Names of fields and hosts have nothing else as a rule.
     @inlinable
     public static func endOfPlainName(in bytes: Span<UInt8>, from start: Int) -> Int {
         let end = bytes.count
@@ -128,7 +128,7 @@ extension Scan {
     }
 
     /// The first index at or after `start` whose byte can't be part of a request target, or a byte so near to the end that
-    /// nobody looked at it: a space, a control, DEL, a byte above it, or one of `"#<>\`. `%` and `?` are passed on demand only.
+    /// it was not looked at: a space, a control, DEL, a byte above it, or one of `"#<>\`. `%` and `?` are passed on demand only.
     @inlinable
     @inline(__always)
     public static func endOfPlainTarget(in bytes: Span<UInt8>, from start: Int, passesMarks: Bool) -> Int {
@@ -174,7 +174,7 @@ extension Scan {
 }
 
 extension ASCII {
-    /// The same question as `isToken`, as two constant words and no branch on which of them.
+    /// The question of `isToken`, as two constant words and no branch on which of them.
     @inlinable
     internal static func isTokenByte(_ byte: UInt8) -> Bool {
         let word: UInt64 = byte & 0x40 == 0 ? 0x03FF_6CFA_0000_0000 : 0x57FF_FFFF_C7FF_FFFE

@@ -1,4 +1,4 @@
-/// Bytes on their way out: appended at the end by encoders, taken from the front by whoever writes them.
+/// Bytes on their way out: appended at the end by encoders, taken from the front by those that send them.
 ///
 /// The buffer keeps its allocation when it runs empty, so a buffer that is reused costs no allocation in the steady state.
 /// `highWatermark` is advice, not a bound: a producer that sees `isFull` finishes its event and asks to be called again.

@@ -5,8 +5,8 @@
 @safe
 @frozen
 public struct OwnedArray<Element: BitwiseCopyable & Sendable>: ~Copyable, @unchecked Sendable {
-    /// SAFETY: the memory of `room` elements, the first `used` of them initialized, which nobody else knows; nil for none.
-    /// So whoever has the array has the memory: it may pass from one thread to another with it.
+    /// SAFETY: the memory of `room` elements, the first `used` of them initialized, which no other code knows; nil for none.
+    /// So the array's owner has the memory: it may pass from one thread to another with it.
     @usableFromInline internal var start: UnsafeMutablePointer<Element>?
     @usableFromInline internal var room: Int
     @usableFromInline internal var used: Int
@@ -80,7 +80,7 @@ public struct OwnedArray<Element: BitwiseCopyable & Sendable>: ~Copyable, @unche
         let count = elements.count
         guard count > 0 else { return }
         if count > room &- used { grow(by: count) }
-        // SAFETY: there is room for `count` elements behind those in use, and nobody else's span can point there.
+        // SAFETY: there is room for `count` elements behind those in use, and no other span can point there.
         unsafe elements.withUnsafeBufferPointer { source in
             unsafe (start.unsafelyUnwrapped + used).initialize(from: source.baseAddress.unsafelyUnwrapped, count: count)
         }

@@ -37,7 +37,7 @@ extension Scan {
         firstIndex(ofAny: byte, byte, byte, byte, in: bytes, from: 0) < bytes.count
     }
 
-    /// The same search, which also says whether the bytes before that index are all ASCII.
+    /// This search, which also says whether the bytes before that index are all ASCII.
     @inlinable
     public static func run(
         to first: UInt8, _ second: UInt8, _ third: UInt8, _ fourth: UInt8, in bytes: Span<UInt8>, from start: Int

@@ -13,7 +13,7 @@ extension Scan {
         return run
     }
 
-    /// The same, which every byte below 0x20 ends.
+    /// The run that every byte below 0x20 ends as well.
     @inlinable
     internal static func markupLineRun(in bytes: Span<UInt8>, from start: Int) -> TextRun {
         run(in: bytes, from: start, to: 0x3C, 0x3E, 0x26)

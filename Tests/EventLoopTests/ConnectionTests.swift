@@ -54,12 +54,12 @@ private let loopback = SocketAddress(ipv4: 0x7F00_0001, port: 0)
         }
     }
 
-    @Test func `a burst of 100 is accepted 32 a turn`() throws {
+    @Test func `a burst of 100 is accepted 32 a tick`() throws {
         try withLoop { loop in
-            var turns: [UInt64: Int] = [:]
+            var ticks: [UInt64: Int] = [:]
             var accepted: [Int32] = []
             let listener = try Listener(loop: loop, address: loopback, backlog: 200) { descriptor, _ in
-                turns[loop.turnCount, default: 0] += 1
+                ticks[loop.tickCount, default: 0] += 1
                 accepted.append(descriptor)
                 if accepted.count == 100 { loop.stop() }
             }
@@ -73,8 +73,8 @@ private let loopback = SocketAddress(ipv4: 0x7F00_0001, port: 0)
             }
             loop.run()
             #expect(accepted.count == 100)
-            #expect(turns.values.max() == Listener.acceptsPerTurn)
-            #expect(turns.count >= 4)
+            #expect(ticks.values.max() == Listener.acceptsPerTick)
+            #expect(ticks.count >= 4)
             for client in clients { client.cancel() }
             for descriptor in accepted + connected { close(descriptor) }
             listener.close()
@@ -203,7 +203,7 @@ private let loopback = SocketAddress(ipv4: 0x7F00_0001, port: 0)
         try withLoop { loop in
             let address = SocketAddress(unixPath: socketPath("shared"))
             var accepted = 0
-            let socket = try ListeningSocket.open(address, sharing: .nobody, backlog: 8)
+            let socket = try ListeningSocket.open(address, sharing: .none, backlog: 8)
             let duplicate = try socket.duplicate()
             let first = Listener(loop: loop, socket: socket) { _, _ in Issue.record("paused") }
             first.pause()
@@ -259,9 +259,9 @@ private let loopback = SocketAddress(ipv4: 0x7F00_0001, port: 0)
             _ = unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
             connect(clients[0])
             connect(clients[1])
-            var turns: UInt64 = 0
+            var ticks: UInt64 = 0
             let relief = Timer(loop: loop) {
-                turns = loop.turnCount
+                ticks = loop.tickCount
                 _ = unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
                 limit.rlim_cur = before
                 _ = unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
@@ -271,7 +271,7 @@ private let loopback = SocketAddress(ipv4: 0x7F00_0001, port: 0)
             relief.set(after: 350_000_000)
             loop.run()
             let noticed = listener.shortages > 0 && listener.shortages < 10
-            exit(!noticed ? 1 : turns >= 60 ? 2 : 0)
+            exit(!noticed ? 1 : ticks >= 60 ? 2 : 0)
         }
     }
 }
@@ -343,7 +343,7 @@ private let second5 = 5 * second
                 let start = loop.now
                 #expect(outcome(of: listener.address, timeout: 100_000_000, on: loop) == .failure(.timedOut))
                 #expect(loop.now >= start + 100_000_000)
-                #expect(loop.turnCount < 200)
+                #expect(loop.tickCount < 200)
             }
         }
     }
@@ -377,7 +377,7 @@ private let second5 = 5 * second
                 do {
                     var connecting: Connecting?
                     // Before start, so that it runs before what start may have to tell.
-                    if isLate { loop.afterTurn(AtTurnEnd { connecting?.cancel() }) }
+                    if isLate { loop.afterTick(AtTickEnd { connecting?.cancel() }) }
                     let address = isLate ? missing : listener.address
                     connecting = Connect.start(loop: loop, address: address, timeout: 5 * second) { _ in
                         Issue.record("cancelled")
@@ -440,7 +440,7 @@ private func connected(to port: UInt16) -> Int32 {
                 let address = SocketAddress(ipv4: 0x7F00_0001, port: UInt16(bigEndian: bound.sin_port))
                 listening = ListeningSocket(descriptor: foreign, address: address, isShared: false)
             } else {
-                listening = try ListeningSocket.open(loopback, sharing: .nobody, backlog: 8)
+                listening = try ListeningSocket.open(loopback, sharing: .none, backlog: 8)
             }
             let original = listening
             if origin == .duplicate { listening = try listening.duplicate() }
@@ -461,19 +461,19 @@ private func connected(to port: UInt16) -> Int32 {
     }
 
     @Test(arguments: [1, 2, 5])
-    func `what came along with several connections is read in the turn that accepts them`(_ count: Int) throws {
+    func `what came along with several connections is read in the tick that accepts them`(_ count: Int) throws {
         try withLoop { loop in
             let handler = Probe()
             var accepted: Set<UInt64> = []
             var received: Set<UInt64> = []
             var streams: [Stream] = []
             handler.onReceived = { bytes, _ in
-                received.insert(loop.turnCount)
+                received.insert(loop.tickCount)
                 if handler.deliveries.count == count { loop.stop() }
                 return bytes.count
             }
             let listener = try Listener(loop: loop, address: loopback) { descriptor, _ in
-                accepted.insert(loop.turnCount)
+                accepted.insert(loop.tickCount)
                 streams.append(Stream(loop: loop, descriptor: descriptor, isAccepted: true, handler: handler))
             }
             let clients = (0..<count).map { _ in connected(to: listener.address.port) }

@@ -32,9 +32,9 @@ import Testing
                 accepted += 1
                 close(descriptor)
             }
-            // More than one turn takes, on a listener that takes none at the moment.
+            // More than one tick takes, on a listener that takes none at the moment.
             listener.pause()
-            let clients = (0..<Listener.acceptsPerTurn * 2 + 3).map { _ in connect(to: listener.address) }
+            let clients = (0..<Listener.acceptsPerTick * 2 + 3).map { _ in connect(to: listener.address) }
             var isDone = false
             listener.finish(after: time) {
                 isDone = true
@@ -75,7 +75,7 @@ import Testing
 
     @Test func `an address that is shared with later ones of ours is refused to others`() throws {
         let first = try ListeningSocket.open(Self.loopback, sharing: .laterOnes, backlog: 8)
-        for sharing in [ListeningSocket.Sharing.nobody, .laterOnes] {
+        for sharing in [ListeningSocket.Sharing.none, .laterOnes] {
             #expect(throws: LoopError.self) { try ListeningSocket.open(first.address, sharing: sharing, backlog: 8) }
         }
         let second = try ListeningSocket.open(first.address, sharing: .anybody, backlog: 8)
@@ -85,8 +85,8 @@ import Testing
 
     @Test func `a unix socket is taken over in one step, and the old one leaves the new file alone`() throws {
         let address = SocketAddress(unixPath: "/tmp/recast-\(UInt64.random(in: 0 ... .max)).sock")
-        let first = try ListeningSocket.open(address, sharing: .nobody, backlog: 8)
-        #expect(throws: LoopError.self) { try ListeningSocket.open(address, sharing: .nobody, backlog: 8) }
+        let first = try ListeningSocket.open(address, sharing: .none, backlog: 8)
+        #expect(throws: LoopError.self) { try ListeningSocket.open(address, sharing: .none, backlog: 8) }
         let second = try ListeningSocket.open(address, sharing: .anybody, backlog: 8)
         first.close()
         #expect(unsafe access(address.path, F_OK) == 0)
@@ -98,25 +98,25 @@ import Testing
         arguments: [
             (0, 32), (99_999_999, 32), (100_000_000, 320), (159_999_999, 480), (160_000_000, 512), (5_000_000_000, 512),
         ] as [(UInt64, Int)])
-    func `after a long turn as many are accepted as short ones would have taken`(passed: UInt64, count: Int) {
+    func `after a long tick as many are accepted as short ones would have taken`(passed: UInt64, count: Int) {
         #expect(Listener.accepts(after: passed) == count)
     }
 
-    @Test func `a backlog is not starved by turns that are long`() throws {
+    @Test func `a backlog is not starved by ticks that are long`() throws {
         try withLoop { loop in
-            var turns: [UInt64: Int] = [:]
+            var ticks: [UInt64: Int] = [:]
             var accepted: [Int32] = []
             let listener = try Listener(loop: loop, address: Self.loopback, backlog: 200) { descriptor, _ in
-                // What the other connections of a busy loop would do: the first turn takes 110 ms.
+                // What the other connections of a busy loop would do: the first tick takes 110 ms.
                 if accepted.isEmpty { usleep(110_000) }
-                turns[loop.turnCount, default: 0] += 1
+                ticks[loop.tickCount, default: 0] += 1
                 accepted.append(descriptor)
                 if accepted.count == 150 { loop.stop() }
             }
             // They are in the backlog before the loop runs.
             let clients = (0..<150).map { _ in connect(to: listener.address) }
             loop.run()
-            #expect(turns.values.sorted() == [32, 118])
+            #expect(ticks.values.sorted() == [32, 118])
             for descriptor in accepted + clients { close(descriptor) }
             listener.close()
         }

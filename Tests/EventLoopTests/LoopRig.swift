@@ -138,13 +138,13 @@ final class Probe: StreamHandler {
     }
 }
 
-/// Calls a closure at the end of the turn.
-final class AtTurnEnd: TurnWork {
+/// Calls a closure at the end of the tick.
+final class AtTickEnd: TickTask {
     private let action: () -> Void
 
     init(_ action: @escaping () -> Void) {
         self.action = action
     }
 
-    func turnEnded() { action() }
+    func tickEnded() { action() }
 }

@@ -5,20 +5,20 @@ import Synchronization
 import Testing
 
 @Suite struct Loop {
-    @Test func `work for the end of the turn runs once, outside of callbacks, and may add more`() throws {
+    @Test func `work for the end of the tick runs once, outside of callbacks, and may add more`() throws {
         try withLoop { loop in
             var order: [String] = []
-            let third = AtTurnEnd {
+            let third = AtTickEnd {
                 order.append("third")
                 loop.stop()
             }
-            let second = AtTurnEnd {
+            let second = AtTickEnd {
                 order.append("second")
-                loop.afterTurn(third)
+                loop.afterTick(third)
                 order.append("added")
             }
             let timer = Timer(loop: loop) {
-                loop.afterTurn(second)
+                loop.afterTick(second)
                 order.append("first")
             }
             timer.set(after: 0)
@@ -46,16 +46,16 @@ import Testing
     @Test func `a loop that was stopped can run again`() throws {
         try withLoop { loop in
             for _ in 0..<3 {
-                loop.afterTurn(AtTurnEnd { loop.stop() })
+                loop.afterTick(AtTickEnd { loop.stop() })
                 loop.run()
             }
             loop.stop()
             loop.run()
-            #expect(loop.turnCount >= 4)
+            #expect(loop.tickCount >= 4)
         }
     }
 
-    @Test func `the clock stands still within a turn and moves between turns`() throws {
+    @Test func `the clock stands still within a tick and moves between ticks`() throws {
         try withLoop { loop in
             var first: UInt64 = 0
             let timer = Timer(loop: loop) {

@@ -3,7 +3,7 @@ import Glibc
 import Octets
 import Testing
 
-/// Short writes wait for the end of the turn, see `Outbox` in the sources.
+/// Short writes wait for the end of the tick, see `Outbox` in the sources.
 @Suite struct OutboxTests {
     /// Bytes of one write that are held at most, and of all on a loop.
     static let longest = 4096
@@ -16,23 +16,23 @@ import Testing
         return Array(bytes.prefix(max(0, count)))
     }
 
-    /// Runs `body` as a callback of a turn, and then that turn to its end.
-    private func inTurn(_ loop: EventLoop, _ body: @escaping () -> Void) {
-        let work = AtTurnEnd {
+    /// Runs `body` as a callback of a tick, and then that tick to its end.
+    private func inTick(_ loop: EventLoop, _ body: @escaping () -> Void) {
+        let work = AtTickEnd {
             body()
             loop.stop()
         }
-        loop.afterTurn(work)
+        loop.afterTick(work)
         loop.run()
     }
 
-    @Test func `what is written in pieces leaves when the turn ends, in order`() throws {
+    @Test func `what is written in pieces leaves when the tick ends, in order`() throws {
         try withLoop { loop in
             let (near, far) = socketPair()
             let (other, otherFar) = socketPair()
             let first = Stream(loop: loop, descriptor: near, handler: Probe())
             let second = Stream(loop: loop, descriptor: other, handler: Probe())
-            inTurn(loop) {
+            inTick(loop) {
                 first.write("one, ")
                 first.write("two, ")
                 var buffer = OutputBuffer()
@@ -60,7 +60,7 @@ import Testing
             let (other, otherFar) = socketPair()
             let first = Stream(loop: loop, descriptor: near, handler: Probe())
             let second = Stream(loop: loop, descriptor: other, handler: Probe())
-            inTurn(loop) {
+            inTick(loop) {
                 for number in 0..<100 {
                     first.write("a\(number) ")
                     second.write("b\(number) ")
@@ -81,7 +81,7 @@ import Testing
             let (near, far) = socketPair()
             let stream = Stream(loop: loop, descriptor: near, handler: Probe())
             let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 13) }
-            inTurn(loop) {
+            inTick(loop) {
                 stream.write("head")
                 stream.write(bytes.span)
                 #expect(take(far) == (count > Self.longest ? Array("head".utf8) + bytes : []))
@@ -100,7 +100,7 @@ import Testing
             let stream = Stream(loop: loop, descriptor: near, handler: Probe())
             let head = [UInt8](repeating: 1, count: 100)
             let body = [UInt8](repeating: 2, count: count - 100)
-            inTurn(loop) {
+            inTick(loop) {
                 stream.write(head.span, body.span)
                 #expect(take(far) == (count > Self.longest ? head + body : []))
             }
@@ -116,7 +116,7 @@ import Testing
             let pairs = (0...count).map { _ in socketPair() }
             let streams = pairs.map { Stream(loop: loop, descriptor: $0.0, handler: Probe()) }
             let bytes = [UInt8](repeating: 7, count: Self.longest)
-            inTurn(loop) {
+            inTick(loop) {
                 for stream in streams { stream.write(bytes.span) }
                 for (index, pair) in pairs.enumerated() {
                     #expect(take(pair.1).count == (index < count ? 0 : Self.longest))
@@ -135,7 +135,7 @@ import Testing
             let (near, far) = socketPair(buffer: 4096)
             let stream = Stream(loop: loop, descriptor: near, handler: Probe())
             let bytes = [UInt8](repeating: 7, count: 3000)
-            inTurn(loop) {
+            inTick(loop) {
                 stream.write(bytes.span)
                 stream.flush()
                 #expect(take(far) == bytes)
@@ -152,7 +152,7 @@ import Testing
         }
     }
 
-    @Test func `what a full socket does not take at the end of the turn is queued, and told`() throws {
+    @Test func `what a full socket does not take at the end of the tick is queued, and told`() throws {
         try withLoop { loop in
             let (near, far) = socketPair(buffer: 4096)
             let probe = Probe()
@@ -163,12 +163,12 @@ import Testing
             var count: UInt8 = 0
             let bytes = { [UInt8](repeating: count, count: 4000) }
             while probe.backUps == 0, count < 100 {
-                inTurn(loop) { stream.write(bytes().span) }
+                inTick(loop) { stream.write(bytes().span) }
                 count += 1
             }
             #expect(probe.backUps == 1)
             #expect(stream.queued > 0)
-            inTurn(loop) { stream.write(bytes().span) }
+            inTick(loop) { stream.write(bytes().span) }
             count += 1
             #expect(probe.backUps == 1, "it went behind the queue")
             stream.wantsEmpty = true
@@ -187,8 +187,8 @@ import Testing
         }
     }
 
-    /// What is held waits for about a millisecond of work at most, however many sockets the turn has to look at.
-    @Test func `what is held goes out in the middle of a long turn`() throws {
+    /// What is held waits for about a millisecond of work at most, however many sockets the tick has to look at.
+    @Test func `what is held goes out in the middle of a long tick`() throws {
         try withLoop { loop in
             let (near, far) = socketPair()
             let first = Stream(loop: loop, descriptor: near, handler: Probe())
@@ -227,8 +227,8 @@ import Testing
             let other = Stream(loop: loop, descriptor: far, handler: probe)
             probe.onEnded = { _ in loop.stop() }
             probe.onFailed = { _ in loop.stop() }
-            loop.afterTurn(
-                AtTurnEnd {
+            loop.afterTick(
+                AtTickEnd {
                     stream.write("held")
                     switch ending {
                     case .close: stream.close()
@@ -253,8 +253,8 @@ import Testing
             let probe = Probe()
             let stream = Stream(loop: loop, descriptor: near, handler: probe)
             probe.onFailed = { _ in loop.stop() }
-            loop.afterTurn(
-                AtTurnEnd {
+            loop.afterTick(
+                AtTickEnd {
                     stream.write("held")
                     close(far)
                     #expect(stream.isWritable)
@@ -274,7 +274,7 @@ import Testing
         try withLoop { loop in
             let (near, far) = socketPair()
             let (other, otherFar) = socketPair()
-            inTurn(loop) {
+            inTick(loop) {
                 let stream = Stream(loop: loop, descriptor: near, handler: Probe())
                 stream.write("first")
                 stream.close()

@@ -179,7 +179,7 @@ import Testing
             }
             loop.run()
             #expect(probe.peerGones == 1)
-            #expect(loop.turnCount < 50)
+            #expect(loop.tickCount < 50)
             #expect(probe.bytes.isEmpty)
             // What was sent before is still there, and the end is told.
             probe.onEnded = { _ in loop.stop() }

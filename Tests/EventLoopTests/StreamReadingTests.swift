@@ -108,11 +108,11 @@ import Testing
             reader.onReceived = { bytes, stream in
                 if isHungry { return bytes.count }
                 if bytes.count == EventLoop.readBufferSize {
-                    // Nothing more may come now: let some turns pass.
-                    let quiet = loop.turnCount
+                    // Nothing more may come now: let some ticks pass.
+                    let quiet = loop.tickCount
                     var timer: Timer?
                     timer = Timer(loop: loop) {
-                        #expect(loop.turnCount - quiet < 20)
+                        #expect(loop.tickCount - quiet < 20)
                         #expect(stream.pendingCount == EventLoop.readBufferSize)
                         isHungry = true
                         stream.resumeReading()
@@ -148,7 +148,7 @@ import Testing
             put("waiting", to: far)
             let timer = Timer(loop: loop) {
                 #expect(probe.bytes.isEmpty)
-                #expect(loop.turnCount < 20)
+                #expect(loop.tickCount < 20)
                 stream.resumeReading()
             }
             timer.set(after: 1)
@@ -164,7 +164,7 @@ import Testing
         }
     }
 
-    @Test func `one read a turn: a busy stream lets others have theirs`() throws {
+    @Test func `one read a tick: a busy stream lets others have theirs`() throws {
         try withLoop { loop in
             let (busy, busyFar) = socketPair()
             let (calm, calmFar) = socketPair()
@@ -296,8 +296,8 @@ import Testing
             let (near, far) = socketPair()
             let probe = Probe()
             let stream = Stream(loop: loop, descriptor: near, handler: probe)
-            // The next turn finds "b", and the event is taken back.
-            let resume = AtTurnEnd {
+            // The next tick finds "b", and the event is taken back.
+            let resume = AtTickEnd {
                 stream.resumeReading()
                 #expect(!stream.wasQuiet)
                 #expect(!stream.isQuiet)
@@ -306,7 +306,7 @@ import Testing
                 if probe.bytes.isEmpty {
                     stream.pauseReading()
                     put("b", to: far)
-                    loop.afterTurn(AtTurnEnd { loop.afterTurn(resume) })
+                    loop.afterTick(AtTickEnd { loop.afterTick(resume) })
                 } else {
                     loop.stop()
                 }

@@ -21,11 +21,11 @@ import Testing
     }
 
     @Test(arguments: [1, 3], [false, true])
-    func `an ending comes behind what the turn has written`(_ writes: Int, _ closes: Bool) throws {
+    func `an ending comes behind what the tick has written`(_ writes: Int, _ closes: Bool) throws {
         try withSecurePair { pair in
             pair.until { pair.isSecured }
-            pair.loop.afterTurn(
-                AtTurnEnd {
+            pair.loop.afterTick(
+                AtTickEnd {
                     for number in 0..<writes { pair.server.write("answer \(number), ") }
                     if closes { pair.server.close() } else { pair.server.shutdownWrite() }
                 })
@@ -36,10 +36,10 @@ import Testing
         }
     }
 
-    @Test func `a reset comes behind what the turn has written, and is no clean end`() throws {
+    @Test func `a reset comes behind what the tick has written, and is no clean end`() throws {
         try withSecurePair(tcp: true) { pair in
-            pair.loop.afterTurn(
-                AtTurnEnd {
+            pair.loop.afterTick(
+                AtTickEnd {
                     pair.server.write("a part")
                     pair.server.abort()
                 })
@@ -83,7 +83,7 @@ import Testing
                         bytes[bytes.count / 2] ^= 1
                     } else {
                         bytes.removeLast(100)
-                        pair.loop.afterTurn(AtTurnEnd { relay.cutClient(reset: false) })
+                        pair.loop.afterTick(AtTickEnd { relay.cutClient(reset: false) })
                     }
                     return bytes
                 }

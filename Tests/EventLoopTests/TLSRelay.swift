@@ -25,7 +25,7 @@ final class TLSRelay {
             if !changed.isEmpty { other?.write(changed.span) }
             if piece < bytes.count {
                 stream.pauseReading()
-                stream.loop.afterTurn(AtTurnEnd { stream.resumeReading() })
+                stream.loop.afterTick(AtTickEnd { stream.resumeReading() })
             }
             return piece
         }

@@ -57,7 +57,7 @@ final class SecurePair {
         self.client = Stream(loop: loop, descriptor: far, tls: .client(client, endpoint: endpoint), handler: atClient)
     }
 
-    /// Runs the loop until `condition` holds, for half a minute at most: timers have their time, however fast turns go by.
+    /// Runs the loop until `condition` holds, for half a minute at most: timers have their time, however fast ticks go by.
     func until(_ condition: () -> Bool) {
         let deadline = ContinuousClock.now + .seconds(30)
         while !condition() {
@@ -65,7 +65,7 @@ final class SecurePair {
                 Issue.record("it never came true")
                 return
             }
-            loop.afterTurn(AtTurnEnd {})
+            loop.afterTick(AtTickEnd {})
             loop.stop()
             loop.run()
         }

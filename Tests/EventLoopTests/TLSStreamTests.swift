@@ -85,7 +85,7 @@ import Testing
                 let used = min(appetite, bytes.count)
                 // Paused with bytes of the same record left: nobody but the stream knows of them.
                 stream.pauseReading()
-                stream.loop.afterTurn(AtTurnEnd { stream.resumeReading() })
+                stream.loop.afterTick(AtTickEnd { stream.resumeReading() })
                 return used
             }
             pair.server.write(content.span)

@@ -12,7 +12,7 @@ import Transcoding
             rig.answers = [ok]
             let client = try rig.connect(sending: post("/", formType, "a=1&b[]=2"))
             _ = try rig.response(to: client)
-            // The upstream reads in every turn, so what was written in one turn but in two pieces came in one read too;
+            // The upstream reads in every tick, so what was written in one tick but in two pieces came in one read too;
             // `smallConvertedInPieces` shows that nothing goes before the end.
             #expect(rig.upstreams[0].reads == 1)
             let text = rig.upstreams[0].text

@@ -39,7 +39,7 @@ import Transcoding
     private static func expected(streams: Bool) -> String { streams ? "a=\(value)" : #"{"a":"\#(value)"}"# }
 
     @Test(
-        "no turn decodes more than two slices of a request, into a tree neither", arguments: Coding.allCases,
+        "no tick decodes more than two slices of a request, into a tree neither", arguments: Coding.allCases,
         [true, false])
     func turns(_ coding: Coding, streams: Bool) throws {
         for isChunked in [true, false] {
@@ -48,18 +48,18 @@ import Transcoding
                 client.send(Self.post(streams: streams, coding, isChunked: isChunked))
                 var seen = 0
                 var most = 0
-                var turns = 0
+                var ticks = 0
                 try rig.until("a request") {
                     for connection in rig.worker.connections {
                         guard let count = connection.exchange?.conversion?.consumedCount, count > seen else { continue }
                         most = max(most, count - seen)
                         seen = count
-                        turns += 1
+                        ticks += 1
                     }
                     return rig.upstreams.first?.has() == true
                 }
                 #expect(most <= 2 * Exchange.sliceSize, "\(most)")
-                #expect(turns >= Self.value.utf8.count / (2 * Exchange.sliceSize), "\(turns)")
+                #expect(ticks >= Self.value.utf8.count / (2 * Exchange.sliceSize), "\(ticks)")
                 #expect(try rig.request().text == Self.expected(streams: streams))
                 rig.upstreams[0].send(ok)
                 #expect(try rig.response(to: client).text == "ok")
@@ -79,10 +79,10 @@ import Transcoding
                 let upstream = try rig.upstream()
                 rig.settle()
                 // Read a little at a time.
-                var turn = 0
+                var tick = 0
                 try rig.until("a request") {
-                    turn += 1
-                    if turn % 3 == 0 { upstream.pause() } else { upstream.resume() }
+                    tick += 1
+                    if tick % 3 == 0 { upstream.pause() } else { upstream.resume() }
                     return upstream.has()
                 }
                 upstream.resume()
@@ -100,10 +100,10 @@ import Transcoding
             let client = try rig.connect()
             client.send(Self.post(streams: false, coding, isChunked: true, cut: 1))
             #expect(try rig.response(to: client).status == 400)
-            for turns in [1, 3, 6] {
+            for ticks in [1, 3, 6] {
                 let leaving = try rig.connect()
                 leaving.send(Self.post(streams: false, coding, isChunked: false))
-                try rig.pass(turns: turns)
+                try rig.pass(ticks: ticks)
                 leaving.reset()
                 rig.settle()
                 #expect(rig.worker.memory.held == 0)

@@ -98,12 +98,12 @@ import Transcoding
 
     @Test("H7: a client that leaves meanwhile leaves nothing behind")
     func clientLeaves() throws {
-        for turns in [1, 3, 8, 20] {
+        for ticks in [1, 3, 8, 20] {
             try withRig([Self.route(.gzip)]) { rig in
                 let client = try rig.connect(sending: Self.request(.gzip))
                 _ = try rig.request()
                 rig.upstreams[0].send(Self.answer(nil))
-                try rig.pass(turns: turns)
+                try rig.pass(ticks: ticks)
                 client.reset()
                 rig.settle()
                 #expect(rig.worker.memory.held == 0)

@@ -176,12 +176,12 @@ final class ProxyRig {
         }
     }
 
-    /// Runs the loop for so many turns and one more.
-    func pass(turns: Int) throws {
-        var turn = 0
-        try until("some turns") {
-            turn += 1
-            return turn > turns
+    /// Runs the loop for so many ticks and one more.
+    func pass(ticks: Int) throws {
+        var tick = 0
+        try until("some ticks") {
+            tick += 1
+            return tick > ticks
         }
     }
 
@@ -198,7 +198,7 @@ final class ProxyRig {
         var quiet = 0
         var last = movement
         while quiet < 30 {
-            loop.afterTurn(NoWait())
+            loop.afterTick(NoWait())
             loop.stop()
             loop.run()
             let now = movement
@@ -275,9 +275,9 @@ final class ProxyRig {
     }
 }
 
-/// Makes the turn in whose end it stands not wait.
-private final class NoWait: TurnWork {
-    func turnEnded() {}
+/// Makes the tick in whose end it stands not wait.
+private final class NoWait: TickTask {
+    func tickEnded() {}
 }
 
 /// An answer with a short body.

@@ -127,7 +127,7 @@ import Testing
         }
     }
 
-    @Test("F19 bytes or an end that come in the very turn of a request don't become its answer")
+    @Test("F19 bytes or an end that come in the very tick of a request don't become its answer")
     func lateBytesOnIdleConnection() throws {
         for poison in ["HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nPOISON", nil] {
             try withRig { rig in

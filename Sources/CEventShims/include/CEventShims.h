@@ -11,11 +11,11 @@
 #include <sys/types.h>
 
 /* An eventfd, non-blocking and close-on-exec; -1 with errno. */
-int recast_bell_create(void);
-/* Makes the bell readable. From any thread. */
-void recast_bell_ring(int bell);
+int recast_wakeup_create(void);
+/* Makes the wakeup readable. From any thread. */
+void recast_wakeup_signal(int wakeup);
 /* Makes it unreadable again. */
-void recast_bell_hush(int bell);
+void recast_wakeup_clear(int wakeup);
 
 struct event;
 /* Whether the wait that was last has found the event to be due, and its callback is still to be called. */
@@ -29,7 +29,7 @@ void recast_watch_remove(int watch, int socket);
 /* The owner of the next socket to report, or NULL. Doesn't wait. */
 void *recast_watch_next(int watch);
 
-/* recv and send, without being points where the thread can be cancelled: nobody cancels threads here, and glibc spends two
+/* recv and send, without being points where the thread can be cancelled: no thread is cancelled here, and glibc spends two
    locked instructions on each such call. -1 with errno; no SIGPIPE. */
 ssize_t recast_recv(int socket, void *bytes, size_t count);
 ssize_t recast_send(int socket, const void *bytes, size_t count);
@@ -38,7 +38,7 @@ ssize_t recast_send(int socket, const void *bytes, size_t count);
 int recast_accept(int listener, struct sockaddr_storage *address, socklen_t *length);
 
 /* Lets a listening TCP socket ignore new handshakes; those that have begun come to their end. The client tries again after
-   a second, and reaches whoever listens then. false where the system can't. */
+   a second, and reaches the listener of then. false where the system can't. */
 bool recast_ignore_new(int listener);
 
 /* An inotify descriptor, non-blocking and close-on-exec; -1 with errno. */

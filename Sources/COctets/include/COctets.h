@@ -83,7 +83,7 @@ struct recast_level {
 enum recast_place {
     /* The next name or element, after a comma. */
     recast_place_item,
-    /* The same, or the end of the object or array, which has just begun. */
+    /* As above, or the end of the object or array, which has just begun. */
     recast_place_first,
     /* What comes behind a value. */
     recast_place_behind,

@@ -15,7 +15,7 @@ typedef struct {
     /* What the peer sent and no session has taken yet. Lent: valid during one call of a session. */
     const uint8_t *input;
     size_t input_count;
-    /* Records to send. Whoever calls a session takes them at once and sets the count to 0. */
+    /* Records to send. The caller of a session takes them at once and sets the count to 0. */
     uint8_t *output;
     size_t output_count;
     size_t output_capacity;

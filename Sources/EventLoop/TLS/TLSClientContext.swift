@@ -15,7 +15,7 @@ public struct TLSClientOptions: Hashable, Sendable {
     /// A PEM file of authorities; nil: those of the system.
     public var authorities: String?
     /// Whether the server's chain is checked. With pinned keys or certificates and no check, the server's own certificate
-    /// must be the pinned one: a chain that nobody checked can be made up.
+    /// must be the pinned one: a chain that was not checked can be made up.
     public var verifies = true
     /// Whether the certificate must be for `name`.
     public var verifiesName = true
@@ -82,7 +82,7 @@ public final class TLSClientContext: Sendable {
             pinsKeys = false
         }
         if let path = options.revocations { try handle.revoke(path) }
-        // SAFETY: nobody else has the context yet.
+        // SAFETY: no other code has the context yet.
         unsafe recast_tls_verify_peer(handle.pointer, options.verifies, false)
     }
 
@@ -90,7 +90,7 @@ public final class TLSClientContext: Sendable {
         if let path = options.authorities {
             try handle.trust(path, .authorities, tells: false, anyLevel: false)
         } else if options.verifies {
-            // SAFETY: nobody else has the context yet.
+            // SAFETY: no other code has the context yet.
             _ = unsafe recast_tls_use_system_anchors(handle.pointer)
         }
     }
@@ -114,7 +114,7 @@ public final class TLSClientContext: Sendable {
         guard options.resumes else { return nil }
         return tickets.withLock { tickets in
             guard let ticket = tickets[name]?.last else { return nil }
-            // One of TLS 1.3 is used once, so that nobody on the way can tell two connections to be of one client.
+            // One of TLS 1.3 is used once, so that an observer on the way can't tell that two connections are of one client.
             if ticket.isSingle { tickets[name]?.removeLast() }
             return ticket
         }

@@ -30,7 +30,7 @@ enum TLSFile {
         func error(_ reason: String) -> TLSFileError {
             TLSFileError(role: role, index: index, path: path, reason: reason)
         }
-        // Without waiting: a FIFO that nobody writes to would hold the thread up before it is seen to be no file.
+        // Without waiting: a FIFO without a writer would hold the thread up before it is seen to be no file.
         // SAFETY: the path is end-marked.
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else {

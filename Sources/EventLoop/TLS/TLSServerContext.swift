@@ -10,7 +10,7 @@ public struct TLSServerOptions: Hashable, Sendable {
         case optional
     }
 
-    /// The first one is for clients that name nobody, or somebody unknown (SNI, RFC 6066 §3). At least one.
+    /// The first one is for clients that name no server, or an unknown one (SNI, RFC 6066 §3). At least one.
     public var identities: [TLSIdentity]
     /// A PEM file of the authorities of client certificates; nil: none is asked for.
     public var clientAuthorities: String?
@@ -53,7 +53,7 @@ public final class TLSServerContext: Sendable {
         try handle.use(first)
         if let path = options.clientAuthorities {
             try handle.trust(path, .authorities, tells: true, anyLevel: false)
-            // SAFETY: nobody else has the context yet.
+            // SAFETY: no other code has the context yet.
             unsafe recast_tls_verify_peer(handle.pointer, true, options.clientCertificate == .required)
         }
         if let path = options.revocations { try handle.revoke(path) }
@@ -66,7 +66,7 @@ public final class TLSServerContext: Sendable {
         self.alternatives = alternatives
         guard !alternatives.isEmpty else { return }
         let pointers = unsafe alternatives.map { unsafe Optional($0.pointer) }
-        // SAFETY: the list is copied, and self keeps what it points to; whoever has a session holds self.
+        // SAFETY: the list is copied, and self keeps what it points to; each session holds self.
         _ = unsafe recast_tls_set_alternatives(handle.pointer, pointers, pointers.count)
     }
 

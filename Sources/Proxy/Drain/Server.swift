@@ -88,7 +88,7 @@ public enum Server {
         return .drained
     }
 
-    /// The control of the main loop. A signal that comes before there is one waits for the loop's first turn.
+    /// The control of the main loop. A signal that comes before there is one waits for the loop's first tick.
     private static func serving(_ loop: EventLoop) -> ServerControl? { loop.context as? ServerControl }
 
     static func makeLoop() throws(ServerError) -> EventLoop {

@@ -1,7 +1,7 @@
 internal import EventLoop
 internal import Logging
 
-// New settings: read on a thread of their own, taken over by each worker between two turns.
+// New settings: read on a thread of their own, taken over by each worker between two ticks.
 extension ServerControl {
     /// Lets SIGHUP, and a change of the files where `watch` says so, read the settings again by `load`.
     func prepareReloads(_ load: SettingsReload?) {

@@ -286,7 +286,7 @@ final class ServerControl {
         worker.logger.info("the access log is opened again")
     }
 
-    /// Lets each worker do `work` between two turns; each gets one of `parts`.
+    /// Lets each worker do `work` between two ticks; each gets one of `parts`.
     func distribute<Part: Sendable>(_ parts: [Part], _ work: @escaping @Sendable (Worker, Part) -> Void) {
         for (other, part) in zip(others, parts.dropFirst()) {
             other.inbox.perform { loop in work(Self.worker(of: loop), part) }
@@ -295,7 +295,7 @@ final class ServerControl {
     }
 
     /// Asks every worker that serves, and hands the answers to `done`, on the main loop, when the last has come. Workers
-    /// answer between two turns; one that is stuck keeps `done` from being called.
+    /// answer between two ticks; one that is stuck keeps `done` from being called.
     func gather<Answer: Sendable>(
         _ ask: @escaping @Sendable (Worker) -> Answer, _ done: @escaping ([Answer]) -> Void
     ) {

@@ -123,7 +123,7 @@ final class DownstreamConnection: StreamHandler {
                 return at
             case .idle, .head:
                 guard begun < Self.requestsPerDelivery else {
-                    // The others first: the rest comes again in a later turn.
+                    // The others first: the rest comes again in a later tick.
                     stream.resumeReading()
                     return at
                 }
@@ -325,7 +325,7 @@ final class DownstreamConnection: StreamHandler {
     // MARK: Writing
 
     func backedUp(_ stream: Stream) {
-        // The answer that ended an exchange in this turn isn't out yet.
+        // The answer that ended an exchange in this tick isn't out yet.
         guard phase == .idle else { return }
         stream.wantsEmpty = true
         expectDrain()

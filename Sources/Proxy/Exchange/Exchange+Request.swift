@@ -650,8 +650,8 @@ extension Exchange {
 
     /// Goes on with what a tick was too short for.
     func decodeAfterTick() throws(Refusal) {
-        guard let decoding, decoding.awaitsTurn else { return }
-        decoding.awaitsTurn = false
+        guard let decoding, decoding.awaitsTick else { return }
+        decoding.awaitsTick = false
         // The time since is others'.
         record.transcodeMark = 0
         if machine.request == .ending { return try finishRequest() }
@@ -661,9 +661,9 @@ extension Exchange {
     }
 
     private func awaitTick(_ decoding: RequestDecoding) {
-        guard !decoding.awaitsTurn else { return }
-        decoding.awaitsTurn = true
-        worker.loop.afterTurn(self)
+        guard !decoding.awaitsTick else { return }
+        decoding.awaitsTick = true
+        worker.loop.afterTick(self)
     }
 
     /// The upstream has room again: content that waits in front of the conversion goes on, and then the client's.

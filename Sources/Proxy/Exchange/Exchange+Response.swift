@@ -384,7 +384,7 @@ extension Exchange {
         }
         try payForHeld(held)
         guard held.hasInput else { return true }
-        worker.loop.afterTurn(self)
+        worker.loop.afterTick(self)
         return false
     }
 
@@ -400,7 +400,7 @@ extension Exchange {
         if held.hasInput {
             try convert(held) { (held) throws(ConversionError) in try held.continueSlice() }
             try payForHeld(held)
-            guard !held.hasInput else { return worker.loop.afterTurn(self) }
+            guard !held.hasInput else { return worker.loop.afterTick(self) }
         }
         guard held.isWhole else {
             upstream?.resume()
@@ -413,7 +413,7 @@ extension Exchange {
             return try held.finish()
         }
         try payForHeld(held)
-        guard isOver, codeHeld(held) else { return worker.loop.afterTurn(self) }
+        guard isOver, codeHeld(held) else { return worker.loop.afterTick(self) }
         let isReusable = heldSourceIsReusable
         try sendHeld(held)
         try completeResponse(reusable: isReusable)

@@ -269,7 +269,7 @@ extension Exchange {
             upstream?.expectProgress()
             return false
         }
-        if pieces == 0 { worker.loop.afterTurn(self) }
+        if pieces == 0 { worker.loop.afterTick(self) }
         pieces -= 1
         return pieces >= 0
     }

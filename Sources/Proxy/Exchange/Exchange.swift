@@ -301,7 +301,7 @@ final class Exchange {
     }
 
     /// Goes on with what one tick was too short for.
-    func turnEnded() {
+    func tickEnded() {
         catchingRefusal { () throws(Refusal) in
             if holdsInput || machine.response == .buffered { try continueHeld() }
             if decoding != nil { return try decodeAfterTick() }
@@ -544,7 +544,7 @@ final class Exchange {
     }
 }
 
-extension Exchange: TurnWork {}
+extension Exchange: TickTask {}
 
 /// What is measured of one exchange, for the log.
 struct ExchangeRecord {

@@ -71,12 +71,12 @@ private final class LogWriter: Sendable {
     }
 
     private let state = Mutex(State())
-    private let bell: Doorbell
+    private let wakeup: Wakeup
     private let path: String?
 
     private init(path: String?) throws(LoopError) {
         self.path = path
-        bell = try Doorbell()
+        wakeup = try Wakeup()
     }
 
     static func start(descriptor: Int32, path: String?) throws(ServerError) -> LogWriter {
@@ -107,19 +107,19 @@ private final class LogWriter: Sendable {
             state.lines += count
             return state.lines == count
         }
-        if wasEmpty { bell.ring() }
+        if wasEmpty { wakeup.signal() }
     }
 
     var dropped: UInt64 { state.withLock { $0.dropped } }
 
     func reopen() {
         state.withLock { $0.mustReopen = true }
-        bell.ring()
+        wakeup.signal()
     }
 
     func end() {
         state.withLock { $0.isEnding = true }
-        bell.ring()
+        wakeup.signal()
     }
 
     func settle() {
@@ -153,7 +153,7 @@ private final class LogWriter: Sendable {
             if mustReopen, let path { reopen(path, &descriptor, &isCut) }
             if text.isEmpty {
                 if isEnding { break }
-                if !mustReopen { bell.wait(milliseconds: -1) }
+                if !mustReopen { wakeup.wait(milliseconds: -1) }
                 continue
             }
             let lost = write(&text, to: descriptor, &isCut)

@@ -3,7 +3,7 @@ internal import Gateway
 internal import HTTPWire
 internal import Octets
 
-// What a worker tells of itself when it is asked, between two turns.
+// What a worker tells of itself when it is asked, between two ticks.
 extension Worker {
     /// All that it has counted, and how things stand.
     func metricSamples() -> MetricSamples {

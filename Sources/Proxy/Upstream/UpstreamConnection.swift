@@ -128,7 +128,7 @@ final class UpstreamConnection: StreamHandler {
     /// The loop has looked at all idle connections in its last wait, and knows what had come by then. What has come since,
     /// the system has to be asked for. A connection that was given back less than `freshTime` ago isn't worth that call: no
     /// server finds it idle for too long so soon, and one that closes right after its response does so as likely a moment
-    /// after the call as in the part of this turn that is over. It is worth it where the address is known for that.
+    /// after the call as in the part of this tick that is over. It is worth it where the address is known for that.
     var isUsable: Bool {
         pool.loop.now &- idleSince < Self.freshTime && !endpoint.reuse.isSuspect && stream.wasQuiet || stream.isQuiet
     }

@@ -2,7 +2,7 @@ internal import EventLoop
 internal import Gateway
 
 // Requests for which no idle connection was at hand: they connect, or wait for their turn.
-extension UpstreamPool: TurnWork {
+extension UpstreamPool: TickTask {
     /// Finds a connection for `exchange` in a while, after `takeIdle` found none. It hears of the outcome from the loop.
     func wait(for exchange: Exchange) -> UpstreamWait {
         let wait = UpstreamWait(exchange: exchange, pool: self, mustBeFresh: false)
@@ -45,14 +45,14 @@ extension UpstreamPool: TurnWork {
         unresolved.removeAll { $0 === wait }
     }
 
-    /// Serves the queue when the turn is over.
+    /// Serves the queue when the tick is over.
     func dispatchLater() {
         guard !isDispatching, !queue.isEmpty else { return }
         isDispatching = true
-        loop.afterTurn(self)
+        loop.afterTick(self)
     }
 
-    func turnEnded() {
+    func tickEnded() {
         isDispatching = false
         while let wait = queue.first {
             guard inFlight < maxRequests else { return }

@@ -3,7 +3,7 @@ internal import Gateway
 
 /// An exchange's way to a connection when no idle one was at hand: a pause before a request is sent again, the look-up of
 /// the name, the queue, up to three attempts to connect.
-final class UpstreamWait: TurnWork {
+final class UpstreamWait: TickTask {
     private enum State {
         /// → unresolved, queued, connecting, failing
         case pausing
@@ -13,7 +13,7 @@ final class UpstreamWait: TurnWork {
         case queued
         /// → connecting, over, failing
         case connecting(ConnectAttempt)
-        /// Told at the end of the turn. → over
+        /// Told at the end of the tick. → over
         case failing(UpstreamFailure)
         case over
     }
@@ -121,15 +121,15 @@ final class UpstreamWait: TurnWork {
         }
     }
 
-    /// Ends without a connection; the exchange hears of it when the turn is over, as it may be in the middle of something.
+    /// Ends without a connection; the exchange hears of it when the tick is over, as it may be in the middle of something.
     func fail(_ failure: UpstreamFailure) {
         timer.cancel()
         pool.tally.count(failure)
         state = .failing(failure)
-        pool.loop.afterTurn(self)
+        pool.loop.afterTick(self)
     }
 
-    func turnEnded() {
+    func tickEnded() {
         guard case .failing(let failure) = state else { return }
         state = .over
         let exchange = exchange
