@@ -23,7 +23,8 @@ package struct Problem {
 
     /// The body: a stable code, the request id, and the byte offset, the field and the setting where there are such.
     package func body() -> OutputBuffer {
-        var json = JSONObjectWriter()
+        var json = JSON.Encoder(options: JSON.EncodingOptions())
+        json.beginObject()
         json.member("type", "about:blank")
         json.member("title", ReasonPhrase.of(refusal.status).description)
         json.member("status", number: refusal.status)
@@ -36,6 +37,7 @@ package struct Problem {
             if let offset = error.offset { json.member("offset", number: offset) }
             if let setting = error.setting { json.member("setting", setting) }
         }
-        return json.end()
+        json.endObject()
+        return json.output
     }
 }

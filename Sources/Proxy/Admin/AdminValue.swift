@@ -23,8 +23,8 @@ indirect enum AdminValue: Sendable {
 
     private func write(into encoder: inout JSON.Encoder) {
         switch self {
-        case .text(let text): encoder.string(text.utf8Span.span, isLast: true)
-        case .number(let number): encoder.number(String(number).utf8Span.span)
+        case .text(let text): encoder.string(text)
+        case .number(let number): encoder.number(number)
         case .seconds(let nanoseconds):
             encoder.number(String(Double(nanoseconds / 1000) / 1_000_000).utf8Span.span)
         case .bool(let value): encoder.bool(value)
@@ -36,7 +36,7 @@ indirect enum AdminValue: Sendable {
         case .object(let members):
             encoder.beginObject()
             for member in members {
-                encoder.key(member.name.utf8Span.span)
+                encoder.key(member.name)
                 member.value.write(into: &encoder)
             }
             encoder.endObject()

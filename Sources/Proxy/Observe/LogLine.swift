@@ -2,7 +2,8 @@ internal import Octets
 
 /// Writes one line that is a flat JSON object, straight into a buffer: a log line costs no allocation.
 ///
-/// Whatever bytes a value has, the line stays one line of valid JSON.
+/// Whatever bytes a value has, the line stays one line of valid JSON that any terminal shows as it is. So it escapes more than
+/// `JSON.Encoder` does, and repairs what is no UTF-8: it is the one other writer of JSON.
 struct LogLine: ~Copyable {
     private var output: OutputBuffer
     private var isFirst = true

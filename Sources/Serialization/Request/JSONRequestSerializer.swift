@@ -58,15 +58,17 @@ public struct JSONRequestSerializer: RequestSerializer {
                 throw ConversionError(
                     .unrepresentable, code: "json_root", reason: "the parameters must be an object or an array")
             }
-            var printer = JSONPrinter()
-            printer.isPretty = writingOptions.contains(.prettyPrinted)
-            printer.escapesSlashes = !writingOptions.contains(.withoutEscapingSlashes)
+            var encoder = JSON.Encoder(options: JSON.EncodingOptions())
+            encoder.output.highWatermark = .max
+            var layout = JSON.Layout()
+            layout.isPretty = writingOptions.contains(.prettyPrinted)
+            layout.escapesSlashes = !writingOptions.contains(.withoutEscapingSlashes)
             var spelling = ValueSpelling()
             spelling.sets = .refused
             spelling.order = writingOptions.contains(.sortedKeys) ? .sorted : .input
             spelling.depth = settings.limits.depth
-            try parameters.emit(into: &printer, as: spelling)
-            return printer.output.span.copied()
+            try parameters.emit(into: &encoder, as: spelling)
+            return layout.applied(to: encoder.output.span).span.copied()
         } catch {
             throw SerializationError(
                 .invalidParameters, reason: "The `parameters` argument is not valid JSON.", conversion: error)

@@ -160,8 +160,8 @@ extension Value: CustomStringConvertible {
     }
 
     private static func quoted(_ text: String) -> String {
-        var printer = JSONPrinter()
-        printer.string(Array(text.utf8).span, isLast: true)
-        return printer.output.span.lossyString()
+        var encoder = JSON.Encoder(options: JSON.EncodingOptions())
+        encoder.string(text)
+        return encoder.output.span.lossyString()
     }
 }

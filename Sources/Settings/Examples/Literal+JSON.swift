@@ -4,33 +4,29 @@ public import Transcoding
 extension Literal {
     /// The value as JSON text, members in their order, numbers as they are written down.
     public var json: String {
-        switch self {
-        case .null: "null"
-        case .bool(let value): value ? "true" : "false"
-        case .number(let text): text
-        case .string(let text): Self.quoted(text)
-        case .array(let elements): "[\(elements.map(\.json).joined(separator: ","))]"
-        case .object(let members):
-            "{\(members.map { "\(Self.quoted($0.name)):\($0.value.json)" }.joined(separator: ","))}"
-        }
+        var encoder = JSON.Encoder(options: JSON.EncodingOptions())
+        write(to: &encoder)
+        return encoder.output.span.lossyString()
     }
 
-    private static func quoted(_ text: String) -> String {
-        var quoted = "\""
-        for scalar in text.unicodeScalars {
-            switch scalar {
-            case "\"": quoted += "\\\""
-            case "\\": quoted += "\\\\"
-            case "\n": quoted += "\\n"
-            case "\r": quoted += "\\r"
-            case "\t": quoted += "\\t"
-            case "\u{0}"..."\u{1F}":
-                let digits = String(scalar.value, radix: 16)
-                quoted += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
-            default: quoted.unicodeScalars.append(scalar)
+    private func write(to encoder: inout JSON.Encoder) {
+        switch self {
+        case .null: encoder.null()
+        case .bool(let value): encoder.bool(value)
+        case .number(let text): encoder.number(text.utf8Span.span)
+        case .string(let text): encoder.string(text)
+        case .array(let elements):
+            encoder.beginArray()
+            for element in elements { element.write(to: &encoder) }
+            encoder.endArray()
+        case .object(let members):
+            encoder.beginObject()
+            for member in members {
+                encoder.key(member.name)
+                member.value.write(to: &encoder)
             }
+            encoder.endObject()
         }
-        return quoted + "\""
     }
 
     /// The value with its members in one order. `isText`: numbers and booleans are their texts.

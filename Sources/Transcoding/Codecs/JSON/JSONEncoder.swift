@@ -1,4 +1,4 @@
-public import Octets
+package import Octets
 
 extension JSON {
     /// Writes events as a compact JSON text (RFC 8259).
@@ -7,9 +7,9 @@ extension JSON {
     /// goes out as it came, numbers as their text. A file becomes a string in base64 (RFC 4648 §4) while its pieces come, in an
     /// object under `files: object`.
     /// Nothing but two bytes of a file is held besides the output.
-    public struct Encoder: EventEncoder {
+    package struct Encoder: EventEncoder {
         /// The bytes written so far and not taken yet.
-        public var output = OutputBuffer()
+        package var output = OutputBuffer()
 
         private let options: EncodingOptions
         /// Whether a value stands before the next one in the same container.
@@ -19,17 +19,17 @@ extension JSON {
         /// Whether the file at hand is the `data` of an object.
         private var isInFileObject = false
 
-        public init(options: EncodingOptions) {
+        package init(options: EncodingOptions) {
             self.options = options
         }
 
-        public var isFull: Bool { output.isFull }
+        package var isFull: Bool { output.isFull }
 
         /// Whether something stands before what comes next, in this document.
         internal var hasBegun: Bool { needsComma || isInText }
 
         /// Makes the encoder ready for another body. The output is emptied and its allocation kept.
-        public mutating func reset() {
+        package mutating func reset() {
             output.removeAll()
             needsComma = false
             isInText = false
@@ -37,27 +37,27 @@ extension JSON {
             isInFileObject = false
         }
 
-        public mutating func beginObject() {
+        package mutating func beginObject() {
             output.append(opening(OutputBuffer.Word("{")))
             needsComma = false
         }
 
-        public mutating func endObject() {
+        package mutating func endObject() {
             output.append(OutputBuffer.Word("}"))
             needsComma = true
         }
 
-        public mutating func beginArray() {
+        package mutating func beginArray() {
             output.append(opening(OutputBuffer.Word("[")))
             needsComma = false
         }
 
-        public mutating func endArray() {
+        package mutating func endArray() {
             output.append(OutputBuffer.Word("]"))
             needsComma = true
         }
 
-        public mutating func key(_ name: Span<UInt8>) {
+        package mutating func key(_ name: Span<UInt8>) {
             if Scan.isPlainText(name) {
                 output.append(opening(Self.quote), name, Self.quoteColon)
             } else {
@@ -68,7 +68,7 @@ extension JSON {
             needsComma = false
         }
 
-        public mutating func string(_ piece: Span<UInt8>, isLast: Bool) {
+        package mutating func string(_ piece: Span<UInt8>, isLast: Bool) {
             if isLast, !isInText, Scan.isPlainText(piece) {
                 output.append(opening(Self.quote), piece, Self.quote)
                 needsComma = true
@@ -80,23 +80,23 @@ extension JSON {
             if isLast { endText() }
         }
 
-        public mutating func number(_ text: Span<UInt8>) {
+        package mutating func number(_ text: Span<UInt8>) {
             output.append(opening(OutputBuffer.Word()), text, OutputBuffer.Word())
             needsComma = true
         }
 
-        public mutating func bool(_ value: Bool) {
+        package mutating func bool(_ value: Bool) {
             output.append(opening(value ? OutputBuffer.Word("true") : OutputBuffer.Word("false")))
             needsComma = true
         }
 
-        public mutating func null() {
+        package mutating func null() {
             output.append(opening(OutputBuffer.Word("null")))
             needsComma = true
         }
 
         /// Begins a file. Throws `JSON.Fault.file` unless the options say `base64` or `object`.
-        public mutating func beginFile(_ head: borrowing PartHead) throws(ConversionError) {
+        package mutating func beginFile(_ head: borrowing PartHead) throws(ConversionError) {
             try beginFile(head, as: options.files)
         }
 
@@ -122,7 +122,7 @@ extension JSON {
             try openFileObject(head)
         }
 
-        public mutating func fileContent(_ piece: Span<UInt8>, isLast: Bool) {
+        package mutating func fileContent(_ piece: Span<UInt8>, isLast: Bool) {
             base64.encode(piece, into: &output)
             guard isLast else { return }
             base64.finish(into: &output)
@@ -131,7 +131,7 @@ extension JSON {
             isInFileObject = false
         }
 
-        public mutating func finish() {}
+        package mutating func finish() {}
 
         private static var quote: OutputBuffer.Word { OutputBuffer.Word(bits: 0x22, count: 1) }
         private static var quoteColon: OutputBuffer.Word { OutputBuffer.Word(bits: 0x3A22, count: 2) }
@@ -172,5 +172,50 @@ extension JSON {
                 output.append(ASCII.lowerHexDigit(byte & 15))
             }
         }
+    }
+}
+
+// Members of objects that programs write by themselves: problems, answers of the admin port, what the echo saw.
+extension JSON.Encoder {
+    /// A member's name.
+    package mutating func key(_ name: String) {
+        key(name.utf8Span.span)
+    }
+
+    /// A string.
+    package mutating func string(_ value: String) {
+        string(value.utf8Span.span, isLast: true)
+    }
+
+    /// A number.
+    package mutating func number(_ value: Int) {
+        var text = OutputBuffer()
+        text.append(decimal: value)
+        number(text.span)
+    }
+
+    /// A member with a string.
+    package mutating func member(_ name: String, _ value: String) {
+        key(name)
+        string(value)
+    }
+
+    /// A member with a string of bytes; what of them is no UTF-8 is shown as U+FFFD.
+    package mutating func member(_ name: String, bytes value: Span<UInt8>) {
+        guard UTF8Validator.isValid(value) else { return member(name, value.lossyString()) }
+        key(name)
+        string(value, isLast: true)
+    }
+
+    /// A member with a number.
+    package mutating func member(_ name: String, number value: Int) {
+        key(name)
+        number(value)
+    }
+
+    /// A member whose value is JSON text already.
+    package mutating func member(_ name: String, document: Span<UInt8>) {
+        key(name)
+        number(document)
     }
 }
