@@ -11,6 +11,7 @@ try await uploadFile()
 try followProgress()
 try validateResponse()
 try convertBody()
+try readUpload()
 try chooseDialect()
 
 /// Prints a title and what there is to see.

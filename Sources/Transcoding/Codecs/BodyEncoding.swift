@@ -5,11 +5,13 @@ internal import Octets
 /// All that is to be known of an encoding without its codecs stands here; `PipelineCodecs.swift` and `PipelineTable.swift` have
 /// those. CONTRIBUTING.md says how one is added.
 public enum BodyEncoding: String, Hashable, Sendable, CaseIterable {
+    /// `application/x-www-form-urlencoded`, JSON of RFC 8259, and `multipart/form-data` of RFC 7578.
     case form, json, multipart
     /// A property list: read in XML or binary, written in XML.
     case plist
     /// A binary property list.
     case bplist
+    /// XML 1.0, by the conventions of `XML.DecodingOptions` and `XML.EncodingOptions`.
     case xml
     /// The whole body is one text.
     case text

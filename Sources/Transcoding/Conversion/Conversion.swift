@@ -1,4 +1,4 @@
-public import Octets
+package import Octets
 
 /// One body on its way from one encoding to another.
 ///
@@ -79,7 +79,7 @@ public final class Conversion {
     /// there is nothing of that kind, `passed` is empty.
     ///
     /// Content is left in the input where multipart goes out field by field, in pieces from 16 KiB on.
-    public func feed(_ input: Span<UInt8>, passing passed: inout Range<Int>) throws(ConversionError) -> Int {
+    package func feed(_ input: Span<UInt8>, passing passed: inout Range<Int>) throws(ConversionError) -> Int {
         passed = 0..<0
         guard try takes(input.count) else { return 0 }
         do throws(ConversionError) {
@@ -170,10 +170,10 @@ public final class Conversion {
     /// Whether output should be taken before more input is fed.
     public var isFull: Bool { pipeline.isFull() }
     /// Exchanges the output buffer, with what waits in it, for another one.
-    public func swapOutput(_ buffer: inout OutputBuffer) { pipeline.swapOutput(&buffer) }
+    package func swapOutput(_ buffer: inout OutputBuffer) { pipeline.swapOutput(&buffer) }
 
     /// Calls `body` with the output, to take bytes from it.
-    public func withOutput<Result>(_ body: (inout OutputBuffer) -> Result) -> Result {
+    package func withOutput<Result>(_ body: (inout OutputBuffer) -> Result) -> Result {
         var output = OutputBuffer()
         swapOutput(&output)
         defer { swapOutput(&output) }

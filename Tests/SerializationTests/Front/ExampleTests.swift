@@ -47,8 +47,8 @@ struct ExampleTests {
                 count += 1
             }
         }
-        #expect(pages.count == 8)
-        #expect(count == 39)
+        #expect(pages.count == 9)
+        #expect(count == 41)
     }
 
     /// The lines without their indentation.

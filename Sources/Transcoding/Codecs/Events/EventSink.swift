@@ -1,4 +1,4 @@
-public import Octets
+package import Octets
 
 /// The events of a document: what a decoder emits and an encoder or a tree takes.
 ///
@@ -107,7 +107,7 @@ public protocol FieldDecoder: ~Copyable {
 /// What every encoder has: the bytes it wrote, and an end.
 ///
 /// `isFull` of an encoder is `output.isFull`.
-public protocol OutputEncoder: ~Copyable {
+package protocol OutputEncoder: ~Copyable {
     /// The encoded bytes that nobody has taken yet. The owner may exchange the buffer between two events.
     var output: OutputBuffer { get set }
     /// Writes what the format wants at the end. No event may follow.
@@ -115,6 +115,6 @@ public protocol OutputEncoder: ~Copyable {
 }
 
 /// An encoder of a document format.
-public typealias EventEncoder = EventSink & OutputEncoder & ~Copyable
+package typealias EventEncoder = EventSink & OutputEncoder & ~Copyable
 /// An encoder of a flat format.
-public typealias FieldEncoder = FieldSink & OutputEncoder & ~Copyable
+package typealias FieldEncoder = FieldSink & OutputEncoder & ~Copyable

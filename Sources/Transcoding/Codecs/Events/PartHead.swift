@@ -53,6 +53,13 @@ public struct PartHead: Sendable {
         get { slice(mediaTypeRange ?? 0..<0) }
     }
 
+    /// `name` as a string.
+    public var nameText: String { name.lossyString() }
+    /// `filename` as a string; nil where the part has none.
+    public var filenameText: String? { hasFilename ? filename.lossyString() : nil }
+    /// `mediaType` as a string; nil where the part has no Content-Type.
+    public var mediaTypeText: String? { hasMediaType ? mediaType.lossyString() : nil }
+
     /// The number of further part headers, without Content-Disposition, Content-Type and Content-Length.
     public var otherFieldCount: Int { otherFields.count }
 

@@ -1,7 +1,7 @@
 internal import Octets
 
 /// What can be wrong with the name of a field, or with a document that is to become fields. The raw value is the `code`.
-public enum FieldFault: String, Hashable, Sendable, CaseIterable {
+package enum FieldFault: String, Hashable, Sendable, CaseIterable {
     /// A name with brackets or dots outside the grammar, under `malformed_key: reject`.
     case malformedKey = "field_malformed_key"
     /// A path in the settings that can't be read.

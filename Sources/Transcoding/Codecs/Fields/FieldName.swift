@@ -11,9 +11,9 @@ internal import Octets
 /// A name that doesn't follow the grammar is one literal key, so no structure is invented and it can be written back;
 /// under `malformed_key: reject` it is an error. The dialects `qs`, `php` and `rack` read names with brackets as their
 /// library does: see `FieldName+PHP.swift` and its neighbours. One value is reused for all names and keeps its allocations.
-public struct FieldName: Sendable {
+package struct FieldName: Sendable {
     /// What a segment of a path is.
-    public enum SegmentKind: Hashable, Sendable {
+    package enum SegmentKind: Hashable, Sendable {
         /// A member's name, or an index: which of them is known only when all names are.
         case key
         /// `[]`
@@ -42,16 +42,16 @@ public struct FieldName: Sendable {
     /// The dialect's library has no place for a field with this name and leaves it out.
     internal var isDropped = false
 
-    public init() {}
+    package init() {}
 
     /// The number of segments, the root included; at least one once a name was parsed.
-    public var segmentCount: Int { max(1, segments.count) }
+    package var segmentCount: Int { max(1, segments.count) }
 
-    public func kind(_ index: Int) -> SegmentKind { segments.isEmpty ? .key : segments[index].kind }
+    package func kind(_ index: Int) -> SegmentKind { segments.isEmpty ? .key : segments[index].kind }
 
     /// The bytes of a segment: a key as it is written, nothing for a push.
     @_lifetime(borrow self)
-    public func segment(_ index: Int) -> Span<UInt8> {
+    package func segment(_ index: Int) -> Span<UInt8> {
         let range = segments.isEmpty ? 0..<nameCount : segments[index].start..<segments[index].end
         // SAFETY: the span points into `bytes`, which self owns; the borrow keeps self unchanged while the span lives.
         return unsafe _overrideLifetime(bytes.slice(range), borrowing: self)
@@ -73,7 +73,7 @@ public struct FieldName: Sendable {
     ///
     /// Throws `field_malformed_key` under `malformed_key: reject`, and `limit_key_depth` when more than `limits.keyDepth`
     /// segments follow the root; see `Limits.keyDepth(for:)`.
-    public mutating func parse(
+    package mutating func parse(
         _ name: Span<UInt8>, options: FieldDecodingOptions, limits: Limits
     ) throws(ConversionError) {
         let isOwn = options.dialect.hasOwnNames && options.readsNamesAsLibrary

@@ -2,15 +2,20 @@ internal import Octets
 
 /// A place in a document: `user.id`, `items[0].sku`, `items[*].qty`, `"a.b".c`.
 public struct FieldPath: Hashable, Sendable {
+    /// A step from a container to what is in it.
     public enum Segment: Hashable, Sendable {
+        /// The member of that name, in UTF-8.
         case key([UInt8])
+        /// The element at that index, counted from 0.
         case index(Int)
         /// Every element of an array, or every member of an object.
         case any
     }
 
+    /// The steps from the document's root; none for the root itself.
     public var segments: [Segment]
 
+    /// The path of those steps.
     public init(_ segments: [Segment]) {
         self.segments = segments
     }

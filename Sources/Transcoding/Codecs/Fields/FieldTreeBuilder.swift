@@ -17,9 +17,9 @@ internal import Octets
 /// its neighbours. What that drops or overwrites is counted in the tree's `removedCount`.
 ///
 /// Limits: `field` for each value, `tree` for all, `keyDepth`; a decoder has counted the fields.
-public struct FieldTreeBuilder: FieldSink, ~Copyable {
+package struct FieldTreeBuilder: FieldSink, ~Copyable {
     /// What the fields so far are. It is the body's once they have been settled.
-    public package(set) var tree: Tree
+    package var tree: Tree
     private let options: FieldDecodingOptions
     private let limits: Limits
     private var name = FieldName()
@@ -44,7 +44,7 @@ public struct FieldTreeBuilder: FieldSink, ~Copyable {
     private var isJSON = false
 
     /// - Parameter duplicates: what happens to repeated members of JSON texts in fields.
-    public init(options: FieldDecodingOptions, limits: Limits, duplicates: DuplicatePolicy = .reject) {
+    package init(options: FieldDecodingOptions, limits: Limits, duplicates: DuplicatePolicy = .reject) {
         // From locals only: reading a stored property before all are set made the optimised build release what was no
         // splicer yet (Swift 6.3.1).
         let readsValues = options.arrays == .json || options.nesting == .json || options.arrays == .comma
@@ -60,10 +60,10 @@ public struct FieldTreeBuilder: FieldSink, ~Copyable {
     }
 
     /// A tree is never full: it refuses.
-    public var isFull: Bool { false }
+    package var isFull: Bool { false }
 
     /// Empties the tree for another body and keeps the allocations.
-    public mutating func reset() {
+    package mutating func reset() {
         tree.removeAll()
         if !trail.isEmpty { trail.removeAll(keepingCapacity: true) }
         pairs = Tree.none
@@ -85,7 +85,7 @@ public struct FieldTreeBuilder: FieldSink, ~Copyable {
     internal var isDropping: Bool { name.isDropped }
 
     /// See `FieldSink`.
-    public mutating func beginPart(_ head: borrowing PartHead) throws(ConversionError) {
+    package mutating func beginPart(_ head: borrowing PartHead) throws(ConversionError) {
         isJSON = options.jsonParts == .parse && head.hasMediaType && ContentType.isJSON(head.mediaType)
         if !takesPlainNames || !name.takePlain(head.name) {
             try name.parse(head.name, options: options, limits: limits)
@@ -95,7 +95,7 @@ public struct FieldTreeBuilder: FieldSink, ~Copyable {
     }
 
     /// See `FieldSink`.
-    public mutating func content(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
+    package mutating func content(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
         guard value.count + piece.count <= limits.field else { throw valueTooLong }
         if isLast, isDirect, value.isEmpty, !isJSON {
             // The usual case: the whole value lies here and is copied into the tree only.
@@ -177,7 +177,7 @@ public struct FieldTreeBuilder: FieldSink, ~Copyable {
     }
 
     /// Ends the body: decides which containers are arrays. The root is an object, also of no fields at all, until `settleRoot`.
-    public mutating func settle() throws(ConversionError) {
+    package mutating func settle() throws(ConversionError) {
         try tree.makeRootObject()
         let numbersMakeArrays = options.arrays == .auto || options.arrays == .indices
         switch library {

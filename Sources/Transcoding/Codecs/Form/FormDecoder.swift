@@ -85,6 +85,7 @@ extension Form {
             charsets?.restart(declared: nil)
         }
 
+        /// Takes the next bytes; see `EventDecoder`. Each pair is a part, in the order of the body.
         public mutating func feed<Sink: FieldSink & ~Copyable>(
             _ input: Span<UInt8>, into sink: inout Sink
         ) throws(ConversionError) -> Int {

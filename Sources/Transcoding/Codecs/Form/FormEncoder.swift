@@ -1,4 +1,4 @@
-public import Octets
+package import Octets
 
 extension Form {
     /// Writes fields as application/x-www-form-urlencoded: `name=value` joined with `&`, in the order they come.
@@ -12,8 +12,8 @@ extension Form {
     ///
     /// A file is refused with `form_file`, except under `files: base64`, which writes its bytes as a base64 text and gives
     /// up filename and media type, and under `files: drop`.
-    public struct Encoder: FieldEncoder {
-        public var output = OutputBuffer()
+    package struct Encoder: FieldEncoder {
+        package var output = OutputBuffer()
 
         internal let options: FieldEncodingOptions
         /// The bytes that stand for themselves, where they are not WHATWG's.
@@ -50,7 +50,7 @@ extension Form {
         }
 
         /// An encoder of one body under `options` (`dialect`, `spaces`, `files`).
-        public init(options: FieldEncodingOptions) {
+        package init(options: FieldEncodingOptions) {
             self.options = options
             hasBareNames = options.dialect != .whatwg || options.nulls == .key
             hasPlus = options.spaces == .plus
@@ -73,7 +73,7 @@ extension Form {
         }
 
         /// Makes the encoder as new for another body, with its allocations kept. Bytes that nobody took are gone.
-        public mutating func reset() {
+        package mutating func reset() {
             output.removeAll()
             base64Text.removeAll()
             base64 = Base64Encoder()
@@ -84,9 +84,9 @@ extension Form {
         /// Whether the body's Content-Type names the charset, as Alamofire's does.
         internal var hasCharset: Bool { options.dialect == .alamofire }
 
-        public var isFull: Bool { output.isFull }
+        package var isFull: Bool { output.isFull }
 
-        public mutating func beginPart(_ head: borrowing PartHead) throws(ConversionError) {
+        package mutating func beginPart(_ head: borrowing PartHead) throws(ConversionError) {
             content = .text
             if head.isFile {
                 switch options.files {
@@ -109,7 +109,7 @@ extension Form {
             }
         }
 
-        public mutating func content(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
+        package mutating func content(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
             switch content {
             case .text: write(piece)
             case .bare:
@@ -126,12 +126,12 @@ extension Form {
         }
 
         /// Writes nothing between two `&`: what some libraries leave of an empty array.
-        public mutating func gap() throws(ConversionError) {
+        package mutating func gap() throws(ConversionError) {
             if hasPairs { output.append(UInt8(ascii: "&")) }
             hasPairs = true
         }
 
-        public mutating func finish() throws(ConversionError) {}
+        package mutating func finish() throws(ConversionError) {}
 
         private mutating func writeBase64() {
             // A span of a property holds all of self, so the buffer is taken out.

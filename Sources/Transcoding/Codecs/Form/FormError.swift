@@ -2,7 +2,7 @@ internal import Octets
 
 extension Form {
     /// What can be wrong with a form, or with what is to become one. The raw value is the `code` of the error.
-    public enum Fault: String, Hashable, Sendable, CaseIterable {
+    package enum Fault: String, Hashable, Sendable, CaseIterable {
         /// `%` without two hexadecimal digits, under `percent: strict`.
         case percent = "form_percent"
         /// A name or a value that is not UTF-8, under `invalid_utf8: reject`.

@@ -103,6 +103,9 @@ extension JSON {
         /// Bytes of the literal or of the byte order mark that have come.
         var matched = 0
 
+        /// A decoder for a first body.
+        ///
+        /// - Parameter limits: `depth`, `key`, `number` and `tree` hold, the last one for the names of open objects.
         public init(options: DecodingOptions, limits: Limits) {
             self.options = options
             self.limits = limits
@@ -128,6 +131,7 @@ extension JSON {
             matched = 0
         }
 
+        /// Takes the next bytes; see `EventDecoder`.
         public mutating func feed<Sink: EventSink & ~Copyable>(
             _ input: Span<UInt8>, into sink: inout Sink
         ) throws(ConversionError) -> Int {
@@ -142,6 +146,7 @@ extension JSON {
             }
         }
 
+        /// Says that the body has ended; see `EventDecoder`. Throws when it is incomplete.
         public mutating func finish<Sink: EventSink & ~Copyable>(into sink: inout Sink) throws(ConversionError) {
             let nothing = Span<UInt8>()
             switch state {

@@ -1,8 +1,8 @@
 extension JSON {
     /// What can be wrong with a JSON text, and with what it is to carry. The codes and sentences of this format live here.
-    public enum Fault: Hashable, Sendable {
+    package enum Fault: Hashable, Sendable {
         /// What the decoder would have taken where it found another byte.
-        public enum Expectation: Hashable, Sendable {
+        package enum Expectation: Hashable, Sendable {
             case value, elementOrEnd, name, nameOrEnd, colon, commaInObject, commaInArray, literal
         }
 
@@ -24,7 +24,7 @@ extension JSON {
         case fileType
 
         /// The stable code of `ConversionError`.
-        public var code: String {
+        package var code: String {
             switch self {
             case .unexpectedByte: "json_unexpected_byte"
             case .unexpectedEnd: "json_unexpected_end"
@@ -42,7 +42,7 @@ extension JSON {
             }
         }
 
-        public var kind: ConversionError.Kind {
+        package var kind: ConversionError.Kind {
             switch self {
             case .unsupportedCharset: .unsupported
             case .file, .fileType: .unrepresentable
@@ -51,7 +51,7 @@ extension JSON {
         }
 
         /// One sentence for a person.
-        public var reason: String {
+        package var reason: String {
             switch self {
             case .unexpectedByte(.value): "a JSON value is expected here"
             case .unexpectedByte(.elementOrEnd): "a JSON value or ] is expected here"
@@ -77,7 +77,7 @@ extension JSON {
         }
 
         /// The setting that would let the input through.
-        public var setting: String? {
+        package var setting: String? {
             switch self {
             case .duplicateKey: "duplicates"
             case .file, .fileType: "files"

@@ -12,6 +12,7 @@ extension JSON {
         /// Whether C's loops for wide instructions are used, where the processor has those: the bytes are the same.
         package var usesBlocks = true
 
+        /// The defaults.
         public init() {}
     }
 
@@ -21,6 +22,7 @@ extension JSON {
         /// type. Under any other policy a file that arrives here is refused; those that `drop` leaves out never arrive.
         public var files = FilePolicy.base64
 
+        /// The defaults.
         public init() {}
     }
 }

@@ -142,6 +142,7 @@ extension Multipart {
             updateCharset()
         }
 
+        /// Takes the next bytes; see `EventDecoder`. Content goes on as it arrives.
         public mutating func feed<Sink: FieldSink & ~Copyable>(
             _ input: Span<UInt8>, into sink: inout Sink
         ) throws(ConversionError) -> Int {

@@ -1,4 +1,4 @@
-public import Octets
+package import Octets
 
 extension Multipart {
     /// Writes fields and files as multipart/form-data (RFC 7578), in the order they come.
@@ -18,7 +18,7 @@ extension Multipart {
     /// A streamed content can't be searched for the boundary before the boundary is written. So the boundary must be
     /// `Boundary.random()`, which no sender can foresee, or, where the parts of a multipart body are copied, may be the
     /// client's own, which the decoder has found in none of them.
-    public struct Encoder: FieldEncoder, ~Copyable {
+    package struct Encoder: FieldEncoder, ~Copyable {
         /// What becomes of the content of the part at hand.
         private enum Content {
             case verbatim
@@ -28,11 +28,11 @@ extension Multipart {
             case dropped
         }
 
-        public var output = OutputBuffer()
-        public private(set) var boundary: Boundary
+        package var output = OutputBuffer()
+        package private(set) var boundary: Boundary
 
         /// Whether line ends in text become CRLF, as when a browser submits a form. False: text is copied byte by byte.
-        public var normalizesLineEnds = false
+        package var normalizesLineEnds = false
 
         private let options: FieldEncodingOptions
         /// Those of a conversion, of which heads are held to what a reader of ours takes; nil: any length is written.
@@ -46,14 +46,14 @@ extension Multipart {
         private var names = WrittenNames()
 
         /// An encoder of one body under `options` (`files`).
-        public init(boundary: Boundary, options: FieldEncodingOptions) {
+        package init(boundary: Boundary, options: FieldEncodingOptions) {
             self.boundary = boundary
             self.options = options
             makeOpening()
         }
 
         /// Makes the encoder as new for another body, with its allocations kept. Bytes that nobody took are gone.
-        public mutating func reset(boundary: Boundary) {
+        package mutating func reset(boundary: Boundary) {
             self.boundary = boundary
             output.removeAll()
             content = .verbatim
@@ -72,11 +72,11 @@ extension Multipart {
             opening.append("\r\nContent-Disposition: form-data; name=\"")
         }
 
-        public var isFull: Bool { output.isFull || passage.isTaken }
+        package var isFull: Bool { output.isFull || passage.isTaken }
 
         /// Writes the headers of a part. Throws for what they can't carry, with the part's name; nothing is written
         /// then.
-        public mutating func beginPart(_ head: borrowing PartHead) throws(ConversionError) {
+        package mutating func beginPart(_ head: borrowing PartHead) throws(ConversionError) {
             if passage.isTaken { copyPassed() }
             guard head.isFile else {
                 try check(head, withHeaders: true)
@@ -105,7 +105,7 @@ extension Multipart {
             }
         }
 
-        public mutating func content(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
+        package mutating func content(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
             if passage.isTaken { copyPassed() }
             switch content {
             case .verbatim: if isLast || !passage.take(piece) { output.append(piece) }
@@ -119,7 +119,7 @@ extension Multipart {
         }
 
         /// Writes the final boundary. A body without parts is that line alone.
-        public mutating func finish() throws(ConversionError) {
+        package mutating func finish() throws(ConversionError) {
             output.append("--")
             output.append(boundary.bytes)
             output.append("--\r\n")

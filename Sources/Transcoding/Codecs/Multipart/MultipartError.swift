@@ -3,7 +3,7 @@ internal import Octets
 extension Multipart {
     /// What can be wrong with a multipart body, its Content-Type, or what is to become one. The raw value is the `code`
     /// of the error.
-    public enum Fault: String, Error, Hashable, CaseIterable {
+    package enum Fault: String, Error, Hashable, CaseIterable {
         // The Content-Type.
         case mediaType = "multipart_media_type"
         case contentType = "multipart_content_type"

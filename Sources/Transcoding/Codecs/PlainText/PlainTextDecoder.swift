@@ -4,25 +4,25 @@ extension PlainText {
     /// Reads a text as a document: one string, or an object with the text as its only member.
     ///
     /// The text must be UTF-8; every byte of it counts, a line break at its end too. An empty body is an empty string.
-    public struct Decoder: EventDecoder, ~Copyable {
+    package struct Decoder: EventDecoder, ~Copyable {
         private let field: [UInt8]?
         private var validator = UTF8Validator()
         private var offset = 0
         private var hasBegun = false
 
         /// - Parameter field: the name of the member that the text becomes; nil: the document is the string itself.
-        public init(field: String? = nil) {
+        package init(field: String? = nil) {
             self.field = field.map { Array($0.utf8) }
         }
 
         /// Makes the decoder as new for another body.
-        public mutating func reset() {
+        package mutating func reset() {
             validator = UTF8Validator()
             offset = 0
             hasBegun = false
         }
 
-        public mutating func feed<Sink: EventSink & ~Copyable>(
+        package mutating func feed<Sink: EventSink & ~Copyable>(
             _ input: Span<UInt8>, into sink: inout Sink
         ) throws(ConversionError) -> Int {
             try begin(into: &sink)
@@ -32,7 +32,7 @@ extension PlainText {
             return input.count
         }
 
-        public mutating func finish<Sink: EventSink & ~Copyable>(into sink: inout Sink) throws(ConversionError) {
+        package mutating func finish<Sink: EventSink & ~Copyable>(into sink: inout Sink) throws(ConversionError) {
             try begin(into: &sink)
             guard validator.isComplete else { throw Fault.invalidUTF8.error(offset: offset) }
             try sink.string(Span(), isLast: true)

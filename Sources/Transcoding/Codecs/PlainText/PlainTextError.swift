@@ -1,7 +1,7 @@
 /// Text without structure, `text/plain`: a whole body is one string.
-public enum PlainText {
+package enum PlainText {
     /// What can be wrong with a text, or with what is to become one. The raw value is the `code` of the error.
-    public enum Fault: String, Hashable, Sendable, CaseIterable {
+    package enum Fault: String, Hashable, Sendable, CaseIterable {
         case invalidUTF8 = "text_invalid_utf8"
         /// An object or array where the whole body is to be one value.
         case container = "text_container"

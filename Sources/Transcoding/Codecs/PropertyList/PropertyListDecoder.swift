@@ -22,6 +22,9 @@ extension PropertyList {
         private var xml: XMLReader
         private var binary: BinaryReader
 
+        /// A decoder for a first body.
+        ///
+        /// - Parameter limits: `depth`, `key`, `number` and `tree` hold.
         public init(options: DecodingOptions = .init(), limits: Limits) {
             self.options = options
             xml = XMLReader(options: options, limits: limits)
@@ -35,6 +38,7 @@ extension PropertyList {
             binary.reset()
         }
 
+        /// Takes the next bytes; see `EventDecoder`. A binary property list gives its events at the end only.
         public mutating func feed<Sink: EventSink & ~Copyable>(
             _ input: Span<UInt8>, into sink: inout Sink
         ) throws(ConversionError) -> Int {
@@ -50,6 +54,7 @@ extension PropertyList {
             return input.count
         }
 
+        /// Says that the body has ended; see `EventDecoder`. Throws when it is incomplete.
         public mutating func finish<Sink: EventSink & ~Copyable>(into sink: inout Sink) throws(ConversionError) {
             guard reader == .binary else { return try xml.finish() }
             try binary.finish(into: &sink)

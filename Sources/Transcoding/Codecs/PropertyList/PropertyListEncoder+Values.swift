@@ -1,7 +1,7 @@
 internal import Octets
 
 extension PropertyList.Encoder {
-    public mutating func string(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
+    package mutating func string(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
         if !isInText {
             try beginValue()
             isInText = true
@@ -19,7 +19,7 @@ extension PropertyList.Encoder {
         path.endValue()
     }
 
-    public mutating func number(_ text: Span<UInt8>) throws(ConversionError) {
+    package mutating func number(_ text: Span<UInt8>) throws(ConversionError) {
         let value = PropertyList.Number.value(text)
         if value == .large || value == .real {
             if value == .large, options.largeIntegers == .reject { throw failure(.largeInteger) }
@@ -43,13 +43,13 @@ extension PropertyList.Encoder {
         path.endValue()
     }
 
-    public mutating func bool(_ value: Bool) throws(ConversionError) {
+    package mutating func bool(_ value: Bool) throws(ConversionError) {
         try beginValue()
         if isBinary { try tree.bool(value) } else { output.append(value ? "<true/>\n" : "<false/>\n") }
         path.endValue()
     }
 
-    public mutating func null() throws(ConversionError) {
+    package mutating func null() throws(ConversionError) {
         switch options.nulls {
         case .omit:
             guard path.isInObject else { throw failure(.nullElement) }
@@ -59,7 +59,7 @@ extension PropertyList.Encoder {
         }
     }
 
-    public mutating func date(_ text: Span<UInt8>) throws(ConversionError) {
+    package mutating func date(_ text: Span<UInt8>) throws(ConversionError) {
         let date: PropertyList.Date
         do throws(PropertyList.Date.Reading) {
             date = try PropertyList.Date(rfc3339: text)
@@ -83,7 +83,7 @@ extension PropertyList.Encoder {
         path.endValue()
     }
 
-    public mutating func data(_ bytes: Span<UInt8>) throws(ConversionError) {
+    package mutating func data(_ bytes: Span<UInt8>) throws(ConversionError) {
         try beginValue()
         if isBinary {
             try tree.data(bytes)
@@ -98,7 +98,7 @@ extension PropertyList.Encoder {
     // MARK: Files
 
     /// Begins a file. Throws `PropertyList.Fault.file` unless the options say `base64` or `object`.
-    public mutating func beginFile(_ head: borrowing PartHead) throws(ConversionError) {
+    package mutating func beginFile(_ head: borrowing PartHead) throws(ConversionError) {
         try beginFile(head, as: options.files)
     }
 
@@ -118,7 +118,7 @@ extension PropertyList.Encoder {
         if isBinary { file.removeAll() } else { beginData() }
     }
 
-    public mutating func fileContent(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
+    package mutating func fileContent(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
         if isBinary {
             try tree.charge(bytes: file.count + piece.count)
             file.append(piece)

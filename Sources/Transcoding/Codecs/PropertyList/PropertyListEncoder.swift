@@ -1,4 +1,4 @@
-public import Octets
+package import Octets
 
 extension PropertyList {
     /// Writes events as a property list, XML or binary.
@@ -14,9 +14,9 @@ extension PropertyList {
     /// Its reals are doubles: the nearest one is written.
     ///
     /// Errors are `PropertyList.Fault`s with the JSON Pointer (RFC 6901) of the place, and for binary the limit `tree`.
-    public struct Encoder: EventSink, OutputEncoder, ~Copyable {
+    package struct Encoder: EventSink, OutputEncoder, ~Copyable {
         /// The bytes written so far and not taken yet.
-        public var output = OutputBuffer()
+        package var output = OutputBuffer()
 
         let options: EncodingOptions
         let isBinary: Bool
@@ -36,16 +36,16 @@ extension PropertyList {
         /// Whether the file at hand is the `data` of a dictionary.
         var isInFileObject = false
 
-        public init(options: EncodingOptions = .init(), limits: Limits) {
+        package init(options: EncodingOptions = .init(), limits: Limits) {
             self.options = options
             isBinary = options.format == .binary
             tree = Tree(limits: limits)
         }
 
-        public var isFull: Bool { output.isFull }
+        package var isFull: Bool { output.isFull }
 
         /// Makes the encoder ready for another body. The output is emptied and its allocation kept.
-        public mutating func reset() {
+        package mutating func reset() {
             output.removeAll()
             path.removeAll()
             tree.removeAll()
@@ -60,13 +60,13 @@ extension PropertyList {
 
         // MARK: Containers and names
 
-        public mutating func beginObject() throws(ConversionError) { try open(isObject: true) }
-        public mutating func endObject() throws(ConversionError) { try close() }
-        public mutating func beginArray() throws(ConversionError) { try open(isObject: false) }
-        public mutating func endArray() throws(ConversionError) { try close() }
+        package mutating func beginObject() throws(ConversionError) { try open(isObject: true) }
+        package mutating func endObject() throws(ConversionError) { try close() }
+        package mutating func beginArray() throws(ConversionError) { try open(isObject: false) }
+        package mutating func endArray() throws(ConversionError) { try close() }
 
         /// Keeps the name until the value is known: a null may leave it out.
-        public mutating func key(_ name: Span<UInt8>) { path.setName(name) }
+        package mutating func key(_ name: Span<UInt8>) { path.setName(name) }
 
         private mutating func open(isObject: Bool) throws(ConversionError) {
             try beginValue()
@@ -136,7 +136,7 @@ extension PropertyList {
             for _ in 0..<count { output.append(ASCII.tab) }
         }
 
-        public mutating func finish() throws(ConversionError) {
+        package mutating func finish() throws(ConversionError) {
             if isBinary {
                 writer.write(tree, to: &output)
             } else {

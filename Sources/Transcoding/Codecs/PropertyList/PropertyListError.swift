@@ -1,6 +1,6 @@
 extension PropertyList {
     /// What can be wrong with a property list, and with what it is to carry. The codes and sentences of this format live here.
-    public enum Fault: String, Hashable, Sendable, CaseIterable {
+    package enum Fault: String, Hashable, Sendable, CaseIterable {
         // Both formats.
         case emptyBody = "plist_empty_body"
         case unknownFormat = "plist_unknown_format"
@@ -58,9 +58,9 @@ extension PropertyList {
         case fileType = "plist_file_type"
 
         /// The stable code of `ConversionError`.
-        public var code: String { rawValue }
+        package var code: String { rawValue }
 
-        public var kind: ConversionError.Kind {
+        package var kind: ConversionError.Kind {
             switch self {
             case .unsupportedCharset, .unsupportedVersion: .unsupported
             case .nonFiniteReal, .uid, .objectType, .null, .nullElement, .unwritableCharacter, .largeInteger,
@@ -71,7 +71,7 @@ extension PropertyList {
         }
 
         /// One sentence for a person.
-        public var reason: String {
+        package var reason: String {
             switch self {
             case .emptyBody: "the body is empty where a property list is expected"
             case .unknownFormat: "the body is no XML and no binary property list; the old text format is not read"
@@ -129,7 +129,7 @@ extension PropertyList {
         }
 
         /// The setting that would let the input through.
-        public var setting: String? {
+        package var setting: String? {
             switch self {
             case .duplicateKey: "duplicates"
             case .null, .nullElement: "nulls"

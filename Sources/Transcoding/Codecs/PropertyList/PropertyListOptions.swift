@@ -17,7 +17,9 @@ extension PropertyList {
     public enum InputFormat: String, Hashable, Sendable, CaseIterable {
         /// Binary where the body begins with `b`, else XML: no XML text begins with that letter.
         case any
+        /// XML only.
         case xml
+        /// Binary only.
         case binary
     }
 
@@ -49,27 +51,34 @@ extension PropertyList {
 
     /// How a property list is read.
     public struct DecodingOptions: Hashable, Sendable {
+        /// The format that is read; either.
         public var format = InputFormat.any
         /// What happens to the second member of one name in a dictionary: `reject`, `first` (the later member is checked and
         /// left out), or it is passed on under any other policy.
         public var duplicates = DuplicatePolicy.reject
+        /// What an infinite real, or one that is not a number, is read as: the body is refused with 422.
         public var nonFiniteReals = NonFiniteReals.reject
 
+        /// The defaults.
         public init() {}
     }
 
     /// How a property list is written.
     public struct EncodingOptions: Hashable, Sendable {
+        /// The format that is written; XML.
         public var format = Format.xml
         /// What happens to a null: `omit` leaves a member out and refuses an element, `empty` makes an empty string; any
         /// other style refuses.
         public var nulls = NullStyle.reject
+        /// What an integer outside of −2⁶³…2⁶⁴−1 is written as: the body is refused with 422.
         public var largeIntegers = LargeIntegers.reject
+        /// What happens to the fraction of a second in XML: the body is refused with 422.
         public var dateFractions = DateFractions.reject
         /// What happens to a file: `base64` writes it as `data`, `object` as a dictionary with its filename, its media type
         /// and its `data`. Under any other policy a file that arrives here is refused.
         public var files = FilePolicy.base64
 
+        /// The defaults.
         public init() {}
     }
 }

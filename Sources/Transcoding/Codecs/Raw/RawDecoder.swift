@@ -2,9 +2,9 @@ internal import Octets
 
 extension Raw {
     /// Reads a body of any type as one file, with the body's Content-Type as its media type. Nothing is held.
-    public struct Decoder: FieldDecoder, ~Copyable {
+    package struct Decoder: FieldDecoder, ~Copyable {
         /// The name of the file's field when nothing else is said.
-        public static let standardField = "file"
+        package static let standardField = "file"
 
         private let field: [UInt8]
         private var head = PartHead()
@@ -13,13 +13,13 @@ extension Raw {
         /// - Parameters:
         ///   - field: the name of the file's field.
         ///   - contentType: the body's Content-Type; empty when it has none.
-        public init(field: String = Self.standardField, contentType: Span<UInt8> = Span()) {
+        package init(field: String = Self.standardField, contentType: Span<UInt8> = Span()) {
             self.field = Array(field.utf8)
             reset(contentType: contentType)
         }
 
         /// Makes the decoder as new for a body of that type.
-        public mutating func reset(contentType: Span<UInt8>) {
+        package mutating func reset(contentType: Span<UInt8>) {
             hasBegun = false
             let name = field
             head.setName(name.span)
@@ -27,7 +27,7 @@ extension Raw {
             if !contentType.isEmpty { head.setMediaType(contentType) }
         }
 
-        public mutating func feed<Sink: FieldSink & ~Copyable>(
+        package mutating func feed<Sink: FieldSink & ~Copyable>(
             _ input: Span<UInt8>, into sink: inout Sink
         ) throws(ConversionError) -> Int {
             try begin(into: &sink)
@@ -35,7 +35,7 @@ extension Raw {
             return input.count
         }
 
-        public mutating func finish<Sink: FieldSink & ~Copyable>(into sink: inout Sink) throws(ConversionError) {
+        package mutating func finish<Sink: FieldSink & ~Copyable>(into sink: inout Sink) throws(ConversionError) {
             try begin(into: &sink)
             try sink.content(Span(), isLast: true)
         }

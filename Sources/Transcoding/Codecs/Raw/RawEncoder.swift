@@ -1,33 +1,33 @@
-public import Octets
+package import Octets
 
 extension Raw {
     /// Writes the content of one field or file as a whole body. A second one is refused, since it would be lost.
-    public struct Encoder: FieldSink, OutputEncoder, ~Copyable {
+    package struct Encoder: FieldSink, OutputEncoder, ~Copyable {
         private let field: [UInt8]?
         private var hasPart = false
         private var type: [UInt8] = []
-        public var output = OutputBuffer()
+        package var output = OutputBuffer()
 
         /// - Parameter field: the name that the field must have; nil: any.
-        public init(field: String? = nil) {
+        package init(field: String? = nil) {
             self.field = field.map { Array($0.utf8) }
         }
 
         /// Makes the encoder as new for another body; output that waits is gone.
-        public mutating func reset() {
+        package mutating func reset() {
             output.removeAll()
             hasPart = false
             type.removeAll(keepingCapacity: true)
         }
 
-        public var isFull: Bool { output.isFull }
+        package var isFull: Bool { output.isFull }
 
         /// The body's Content-Type: the file's own, or `application/octet-stream`. Known once the part has begun.
-        public var contentType: [UInt8] { type.isEmpty ? Self.octets : type }
+        package var contentType: [UInt8] { type.isEmpty ? Self.octets : type }
 
         private static let octets = Array("application/octet-stream".utf8)
 
-        public mutating func beginPart(_ head: borrowing PartHead) throws(ConversionError) {
+        package mutating func beginPart(_ head: borrowing PartHead) throws(ConversionError) {
             guard !hasPart, field.map({ head.name.isEqual(to: $0.span) }) ?? true else {
                 throw Fault.otherField.error(field: head.name.lossyString())
             }
@@ -35,11 +35,11 @@ extension Raw {
             type.append(contentsOf: head.mediaType.copied())
         }
 
-        public mutating func content(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
+        package mutating func content(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
             output.append(piece)
         }
 
-        public mutating func finish() throws(ConversionError) {
+        package mutating func finish() throws(ConversionError) {
             guard hasPart else { throw Fault.missingField.error(field: field.map { $0.span.lossyString() }) }
         }
     }

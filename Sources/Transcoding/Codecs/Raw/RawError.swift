@@ -1,7 +1,7 @@
 /// A body as it is: its bytes are one file.
-public enum Raw {
+package enum Raw {
     /// What can't become a body of bytes. The raw value is the `code` of the error.
-    public enum Fault: String, Hashable, Sendable, CaseIterable {
+    package enum Fault: String, Hashable, Sendable, CaseIterable {
         /// A field or file beside the one that becomes the body.
         case otherField = "raw_other_field"
         /// Nothing is there that could become the body.

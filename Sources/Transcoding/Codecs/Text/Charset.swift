@@ -10,6 +10,7 @@ public struct Charset: Hashable, Sendable {
     /// iconv's name of it.
     internal let system: String
 
+    /// UTF-8, which every text is in that goes on.
     public static let utf8 = Charset(name: "utf-8", system: "UTF-8")
 
     private init(name: String, system: String) {

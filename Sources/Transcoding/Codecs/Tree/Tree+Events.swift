@@ -3,25 +3,25 @@ internal import Octets
 /// Building from a document's events. A decoder has checked their order and the depth.
 extension Tree: EventSink {
     /// A tree is never full: it refuses.
-    public var isFull: Bool { false }
+    package var isFull: Bool { false }
 
     /// See `EventSink`.
-    public mutating func beginObject() throws(ConversionError) { open = try beginValue(.object) }
+    package mutating func beginObject() throws(ConversionError) { open = try beginValue(.object) }
     /// See `EventSink`.
-    public mutating func endObject() throws(ConversionError) { open = records[Int(open)].parent }
+    package mutating func endObject() throws(ConversionError) { open = records[Int(open)].parent }
     /// See `EventSink`.
-    public mutating func beginArray() throws(ConversionError) { open = try beginValue(.array) }
+    package mutating func beginArray() throws(ConversionError) { open = try beginValue(.array) }
     /// See `EventSink`.
-    public mutating func endArray() throws(ConversionError) { open = records[Int(open)].parent }
+    package mutating func endArray() throws(ConversionError) { open = records[Int(open)].parent }
 
     /// See `EventSink`.
-    public mutating func key(_ name: Span<UInt8>) throws(ConversionError) {
+    package mutating func key(_ name: Span<UInt8>) throws(ConversionError) {
         pendingNameStart = try store(name)
         pendingNameCount = Int32(name.count)
     }
 
     /// See `EventSink`.
-    public mutating func string(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
+    package mutating func string(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
         if openString == Tree.none {
             openString = try beginValue(.string)
             records[Int(openString)].valueStart = Int32(bytes.count)
@@ -34,47 +34,47 @@ extension Tree: EventSink {
     }
 
     /// See `EventSink`.
-    public mutating func number(_ text: Span<UInt8>) throws(ConversionError) {
+    package mutating func number(_ text: Span<UInt8>) throws(ConversionError) {
         let node = try beginValue(.number)
         try setText(node, .number, text)
         scalarCount += 1
     }
 
     /// See `EventSink`.
-    public mutating func date(_ text: Span<UInt8>) throws(ConversionError) {
+    package mutating func date(_ text: Span<UInt8>) throws(ConversionError) {
         let node = try beginValue(.date)
         try setText(node, .date, text)
         scalarCount += 1
     }
 
     /// See `EventSink`.
-    public mutating func data(_ bytes: Span<UInt8>) throws(ConversionError) {
+    package mutating func data(_ bytes: Span<UInt8>) throws(ConversionError) {
         let node = try beginValue(.data)
         try setText(node, .data, bytes)
         scalarCount += 1
     }
 
     /// See `EventSink`.
-    public mutating func bool(_ value: Bool) throws(ConversionError) {
+    package mutating func bool(_ value: Bool) throws(ConversionError) {
         _ = try beginValue(value ? .yes : .no)
         scalarCount += 1
     }
 
     /// See `EventSink`.
-    public mutating func null() throws(ConversionError) {
+    package mutating func null() throws(ConversionError) {
         _ = try beginValue(.null)
         scalarCount += 1
     }
 
     /// Files never enter a tree; a pipeline takes them out before.
-    public mutating func beginFile(_ head: borrowing PartHead) throws(ConversionError) {
+    package mutating func beginFile(_ head: borrowing PartHead) throws(ConversionError) {
         throw ConversionError(
             .unrepresentable, code: "files_rejected", reason: "a file can't be held in memory",
             field: head.name.lossyString(), setting: "files")
     }
 
     /// See `EventSink`.
-    public mutating func fileContent(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {}
+    package mutating func fileContent(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {}
 
     /// The node of a value that begins: below what is open, or a new root.
     private mutating func beginValue(_ kind: Kind) throws(ConversionError) -> Node {

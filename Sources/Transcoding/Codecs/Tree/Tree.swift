@@ -5,17 +5,17 @@ package import Octets
 /// The tree is bounded: every byte of a name or a value costs one, every node `nodeCost`, and what passes `limits.tree`
 /// is refused with `limit_tree`. What has been replaced or removed stays paid for until `removeAll`. Building is linear
 /// in the input, also for objects with thousands of members: beyond `TreeIndex.threshold` members a seeded hash finds them.
-public struct Tree: ~Copyable {
+package struct Tree: ~Copyable {
     /// A node, good until `removeAll`.
-    public typealias Node = Int32
+    package typealias Node = Int32
 
     /// No node.
-    public static let none: Node = -1
+    package static let none: Node = -1
     /// What a node counts against `limits.tree`, in bytes, besides its name and value.
-    public static let nodeCost = 48
+    package static let nodeCost = 48
 
     /// What a node is.
-    public enum Kind: UInt8, Sendable {
+    package enum Kind: UInt8, Sendable {
         /// Members with names.
         case object
         /// An object made from field names, which becomes an array in `settle` when its keys are 0…n-1.
@@ -75,12 +75,12 @@ public struct Tree: ~Copyable {
     /// under `reject`.
     package var duplicates: DuplicatePolicy
     /// Fields that a rule left out: values of repeated members, members that the map removed.
-    public internal(set) var removedCount = 0
+    package internal(set) var removedCount = 0
     /// Scalars that came in as events.
-    public internal(set) var scalarCount = 0
+    package internal(set) var scalarCount = 0
 
     /// The top of the document, or `none`.
-    public package(set) var root = Tree.none
+    package var root = Tree.none
 
     internal var scratch: [Node] = []
 
@@ -88,16 +88,16 @@ public struct Tree: ~Copyable {
     package var observer: (any TreeObserver)?
 
     /// - Parameter limits: `tree` holds.
-    public init(limits: Limits, duplicates: DuplicatePolicy = .keep) {
+    package init(limits: Limits, duplicates: DuplicatePolicy = .keep) {
         limit = min(limits.tree, Int(Int32.max))
         self.duplicates = duplicates
     }
 
     /// What the tree counts against `limits.tree`, in bytes.
-    public var cost: Int { bytes.count &+ records.count &* Tree.nodeCost }
+    package var cost: Int { bytes.count &+ records.count &* Tree.nodeCost }
 
     /// Empties the tree. It keeps its allocations unless they are large for what a request usually needs.
-    public mutating func removeAll() {
+    package mutating func removeAll() {
         bytes.removeAll(keepingUpTo: 128 * 1024)
         records.removeAll(keepingUpTo: 4096)
         if scratch.capacity > 4096 { scratch = [] }
@@ -112,26 +112,26 @@ public struct Tree: ~Copyable {
     // MARK: Reading
 
     /// What the node is.
-    public func kind(_ node: Node) -> Kind { records[Int(node)].kind }
+    package func kind(_ node: Node) -> Kind { records[Int(node)].kind }
     /// The number of its members or elements; 0 for a scalar.
-    public func childCount(_ node: Node) -> Int { Int(records[Int(node)].count) }
+    package func childCount(_ node: Node) -> Int { Int(records[Int(node)].count) }
     /// Its first member or element, or `none`.
-    public func firstChild(_ node: Node) -> Node { records[Int(node)].first }
+    package func firstChild(_ node: Node) -> Node { records[Int(node)].first }
     /// The member or element behind it, or `none`.
-    public func nextSibling(_ node: Node) -> Node { records[Int(node)].next }
+    package func nextSibling(_ node: Node) -> Node { records[Int(node)].next }
     /// The object or array that it stands in, or `none`.
-    public func parent(_ node: Node) -> Node { records[Int(node)].parent }
+    package func parent(_ node: Node) -> Node { records[Int(node)].parent }
 
     /// The member's name; empty for what stands in an array.
     @_lifetime(borrow self)
-    public func name(_ node: Node) -> Span<UInt8> {
+    package func name(_ node: Node) -> Span<UInt8> {
         let record = records[Int(node)]
         return slice(record.nameStart, record.nameCount)
     }
 
     /// The text of a string, a number or a date; the bytes of data.
     @_lifetime(borrow self)
-    public func text(_ node: Node) -> Span<UInt8> {
+    package func text(_ node: Node) -> Span<UInt8> {
         let record = records[Int(node)]
         return slice(record.valueStart, record.valueCount)
     }
@@ -143,7 +143,7 @@ public struct Tree: ~Copyable {
     }
 
     /// The member of `parent` with that name, or `none`; the first one where a name repeats.
-    public func child(of parent: Node, named name: Span<UInt8>) -> Node {
+    package func child(of parent: Node, named name: Span<UInt8>) -> Node {
         guard records[Int(parent)].kind.hasNames else { return Tree.none }
         if Int(records[Int(parent)].count) > TreeIndex.threshold { return find(name, in: parent) }
         var child = records[Int(parent)].first
@@ -322,7 +322,7 @@ public struct Tree: ~Copyable {
     }
 
     /// Where `node` stands, as settings write it: `user.id`, `items[0].qty`. For messages.
-    public func path(_ node: Node) -> String {
+    package func path(_ node: Node) -> String {
         var parts: [String] = []
         var at = node
         while at != Tree.none, records[Int(at)].parent != Tree.none {

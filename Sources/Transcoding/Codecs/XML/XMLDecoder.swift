@@ -23,6 +23,9 @@ extension XML {
         /// Whether the document has ended, or an error was thrown.
         private var isDone = false
 
+        /// A decoder for a first body.
+        ///
+        /// - Parameter limits: `depth`, `field`, `key`, `number` and `tree` hold.
         public init(options: DecodingOptions = .init(), limits: Limits) {
             tokenizer = Tokenizer(
                 rules: .init(

@@ -1,4 +1,4 @@
-public import Octets
+package import Octets
 
 extension XML {
     /// Writes events as an XML document in UTF-8.
@@ -11,7 +11,7 @@ extension XML {
     /// what must be held: the names of one element's attributes and, under `root: auto`, the first member of the
     /// document until it is known whether there is another one. Besides, text that comes before attributes is held, up
     /// to `limits.field` bytes, and the names of the open elements are.
-    public struct Encoder: EventSink, OutputEncoder, ~Copyable {
+    package struct Encoder: EventSink, OutputEncoder, ~Copyable {
         /// Whether it is known what the root element is.
         private enum State {
             /// Nothing has come; next: `object`, `direct`.
@@ -29,7 +29,7 @@ extension XML {
         }
 
         /// The bytes written so far and not taken yet.
-        public var output = OutputBuffer()
+        package var output = OutputBuffer()
 
         private let options: EncodingOptions
         private let limits: Limits
@@ -50,7 +50,7 @@ extension XML {
         private var base64 = Base64Encoder()
         private var isInFileObject = false
 
-        public init(options: EncodingOptions = .init(), limits: Limits) {
+        package init(options: EncodingOptions = .init(), limits: Limits) {
             self.options = options
             self.limits = limits
             isLossless = options.convention == .lossless
@@ -59,10 +59,10 @@ extension XML {
             member = Tree(limits: limits)
         }
 
-        public var isFull: Bool { !isReplaying && output.isFull }
+        package var isFull: Bool { !isReplaying && output.isFull }
 
         /// Makes the encoder ready for another document. The output is emptied and its allocation kept.
-        public mutating func reset() {
+        package mutating func reset() {
             output.removeAll()
             elements.reset()
             lossless.reset()
@@ -77,11 +77,11 @@ extension XML {
             isInFileObject = false
         }
 
-        public mutating func finish() throws(ConversionError) {}
+        package mutating func finish() throws(ConversionError) {}
 
         // MARK: Events
 
-        public mutating func beginObject() throws(ConversionError) {
+        package mutating func beginObject() throws(ConversionError) {
             if state == .start, !isLossless, options.root != .wrap {
                 state = .object
                 return
@@ -98,7 +98,7 @@ extension XML {
             }
         }
 
-        public mutating func endObject() throws(ConversionError) {
+        package mutating func endObject() throws(ConversionError) {
             switch state {
             case .holding:
                 try member.endObject()
@@ -114,7 +114,7 @@ extension XML {
             if isLossless { lossless.end(into: &output) } else { try elements.endObject(into: &output) }
         }
 
-        public mutating func beginArray() throws(ConversionError) {
+        package mutating func beginArray() throws(ConversionError) {
             if try isHeld(isArray: true) {
                 memberDepth += 1
                 return try member.beginArray()
@@ -127,7 +127,7 @@ extension XML {
             }
         }
 
-        public mutating func endArray() throws(ConversionError) {
+        package mutating func endArray() throws(ConversionError) {
             if state == .holding {
                 try member.endArray()
                 return endMemberContainer()
@@ -136,7 +136,7 @@ extension XML {
             if isLossless { lossless.end(into: &output) } else { try elements.endArray(into: &output) }
         }
 
-        public mutating func key(_ name: Span<UInt8>) throws(ConversionError) {
+        package mutating func key(_ name: Span<UInt8>) throws(ConversionError) {
             switch state {
             case .holding: return try member.key(name)
             case .object:
@@ -158,7 +158,7 @@ extension XML {
             if isLossless { lossless.setKey(name) } else { try elements.key(name) }
         }
 
-        public mutating func string(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
+        package mutating func string(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
             if try isHeld(isArray: false) {
                 try member.string(piece, isLast: isLast)
                 if isLast { endMemberScalar() }
@@ -169,7 +169,7 @@ extension XML {
             }
         }
 
-        public mutating func number(_ text: Span<UInt8>) throws(ConversionError) {
+        package mutating func number(_ text: Span<UInt8>) throws(ConversionError) {
             if try isHeld(isArray: false) {
                 try member.number(text)
                 endMemberScalar()
@@ -180,7 +180,7 @@ extension XML {
             }
         }
 
-        public mutating func bool(_ value: Bool) throws(ConversionError) {
+        package mutating func bool(_ value: Bool) throws(ConversionError) {
             if try isHeld(isArray: false) {
                 try member.bool(value)
                 endMemberScalar()
@@ -192,7 +192,7 @@ extension XML {
             }
         }
 
-        public mutating func null() throws(ConversionError) {
+        package mutating func null() throws(ConversionError) {
             if try isHeld(isArray: false) {
                 try member.null()
                 endMemberScalar()
@@ -206,7 +206,7 @@ extension XML {
         // MARK: Files
 
         /// Begins a file. Throws `XML.Fault.file` unless the options say `base64` or `object`.
-        public mutating func beginFile(_ head: borrowing PartHead) throws(ConversionError) {
+        package mutating func beginFile(_ head: borrowing PartHead) throws(ConversionError) {
             try beginFile(head, as: options.files)
         }
 
@@ -226,7 +226,7 @@ extension XML {
             try openFileObject(head)
         }
 
-        public mutating func fileContent(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
+        package mutating func fileContent(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
             var text = OutputBuffer()
             base64.encode(piece, into: &text)
             if isLast { base64.finish(into: &text) }

@@ -1,6 +1,6 @@
 extension XML {
     /// What can be wrong with an XML document, or with a document for XML; the limits have their own errors.
-    public enum Fault: String, Hashable, Sendable, CaseIterable {
+    package enum Fault: String, Hashable, Sendable, CaseIterable {
         // Reading.
         case emptyBody = "xml_empty_body"
         case unexpectedEnd = "xml_unexpected_end"
@@ -41,9 +41,9 @@ extension XML {
         case fileType = "xml_file_type"
 
         /// The stable code of `ConversionError`.
-        public var code: String { rawValue }
+        package var code: String { rawValue }
 
-        public var kind: ConversionError.Kind {
+        package var kind: ConversionError.Kind {
             switch self {
             case .encoding: .unsupported
             case .name, .forbiddenCharacter, .lateAttribute, .attributeValue, .attributeNull, .writtenTwice,
@@ -54,7 +54,7 @@ extension XML {
         }
 
         /// One sentence for a person.
-        public var reason: String {
+        package var reason: String {
             switch self {
             case .emptyBody: "the body is empty where an XML document is expected"
             case .unexpectedEnd: "the XML document ends before it is complete"
@@ -101,7 +101,7 @@ extension XML {
         }
 
         /// The setting that would let the document through.
-        public var setting: String? {
+        package var setting: String? {
             switch self {
             case .mixed, .mixedWriting: "mixed"
             case .name: "names"

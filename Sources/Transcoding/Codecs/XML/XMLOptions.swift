@@ -3,11 +3,13 @@ extension XML {
     public struct DecodingOptions: Hashable, Sendable {
         /// What an element without attributes, children and text is.
         public enum Empty: String, Hashable, Sendable, CaseIterable {
+            /// No value.
             case null
             /// An empty string.
             case string
         }
 
+        /// What becomes of prefixes and of declarations of namespaces (Namespaces in XML 1.0).
         public enum Namespaces: String, Hashable, Sendable, CaseIterable {
             /// Names stay as they are written, prefix and all, and declarations are attributes: `@xmlns:p`.
             case keep
@@ -17,7 +19,9 @@ extension XML {
 
         /// What text becomes anything but a string, in elements and in attributes alike.
         public struct Recognition: OptionSet, Hashable, Sendable {
+            /// The set as bits.
             public let rawValue: UInt8
+            /// The set that those bits are.
             public init(rawValue: UInt8) { self.rawValue = rawValue }
 
             /// Text that is a JSON number (RFC 8259 §6) as a whole; it keeps its text.
@@ -28,6 +32,7 @@ extension XML {
             public static let nulls = Recognition(rawValue: 4)
         }
 
+        /// What becomes of the root element's name.
         public enum Root: String, Hashable, Sendable, CaseIterable {
             /// The document is an object with one member, the root element.
             case keep
@@ -43,11 +48,17 @@ extension XML {
         /// named and does not count arrays: with `root: keep` it begins with the root element, `order.item`; `*` is
         /// any one name.
         public var alwaysArray: [FieldPath] = []
+        /// What an element without attributes, children and text is; null.
         public var empty = Empty.null
+        /// What becomes of prefixes; they stay.
         public var namespaces = Namespaces.keep
+        /// How elements, attributes and text become members; see `XML.Convention`.
         public var convention = Convention.attributes
+        /// What text becomes anything but a string; nothing.
         public var recognize: Recognition = []
+        /// Whether the root element's name is a member; it is.
         public var root = Root.keep
+        /// What happens to text between elements: the body is refused with 422.
         public var mixed = MixedContent.refuse
         /// Attributes of one element, declarations of namespaces included; 64.
         public var attributeLimit = XML.attributeLimit
@@ -56,6 +67,7 @@ extension XML {
         /// Bytes of one name of an element or an attribute; 256. `limits.key` holds besides.
         public var nameLimit = XML.nameLimit
 
+        /// The defaults.
         public init() {}
     }
 
@@ -72,6 +84,7 @@ extension XML {
             case member
         }
 
+        /// What a null is written as.
         public enum Nulls: String, Hashable, Sendable, CaseIterable {
             /// `<a/>`; an attribute with an empty value.
             case empty
@@ -102,23 +115,30 @@ extension XML {
         public var attributePrefix = "@"
         /// The member that is the text of its element; empty: none is.
         public var textKey = "#text"
+        /// When the document stands in an element of the name `rootName`.
         public var root = Root.auto
+        /// What a null is written as; an empty element.
         public var nulls = Nulls.empty
         /// What an empty array becomes: `reject`, `omit`, or under `marker` an empty element. An empty object is one
         /// always.
         public var empties = EmptyStyle.reject
+        /// The texts of true and false: `true` and `false`.
         public var booleans = BooleanStyle.literal
         /// Whether `<?xml version="1.0" encoding="UTF-8"?>` and a line feed come first.
         public var declaration = true
         /// Spaces by which a level is indented, on a line of its own for each element; 0: everything on one line.
         public var indentation = 0
+        /// How members become elements, attributes and text; see `XML.Convention`.
         public var convention = Convention.attributes
+        /// What happens to a member's name that is no name in XML: the document is refused with 422.
         public var names = Names.reject
+        /// What happens to text between elements: the document is refused with 422.
         public var mixed = MixedContent.refuse
         /// What happens to a file: `base64` writes it as text, `object` as `filename`, `content_type` and `data`.
         /// Under any other policy a file that arrives here is refused.
         public var files = FilePolicy.base64
 
+        /// The defaults.
         public init() {}
     }
 }
