@@ -40,7 +40,10 @@ public final class EventLoop {
     private var running: [Deferred] = []
     /// Streams whose sockets were accepted in this tick.
     internal var acceptedInTick = 0
-    private var cachedNow: UInt64 = 0
+    /// The clock as it was read in this tick; 0: it wasn't read yet, or the loop doesn't run.
+    ///
+    /// SAFETY of `@exclusivity(unchecked)`: a number that is read and replaced as a whole.
+    @safe @exclusivity(unchecked) @usableFromInline internal var cachedNow: UInt64 = 0
     private var cachedMilliseconds = 0
     /// Whether a tick's end is still to come.
     internal private(set) var isRunning = false
@@ -125,6 +128,7 @@ public final class EventLoop {
         } while !isStopRequested
         isStopRequested = false
         isRunning = false
+        cachedNow = 0
     }
 
     /// Lets `run()` return when the current tick is over. Called before `run()`, it makes that one tick long.
@@ -133,10 +137,16 @@ public final class EventLoop {
     }
 
     /// Nanoseconds of the monotonic clock, read once a tick. In a callback that runs long it lags behind.
-    public var now: UInt64 {
-        guard isRunning else { return SystemClock.monotonic() }
-        if cachedNow == 0 { cachedNow = SystemClock.monotonic() }
-        return cachedNow
+    @inlinable public var now: UInt64 {
+        let now = cachedNow
+        return now != 0 ? now : readNow()
+    }
+
+    @usableFromInline
+    internal func readNow() -> UInt64 {
+        let now = SystemClock.monotonic()
+        if isRunning { cachedNow = now }
+        return now
     }
 
     /// Seconds since 1970, read once a tick: for `Date` fields.

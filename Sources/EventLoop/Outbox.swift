@@ -5,6 +5,8 @@ internal import Octets
 /// A write wakes the peer that waits for it on another core, and waking is most of what a short write costs. Sent one behind the
 /// other at the end of the tick, the first wakes the peer and the others find it awake. What a stream writes in several
 /// pieces leaves in one call, and in order: whatever else a stream does to its socket sends what is held first.
+///
+/// SAFETY of `@exclusivity(unchecked)`: one thread uses it, and a piece is copied out before its stream is called.
 @safe
 final class Outbox {
     /// Bytes of one write at most: copying them costs far less than a wake-up. 4 KiB.
@@ -25,10 +27,10 @@ final class Outbox {
     }
 
     private let bytes = UnsafeMutablePointer<UInt8>.allocate(capacity: Outbox.capacity)
-    private var pieces: [Piece] = []
-    private var used = 0
+    @safe @exclusivity(unchecked) private var pieces: [Piece] = []
+    @safe @exclusivity(unchecked) private var used = 0
     /// What was read since the first piece was held.
-    private var work = 0
+    @safe @exclusivity(unchecked) private var work = 0
 
     deinit {
         // SAFETY: allocated with self; no piece is left, because a stream that holds one keeps the loop.

@@ -13,6 +13,8 @@ internal import Octets
 /// memory changes hands instead of being copied into a chain, and one contiguous piece leaves in one `send`.
 ///
 /// The loop keeps an open stream, and so its handler, alive until `close()`, `abort()` or `failed`.
+///
+/// SAFETY of `@exclusivity(unchecked)`: one thread uses a stream, and both buffers leave it before a handler is called.
 @safe
 public final class Stream {
     /// Queued bytes above which the writer should stop: 64 KiB.
@@ -22,12 +24,12 @@ public final class Stream {
 
     public let loop: EventLoop
     internal var descriptor: Int32
-    private var state: State = .reading
+    @safe @exclusivity(unchecked) private var state: State = .reading
     private let readEvent: OpaquePointer
     internal var writeEvent: OpaquePointer?
     private var currentHandler: any StreamHandler
-    private var pending = OutputBuffer()
-    internal var queue = OutputBuffer()
+    @safe @exclusivity(unchecked) private var pending = OutputBuffer()
+    @safe @exclusivity(unchecked) internal var queue = OutputBuffer()
     /// Where in the loop's outbox this stream's piece is; -1: it holds nothing there.
     internal var outboxPlace = -1
     /// Why writing isn't possible any more, else 0. Reading goes on to its end, then `failed` tells.
@@ -40,7 +42,7 @@ public final class Stream {
     private static let leastReadSize = 16 * 1024
     private static let ampleReadSize = 128 * 1024
     /// The TLS session, where the stream has one.
-    internal private(set) var tls: TLSSession?
+    @safe @exclusivity(unchecked) internal private(set) var tls: TLSSession?
 
     /// Bytes that were handed over by the system so far; with TLS its records, all told.
     public private(set) var bytesRead: UInt64 = 0

@@ -4,6 +4,8 @@ internal import HTTPWire
 internal import Octets
 
 /// One connection to an upstream: sends what its exchange writes, reads the response, and may serve another one after.
+///
+/// SAFETY of `@exclusivity(unchecked)`: one thread uses a connection, and what the parser and the decoder do calls nothing of ours.
 final class UpstreamConnection: StreamHandler {
     private enum Phase {
         /// In the pool. → head, closed
@@ -25,10 +27,10 @@ final class UpstreamConnection: StreamHandler {
     private var timer: Timer!
     private var exchange: Exchange?
     private var phase = Phase.idle
-    private var parser: ResponseParser
+    @safe @exclusivity(unchecked) private var parser: ResponseParser
     /// The head of the response, from when it has come until the connection is given back.
     private(set) var head = MessageHead()
-    private var decoder: BodyDecoder
+    @safe @exclusivity(unchecked) private var decoder: BodyDecoder
     /// The nanosecond in which it was given its request.
     private var begunAt: UInt64 = 0
     private var isBlocked = false
