@@ -92,8 +92,12 @@ public enum KnownField: UInt8, Hashable, Sendable, BitwiseCopyable, CaseIterable
 public struct KnownFieldSet: Hashable, Sendable, ExpressibleByArrayLiteral {
     @usableFromInline internal var bits: UInt64
 
+    // Inlined, so that a set of constants is a constant wherever it is written.
+    @inlinable
+    @inline(__always)
     public init(arrayLiteral fields: KnownField...) {
-        bits = fields.reduce(0) { $0 | 1 << UInt64($1.rawValue) }
+        bits = 0
+        for field in fields { bits |= 1 &<< UInt64(field.rawValue) }
     }
 
     @inlinable

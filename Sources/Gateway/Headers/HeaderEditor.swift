@@ -104,15 +104,15 @@ package final class HeaderEditor: Sendable {
         }
     }
 
-    /// Edits the field lines that `output` ends with, from `start` on; from `own` on they are ours, which no prefix removes.
-    /// `lines` are those to write.
+    /// Edits the field lines that `output` ends with, as `HeadEdits.write` and what follows it have written them; from
+    /// `position.new` on they are ours, which no prefix removes. `lines` are those to write.
     package func apply(
-        to output: inout OutputBuffer, from start: Int, own: Int, lines: Span<UInt8>
+        to output: inout OutputBuffer, at position: HeadEdits.Position, adding lines: Span<UInt8>
     ) -> HeaderEditCount {
         var count = HeaderEditCount()
         if !names.isEmpty || !prefixes.isEmpty {
-            var at = start
-            var own = own
+            var at = position.fields
+            var own = position.new
             // Neighbours that go, go together.
             var first: Int?
             while true {

@@ -773,19 +773,6 @@ extension MessageHead {
         isSecureTarget || wantsUpgrade || contains(.via) || contains(.maxForwards)
     }
 
-    /// The number in Max-Forwards, at most six digits; nil when it is none.
-    var maxForwards: Int? {
-        guard let line = first(.maxForwards) else { return nil }
-        let value = value(line)
-        guard (1...6).contains(value.count) else { return nil }
-        var number = 0
-        for index in value.indices {
-            guard ASCII.isDigit(value[index]) else { return nil }
-            number = number * 10 + Int(value[index] &- 0x30)
-        }
-        return number
-    }
-
     /// The query as it was written, empty where there is none.
     fileprivate var copiedQuery: [UInt8] {
         guard let query else { return [] }

@@ -26,12 +26,10 @@ extension Exchange {
         } else {
             HeadWriter.clean("Host", request.authority, into: &output)
         }
-        let fields = output.count
-        request.appendForwardedFields(
-            isConverted: conversion != nil, convertsResponses: route.convertsResponses,
-            passesForwarded: trustsPeer && rule.format == .off, passesUnderscores: rule.underscores == .pass,
-            to: &output)
-        let own = output.count
+        let edits = HeadEdits(
+            request: request, by: rule, isConverted: conversion != nil, convertsResponses: route.convertsResponses,
+            isTrusted: trustsPeer)
+        let position = edits.write(request, into: &output)
         // Without the field the upstream might choose any coding (RFC 9110 §12.5.3).
         if route.convertsResponses {
             let asked = route.askedCodings
@@ -43,14 +41,14 @@ extension Exchange {
             let contentType = conversion.contentType
             HeadWriter.clean("Content-Type", contentType.span, into: &output)
         }
-        writeForwarded(rule, into: &output)
+        writeClient(rule, into: &output)
         if let via = generation?.forwarding.via {
             let line = request.version == .http1_0 ? via.old : via.new
             output.append(line.span)
         }
         let requestID = requestID
         HeadWriter.clean("X-Request-Id", requestID.span, into: &output)
-        if let editor = route.headers?.request { applyRequestRules(editor, to: &output, from: fields, own: own) }
+        if let rules = route.headers?.request { applyRequestRules(rules, to: &output, at: position) }
         // From here on it is of this hop and of the framing, which no rule reaches.
         if machine.expectation == .asked {
             HeadWriter.field("Expect", "100-continue", into: &output)
@@ -92,57 +90,10 @@ extension Method {
     var mayHaveBody: Bool { self == .post || self == .put || self == .patch }
 }
 
-/// Fields of the client's that don't go on.
-private enum RemovedFields {
-    /// What the head that we write says itself.
-    static let always: KnownFieldSet = [.host, .contentLength, .transferEncoding, .expect, .xRequestID]
-    static let trace: KnownFieldSet = [.traceparent, .tracestate]
-    static let forwarded: KnownFieldSet = [
-        .xForwardedFor, .xForwardedProto, .xForwardedHost, .xForwardedPort, .xRealIP, .forwarded,
-    ]
-    /// They speak of the bytes as they were before the conversion (docs/rules.md F2).
-    static let ofOldBytes: KnownFieldSet = [
-        .contentType, .contentEncoding, .contentMD5, .contentDigest, .reprDigest, .digest, .contentRange, .range,
-        .ifRange,
-    ]
-    /// They ask for bytes that the client wouldn't get.
-    static let aboutResponseBytes: KnownFieldSet = [
-        .range, .ifRange, .acceptEncoding, .wantContentDigest, .wantReprDigest, .wantDigest,
-    ]
-}
-
 extension MessageHead {
     fileprivate func appendMethod(to output: inout OutputBuffer) {
         output.append(method)
         output.append(ASCII.space)
-    }
-
-    /// The client's fields that go on.
-    fileprivate func appendForwardedFields(
-        isConverted: Bool, convertsResponses: Bool, passesForwarded: Bool, passesUnderscores: Bool,
-        to output: inout OutputBuffer
-    ) {
-        let keepsTrace = contains(.traceparent) && TraceContext.traceID(of: self) != nil
-        var others = RemovedFields.always
-        if !keepsTrace { others.formUnion(RemovedFields.trace) }
-        if !passesForwarded { others.formUnion(RemovedFields.forwarded) }
-        if isConverted { others.formUnion(RemovedFields.ofOldBytes) }
-        if convertsResponses { others.formUnion(RemovedFields.aboutResponseBytes) }
-        var start = 0
-        if contains(.maxForwards), methodKind == .options {
-            for index in 0..<fieldCount where known(index) == .maxForwards && !isHopByHop(index) {
-                // 0 doesn't come here: then the request ends with us (RFC 9110 §7.6.2).
-                guard let left = maxForwards else { continue }
-                HeadWriter.fields(
-                    of: self, lines: start..<index, without: others, passesUnderscores: passesUnderscores, into: &output
-                )
-                HeadWriter.field("Max-Forwards", decimal: left - 1, into: &output)
-                start = index + 1
-            }
-        }
-        // Servers of the CGI family read `a_b` as `a-b`: such a name could pass for one that we set.
-        HeadWriter.fields(
-            of: self, lines: start..<fieldCount, without: others, passesUnderscores: passesUnderscores, into: &output)
     }
 
     /// Trailer and TE on a route that passes the trailer fields `names`: which of them follow, and whether the client takes any.

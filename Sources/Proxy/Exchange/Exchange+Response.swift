@@ -18,7 +18,7 @@ extension Exchange {
     func interim(_ head: borrowing MessageHead) {
         if head.status == 100 { return continueRelayed() }
         HeadWriter.statusLine(head.status, into: &responseFramed)
-        ResponseHeadWriter.copyFields(of: head, into: &responseFramed)
+        _ = HeadEdits(response: head).write(head, into: &responseFramed)
         HeadWriter.end(into: &responseFramed)
         tell(.interim)
         responseFramed.removeAll()
@@ -80,20 +80,20 @@ extension Exchange {
             .responseBegan(
                 untilClose: framing == .untilClose, mayPersist: !worker.isDraining && worker.pressure == 0))
         responseEncoder = BodyEncoder(framing: framing)
-        let writer = ResponseHeadWriter(
-            isHead: request.methodKind == .head, framing: framing, keepsAlive: machine.persists, changes: changes,
-            coding: coding)
-        let requestID = requestID
-        let part = writer.writeFields(
-            of: head, requestID: requestID.span, clock: worker.clock, contentType: contentType?.span,
-            into: &responseFramed)
+        HeadWriter.statusLine(of: head, into: &responseFramed)
+        let position = HeadEdits(response: head, changes, replacesType: contentType != nil)
+            .write(head, into: &responseFramed)
+        changes.appendLines(to: &responseFramed, of: head, contentType: contentType?.span, coding: coding)
+        if !head.contains(.date) { HeadWriter.clean("Date", worker.clock.date.span, into: &responseFramed) }
+        if !head.contains(.xRequestID) { HeadWriter.clean("X-Request-Id", requestID.span, into: &responseFramed) }
         if let generation, generation.forwarding.addsViaToResponses, let via = generation.forwarding.via {
             let line = head.version == .http1_0 ? via.old : via.new
             responseFramed.append(line.span)
         }
-        if let editor = route?.headers?.response {
-            applyResponseRules(editor, to: &responseFramed, from: part.fields, own: part.own)
-        }
+        if let rules = route?.headers?.response { applyResponseRules(rules, to: &responseFramed, at: position) }
+        let writer = ResponseHeadWriter(
+            isHead: request.methodKind == .head, framing: framing, keepsAlive: machine.persists,
+            hasOtherBytes: changes.contains(.otherBytes))
         writer.writeFraming(of: head, into: &responseFramed)
         if framing == .chunked, passesResponseTrailers, let route {
             head.appendTrailerField(route.forwarding.trailers, to: &responseFramed)
@@ -548,11 +548,8 @@ extension Exchange {
         record.status = 101
         upstream = nil
         HeadWriter.statusLine(of: head, into: &responseFramed)
-        let fields = responseFramed.count
-        ResponseHeadWriter.copyFields(of: head, into: &responseFramed)
-        if let editor = route?.headers?.response {
-            applyResponseRules(editor, to: &responseFramed, from: fields, own: responseFramed.count)
-        }
+        let position = HeadEdits(response: head).write(head, into: &responseFramed)
+        if let rules = route?.headers?.response { applyResponseRules(rules, to: &responseFramed, at: position) }
         if let line = head.first(.upgrade) { HeadWriter.clean("Upgrade", head.value(line), into: &responseFramed) }
         HeadWriter.field("Connection", "Upgrade", into: &responseFramed)
         HeadWriter.end(into: &responseFramed)

@@ -24,19 +24,19 @@ extension Exchange {
         }
     }
 
-    /// Edits the request's head that `output` ends with: fields from `start` on, ours from `own` on.
-    func applyRequestRules(_ editor: HeaderEditor, to output: inout OutputBuffer, from start: Int, own: Int) {
+    /// Gives the route's rules their last word on the fields of the request that `output` ends with.
+    func applyRequestRules(_ editor: HeaderEditor, to output: inout OutputBuffer, at position: HeadEdits.Position) {
         let lines = hasHeaderLines ? headerLines : editor.constants
         let end = hasHeaderLines ? responseHeaderLines : lines.count
-        record.headers = editor.apply(to: &output, from: start, own: own, lines: lines.span.extracting(0..<end))
+        record.headers = editor.apply(to: &output, at: position, adding: lines.span.extracting(0..<end))
     }
 
-    /// Edits the head of the upstream's response, as `applyRequestRules`.
-    func applyResponseRules(_ editor: HeaderEditor, to output: inout OutputBuffer, from start: Int, own: Int) {
+    /// Gives the route's rules their last word on the fields of the upstream's response, as `applyRequestRules`.
+    func applyResponseRules(_ editor: HeaderEditor, to output: inout OutputBuffer, at position: HeadEdits.Position) {
         let lines = hasHeaderLines ? headerLines : editor.constants
         let first = hasHeaderLines ? responseHeaderLines : 0
         record.responseHeaders = editor.apply(
-            to: &output, from: start, own: own, lines: lines.span.extracting(first..<lines.count))
+            to: &output, at: position, adding: lines.span.extracting(first..<lines.count))
     }
 
     /// Adds to an answer of ours, whose fields stand in `output` from `start` on, what the route's rules set and add.

@@ -1,4 +1,4 @@
-internal import HTTPWire
+package import HTTPWire
 internal import Octets
 
 /// The trace of a request, as W3C Trace Context (https://www.w3.org/TR/trace-context/) carries it.
@@ -6,10 +6,10 @@ internal import Octets
 /// We make no spans, so a valid `traceparent` is passed on unchanged with its `tracestate`. An invalid one, or several, would
 /// be ignored by whoever comes next, and `tracestate` with it (§3.2.2, §4.3): both are left out, so that nobody reads them
 /// in another way.
-enum TraceContext {
+package enum TraceContext {
     /// Where the id of the trace stands: 32 lower-case hexadecimal digits of the field line's value. Nil when the field is
     /// missing, repeated or invalid.
-    static func traceID(of head: borrowing MessageHead) -> (line: Int, range: Range<Int>)? {
+    package static func traceID(of head: borrowing MessageHead) -> (line: Int, range: Range<Int>)? {
         guard let line = head.first(.traceparent), isValid(head.value(line)) else { return nil }
         for other in line + 1..<head.fieldCount where head.known(other) == .traceparent { return nil }
         return (line, 3..<35)
@@ -17,7 +17,7 @@ enum TraceContext {
 
     /// `version "-" trace-id "-" parent-id "-" flags` (§3.2): version 00 has nothing more, later ones may go on behind a
     /// dash; ff is no version, and ids of zeros only are no ids.
-    static func isValid(_ value: Span<UInt8>) -> Bool {
+    package static func isValid(_ value: Span<UInt8>) -> Bool {
         guard value.count >= 55 else { return false }
         for index in 0..<55 {
             switch index {

@@ -1,0 +1,158 @@
+package import HTTPWire
+package import Octets
+
+/// What becomes of a head's received fields on their way to the other side: which lines stay behind, and which are replaced.
+///
+/// It is a value that whatever carries heads applies. The lines that are new are written as text behind it, by the functions beside
+/// `init(request:)` and `init(response:)` and by a route's rules, into a buffer that the caller lends: HTTP/1 lends the one that its
+/// head goes out from, so that nothing is copied; a front that edits heads which others send lends an empty one and hands it to
+/// `forEachChange`.
+package struct HeadEdits: Sendable {
+    private let removed: KnownFieldSet
+    private let passesUnderscores: Bool
+    private let weakensTags: Bool
+    /// What Max-Forwards says from here on; nil: the field stays as it came.
+    private let maxForwards: Int?
+
+    /// The lines of `removed` stay behind, as do those of this hop (RFC 9110 §7.6.1).
+    init(
+        removing removed: KnownFieldSet, passesUnderscores: Bool = true, maxForwards: Int? = nil,
+        weakensTags: Bool = false
+    ) {
+        self.removed = removed
+        self.passesUnderscores = passesUnderscores
+        self.maxForwards = maxForwards
+        self.weakensTags = weakensTags
+    }
+
+    // MARK: As lines
+
+    /// Where a head's fields begin among the lines that are written, and those of them that are new.
+    package struct Position {
+        package let fields: Int
+        package let new: Int
+    }
+
+    /// Appends the received lines that go on, in their order. The new lines go behind them, then the rules have their last word
+    /// (`HeaderEditor.apply`).
+    package func write(_ head: borrowing MessageHead, into output: inout OutputBuffer) -> Position {
+        let fields = output.count
+        var start = 0
+        if maxForwards != nil || weakensTags {
+            for index in 0..<head.fieldCount where replaces(index, of: head) {
+                HeadWriter.fields(
+                    of: head, lines: start..<index, without: removed, passesUnderscores: passesUnderscores,
+                    into: &output)
+                appendReplacement(of: index, in: head, to: &output)
+                start = index + 1
+            }
+        }
+        HeadWriter.fields(
+            of: head, lines: start..<head.fieldCount, without: removed, passesUnderscores: passesUnderscores,
+            into: &output)
+        return Position(fields: fields, new: output.count)
+    }
+
+    private func replaces(_ index: Int, of head: borrowing MessageHead) -> Bool {
+        switch head.known(index) {
+        case .maxForwards: maxForwards != nil && !head.isHopByHop(index)
+        case .etag: weakensTags && !head.isHopByHop(index) && !removed.contains(.etag)
+        default: false
+        }
+    }
+
+    /// Appends what a replaced line becomes, which may be nothing.
+    private func appendReplacement(of index: Int, in head: borrowing MessageHead, to output: inout OutputBuffer) {
+        if let maxForwards, head.known(index) == .maxForwards {
+            return HeadWriter.field("Max-Forwards", decimal: maxForwards, into: &output)
+        }
+        // The representation is another, equivalent one: its tag says the same weakly (RFC 9110 §8.8.1). What is no entity tag is
+        // left out.
+        let tag = head.value(index)
+        let isWeak = tag.count > 3 && tag[0] == UInt8(ascii: "W") && tag[1] == UInt8(ascii: "/")
+        guard isWeak || tag.count > 1 && tag[0] == UInt8(ascii: "\"") else { return }
+        output.append(isWeak ? "ETag: " : "ETag: W/")
+        output.append(tag)
+        output.append("\r\n")
+    }
+
+    // MARK: As changes of a head that others send
+
+    /// One change of the fields of one name.
+    package enum Change {
+        /// All of that name go.
+        case remove
+        /// One with this value takes the place of all of that name.
+        case set
+        /// One more with this value.
+        case append
+    }
+
+    /// Calls `change` for each change that makes of the received fields those that go on: all removals first, then the rest in its
+    /// order. A removal has no value.
+    ///
+    /// - Parameters:
+    ///   - new: the new lines, to which `rules` have been applied already.
+    ///   - rules: those of the route, which may remove received fields too.
+    package func forEachChange(
+        of head: borrowing MessageHead, new: Span<UInt8>, rules: HeaderEditor?,
+        _ change: (Change, _ name: Span<UInt8>, _ value: Span<UInt8>) -> Void
+    ) {
+        var lines = OutputBuffer()
+        for index in 0..<head.fieldCount {
+            let isReplaced = replaces(index, of: head)
+            if isReplaced, rules?.removes(head.name(index), isOurs: false) != true {
+                appendReplacement(of: index, in: head, to: &lines)
+            }
+            guard isReplaced || !passes(index, of: head, rules), head.first(named: head.name(index)) == index else {
+                continue
+            }
+            change(.remove, head.name(index), Span())
+        }
+        lines.append(new)
+        let all = lines.span
+        var at = 0
+        while at < all.count {
+            let line = FieldText(all, at)
+            let name = all.extracting(line.name)
+            let received = head.first(named: name)
+            let staysThere = received.map { passes($0, of: head, rules) && !replaces($0, of: head) } ?? false
+            let isAppended = staysThere || FieldText.isNamed(name, in: all, before: at)
+            change(isAppended ? .append : .set, name, all.extracting(line.value))
+            at = line.end
+        }
+    }
+
+    /// Whether a received line goes on as it is. All of one name do, or none.
+    private func passes(_ index: Int, of head: borrowing MessageHead, _ rules: HeaderEditor?) -> Bool {
+        !head.isHopByHop(index) && !removed.contains(head.known(index))
+            && (passesUnderscores || !head.hasUnderscore(index))
+            && rules?.removes(head.name(index), isOurs: false) != true
+    }
+}
+
+/// A field line among others, as it is written.
+private struct FieldText {
+    let name: Range<Int>
+    let value: Range<Int>
+    /// Behind its line end.
+    let end: Int
+
+    init(_ lines: Span<UInt8>, _ start: Int) {
+        let colon = Scan.firstIndex(of: UInt8(ascii: ":"), in: lines, from: start) ?? lines.count
+        end = (Scan.firstIndex(of: ASCII.lineFeed, in: lines, from: colon) ?? lines.count - 1) + 1
+        name = start..<colon
+        value = min(colon + 2, end - 2)..<end - 2
+    }
+
+    /// Whether a line before `limit` has that name, letters in either case.
+    static func isNamed(_ name: Span<UInt8>, in lines: Span<UInt8>, before limit: Int) -> Bool {
+        var at = 0
+        while at < limit {
+            let line = FieldText(lines, at)
+            if lines.extracting(line.name).isEqualIgnoringCase(to: name) { return true }
+            at = line.end
+        }
+        return false
+    }
+}

@@ -1,0 +1,193 @@
+package import HTTPWire
+package import Octets
+
+/// Fields of the client's that don't go on.
+private enum RemovedFields {
+    /// What the head that goes on says itself.
+    static let always: KnownFieldSet = [.host, .contentLength, .transferEncoding, .expect, .xRequestID]
+    static let trace: KnownFieldSet = [.traceparent, .tracestate]
+    static let forwarded: KnownFieldSet = [
+        .xForwardedFor, .xForwardedProto, .xForwardedHost, .xForwardedPort, .xRealIP, .forwarded,
+    ]
+    /// They speak of the bytes as they were before the conversion (docs/rules.md F2).
+    static let ofOldBytes: KnownFieldSet = [
+        .contentType, .contentEncoding, .contentMD5, .contentDigest, .reprDigest, .digest, .contentRange, .range,
+        .ifRange,
+    ]
+    /// They ask for bytes that the client wouldn't get.
+    static let aboutResponseBytes: KnownFieldSet = [
+        .range, .ifRange, .acceptEncoding, .wantContentDigest, .wantReprDigest, .wantDigest,
+    ]
+}
+
+// What becomes of a request's fields.
+extension HeadEdits {
+    /// What goes on of a request's received fields.
+    ///
+    /// - Parameters:
+    ///   - rule: what the route says of forwarding.
+    ///   - isConverted: whether the content is.
+    ///   - convertsResponses: whether the response's content may be.
+    ///   - isTrusted: whether the peer's word about the client is believed.
+    package init(
+        request head: borrowing MessageHead, by rule: ForwardingRule, isConverted: Bool, convertsResponses: Bool,
+        isTrusted: Bool
+    ) {
+        var removed = RemovedFields.always
+        if !(head.contains(.traceparent) && TraceContext.traceID(of: head) != nil) {
+            removed.formUnion(RemovedFields.trace)
+        }
+        if !(isTrusted && rule.format == .off) { removed.formUnion(RemovedFields.forwarded) }
+        if isConverted { removed.formUnion(RemovedFields.ofOldBytes) }
+        if convertsResponses { removed.formUnion(RemovedFields.aboutResponseBytes) }
+        var left: Int?
+        // 0 doesn't come here: then the request ends with us (RFC 9110 §7.6.2).
+        if head.contains(.maxForwards), head.methodKind == .options { left = head.maxForwards.map { $0 - 1 } }
+        // Servers of the CGI family read `a_b` as `a-b`: such a name could pass for one that we set.
+        self.init(removing: removed, passesUnderscores: rule.underscores == .pass, maxForwards: left)
+    }
+}
+
+/// What is known of the connection that brought a request, for the fields that tell the upstream of the client.
+package struct ClientPeer {
+    /// Whether it has no IP address, as one on a unix socket.
+    package let isUnix: Bool
+    package let isIPv6: Bool
+    package let isSecure: Bool
+    /// The port that it connected to; 0 for a unix socket.
+    package let port: Int
+    /// X-Forwarded-Proto and, where there is a port, X-Forwarded-Port, as lines.
+    package let schemeLines: [UInt8]
+
+    package init(isUnix: Bool, isIPv6: Bool, isSecure: Bool, port: Int, schemeLines: [UInt8]) {
+        self.isUnix = isUnix
+        self.isIPv6 = isIPv6
+        self.isSecure = isSecure
+        self.port = port
+        self.schemeLines = schemeLines
+    }
+
+    fileprivate var scheme: StaticString { isSecure ? "https" : "http" }
+}
+
+extension ForwardedFormat {
+    /// Tells the upstream of the client in the fields of this format (docs/rules.md F5). A peer that isn't trusted has its word
+    /// replaced by what we see ourselves; what a trusted one says is kept, and the peer's own address is added to it.
+    ///
+    /// - Parameter appendAddress: appends the peer's IP address, without port and brackets.
+    package func appendClient(
+        of head: borrowing MessageHead, _ peer: ClientPeer, isTrusted: Bool, to output: inout OutputBuffer,
+        appendAddress: (inout OutputBuffer) -> Void
+    ) {
+        switch self {
+        case .xForwarded:
+            if isTrusted { return head.appendTrusted(peer, to: &output, appendAddress: appendAddress) }
+            HeadWriter.clean("X-Forwarded-Host", head.authority, into: &output)
+            if !peer.isUnix {
+                output.append("X-Forwarded-For: ")
+                appendAddress(&output)
+                output.append("\r\n")
+            }
+            output.append(peer.schemeLines.span)
+        case .forwarded:
+            output.append("Forwarded: ")
+            if isTrusted, head.appendValues(of: .forwarded, to: &output) { output.append(", ") }
+            head.appendElement(peer, to: &output, appendAddress: appendAddress)
+        case .off: break
+        }
+    }
+}
+
+extension MessageHead {
+    /// X-Forwarded-* by a trusted peer: its list with its own address behind; its host, scheme and port where they are such.
+    fileprivate func appendTrusted(
+        _ peer: ClientPeer, to output: inout OutputBuffer, appendAddress: (inout OutputBuffer) -> Void
+    ) {
+        if let line = first(.xForwardedHost), !value(line).isEmpty {
+            HeadWriter.clean("X-Forwarded-Host", value(line), into: &output)
+        } else {
+            HeadWriter.clean("X-Forwarded-Host", authority, into: &output)
+        }
+        if contains(.xForwardedFor) || !peer.isUnix {
+            output.append("X-Forwarded-For: ")
+            let hasOthers = appendValues(of: .xForwardedFor, to: &output)
+            if !peer.isUnix {
+                if hasOthers { output.append(", ") }
+                appendAddress(&output)
+            }
+            output.append("\r\n")
+        }
+        if let line = first(.xForwardedProto), Self.isScheme(value(line)) {
+            HeadWriter.clean("X-Forwarded-Proto", value(line), into: &output)
+        } else {
+            output.append("X-Forwarded-Proto: ")
+            output.append(peer.scheme)
+            output.append("\r\n")
+        }
+        if let line = first(.xForwardedPort), Self.isPort(value(line)) {
+            HeadWriter.clean("X-Forwarded-Port", value(line), into: &output)
+        } else if peer.port > 0 {
+            HeadWriter.field("X-Forwarded-Port", decimal: peer.port, into: &output)
+        }
+    }
+
+    /// One element of Forwarded and the line's end: RFC 7239 §4 and §6.
+    fileprivate func appendElement(
+        _ peer: ClientPeer, to output: inout OutputBuffer, appendAddress: (inout OutputBuffer) -> Void
+    ) {
+        if peer.isUnix {
+            output.append("for=unknown")
+        } else if peer.isIPv6 {
+            output.append("for=\"[")
+            appendAddress(&output)
+            output.append("]\"")
+        } else {
+            output.append("for=")
+            appendAddress(&output)
+        }
+        if !authority.isEmpty {
+            // A port's colon is no token's, so the host is always quoted; it holds neither quote nor backslash (R17).
+            output.append(";host=\"")
+            output.append(authority)
+            output.append("\"")
+        }
+        output.append(";proto=")
+        output.append(peer.scheme)
+        output.append("\r\n")
+    }
+
+    /// Appends the values of all lines of `field` that aren't empty, as one list. Returns whether there was any.
+    fileprivate func appendValues(of field: KnownField, to output: inout OutputBuffer) -> Bool {
+        guard contains(field) else { return false }
+        var isFirst = true
+        for line in 0..<fieldCount where known(line) == field && !value(line).isEmpty {
+            if !isFirst { output.append(", ") }
+            isFirst = false
+            output.append(value(line))
+        }
+        return !isFirst
+    }
+
+    private static func isScheme(_ value: Span<UInt8>) -> Bool {
+        value.isEqualIgnoringCase(to: "http") || value.isEqualIgnoringCase(to: "https")
+    }
+
+    private static func isPort(_ value: Span<UInt8>) -> Bool {
+        guard (1...5).contains(value.count) else { return false }
+        for index in value.indices where !ASCII.isDigit(value[index]) { return false }
+        return true
+    }
+
+    /// The number in Max-Forwards, at most six digits; nil when it is none.
+    package var maxForwards: Int? {
+        guard let line = first(.maxForwards) else { return nil }
+        let value = value(line)
+        guard (1...6).contains(value.count) else { return nil }
+        var number = 0
+        for index in value.indices {
+            guard ASCII.isDigit(value[index]) else { return nil }
+            number = number * 10 + Int(value[index] &- 0x30)
+        }
+        return number
+    }
+}

@@ -1,0 +1,37 @@
+package import ContentCoding
+package import HTTPWire
+package import Octets
+
+// What becomes of a response's fields.
+extension HeadEdits {
+    private static let framingFields: KnownFieldSet = [.contentLength, .transferEncoding]
+    private static let fieldsOfOldBytes: KnownFieldSet = [
+        .contentMD5, .contentDigest, .reprDigest, .digest, .acceptRanges, .contentRange, .contentEncoding,
+    ]
+
+    /// What goes on of a response's received fields: all but those of this hop and of the framing, and of what `changes` take.
+    /// `replacesType`: Content-Type is that of a converted body.
+    package init(response head: borrowing MessageHead, _ changes: HeadChanges = [], replacesType: Bool = false) {
+        var removed = Self.framingFields
+        if replacesType { removed.formUnion([.contentType]) }
+        if changes.contains(.otherBytes) { removed.formUnion(Self.fieldsOfOldBytes) }
+        self.init(removing: removed, weakensTags: changes.contains(.weakTag) && head.contains(.etag))
+    }
+}
+
+extension HeadChanges {
+    /// Appends the lines that are new in a response with that head: `contentType` is that of a converted body, `coding` the one that
+    /// the body gets from us.
+    package func appendLines(
+        to output: inout OutputBuffer, of head: borrowing MessageHead, contentType: Span<UInt8>?, coding: Coding?
+    ) {
+        if let contentType { HeadWriter.clean("Content-Type", contentType, into: &output) }
+        if contains(.variesByAccept), !head.varies(by: "accept") {
+            HeadWriter.field("Vary", "Accept", into: &output)
+        }
+        if contains(.variesByCoding), !head.varies(by: "accept-encoding") {
+            HeadWriter.field("Vary", "Accept-Encoding", into: &output)
+        }
+        if let coding { HeadWriter.field("Content-Encoding", coding.name, into: &output) }
+    }
+}
