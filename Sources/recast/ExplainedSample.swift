@@ -29,7 +29,7 @@ struct ExplainedSample {
             if let plan {
                 trace = try ConversionTrace.make(
                     plan: plan, contentType: Array(type.utf8).span, sources: values.sources, body: body.span,
-                    holding: ConversionHold.limit(ofBody: body.count))
+                    holding: RequestTranscoder.bufferLimit(ofBody: body.count))
             }
         } catch {
             throw CommandFault(CommandFault.data, "recast explain: \(error)")

@@ -51,7 +51,8 @@ import Transcoding
                 var ticks = 0
                 try rig.until("a request") {
                     for connection in rig.worker.connections {
-                        guard let count = connection.exchange?.conversion?.consumedCount, count > seen else { continue }
+                        guard let count = connection.exchange?.requestTranscoder.conversion?.consumedCount, count > seen
+                        else { continue }
                         most = max(most, count - seen)
                         seen = count
                         ticks += 1

@@ -127,15 +127,17 @@ package final class ConversionRule: Sendable {
     package let plan: ConversionPlan
     package let otherTypes: OtherTypes
     package let sources: [SourceReference]
-    /// `plan.readsQuery`. What each request asks of the plan stands beside it: where one function reads two parts of the
+    /// `plan.readsQuery` and `plan.writesQuery`. What each request asks of the plan stands beside it: where one function reads two parts of the
     /// plan, the compiler may copy the whole, and that counts two dozen references up and down.
     package let readsQuery: Bool
+    package let writesQuery: Bool
 
     package init(plan: ConversionPlan, otherTypes: OtherTypes, sources: [SourceReference]) {
         self.plan = plan
         self.otherTypes = otherTypes
         self.sources = sources
         readsQuery = plan.readsQuery
+        writesQuery = plan.writesQuery
     }
 
     /// `plan.inputs`, for a refusal.

@@ -56,17 +56,20 @@ extension Exchange {
         try checkForwardingRules(route, generation, framing: framing)
         if endsHere { return answerOptions(methods(of: route), status: 200) }
         let hasContent = !framing.isEmpty
-        try chooseConversion(route, hasBody: hasContent)
+        if try route.converts(request, hasBody: hasContent) {
+            try beginTranscoding(route, generation, framing: framing)
+        }
         if let rules = route.responseRules, rules.hasSources {
             // Before the request goes up: the values are the request's.
             for rule in rules.rules { _ = try values(of: rule.conversion?.sources ?? []) }
         }
-        if readsQuery { try convertQuery() }
+        if requestTranscoder.readsQuery { try requestTranscoder.feedQuery(of: request) }
         var plan = ExchangeMachine.Plan()
         plan.hasContent = hasContent
-        plan.isConverted = conversion != nil
+        plan.isConverted = requestTranscoder.isBegun
         plan.isSpooled =
-            generation.framings[route.upstream].mode == .length && (conversion != nil || framing == .chunked)
+            generation.framings[route.upstream].mode == .length
+            && (requestTranscoder.isBegun || framing == .chunked)
         plan.expectsContinue = request.expectsContinue
         plan.relaysExpectation = route.forwarding.forwardsExpect
         plan.takesInterim = request.capabilities.contains(.interimResponses)
@@ -231,51 +234,27 @@ extension Exchange {
 
     // MARK: The conversion
 
-    /// Starts the route's conversion where the request has something to convert.
-    private func chooseConversion(_ route: Route, hasBody: Bool) throws(Refusal) {
-        guard let rule = route.conversion, let generation else { return }
-        if rule.readsQuery { return try chooseQueryConversion(rule, route: route, hasBody: hasBody) }
-        let typeIndex = request.first(.contentType)
-        // A request without a body has nothing to convert, unless it names the type of an empty one.
-        if !hasBody, typeIndex == nil || !request.methodKind.mayHaveBody { return }
-        if request.contains(.cacheControl), route.forwarding.noTransform != .convert, request.forbidsTransform {
-            if route.forwarding.noTransform == .pass { return }
-            throw .noTransform(rule.plan.output)
-        }
-        guard let conversion = try takeConversion(rule, route, generation, typeAt: typeIndex) else { return }
-        if request.contains(.contentEncoding) { try startDecoding(route, conversion, hasBody: hasBody) }
-        use(conversion, highWatermark: ConversionHold.limit(ofBody: requestDecoder.remaining))
-    }
-
-    /// A conversion for content of the type in the field at `index`; nil where the route passes what it doesn't convert.
-    private func takeConversion(
-        _ rule: ConversionRule, _ route: Route, _ generation: Generation, typeAt index: Int?
-    ) throws(Refusal) -> Conversion? {
-        do throws(ConversionError) {
-            let sources = try sourceValues(rule.sources)
-            // The type decides, so a body without one is not guessed at (docs/rules.md R36).
-            guard let index else {
-                throw ConversionError(
-                    .unsupported, code: "unsupported_media_type", reason: "the body has no Content-Type")
-            }
-            return try generation.conversions(of: route).take(for: request, typeAt: index, sources: sources)
-        } catch {
-            if error.kind == .unsupported, rule.otherTypes == .pass { return nil }
-            throw .conversion(error, accepted: rule.inputs)
-        }
-    }
-
-    /// Converts the request's content by `conversion`, which counts as full from `highWatermark` bytes of output on.
-    private func use(_ conversion: Conversion, highWatermark: Int) {
-        // What is converted is seldom less than half as long; a short one grows memory of the conversion's, which stays there.
-        let isLong = requestDecoder.remaining ?? .max > Exchange.keptCapacity / 2
-        conversion.withOutput { output in
-            if isLong, output.capacity <= Exchange.keptCapacity { worker.loop.lendSpare(to: &output) }
-            output.highWatermark = highWatermark
-        }
-        self.conversion = conversion
+    /// Starts the route's conversion, where the route doesn't pass what it can't convert.
+    private func beginTranscoding(
+        _ route: Route, _ generation: Generation, framing: BodyFraming
+    ) throws(Refusal) {
+        guard let rule = route.conversion else { return }
+        let sources = try values(of: rule.sources)
+        guard
+            try requestTranscoder.begin(
+                request, by: rule, of: route, framing: framing, sources: sources,
+                conversions: generation.conversions(of: route), coders: worker.coders,
+                requestLine: worker.wireLimits.requestLine),
+            let conversion = requestTranscoder.conversion
+        else { return }
         record.input = conversion.inputEncoding
         record.output = conversion.outputEncoding
+        record.coding = requestTranscoder.coding
+        // What is converted is seldom less than half as long; a short one grows memory of the conversion's, which stays there.
+        guard requestDecoder.remaining ?? .max > Exchange.keptCapacity / 2 else { return }
+        conversion.withOutput { output in
+            if output.capacity <= Exchange.keptCapacity { worker.loop.lendSpare(to: &output) }
+        }
     }
 
     /// The values that the route's rules take from the request's head.
@@ -306,68 +285,6 @@ extension Exchange {
         var text = OutputBuffer()
         client.appendIP(to: &text)
         return text.span.copied()
-    }
-
-    // MARK: The query
-
-    // `query -> json` and `json -> query`, for upstreams that take their parameters at the other place than their clients
-    // send them.
-
-    /// Bytes that a query may become before its conversion is whole. A request line is bounded (16 KiB) and its fields are
-    /// (`limits.fields`), so this is never reached; it only says that a query is converted in one go.
-    private static let queryOutput = 4 * 1024 * 1024
-
-    private static let formType = Array(BodyEncoding.form.mediaType.utf8)
-
-    var readsQuery: Bool { conversion != nil && route?.conversion?.plan.readsQuery == true }
-    var writesQuery: Bool { conversion != nil && route?.conversion?.plan.writesQuery == true }
-
-    /// Starts the conversion of the query. A request that has a body of its own is refused: that would be lost.
-    private func chooseQueryConversion(_ rule: ConversionRule, route: Route, hasBody: Bool) throws(Refusal) {
-        guard let generation else { return }
-        do throws(ConversionError) {
-            guard !hasBody else {
-                throw ConversionError(
-                    .unrepresentable, code: "query_with_body",
-                    reason: "the route makes the body from the query, and the request has a body already")
-            }
-            let sources = try sourceValues(rule.sources)
-            let conversion = try generation.conversions(of: route).take(
-                contentType: Self.formType.span, sources: sources)
-            use(conversion, highWatermark: Self.queryOutput)
-        } catch {
-            throw .conversion(error, accepted: [])
-        }
-    }
-
-    /// Feeds the query to its conversion, as if it were a body that has come whole.
-    private func convertQuery() throws(Refusal) {
-        guard let conversion else { return }
-        let query = request.copiedQuery
-        do throws(ConversionError) {
-            let fed = try conversion.feed(query.span)
-            precondition(fed == query.count, "a query filled more than its bounds allow")
-        } catch {
-            throw .conversion(error, accepted: [])
-        }
-    }
-
-    /// Takes the converted body for the query that the upstream gets.
-    func takeQuery(from conversion: Conversion) throws(Refusal) {
-        conversion.withOutput { output in
-            writtenQuery.removeAll(keepingCapacity: true)
-            writtenQuery.append(contentsOf: output.span)
-            output.removeAll()
-        }
-        guard writtenQuery.count + request.target.count <= worker.wireLimits.requestLine else { throw queryTooLong }
-    }
-
-    /// A target has a bound, ours as everybody's (RFC 9112 §3).
-    private var queryTooLong: Refusal {
-        let error = ConversionError(
-            .unrepresentable, code: "query_too_long",
-            reason: "the body makes a query beyond \(worker.wireLimits.requestLine) bytes, which no target can carry")
-        return .conversion(error, accepted: [])
     }
 
     // MARK: Content
@@ -433,7 +350,7 @@ extension Exchange {
     /// Bytes of one slice of the content at most: all of a read where it is sent on as it is, so that it takes one system call
     /// and wakes the upstream once.
     private var longestSlice: Int {
-        let passes = machine.upstream == .open && (conversion == nil || passesContent)
+        let passes = machine.upstream == .open && (!requestTranscoder.isBegun || passesContent)
         return passes ? EventLoop.readBufferSize : Exchange.sliceSize
     }
 
@@ -448,8 +365,7 @@ extension Exchange {
 
     private func takeContent(_ slice: Span<UInt8>) throws(Refusal) -> Int {
         record.bytesIn += slice.count
-        let taken =
-            conversion == nil ? try forward(slice) : decoding == nil ? try convert(slice) : try decode(slice)
+        let taken = requestTranscoder.isBegun ? try transcode(slice) : try forward(slice)
         if taken < slice.count { record.bytesIn -= slice.count - taken }
         return taken
     }
@@ -476,9 +392,9 @@ extension Exchange {
             if upstreamIsFull { try handle(.paused(.upstream)) }
         case .spool: try spool(slice)
         case .buffer, .connection:
-            let room = waiting.highWatermark - waiting.count
+            let room = buffered.highWatermark - buffered.count
             let taken = min(room, slice.count)
-            waiting.append(slice.extracting(0..<taken))
+            buffered.append(slice.extracting(0..<taken))
             if taken == room { try handle(.paused(.upstream)) }
             return taken
         case .nowhere: break
@@ -488,42 +404,56 @@ extension Exchange {
 
     // MARK: Converted content
 
-    /// Feeds the conversion. Returns how many bytes it took: fewer when the upstream can't keep up.
-    private func convert(_ slice: Span<UInt8>) throws(Refusal) -> Int {
-        guard let conversion else { return slice.count }
-        var at = 0
+    /// Hands content to the transcoder, and what comes out upstream. Returns how many bytes it took: fewer when the upstream can't
+    /// keep up, or when one tick is too short for what they are decoded to.
+    private func transcode(_ slice: Span<UInt8>) throws(Refusal) -> Int {
         // What the last bytes become goes out with what follows it, in one write.
-        let isLast = decoding == nil && requestDecoder.remaining == slice.count
-        while at < slice.count {
-            let began = worker.isMeasuring ? EventLoop.preciseNow : 0
-            let rest = slice.extracting(at..<slice.count)
-            var passed = 0..<0
-            do throws(ConversionError) {
-                if machine.upstream == .open, !upstreamIsFull {
-                    at += try conversion.feed(rest, passing: &passed)
-                    passesContent = !passed.isEmpty && decoding == nil
-                } else {
-                    at += try conversion.feed(rest)
-                }
-            } catch {
-                throw .conversion(error, accepted: [])
+        let isLast = requestTranscoder.coding == nil && requestDecoder.remaining == slice.count
+        let (taken, outcome) = try transcode(slice, isLast: isLast)
+        switch outcome {
+        case .done: if upstreamIsFull { try handle(.paused(.upstream)) }
+        // The upstream has enough: the rest of the slice waits with the client's stream.
+        case .full: try handle(.paused(.upstream))
+        case .tick:
+            guard !upstreamIsFull else {
+                try handle(.paused(.upstream))
+                break
             }
-            try checkLength(conversion, passing: passed.count)
-            if !passed.isEmpty, !sendWaiting(passing: rest.extracting(passed)) { return slice.count }
-            if began != 0 { noteTranscoding(since: began) }
-            let isDue = at < slice.count || conversion.isFull || (machine.upstream == .open && !isLast)
-            if isDue, try !pushConverted() {
-                // The upstream has enough: the rest of the slice waits with the client's stream.
-                if conversion.isFull || at < slice.count { try handle(.paused(.upstream)) }
-                if at < slice.count { return at }
-            }
+            try handle(.paused(.tick))
+            awaitNextTick()
         }
-        let grows =
-            conversion.consumedCount >= MemoryCharge.step && conversion.heldCount > 0
-            || machine.upstream == .none && conversion.outputCount > Exchange.reserve
-        if grows { try payForRequest() }
-        if upstreamIsFull { try handle(.paused(.upstream)) }
-        return slice.count
+        return taken
+    }
+
+    /// Does a slice of work. Returns how many bytes of `input` were taken, and why not more: for `full`, that the upstream can't take
+    /// output now.
+    private func transcode(
+        _ input: Span<UInt8>, isLast: Bool
+    ) throws(Refusal) -> (taken: Int, outcome: RequestTranscoder.Outcome) {
+        var at = 0
+        var outcome = RequestTranscoder.Outcome.done
+        requestTranscoder.beginSlice()
+        while true {
+            let began = worker.isMeasuring ? EventLoop.preciseNow : 0
+            let rest = input.extracting(at..<input.count)
+            let mayPass = machine.upstream == .open && !upstreamIsFull
+            let step = try requestTranscoder.feed(rest, mayPass: mayPass)
+            at += step.consumed
+            if mayPass { passesContent = !step.passed.isEmpty }
+            // Content that passes takes along what has come out before it.
+            let isSent = !step.passed.isEmpty
+            if isSent, !sendBuffered(passing: rest.extracting(step.passed)) { return (input.count, .done) }
+            if began != 0 { noteTranscoding(since: began) }
+            outcome = step.outcome
+            if case .full = outcome {
+                if isSent ? !upstreamIsFull : try pushOutput() { continue }
+            } else if machine.upstream == .open, !isLast, !isSent {
+                _ = try pushOutput()
+            }
+            break
+        }
+        if requestTranscoder.needsMemory { try payForRequest() }
+        return (at, outcome)
     }
 
     private func noteTranscoding(since began: UInt64) {
@@ -533,142 +463,46 @@ extension Exchange {
     }
 
     /// Sends what the conversion has written on its way. Returns false when the upstream can't take it now.
-    private func pushConverted() throws(Refusal) -> Bool {
+    private func pushOutput() throws(Refusal) -> Bool {
         switch machine.destination {
-        case .connection where writesQuery, .spool where writesQuery: throw queryTooLong
         case .spool:
             try spoolOutput()
             return true
         case .connection:
-            if let conversion {
-                // From here on the usual watermark pauses the client.
-                conversion.withOutput { $0.highWatermark = OutputBuffer.defaultHighWatermark }
-                try connect(framing: framing(ofRestOf: conversion))
-            }
+            try connect(framing: requestTranscoder.beginStreaming(to: upstreamName))
             guard machine.upstream == .open else { return false }
         case .buffer: return false
         case .upstream: break
         case .nowhere:
             // Left where it is, a full output would be asked for room for ever.
-            conversion?.withOutput { $0.removeAll() }
+            requestTranscoder.dropOutput()
             return true
         }
         guard !upstreamIsFull else { return false }
-        sendWaiting()
+        sendBuffered()
         return true
     }
 
-    /// Brings the request to its end as far as it goes: the rest of the conversion, a connection, the last bytes.
-    func finishRequest() throws(Refusal) {
-        if decoding != nil, try !endDecoding() { return }
-        if let conversion {
-            guard try finish(conversion) else { return }
-            record.accounting = conversion.accounting
-            if machine.upstream == .none {
-                if writesQuery {
-                    try takeQuery(from: conversion)
-                    try connect(framing: .none)
-                } else {
-                    if spool != nil { try spoolOutput() }
-                    try connect(framing: .length(spool?.count ?? conversion.outputCount))
-                }
-            }
-        } else if machine.upstream == .none {
-            try connect(framing: spool.map { .length($0.count) } ?? .none)
-        }
-        if machine.upstream == .open { return try sendRest() }
-        // The output waits here for the connection, unless padding, which the conversion knows, follows it.
-        if let conversion, requestEncoder.remaining ?? 0 <= conversion.outputCount { recycleConversion() }
-    }
-
-    /// Ends the conversion. Returns false where its output waits for room.
-    private func finish(_ conversion: Conversion) throws(Refusal) -> Bool {
-        // The end of the last piece was a moment ago: one look at the clock serves both.
-        let mark = record.transcodeMark
-        let began = mark != 0 ? mark : worker.isMeasuring ? EventLoop.preciseNow : 0
-        while true {
-            let isWhole: Bool
-            do throws(ConversionError) {
-                isWhole = try conversion.finish()
-            } catch {
-                throw .conversion(error, accepted: [])
-            }
-            try checkLength(conversion, passing: 0)
-            if isWhole { break }
-            if try bufferMore(conversion) { continue }
-            guard try pushConverted() else {
-                upstream?.expectProgress()
-                return false
-            }
-        }
-        if began != 0 { noteTranscoding(since: began) }
-        return true
-    }
-
-    // MARK: Content codings
-
-    // They are undone between the framing and the conversion. What the decoder has made and the conversion can't take waits,
-    // and the client with it.
-
-    /// Undoes the request's codings in front of `conversion`, where it has any.
-    private func startDecoding(_ route: Route, _ conversion: Conversion, hasBody: Bool) throws(Refusal) {
-        let options = route.options.coding
-        guard let codings = request.appliedCodings(among: options.undone) else {
-            worker.counters.coding.countError("unsupported_content_coding", .requestDecoded)
-            throw .contentCoding(options.undone)
-        }
-        guard let first = codings.first else { return }
-        // Nothing at all is no coded body, not even an empty one.
-        guard hasBody else { throw refusal(of: .malformed(first, .truncated)) }
-        // The framing counts the bytes on the wire; those that come out are the decoder's to count.
-        conversion.bodyLimit = .max
-        let decoding = worker.coders.takeDecoding(codings)
-        decoding.begin(codings, limits: options.limits)
-        self.decoding = decoding
-        record.coding = first
-    }
-
-    /// Takes bytes of coded content. Returns how many were used, as `convert` does.
-    ///
-    /// A few bytes may be decoded to a hundred times as many, so these are bounded as the slice is: what is more waits for the
-    /// next tick, and the client with it.
-    private func decode(_ slice: Span<UInt8>) throws(Refusal) -> Int {
-        guard let decoding else { return slice.count }
-        decoding.left = Self.sliceSize
-        var at = 0
-        while true {
-            let isClear = try convertDecoded(decoding)
-            guard isClear, !machine.isPaused, at < slice.count || decoding.decoder.hasMore else { return at }
-            guard decoding.left > 0 else {
-                try handle(.paused(.tick))
-                awaitTick(decoding)
-                return at
-            }
-            at += try feed(slice.extracting(at..<slice.count), to: decoding)
-        }
+    private func awaitNextTick() {
+        guard !awaitsTick else { return }
+        awaitsTick = true
+        worker.loop.afterTick(self)
     }
 
     /// Goes on with what a tick was too short for.
-    func decodeAfterTick() throws(Refusal) {
-        guard let decoding, decoding.awaitsTick else { return }
-        decoding.awaitsTick = false
+    func transcodeAfterTick() throws(Refusal) {
+        awaitsTick = false
         // The time since is others'.
         record.transcodeMark = 0
         if machine.request == .ending { return try finishRequest() }
-        guard machine.request == .content, machine.pauses.contains(.tick), try decodeWaiting() else { return }
+        guard machine.request == .content, machine.pauses.contains(.tick), try transcodeRest() else { return }
         chargeRequest(leftover: 0)
         try handle(.resumed(.tick))
     }
 
-    private func awaitTick(_ decoding: RequestDecoding) {
-        guard !decoding.awaitsTick else { return }
-        decoding.awaitsTick = true
-        worker.loop.afterTick(self)
-    }
-
     /// The upstream has room again: content that waits in front of the conversion goes on, and then the client's.
     func resumeContent() throws(Refusal) {
-        if decoding != nil, try !decodeWaiting() { return }
+        if requestTranscoder.coding != nil, try !transcodeRest() { return }
         guard !upstreamIsFull else {
             upstream?.expectProgress()
             return
@@ -677,93 +511,92 @@ extension Exchange {
         try handle(.resumed(.upstream))
     }
 
-    /// The upstream has room again, or a tick has begun: converts what waits. Returns whether the client's next bytes can be taken;
-    /// else the reason to wait takes the place of the one that is gone.
-    private func decodeWaiting() throws(Refusal) -> Bool {
-        guard let decoding else { return true }
-        decoding.left = Self.sliceSize
-        while true {
-            let isClear = try convertDecoded(decoding)
-            guard isClear, !upstreamIsFull else {
-                try handle(.paused(.upstream))
-                try handle(.resumed(.tick))
-                upstream?.expectProgress()
-                return false
-            }
-            guard decoding.decoder.hasMore else { return true }
-            guard decoding.left > 0 else {
+    /// The upstream has room again, or a tick has begun: converts what was decoded and waits. Returns whether the client's next bytes
+    /// can be taken; else the reason to wait takes the place of the one that is gone.
+    private func transcodeRest() throws(Refusal) -> Bool {
+        let (_, outcome) = try transcode(Span(), isLast: false)
+        if !upstreamIsFull {
+            switch outcome {
+            case .done: return true
+            case .full: break
+            case .tick:
                 try handle(.paused(.tick))
                 try handle(.resumed(.upstream))
-                awaitTick(decoding)
+                awaitNextTick()
                 return false
             }
-            _ = try feed(Span(), to: decoding)
+        }
+        try handle(.paused(.upstream))
+        try handle(.resumed(.tick))
+        upstream?.expectProgress()
+        return false
+    }
+
+    // MARK: The end of content
+
+    /// Brings the request to its end as far as it goes: the rest of the conversion, a connection, the last bytes.
+    func finishRequest() throws(Refusal) {
+        if let conversion = requestTranscoder.conversion {
+            guard try finishTranscoding() else { return }
+            record.accounting = conversion.accounting
+            if machine.upstream == .none {
+                if spool != nil { try spoolOutput() }
+                let count = spool?.count ?? requestTranscoder.outputCount
+                try connect(framing: requestTranscoder.writesQuery ? .none : .length(count))
+            }
+        } else if machine.upstream == .none {
+            try connect(framing: spool.map { .length($0.count) } ?? .none)
+        }
+        if machine.upstream == .open { return try sendRest() }
+        // What is left of the output waits here for the connection.
+        recycleConversion()
+    }
+
+    /// Ends the conversion. Returns false where its output waits for room, or its input for the next tick.
+    private func finishTranscoding() throws(Refusal) -> Bool {
+        // The end of the last piece was a moment ago: one look at the clock serves both.
+        let mark = record.transcodeMark
+        let began = mark != 0 ? mark : worker.isMeasuring ? EventLoop.preciseNow : 0
+        requestTranscoder.beginSlice()
+        while true {
+            let outcome = try requestTranscoder.finish()
+            if requestTranscoder.isDecoderSpent {
+                recycleDecoder()
+                if requestCharge.bytes > 0 { chargeRequest(leftover: 0) }
+            }
+            switch outcome {
+            case .done:
+                if began != 0 { noteTranscoding(since: began) }
+                return true
+            case .full:
+                if try bufferMore() { continue }
+                guard try pushOutput() else {
+                    upstream?.expectProgress()
+                    return false
+                }
+            case .tick:
+                if machine.upstream == .open { _ = try pushOutput() }
+                if requestTranscoder.needsMemory { try payForRequest() }
+                awaitNextTick()
+                return false
+            }
         }
     }
 
-    /// The client has sent all: converts what waits and sees that the coding has ended. Returns false when there is no room
-    /// for all of it yet.
-    private func endDecoding() throws(Refusal) -> Bool {
-        guard let decoding else { return true }
-        decoding.left = Self.sliceSize
-        while true {
-            guard try convertDecoded(decoding) else {
-                upstream?.expectProgress()
-                return false
-            }
-            guard decoding.decoder.hasMore else { break }
-            guard decoding.left > 0 else {
-                awaitTick(decoding)
-                return false
-            }
-            _ = try feed(Span(), to: decoding)
-        }
-        do throws(CodingError) {
-            try decoding.decoder.finish()
-        } catch {
-            throw refusal(of: error)
-        }
-        recycleDecoding()
-        if requestCharge.bytes > 0 { chargeRequest(leftover: 0) }
+    /// Makes more room for output in front of the head, where the upstream wants a length if it can have one.
+    private func bufferMore() throws(Refusal) -> Bool {
+        guard machine.upstream == .none, let route, let generation,
+            generation.framings[route.upstream].mode == .auto, requestTranscoder.bufferMore()
+        else { return false }
+        try payForRequest()
         return true
     }
 
-    /// Undoes some of the coding, and pays for what the decoders hold by then. Returns how many bytes were used.
-    private func feed(_ bytes: Span<UInt8>, to decoding: RequestDecoding) throws(Refusal) -> Int {
-        let used: Int
-        do throws(CodingError) {
-            used = try decoding.decoder.feed(bytes, into: &decoding.waiting)
-        } catch {
-            throw refusal(of: error)
-        }
-        if decoding.decoder.heldCount >= MemoryCharge.step { try payForRequest() }
-        return used
-    }
-
-    /// Hands the conversion what was decoded. Returns false when some of it has to wait.
-    private func convertDecoded(_ decoding: RequestDecoding) throws(Refusal) -> Bool {
-        guard !decoding.waiting.isEmpty else { return true }
-        // Taken out of the object: what is called on the way looks at it.
-        var decoded = OutputBuffer()
-        swap(&decoded, &decoding.waiting)
-        let taken = try convert(decoded.span)
-        decoded.drop(taken)
-        decoding.left -= taken
-        swap(&decoded, &decoding.waiting)
-        return decoding.waiting.isEmpty
-    }
-
-    private func refusal(of error: CodingError) -> Refusal {
-        worker.counters.coding.countError(error.code, .requestDecoded)
-        return .conversion(ConversionError(error), accepted: [])
-    }
-
-    /// Gives the decoders of the request's codings back, which may be large: a slow answer must not keep them.
-    func recycleDecoding() {
-        guard let decoding else { return }
-        self.decoding = nil
-        count(decoding.decoder, .requestDecoded)
-        worker.coders.recycle(decoding)
+    /// Gives the decoder of the request's codings back, which may be large: a slow answer must not keep it.
+    func recycleDecoder() {
+        guard let decoder = requestTranscoder.takeDecoder() else { return }
+        count(decoder, .requestDecoded)
+        worker.coders.recycle(decoder)
     }
 }
 
@@ -771,12 +604,6 @@ extension MessageHead {
     /// Whether it has anything that `checkForwardingRules` looks at beyond framing and names.
     fileprivate var asksForChecks: Bool {
         isSecureTarget || wantsUpgrade || contains(.via) || contains(.maxForwards)
-    }
-
-    /// The query as it was written, empty where there is none.
-    fileprivate var copiedQuery: [UInt8] {
-        guard let query else { return [] }
-        return query.copied()
     }
 
     /// Replaces `text` by the value of a field. Returns false, and changes nothing, when there is none, or when it is

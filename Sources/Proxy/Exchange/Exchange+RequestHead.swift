@@ -12,7 +12,7 @@ extension Exchange {
         var output = OutputBuffer()
         swap(&output, &framed)
         defer { swap(&output, &framed) }
-        if route.rewrite != nil || readsQuery || writesQuery {
+        if route.rewrite != nil || requestTranscoder.readsQuery || requestTranscoder.writesQuery {
             request.appendMethod(to: &output)
             try appendTarget(of: route, to: &output)
             output.append(" HTTP/1.1\r\n")
@@ -27,7 +27,7 @@ extension Exchange {
             HeadWriter.clean("Host", request.authority, into: &output)
         }
         let edits = HeadEdits(
-            request: request, by: rule, isConverted: conversion != nil, convertsResponses: route.convertsResponses,
+            request: request, by: rule, isConverted: requestTranscoder.isBegun, convertsResponses: route.convertsResponses,
             isTrusted: trustsPeer)
         let position = edits.write(request, into: &output)
         // Without the field the upstream might choose any coding (RFC 9110 §12.5.3).
@@ -35,7 +35,7 @@ extension Exchange {
             let asked = route.askedCodings
             HeadWriter.clean("Accept-Encoding", asked.span, into: &output)
         }
-        if let conversion, !writesQuery {
+        if let conversion = requestTranscoder.conversion, !requestTranscoder.writesQuery {
             // Known by now: the head is written when there is output, or the conversion has ended.
             record.output = conversion.outputEncoding
             let contentType = conversion.contentType
@@ -74,14 +74,15 @@ extension Exchange {
         if let rewrite = route.rewrite {
             let client = clientAddress
             try rewrite.appendTarget(
-                of: request, captures: captures, client: client.span, keepsQuery: !readsQuery, to: &output)
+                of: request, captures: captures, client: client.span, keepsQuery: !requestTranscoder.readsQuery,
+                to: &output)
         } else {
-            request.appendPath(withQuery: !readsQuery, to: &output)
+            request.appendPath(withQuery: !requestTranscoder.readsQuery, to: &output)
         }
-        guard writesQuery, !writtenQuery.isEmpty else { return }
+        guard requestTranscoder.writesQuery, !requestTranscoder.query.isEmpty else { return }
         let hasQuery = Scan.firstIndex(of: UInt8(ascii: "?"), in: output.span, from: start) != nil
         output.append(UInt8(ascii: hasQuery ? "&" : "?"))
-        output.append(writtenQuery)
+        output.append(requestTranscoder.query)
     }
 }
 

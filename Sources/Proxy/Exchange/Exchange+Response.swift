@@ -277,7 +277,7 @@ extension Exchange {
 
     /// Gives back the coders of an exchange that is over.
     func recycleCoders() {
-        recycleDecoding()
+        recycleDecoder()
         recycleHeldDecoder()
         if let held { dropCoded(held) }
         if let coding = responseCoding {

@@ -15,6 +15,7 @@ extension Exchange {
         guard let route, let generation else { return }
         let framing = generation.framings[route.upstream].framing(for: known)
         requestEncoder = BodyEncoder(framing: framing)
+        if requestTranscoder.isBegun { requestTranscoder.announce(framing) }
         do throws(ConversionError) {
             try writeRequestHead(framing: framing, route: route)
         } catch {
@@ -98,30 +99,27 @@ extension Exchange {
     var upstreamIsFull: Bool { upstream?.stream.isAboveHighWatermark ?? false }
 
     /// Sends the bytes that wait, as one chunk where the framing is chunked, with the head in front when it is still here.
-    func sendWaiting() {
+    func sendBuffered() {
         guard machine.upstream == .open else { return }
-        if let conversion {
-            conversion.swapOutput(&waiting)
-            defer { conversion.swapOutput(&waiting) }
-            send(waiting.span)
-            waiting.removeAll()
-        } else if !waiting.isEmpty {
-            send(waiting.span)
-            waiting.removeAll()
+        requestTranscoder.swapOutput(&buffered)
+        if !buffered.isEmpty {
+            send(buffered.span)
+            buffered.removeAll()
         }
+        requestTranscoder.swapOutput(&buffered)
     }
 
     /// Sends the bytes that wait and `content`, a part of the client's, behind them: as one chunk, without a copy of `content`.
     /// Returns false when there is no connection for it.
-    func sendWaiting(passing content: Span<UInt8>) -> Bool {
-        guard upstream != nil, let conversion else { return false }
-        conversion.swapOutput(&waiting)
-        let count = waiting.count + content.count
+    func sendBuffered(passing content: Span<UInt8>) -> Bool {
+        guard upstream != nil else { return false }
+        requestTranscoder.swapOutput(&buffered)
+        let count = buffered.count + content.count
         requestEncoder.frame(count, into: &framed)
         record.bytesOut += count
-        framed.append(waiting.span)
-        waiting.removeAll()
-        conversion.swapOutput(&waiting)
+        framed.append(buffered.span)
+        buffered.removeAll()
+        requestTranscoder.swapOutput(&buffered)
         sendFramed(content)
         return true
     }
@@ -156,25 +154,25 @@ extension Exchange {
     /// All of the request is at hand and the connection is open: sends the rest, as far as the upstream takes it.
     func sendRest() throws(Refusal) {
         if let spool, try !pump(spool) { return }
-        if let conversion, try !pad(conversion) { return }
+        if requestTranscoder.isPadded, try !pad() { return }
         sendEnd()
         try handle(.requestWritten(isEmpty: upstream?.stream.queued == 0))
     }
 
     /// Sends the bytes that wait and what ends the content, in one write.
     private func sendEnd() {
-        conversion?.swapOutput(&waiting)
-        let count = waiting.count
+        requestTranscoder.swapOutput(&buffered)
+        let count = buffered.count
         requestEncoder.frame(count, into: &framed)
-        if count > 0 { finishFraming(into: &waiting) } else { finishFraming(into: &framed) }
+        if count > 0 { finishFraming(into: &buffered) } else { finishFraming(into: &framed) }
         record.bytesOut += count
         if count > 0 {
-            sendFramed(waiting.span)
-            waiting.removeAll()
+            sendFramed(buffered.span)
+            buffered.removeAll()
         } else {
             flushFramed()
         }
-        conversion?.swapOutput(&waiting)
+        requestTranscoder.swapOutput(&buffered)
     }
 
     private func finishFraming(into output: inout OutputBuffer) {
@@ -186,16 +184,15 @@ extension Exchange {
     /// All of the request was written: its memory goes to the next one, and so does its conversion.
     @inline(never)
     func releaseOutput() {
-        if conversion != nil { recycleConversion() } else if waiting.isEmpty { clear(&waiting) }
+        if requestTranscoder.conversion != nil { recycleConversion() } else if buffered.isEmpty { clear(&buffered) }
     }
 
     /// Gives the conversion, which has come to its end, back to the worker: other requests are converted while this one
     /// awaits its response. Output that isn't sent yet waits in the exchange.
     func recycleConversion() {
-        guard let conversion, let route else { return }
-        self.conversion = nil
+        guard let route, let conversion = requestTranscoder.end() else { return }
         conversion.withOutput { output in
-            if output.isEmpty { clear(&output) } else { swap(&output, &waiting) }
+            if output.isEmpty { clear(&output) } else { swap(&output, &buffered) }
         }
         generation?.conversions(of: route).recycle(conversion)
     }
@@ -209,56 +206,18 @@ extension Exchange {
     /// Pieces of padding, or of a spool, that are sent in one tick before the other connections have theirs.
     private static let piecesPerTick = 4
 
-    /// The framing of content whose head has to go out before all of its output is there: a length where the client gave one
-    /// and a bound can be told, else chunks.
-    func framing(ofRestOf conversion: Conversion) -> BodyFraming {
-        // What a content coding hides can have any length.
-        guard decoding == nil, case .length(let length) = request.framing,
-            let bound = conversion.outputBound(ofBody: length)
-        else { return .chunked }
-        return .length(conversion.outputCount + bound)
-    }
-
-    /// Makes more room in front of the head where the input is whole and only its output is left, since its exact length is
-    /// known once it is there. Returns false where there is no more room to be had.
-    func bufferMore(_ conversion: Conversion) throws(Refusal) -> Bool {
-        guard machine.upstream == .none, !writesQuery, conversion.outputCount < ConversionHold.ofWholeDocument,
-            let route, let generation, generation.framings[route.upstream].mode == .auto
-        else { return false }
-        try payForRequest()
-        conversion.withOutput { $0.highWatermark = min(2 * $0.count, ConversionHold.ofWholeDocument) }
-        return true
-    }
-
-    /// Sees that what the conversion has written, and `passing` bytes behind it, fit the length that was announced; only escapes
-    /// can have used up what a bound allows them.
-    func checkLength(_ conversion: Conversion, passing: Int) throws(Refusal) {
-        guard machine.upstream == .open || machine.upstream == .connecting, let left = requestEncoder.remaining,
-            conversion.outputCount + passing > left
-        else { return }
-        let error = ConversionError(
-            .unrepresentable, code: "length_outgrown",
-            reason:
-                "the converted body is longer than the length that was announced for it: its texts grow too much by escapes",
-            setting: "upstreams.\(upstreamName).framing")
-        throw .conversion(error, accepted: [])
-    }
-
-    private var upstreamName: String { route.flatMap { generation?.settings.upstreams[$0.upstream].name } ?? "" }
+    var upstreamName: String { route.flatMap { generation?.settings.upstreams[$0.upstream].name } ?? "" }
 
     /// Writes behind the converted content what its announced length has too many. Returns whether all of it went on its way; else
     /// it goes on when the upstream has room, or in the next tick.
-    private func pad(_ conversion: Conversion) throws(Refusal) -> Bool {
-        guard let padding = conversion.padding, requestEncoder.remaining ?? 0 > conversion.outputCount else {
-            return true
-        }
-        sendWaiting()
+    private func pad() throws(Refusal) -> Bool {
+        sendBuffered()
         var pieces = Self.piecesPerTick
-        while let left = requestEncoder.remaining, left > 0 {
+        while requestEncoder.remaining ?? 0 > 0 {
             guard mayGoOn(&pieces) else { return false }
-            let count = min(left, Exchange.sliceSize)
-            send(padding.piece.span.extracting(0..<count))
-            worker.counters.framing.padding &+= UInt64(count)
+            let piece = requestTranscoder.takePadding()
+            send(piece.span)
+            worker.counters.framing.padding &+= UInt64(piece.count)
         }
         return true
     }
@@ -296,14 +255,13 @@ extension Exchange {
 
     /// Takes what the conversion has written.
     func spoolOutput() throws(Refusal) {
-        guard let conversion else { return }
         beginSpool()
         // The buffer is taken out: what is called looks at the exchange.
         var output = OutputBuffer()
-        conversion.swapOutput(&output)
-        defer { conversion.swapOutput(&output) }
+        requestTranscoder.swapOutput(&output)
         try spool(output.span)
         output.removeAll()
+        requestTranscoder.swapOutput(&output)
     }
 
     private func refusal(of fault: SpoolFault) -> Refusal {
@@ -321,8 +279,8 @@ extension Exchange {
         while !spool.isAtEnd {
             guard mayGoOn(&pieces) else { return false }
             var piece = OutputBuffer()
-            swap(&piece, &waiting)
-            defer { swap(&piece, &waiting) }
+            swap(&piece, &buffered)
+            defer { swap(&piece, &buffered) }
             do throws(SpoolFault) {
                 try spool.read(into: &piece)
             } catch {
@@ -347,9 +305,9 @@ extension Exchange {
             return
         }
         record.framing = framing.logName
-        guard let conversion else { return }
+        guard requestTranscoder.isBegun else { return }
         switch framing {
-        case .length(let count) where count > conversion.outputCount:
+        case .length where requestTranscoder.isPadded:
             record.framing = "padded"
             worker.counters.framing.padded &+= 1
         case .length: worker.counters.framing.length &+= 1
@@ -460,21 +418,6 @@ struct RetryBuffer {
     var isCut = false
     /// Whether the status of the response may be a reason to send the request again.
     var heedsStatus = false
-}
-
-extension OutputPadding {
-    /// A piece of it, of which any beginning is padding as well, but for half a line end, which then stands alone.
-    fileprivate var piece: [UInt8] {
-        switch self {
-        case .lines: Self.emptyLines
-        case .spaces: Self.lineFeeds
-        }
-    }
-
-    private static let emptyLines = Array(
-        repeating: [ASCII.carriageReturn, ASCII.lineFeed], count: Exchange.sliceSize / 2
-    ).flatMap(\.self)
-    private static let lineFeeds = Array(repeating: ASCII.lineFeed, count: Exchange.sliceSize)
 }
 
 extension BodyFraming {

@@ -40,11 +40,12 @@ final class Exchange {
     var route: Route?
     @safe @exclusivity(unchecked) var captures = PathCaptures()
     @safe @exclusivity(unchecked) var times = RouteTimes()
-    var conversion: Conversion?
-    /// The codings of the request's content while they are undone in front of the conversion.
-    var decoding: RequestDecoding?
-    /// Content that waits for the upstream: converted bytes, or those of a plain forward.
-    @safe @exclusivity(unchecked) var waiting = OutputBuffer()
+    /// The conversion of the content, where it has one.
+    @safe @exclusivity(unchecked) var requestTranscoder = RequestTranscoder()
+    /// Whether the rest of what was decoded is converted in the next tick.
+    var awaitsTick = false
+    /// Content that waits for the upstream: that of a plain forward, or what a conversion that has come to its end has left.
+    @safe @exclusivity(unchecked) var buffered = OutputBuffer()
     /// The request's head and chunk framing that go out in front of the next content.
     @safe @exclusivity(unchecked) var framed = OutputBuffer()
     /// Slow the content down, on routes that ask for it.
@@ -68,8 +69,6 @@ final class Exchange {
     var hasHeaderLines = false
     /// Both connections once they have left HTTP.
     var tunnel: Tunnel?
-    /// What a conversion wrote for the query of the target.
-    var writtenQuery: [UInt8] = []
     /// The content, where it is held until its length is known; until the response begins.
     var spool: Spool?
     /// What the request and the response hold of the worker's memory.
@@ -126,9 +125,8 @@ final class Exchange {
         request.shrink(to: Exchange.keptCapacity)
         generation = nil
         route = nil
-        conversion = nil
-        clear(&waiting)
-        waiting.highWatermark = OutputBuffer.defaultHighWatermark
+        clear(&buffered)
+        buffered.highWatermark = OutputBuffer.defaultHighWatermark
         clear(&framed)
         clear(&responseFramed)
         requestThrottle = nil
@@ -145,6 +143,8 @@ final class Exchange {
         upstream = nil
         attempt = nil
         recycleCoders()
+        if requestTranscoder.isBegun { requestTranscoder.reset() }
+        awaitsTick = false
         held?.reset()
         heldSource = nil
         heldSourceIsReusable = false
@@ -161,7 +161,7 @@ final class Exchange {
     /// Gives back what many free exchanges should not hold; after `reset`.
     func shrink() {
         request.shrink(to: Exchange.ordinaryCapacity)
-        waiting.shrink(to: Exchange.ordinaryCapacity)
+        buffered.shrink(to: Exchange.ordinaryCapacity)
         framed.shrink(to: Exchange.ordinaryCapacity)
         responseFramed.shrink(to: Exchange.ordinaryCapacity)
     }
@@ -222,7 +222,7 @@ final class Exchange {
         case .queueForMemory: queueForMemory()
         case .beginSpool: beginSpool()
         case .sendRetryBuffer: sendRetryBuffer()
-        case .sendBuffered: sendWaiting()
+        case .sendBuffered: sendBuffered()
         case .sendHead: flushFramed()
         case .resumeFinish: if upstreamIsFull { upstream?.expectProgress() } else { try finishRequest() }
         case .resumeContent: try resumeContent()
@@ -304,10 +304,9 @@ final class Exchange {
     func tickEnded() {
         catchingRefusal { () throws(Refusal) in
             if holdsInput || machine.response == .buffered { try continueHeld() }
-            if decoding != nil { return try decodeAfterTick() }
-            guard spool != nil || conversion != nil, machine.request == .ending, machine.upstream == .open else {
-                return
-            }
+            if awaitsTick { return try transcodeAfterTick() }
+            let hasMore = spool != nil || requestTranscoder.conversion != nil || requestTranscoder.isPadded
+            guard hasMore, machine.request == .ending, machine.upstream == .open else { return }
             // The conversion may have more to write: a response that is converted has ticks of its own, while the request waits.
             try finishRequest()
         }
@@ -327,6 +326,7 @@ final class Exchange {
     func refuse(_ refusal: Refusal) {
         guard downstream != nil, !machine.isOver else { return }
         if worker.isMeasuring { worker.requests.noteRefusal(refusal, of: route) }
+        if requestTranscoder.takeCodingFault() { worker.counters.coding.countError(refusal.code, .requestDecoded) }
         let isFraming = if case .wire = refusal { true } else { false }
         give(.refusal(refusal), flag: refusal.flag, isFraming: isFraming)
     }
@@ -449,7 +449,7 @@ final class Exchange {
     /// loop's buffers, passes as long as a little is left.
     func hasMemory(for framing: BodyFraming) -> Bool {
         let pressure = worker.pressure
-        if case .length(let count) = framing, count <= ConversionHold.shortBody { return pressure < 3 }
+        if case .length(let count) = framing, count <= RequestTranscoder.shortBody { return pressure < 3 }
         return pressure < 2 && requestCharge.set(Self.reserve, from: worker.memory)
     }
 
@@ -485,12 +485,10 @@ final class Exchange {
         worker.memoryQueue.remove(self)
     }
 
-    /// Bytes that the request holds: output that waits, a tree, the decoders of its codings, the copy for another attempt.
+    /// Bytes that the request holds: content that waits, what its conversion buffers, the copy for another attempt.
     private var requestBytes: Int {
-        var bytes = waiting.count + retryBuffer.bytes.count + (upstream?.stream.queued ?? 0)
-        if let conversion { bytes += conversion.outputCount + conversion.heldCount }
-        if let decoding { bytes += decoding.decoder.heldCount }
-        return max(Self.reserve, bytes)
+        let bytes = buffered.count + retryBuffer.bytes.count + (upstream?.stream.queued ?? 0)
+        return max(Self.reserve, bytes + requestTranscoder.bufferedCount)
     }
 
     /// Counts what waits for an upstream that takes no more, with `leftover` bytes that stay with the client's stream.

@@ -1,4 +1,5 @@
 public import EventLoop
+internal import Gateway
 internal import HTTPWire
 internal import Logging
 internal import Octets

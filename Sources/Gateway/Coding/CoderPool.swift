@@ -1,45 +1,39 @@
-internal import ContentCoding
+package import ContentCoding
 
 /// A worker's coders that are ready for another body: what zlib and its like allocate is worth keeping.
-final class CoderPool {
-    private var decodings: [[RequestDecoding]] = Array(repeating: [], count: Coding.allCases.count)
+package final class CoderPool {
     private var decoders: [[ContentDecoder]] = Array(repeating: [], count: Coding.allCases.count)
     private var encoders: [[ContentEncoder]] = Array(repeating: [], count: Coding.allCases.count)
 
     /// Coders of one kind that are kept at most. A decoder keeps up to 384 KiB, an encoder up to 1.5 MiB.
-    private static let decoderLimit = 16
+    private static let decoderLimit = 32
     private static let encoderLimit = 2
 
-    func takeDecoding(_ codings: AppliedCodings) -> RequestDecoding {
-        guard let coding = codings.first else { return RequestDecoding() }
-        return decodings[coding.index].popLast() ?? RequestDecoding()
-    }
+    package init() {}
 
-    func recycle(_ decoding: RequestDecoding) {
-        guard let coding = decoding.decoder.codings.first else { return }
-        decoding.end()
-        if decodings[coding.index].count < Self.decoderLimit { decodings[coding.index].append(decoding) }
-    }
-
-    func takeDecoder(_ codings: AppliedCodings) -> ContentDecoder {
+    /// A decoder for a body with `codings`; it has to be told to begin.
+    package func takeDecoder(_ codings: AppliedCodings) -> ContentDecoder {
         guard let coding = codings.first else { return ContentDecoder() }
         return decoders[coding.index].popLast() ?? ContentDecoder()
     }
 
-    func recycle(_ decoder: ContentDecoder) {
+    /// Takes back a decoder whose body is over.
+    package func recycle(_ decoder: ContentDecoder) {
         guard let coding = decoder.codings.first else { return }
         decoder.end()
         if decoders[coding.index].count < Self.decoderLimit { decoders[coding.index].append(decoder) }
     }
 
-    func takeEncoder(_ coding: Coding, level: CodingLevel) -> ContentEncoder {
+    /// An encoder for a body that gets `coding`.
+    package func takeEncoder(_ coding: Coding, level: CodingLevel) -> ContentEncoder {
         if let index = encoders[coding.index].lastIndex(where: { $0.level == level }) {
             return encoders[coding.index].remove(at: index)
         }
         return ContentEncoder(coding, level: level)
     }
 
-    func recycle(_ encoder: ContentEncoder) {
+    /// Takes back an encoder whose body is over.
+    package func recycle(_ encoder: ContentEncoder) {
         encoder.reset()
         if encoders[encoder.coding.index].count < Self.encoderLimit { encoders[encoder.coding.index].append(encoder) }
     }

@@ -1,36 +1,36 @@
-internal import HTTPWire
-internal import Transcoding
+package import HTTPWire
+package import Transcoding
 
 /// The conversions of one rule that are ready for another body.
 ///
 /// They belong to the worker. An exchange borrows one from the head of a body until all of the output is written, and not
 /// until the response has come: most bodies come in one read, so one conversion, which the processor's caches still hold,
 /// serves all connections, and only bodies that take longer have one each.
-final class ConversionPool {
+package final class ConversionPool {
     private let plan: ConversionPlan
     /// The free conversions, by the input encoding's index in the plan: a conversion reads one encoding.
     private var free: [[Conversion]]
 
     /// Free conversions of one encoding at most; the allocator gets the others back.
-    static let limit = 64
+    package static let limit = 64
     /// Bytes that a free conversion may hold of the body that it has converted, 256 KiB. The memory of a longer document
     /// goes back to the allocator.
-    static let keptCapacity = 256 * 1024
+    package static let keptCapacity = 256 * 1024
 
-    init(_ plan: ConversionPlan) {
+    package init(_ plan: ConversionPlan) {
         self.plan = plan
         free = Array(repeating: [], count: plan.inputs.count)
     }
 
     /// A conversion for content of the type that stands in the field at `index` of `head`.
-    func take(
+    package func take(
         for head: borrowing MessageHead, typeAt index: Int, sources: [[UInt8]]
     ) throws(ConversionError) -> Conversion {
         try take(contentType: head.value(index), sources: sources)
     }
 
     /// A conversion for a body of that type: a free one where there is one.
-    func take(contentType: Span<UInt8>, sources: [[UInt8]]) throws(ConversionError) -> Conversion {
+    package func take(contentType: Span<UInt8>, sources: [[UInt8]]) throws(ConversionError) -> Conversion {
         let index = free.count == 1 ? 0 : try index(of: contentType)
         guard let conversion = free[index].last else { return try make(contentType: contentType, sources: sources) }
         // A body that is refused for its type leaves the conversion where it is.
@@ -40,7 +40,7 @@ final class ConversionPool {
     }
 
     /// Takes back a conversion whose body came to its end.
-    func recycle(_ conversion: Conversion) {
+    package func recycle(_ conversion: Conversion) {
         if conversion.consumedCount > Self.keptCapacity, conversion.heldCount > Self.keptCapacity { return }
         guard let index = free.count == 1 ? 0 : index(of: conversion.inputEncoding) else { return }
         if free[index].count < Self.limit { free[index].append(conversion) }
