@@ -457,8 +457,8 @@ extension ConversionTracer {
     /// Whether the encoder holds the document back.
     var holdsDocument: Bool {
         let options = plan.fieldEncoding
-        return (plan.output == .form || plan.output == .multipart) && options.dialect != .recast
-            && (options.order == .sorted || options.dialect == .alamofire)
+        return (plan.output == .form || plan.output == .multipart)
+            && FieldStyle.of(options.dialect).holdsDocument(options.order)
     }
 
     /// Finds the name of each value: sends the document with a mark in the place of each, and looks where the marks are.

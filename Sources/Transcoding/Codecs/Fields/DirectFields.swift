@@ -165,11 +165,11 @@ extension Flattener where Target: DirectFieldEncoder & ~Copyable {
     /// How fields can be written here and now without their events: nil where they can't, for the options don't allow it, or
     /// what is open doesn't.
     internal mutating func directFields() -> DirectFields? {
-        guard let top = containers.last,
-            isForeign ? isBetweenForeignValues(top) : isBetweenOwnValues, let fields = target.directFields
-        else { return nil }
-        // The other dialect's writer leaves the name of its last value until it needs another one.
-        if isForeign { name.truncate(to: top.nameEnd) }
+        guard let top = containers.last, isBetweenValues, isReady(top), let fields = target.directFields else {
+            return nil
+        }
+        // The name of the last value stays until another one is needed.
+        name.truncate(to: top.nameEnd)
         if isRootLiteral {
             // The root's next name decides anew.
             guard containers.count == 1 else { return nil }
@@ -181,35 +181,25 @@ extension Flattener where Target: DirectFieldEncoder & ~Copyable {
         return fields
     }
 
-    /// Whether the options allow fields to be written without their events, wherever there is nothing against it. Under a
-    /// dialect other than ours, `auto` names each element of an array by itself, which takes its event.
+    /// Whether the options allow fields to be written without their events, wherever there is nothing against it. Where `auto`
+    /// names each element of an array by itself, that takes its event.
     internal var writesDirectly: Bool {
-        guard options.nesting == .brackets else { return false }
-        let isKnown =
-            options.arrays == .indices || options.arrays == .brackets || options.arrays == .auto && !isForeign
-        return isKnown && !(isForeign && foreign.holdsDocuments)
+        guard options.nesting == .brackets, !style.holdsDocument(options.order) else { return false }
+        switch options.arrays {
+        case .indices, .brackets: return true
+        case .auto: return !style.mixesArrays
+        case .repeated, .comma, .json: return false
+        }
     }
 
-    /// Whether objects and arrays in an array are named `a[]`, as scalars are: our own dialect refuses them there, or has to
-    /// remember their names.
-    internal var nestsInBrackets: Bool { isForeign && options.arrays == .brackets }
+    /// Whether objects and arrays in an array are named `a[]`, as scalars are. Where ambiguity is refused, arrays are refused
+    /// there, and the names in objects must be remembered.
+    internal var nestsInBrackets: Bool { !style.refusesAmbiguity && options.arrays == .brackets }
 
-    /// Exchanges the open containers and their name with those of the other dialect's writer, where that is in charge: what
-    /// writes fields without their events keeps them here, and hands them back when it is done.
-    @inline(__always)
-    internal mutating func exchangeForeignContainers() {
-        guard isForeign else { return }
-        swap(&containers, &foreign.levels)
-        swap(&name, &foreign.name)
-    }
-
-    /// Whether nothing of our own dialect is under way that its events must end.
-    private var isBetweenOwnValues: Bool { !isElsewhere && !inString && groupedArrays == 0 && !awaitsFirstField }
-
-    /// Whether the other dialect's writer has nothing to do before the next member or element of `container`. Elements of a
-    /// root that is an array have names of their own.
-    private func isBetweenForeignValues(_ container: Container) -> Bool {
-        guard foreign.isBetweenValues, containers[0].isObject else { return false }
+    /// Whether there is nothing to do before the next member or element of `container`. Elements of a root that is an array have
+    /// names of their own.
+    private func isReady(_ container: FieldContainer) -> Bool {
+        guard containers[0].isObject else { return false }
         return container.kind == .object || container.kind == .array && !container.lastIsEmpty
     }
 

@@ -2,7 +2,7 @@
 internal struct FieldContainer: BitwiseCopyable {
     enum Kind {
         case object, array
-        /// An array whose elements are joined with commas, or one inside of it. For `DialectWriter`, as what follows.
+        /// An array whose elements are joined with commas, or one inside of it.
         case joined
         /// URLSearchParams' array of pairs, and one of these.
         case pairs, pair
@@ -13,14 +13,13 @@ internal struct FieldContainer: BitwiseCopyable {
     let nameEnd: Int
     /// The segments of that name after its root.
     let depth: Int
-    /// How the elements are written; settled at an array's first element that is written.
+    /// How the elements are written: under `auto` settled at an array's first element that is written.
     var style: ArrayStyle
-    /// Members and elements so far, left out or not: an object or array counts when it begins, all else when it ends. A
-    /// `DialectWriter` counts everything when it begins.
+    /// Members and elements that have begun, left out or not.
     var position = 0
     /// Of those, the ones of which something was written, when they have ended.
     var written = 0
-    /// Whether the latest element was an object or array that was left out because it is empty. For `DialectWriter`.
+    /// Whether the latest element was an object or array that was left out because it is empty. For `FieldStyle.leavesGaps`.
     var lastIsEmpty = false
     /// Where the names of the latest object element begin in `seen`. For `brackets` arrays.
     var seenStart = -1

@@ -223,24 +223,5 @@ public struct FieldEncodingOptions: Hashable, Sendable {
     /// | `whatwg` | `repeat` | `literal` | `literal` | `plus` | `input`, with `nesting: flat` |
     ///
     /// All but `recast` leave empty arrays and objects out, and write ambiguous names as their library does.
-    public init(dialect: Dialect) {
-        self.dialect = dialect
-        guard dialect != .recast else { return }
-        empties = .omit
-        switch dialect {
-        case .recast: break
-        case .afnetworking:
-            (arrays, nulls, booleans, order) = (.brackets, .key, .numeric, .sorted)
-        case .alamofire:
-            (arrays, nulls, booleans, order) = (.brackets, .omit, .numeric, .sorted)
-        case .qs:
-            arrays = .indices
-        case .php:
-            (arrays, nulls, booleans, spaces) = (.indices, .omit, .numeric, .plus)
-        case .rack:
-            (arrays, nulls, spaces) = (.brackets, .key, .plus)
-        case .whatwg:
-            (arrays, nesting, nulls, spaces) = (.repeated, .flat, .literal, .plus)
-        }
-    }
+    public init(dialect: Dialect) { self = FieldStyle.of(dialect).bundle }
 }

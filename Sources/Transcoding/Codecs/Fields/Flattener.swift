@@ -1,12 +1,10 @@
 internal import Octets
 
-/// Turns the events of a document into the fields and files of a flat body, each named by its path.
+/// Turns the events of a document into the fields and files of a flat body, each named by its path: the one writer of fields,
+/// for all dialects. What a dialect does in its own way is a row of `FieldStyle`.
 ///
-/// What follows is `dialect: recast`. Under another dialect names, order and texts are that library's: see `Dialect` and
-/// `FieldEncodingOptions.init(dialect:)`; the single options still hold. A document whose fields must be sorted is then
-/// held in memory (`limits.tree`) until its end.
-///
-/// Every scalar and every file becomes one part; numbers keep their source text. The document's root must be an object.
+/// Every scalar and every file becomes one part. What follows is our own dialect, `recast`, which the others are told from
+/// below.
 ///
 /// **Objects** by `nesting`: `a[b]` · `a.b` · refused under `flat` · one field with a JSON text under `json`.
 ///
@@ -28,194 +26,268 @@ internal import Octets
 /// refused; so are an empty one and an array in an array.
 ///
 /// An element that `nulls: omit` or `empties: omit` leaves out keeps its index, as in qs, PHP and axios: `a[0]=1&a[2]=3`. An
-/// object or array of which nothing is left counts as empty; the root may be empty. A repeated key of an object gives a
-/// repeated name: what is to become of those is settled before.
+/// object or array of which nothing is left counts as empty; the root may be empty, and must be an object. A repeated key of an
+/// object gives a repeated name: what is to become of those is settled before. Numbers keep their source text.
+///
+/// **The other dialects** write names as their library does, also where a reader takes them for something else: `{"a[b]":1}`
+/// and `{"a":{"b":1}}` are the same bytes. Arrays by `auto` have each element by itself, `a[0][b]=1&a[]=2`, as jQuery does;
+/// by `comma` they are joined as qs joins. Fields go out as they come, but for a dialect that sorts: then the document is held
+/// in a tree (`limits.tree`) until its end, and files pass at once all the same.
 ///
 /// Errors name the field in the output's own spelling. Limits: `key` and `keyDepth`, as for reading, because every element
 /// repeats the names of all it stands in, and nothing else bounds what one value becomes;
 /// `tree`, the bytes of names remembered for an element of a `brackets` array.
 public struct Flattener<Target: FieldSink & ~Copyable>: EventSink, ~Copyable {
-    internal typealias Container = FieldContainer
-    /// What a value is to the array it stands in.
-    internal enum ValueKind {
-        case scalar, file, object, array
-        /// An object or array that is written as a JSON text.
-        case json
-    }
-
     public var target: Target
+    /// What rules have left out of the document so far: nulls, empty objects and arrays.
+    public private(set) var removedCount = 0
 
     internal let options: FieldEncodingOptions
     internal let limits: Limits
-    /// The name of the value at hand, or of the innermost container.
+    internal let style: FieldStyle
+    /// The name of the value at hand, or of the innermost container; between two values perhaps still that of the last one.
     internal var name = ByteStore()
-    internal var containers = OwnedArray<Container>()
-    /// Reads keys of the root that have brackets or dots, and whether the one at hand is such a key.
-    internal var literal = FieldName()
-    internal var isRootLiteral = false
-    internal var head = PartHead()
-    internal var inString = false
-    /// The open `brackets` arrays that hold objects, and the names written for their latest elements.
-    internal var groupedArrays = 0
-    /// Whether any container awaits its first field.
-    internal var awaitsFirstField = false
-    internal var seen = NameLog()
-    /// Writes the JSON text at hand, of which `jsonLevel` objects and arrays are open.
-    internal var json: JSON.Encoder
-    internal var jsonLevel = 0
-    /// Writes the document in place of all of the above, under another dialect than ours.
-    internal let isForeign: Bool
-    internal var foreign: DialectWriter
-    /// Whether an event goes to `foreign` or to the JSON text at hand: one question for both.
-    internal private(set) var isElsewhere: Bool
+    /// The segments of the name of the value at hand after its root.
+    private var valueDepth = 0
+    internal var containers = OwnedArray<FieldContainer>()
     /// What stands before the names of an open container's members, as it goes out.
     internal var prefix = FieldPrefix()
-    /// Values that a rule left out of our own dialect.
-    private var omittedCount = 0
+    private var head = PartHead()
+    private var inString = false
+    /// The text of a value that is printed anew.
+    private var text = ByteStore()
+    /// Whether the field of the joined array at hand has begun.
+    private var joinedHasBegun = false
+
+    /// Writes the JSON text at hand, of which `jsonLevel` objects and arrays are open.
+    private var json: JSON.Encoder
+    private var jsonLevel = 0
+
+    // Names that a reader must not take for others.
+
+    /// Reads keys of the root that have brackets or dots, and whether the one at hand is such a key.
+    private var literal = FieldName()
+    internal var isRootLiteral = false
+    /// The open `brackets` arrays that hold objects, and the names written for their latest elements.
+    private var groupedArrays = 0
+    private var seen = NameLog()
+    /// Whether any container awaits its first field.
+    private var awaitsFirstField = false
+
+    // A document that is held until its end.
+
+    private var document: Tree
+    /// Whether the document is being put into the tree, is there, and is being written.
+    private var isGathering = false
+    private var isHolding = false
+    private var isEmitting = false
+    private var walkNode = Tree.none
+    private var walkLeaves = false
+    /// Whether `drain` is called after the document's end; else it is all written there.
+    private var drainsLater = false
 
     /// A flattener of one document into `target`, under `options` (all but `spaces` and `files`, and under `recast` `order`).
     public init(target: consuming Target, options: FieldEncodingOptions, limits: Limits) {
         self.target = target
-        isForeign = options.dialect != .recast
-        isElsewhere = isForeign
-        foreign = DialectWriter(options: options, limits: limits)
         self.options = options
         self.limits = limits
+        style = FieldStyle.of(options.dialect)
+        document = Tree(limits: limits)
         var jsonOptions = JSON.EncodingOptions()
         jsonOptions.files = options.files
-        self.json = JSON.Encoder(options: jsonOptions)
+        json = JSON.Encoder(options: jsonOptions)
     }
 
     /// Makes the flattener as new for another document, with its allocations kept. The target stays as it is.
     public mutating func reset() {
+        removedCount = 0
         name.removeAll()
         containers.removeAll()
         prefix.shrink(to: 64 * 1024)
-        isRootLiteral = false
         inString = false
-        groupedArrays = 0
-        awaitsFirstField = false
-        seen.removeAll()
+        joinedHasBegun = false
         json.reset()
         jsonLevel = 0
-        isElsewhere = isForeign
-        omittedCount = 0
-        if isForeign { foreign.reset() }
+        isRootLiteral = false
+        groupedArrays = 0
+        seen.removeAll()
+        awaitsFirstField = false
+        guard style.holdsDocument(options.order) else { return }
+        document.removeAll()
+        isGathering = false
+        isHolding = false
+        isEmitting = false
+        walkNode = Tree.none
     }
 
     public var isFull: Bool { target.isFull }
 
-    /// What rules have left out of the document so far: nulls, empty objects and arrays.
-    public var removedCount: Int { isForeign ? foreign.removedCount : omittedCount }
-}
-
-extension Flattener where Target: ~Copyable {
-    /// Leaves a document that is held in memory to `drain`, which can pause; else all of it is written at its end.
-    internal mutating func drainLater() { foreign.drainsLater = true }
-
-    /// Writes a document that is held. Returns false when the target is full, to be called again.
-    internal mutating func drain() throws(ConversionError) -> Bool {
-        guard isForeign else { return true }
-        return try foreign.drain(to: &target)
+    /// Whether all that has come is written, so that fields may be written past the events.
+    internal var isBetweenValues: Bool {
+        !inString && jsonLevel == 0 && groupedArrays == 0 && !awaitsFirstField && !isGathering && !isHolding
     }
 }
 
-// MARK: Events
+// MARK: Objects and arrays
 
 extension Flattener where Target: ~Copyable {
     public mutating func beginObject() throws(ConversionError) {
-        if isForeign { return try foreign.beginObject(to: &target) }
-        guard !containers.isEmpty else {
-            containers.append(Container(kind: .object, nameEnd: 0, depth: -1, style: options.arrays))
+        guard let top = containers.last else {
+            beginHolding()
+            open(.object)
+            if isGathering { try document.beginObject() }
             return
         }
         if jsonLevel > 0 || options.nesting == .json {
             try beginJSON()
-            json.beginObject()
-            return
+            return json.beginObject()
         }
-        try beginValue(.object)
+        switch top.kind {
+        case .pairs, .pair: throw FieldFault.rootNotObject.error(field: nil)
+        case .joined: throw fault(.container)
+        case .object, .array: try beginValue(.object)
+        }
         if options.nesting == .flat { throw fault(.nestedObject) }
-        openContainer(isObject: true)
+        open(.object)
+        if isGathering { try document.beginObject() }
     }
 
     public mutating func endObject() throws(ConversionError) {
-        if isElsewhere {
-            if isForeign { return try foreign.endObject(to: &target) }
+        if jsonLevel > 0 {
             json.endObject()
             return try endJSON()
         }
-        let object = containers.removeLast()
-        guard !containers.isEmpty else { return }
-        guard object.written == 0 else { return endContainer() }
-        switch options.empties {
-        case .reject: throw fault(.empty)
-        case .omit:
-            if object.position == 0 { omittedCount += 1 }
-            endContainer(isWritten: false)
-        case .marker:
-            // `a[]=` would be read as an empty string among the objects.
-            let parent = containers[containers.count - 1]
-            if !parent.isObject && parent.style == .brackets { throw fault(.regrouped) }
-            try beginPart()
-            try target.content(Span(), isLast: true)
-            endContainer()
-        }
+        if isGathering { try document.endObject() }
+        try endContainer()
     }
 
     public mutating func beginArray() throws(ConversionError) {
-        if isForeign { return try foreign.beginArray(to: &target) }
-        guard !containers.isEmpty else { throw FieldFault.rootNotObject.error(field: nil) }
+        guard let top = containers.last else { return try beginRootArray() }
         if jsonLevel > 0 || options.arrays == .json || options.arrays == .auto && options.nesting == .json {
             try beginJSON()
-            json.beginArray()
-            return
+            return json.beginArray()
         }
-        try beginValue(.array)
-        openContainer(isObject: false)
+        switch top.kind {
+        case .pair: throw FieldFault.rootNotObject.error(field: nil)
+        case .pairs:
+            name.removeAll()
+            return open(.pair)
+        case .joined:
+            guard style.join == .loose else { throw fault(.container) }
+            try beginJoinedElement()
+            return open(.joined)
+        case .object, .array: try beginValue(.array)
+        }
+        if options.arrays == .comma {
+            joinedHasBegun = false
+            return open(.joined)
+        }
+        open(.array)
+        if isGathering { try document.beginArray() }
+    }
+
+    private mutating func beginRootArray() throws(ConversionError) {
+        switch style.arrayRoot {
+        case .refused: throw FieldFault.rootNotObject.error(field: nil)
+        case .pairs: open(.pairs)
+        case .numbered, .brackets, .nullBrackets:
+            beginHolding()
+            open(.array)
+            if isGathering { try document.beginArray() }
+        }
     }
 
     public mutating func endArray() throws(ConversionError) {
-        if isElsewhere {
-            if isForeign { return try foreign.endArray(to: &target) }
+        if jsonLevel > 0 {
             json.endArray()
             return try endJSON()
         }
-        let array = containers.removeLast()
-        if array.seenStart >= 0 {
-            groupedArrays -= 1
-            if groupedArrays == 0 { seen.removeAll() }
-        }
-        if array.written > 0 {
-            if array.style == .comma { try target.content(Span(), isLast: true) }
-            return endContainer()
-        }
-        switch options.empties {
-        case .reject: throw fault(.empty)
-        case .omit:
-            if array.position == 0 { omittedCount += 1 }
-            endContainer(isWritten: false)
-        case .marker:
-            try appendBrackets(index: nil)
-            try beginPart()
-            try target.content(Span(), isLast: true)
-            endContainer()
+        let container = containers[containers.count - 1]
+        switch container.kind {
+        case .joined: try endJoined()
+        case .pair:
+            guard container.position == 2 else { throw FieldFault.rootNotObject.error(field: nil) }
+            _ = containers.removeLast()
+        case .object, .array, .pairs:
+            if isGathering { try document.endArray() }
+            try endContainer()
         }
     }
 
-    public mutating func key(_ key: Span<UInt8>) throws(ConversionError) {
-        if isElsewhere {
-            if isForeign { return try foreign.key(key, to: &target) }
-            return json.key(key)
+    private mutating func open(_ kind: FieldContainer.Kind) {
+        let depth = containers.isEmpty ? -1 : valueDepth
+        containers.append(FieldContainer(kind: kind, nameEnd: name.count, depth: depth, style: options.arrays))
+    }
+
+    /// Ends the innermost container: the name is its own again.
+    private mutating func endContainer() throws(ConversionError) {
+        var container = containers.removeLast()
+        name.truncate(to: container.nameEnd)
+        if container.seenStart >= 0 {
+            groupedArrays -= 1
+            if groupedArrays == 0 { seen.removeAll() }
         }
-        let object = containers[containers.count - 1]
-        name.truncate(to: object.nameEnd)
-        let isRoot = containers.count == 1
+        if container.lastIsEmpty, container.position > 1 {
+            try target.gap()
+            container.written += 1
+        }
+        guard !containers.isEmpty else { return try endHolding() }
+        if isGathering { return }
+        if container.written > 0 { return noteWritten() }
+        try writeEmpty(container, hasValue: container.isObject || style.markerHasValue)
+        if options.empties == .omit, style.leavesGaps {
+            let top = containers.count - 1
+            containers[top].lastIsEmpty = containers[top].kind == .array
+        }
+    }
+
+    /// Writes what `empties` says of a container of which nothing was written.
+    private mutating func writeEmpty(_ container: FieldContainer, hasValue: Bool) throws(ConversionError) {
+        switch options.empties {
+        case .reject: throw fault(.empty)
+        case .omit: if container.position == 0 { removedCount += 1 }
+        case .marker:
+            valueDepth = container.depth
+            if container.isObject {
+                // `a[]=` would be read as an empty string among the objects.
+                let parent = containers[containers.count - 1]
+                if style.refusesAmbiguity, !parent.isObject, parent.style == .brackets { throw fault(.regrouped) }
+            } else {
+                try appendBrackets(index: nil)
+                valueDepth += 1
+            }
+            try beginField(hasValue: hasValue)
+            try target.content(Span(), isLast: true)
+            noteWritten()
+        }
+    }
+
+    /// Says that something of the innermost container has been written.
+    private mutating func noteWritten() {
+        guard let top = containers.lastIndex else { return }
+        containers[top].written += 1
+        containers[top].lastIsEmpty = false
+        containers[top].lastWasObject = containers[top].inObject
+        name.truncate(to: containers[top].nameEnd)
+    }
+}
+
+// MARK: Names
+
+extension Flattener where Target: ~Copyable {
+    public mutating func key(_ key: Span<UInt8>) throws(ConversionError) {
+        if jsonLevel > 0 { return json.key(key) }
+        let top = containers.count - 1
+        let isRoot = top == 0
         let isDotted = options.nesting == .dots
+        containers[top].position += 1
+        name.truncate(to: containers[top].nameEnd)
+        valueDepth = containers[top].depth + 1
         if !isRoot { name.append(isDotted ? UInt8(ascii: ".") : UInt8(ascii: "[")) }
         name.append(contentsOf: key)
-        if !isRoot && !isDotted { name.append(UInt8(ascii: "]")) }
-
+        if !isRoot, !isDotted { name.append(UInt8(ascii: "]")) }
+        if isGathering { return try document.key(key) }
+        guard style.refusesAmbiguity else { return }
         if isRoot { isRootLiteral = false }
         guard isDotted || options.nesting == .brackets else { return }
         let hasMarks = Self.hasMarks(key, isDotted: isDotted)
@@ -226,7 +298,7 @@ extension Flattener where Target: ~Copyable {
             return
         }
         // Below an empty root there is no spelling: `[b]` is a flat name.
-        if hasMarks || key.isEmpty || object.nameEnd == 0 || isRootLiteral { throw fault(.name) }
+        if hasMarks || key.isEmpty || containers[top].nameEnd == 0 || isRootLiteral { throw fault(.name) }
     }
 
     /// Whether a key has brackets, or dots where they count.
@@ -237,107 +309,391 @@ extension Flattener where Target: ~Copyable {
         return Scan.firstIndex(ofAny: open, close, third, third, in: key, from: 0) < key.count
     }
 
+    /// Whether a name with brackets or dots doesn't follow their grammar, so that it is one literal key to a reader.
+    private mutating func readsAsOneKey(_ name: Span<UInt8>) -> Bool {
+        var decoding = FieldDecodingOptions()
+        decoding.nesting = options.nesting
+        guard (try? literal.parse(name, options: decoding, limits: limits)) != nil else { return false }
+        return literal.segmentCount == 1
+    }
+
+    /// Completes `name` for a value that begins in an object or array: an array's elements are named here.
+    private mutating func beginValue(_ kind: ValueKind) throws(ConversionError) {
+        let top = containers.count - 1
+        guard containers[top].kind == .array else { return }
+        if containers[top].lastIsEmpty, containers[top].position > 0 {
+            try target.gap()
+            noteWritten()
+        }
+        let position = containers[top].position
+        containers[top].position += 1
+        name.truncate(to: containers[top].nameEnd)
+        valueDepth = containers[top].depth + 1
+        if top == 0 { return nameRootElement(position) }
+        let isContainer = kind != .scalar
+        var arrays = containers[top].style
+        if options.arrays == .auto, style.mixesArrays || containers[top].written == 0 {
+            arrays = isContainer ? .indices : .brackets
+            containers[top].style = arrays
+        }
+        containers[top].inObject = kind == .object
+        switch arrays {
+        case .indices: try appendBrackets(index: position)
+        case .brackets:
+            if style.refusesAmbiguity {
+                if isContainer, options.arrays == .auto { throw fault(.mixedArray) }
+                if kind == .array { throw fault(.container) }
+            }
+            try appendBrackets(index: nil)
+            if style.refusesAmbiguity, kind == .object {
+                containers[top].awaitsFirstField = true
+                awaitsFirstField = true
+            }
+        case .repeated:
+            if style.refusesAmbiguity, isContainer { throw fault(.container) }
+            valueDepth -= 1
+        // Arrays that are joined or written as JSON have no elements with names.
+        case .comma, .json, .auto: valueDepth -= 1
+        }
+    }
+
+    private mutating func nameRootElement(_ position: Int) {
+        switch style.arrayRoot {
+        case .brackets: name.append("[]")
+        case .nullBrackets:
+            name.append("(null)[]")
+            valueDepth += 1
+        case .numbered, .pairs, .refused: name.append(decimal: position)
+        }
+    }
+
+    /// Appends `[index]`, or `[]` for nil.
+    private mutating func appendBrackets(index: Int?) throws(ConversionError) {
+        // `[]` without a root, or behind one that is no name of the grammar, is a flat name.
+        if style.refusesAmbiguity, name.isEmpty || isRootLiteral { throw fault(.name) }
+        name.append(UInt8(ascii: "["))
+        if let index { name.append(decimal: index) }
+        name.append(UInt8(ascii: "]"))
+    }
+
+    private func fault(_ fault: FieldFault) -> ConversionError { fault.error(field: name.span.lossyString()) }
+
+    /// Checks the name of a part that is about to be written, and remembers it where a later object may be joined with it.
+    private mutating func checkName() throws(ConversionError) {
+        guard name.count <= limits.key else {
+            // The name's beginning tells which one it is; all of it would be as long as nobody wants it.
+            throw .limit(
+                "key", of: limits.key, what: "the length of a field's name",
+                field: name.slice(0..<min(name.count, 64)).lossyString() + "…")
+        }
+        guard valueDepth <= limits.keyDepth else {
+            throw .limit(
+                "key_depth", of: limits.keyDepth, what: "the nesting of a field's name", field: name.span.lossyString())
+        }
+        if awaitsFirstField {
+            awaitsFirstField = false
+            for index in 0..<containers.count where containers[index].awaitsFirstField {
+                containers[index].awaitsFirstField = false
+                try beginGroupedObject(in: index)
+            }
+        }
+        if groupedArrays > 0 && !seen.append(name, limit: limits.tree) {
+            throw .limit(
+                "tree", of: limits.tree, what: "the size of the names in an array's element",
+                field: name.span.lossyString())
+        }
+    }
+
+    /// Takes the first name of an object in a `brackets` array. A parser begins a new element with it only if the element
+    /// before is not an object or has that path already, and the path has no `[]` of its own (Rack's rule).
+    private mutating func beginGroupedObject(in index: Int) throws(ConversionError) {
+        let array = containers[index]
+        guard array.seenStart >= 0 else {
+            containers[index].seenStart = seen.count
+            groupedArrays += 1
+            return
+        }
+        if array.lastWasObject {
+            guard !hasPush(from: array.nameEnd + 2), seen.holds(name, from: array.seenStart) else {
+                throw fault(.regrouped)
+            }
+        }
+        // Outer arrays lose nothing they need: to them a path counts up to its first `[]` only, and the name that follows
+        // has the same beginning.
+        seen.truncate(to: array.seenStart)
+    }
+
+    private func hasPush(from start: Int) -> Bool {
+        var at = start
+        while at + 1 < name.count {
+            if name[at] == UInt8(ascii: "["), name[at + 1] == UInt8(ascii: "]") { return true }
+            at += 1
+        }
+        return false
+    }
+}
+
+// MARK: Scalars
+
+extension Flattener where Target: ~Copyable {
     public mutating func string(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
-        if isElsewhere {
-            if isForeign { return try foreign.string(piece, isLast: isLast, to: &target) }
+        if jsonLevel > 0 {
             json.string(piece, isLast: isLast)
             return try sendJSON()
         }
-        if !inString {
-            try beginText()
-            inString = true
-        }
+        if !inString { try beginText() }
+        inString = !isLast
         try sendText(piece, isLast: isLast)
-        if isLast {
-            inString = false
-            endValue()
-        }
     }
 
-    public mutating func number(_ text: Span<UInt8>) throws(ConversionError) {
-        if isElsewhere {
-            if isForeign { return try foreign.number(text, to: &target) }
-            json.number(text)
+    public mutating func number(_ source: Span<UInt8>) throws(ConversionError) {
+        if jsonLevel > 0 {
+            json.number(source)
             return try sendJSON()
         }
-        try beginText()
-        try sendText(text, isLast: true)
-        endValue()
+        guard let numbers = style.numbers else { return try send(source) }
+        text.removeAll()
+        numbers.append(source, to: &text)
+        try sendPrinted()
     }
 
     public mutating func bool(_ value: Bool) throws(ConversionError) {
-        if isElsewhere {
-            if isForeign { return try foreign.bool(value, to: &target) }
+        if jsonLevel > 0 {
             json.bool(value)
             return try sendJSON()
         }
-        try beginText()
         switch options.booleans {
-        case .literal: try sendText(value ? Words.true.span : Words.false.span, isLast: true)
-        case .numeric: try sendText(value ? Words.one.span : Words.zero.span, isLast: true)
+        case .literal: try send(value ? Words.true.span : Words.false.span)
+        case .numeric: try send(value ? Words.one.span : Words.zero.span)
         }
-        endValue()
     }
 
     /// A point in time, as the dialect's library prints one.
-    public mutating func date(_ text: Span<UInt8>) throws(ConversionError) {
-        if isForeign { return try foreign.date(text, to: &target) }
-        try string(text, isLast: true)
+    public mutating func date(_ source: Span<UInt8>) throws(ConversionError) {
+        if jsonLevel > 0 || style.dates == .text { return try string(source, isLast: true) }
+        text.removeAll()
+        style.dates.append(source, to: &text)
+        try sendPrinted()
     }
 
     public mutating func null() throws(ConversionError) {
-        if isElsewhere {
-            if isForeign { return try foreign.null(to: &target) }
+        if jsonLevel > 0 {
             json.null()
             return try sendJSON()
         }
-        guard !containers.isEmpty else { throw FieldFault.rootNotObject.error(field: nil) }
+        guard let top = containers.last else {
+            guard style.dropsNullRoot else { throw FieldFault.rootNotObject.error(field: nil) }
+            removedCount += 1
+            return
+        }
+        switch top.kind {
+        case .pairs, .pair: return try send(Words.null.span)
+        case .joined where style.join == .loose: return try beginJoinedElement()
+        case .joined, .object, .array: break
+        }
         switch options.nulls {
-        case .empty, .key:
-            try beginText(hasValue: options.nulls == .empty)
-            try sendText(Span(), isLast: true)
-            endValue()
-        case .literal:
-            try beginText()
-            try sendText(Words.null.span, isLast: true)
-            endValue()
+        case .empty: try send(Span())
+        case .literal: try send(Words.null.span)
+        case .key:
+            if top.kind == .joined { return try send(Span()) }
+            try beginValue(.scalar)
+            try sendBare()
         case .omit:
-            omittedCount += 1
-            endValue(isWritten: false)
+            removedCount += 1
+            // One without a name that could be written is left out all the same.
+            if style.refusesAmbiguity {
+                if !top.isObject { containers[containers.count - 1].position += 1 }
+                return
+            }
+            try beginValue(.scalar)
+            if isGathering { try holdPlace(isFile: false) }
         case .reject:
             try beginValue(.scalar)
             throw fault(.null)
         }
     }
 
+    /// Sends a name without a value.
+    private mutating func sendBare() throws(ConversionError) {
+        if isGathering { return try document.null() }
+        if name.isEmpty, style.namelessNull != .pair {
+            removedCount += 1
+            if style.namelessNull == .omitted { return }
+        }
+        try beginField(hasValue: false)
+        try target.content(Span(), isLast: true)
+        noteWritten()
+    }
+
+    /// Sends a whole text.
+    private mutating func send(_ whole: Span<UInt8>) throws(ConversionError) {
+        try beginText()
+        try sendText(whole, isLast: true)
+    }
+
+    /// Sends `text`.
+    private mutating func sendPrinted() throws(ConversionError) {
+        // A span of a property holds all of self, so the text is taken out.
+        var whole = ByteStore()
+        swap(&whole, &text)
+        try send(whole.span)
+        swap(&whole, &text)
+    }
+
+    /// Begins the field of a text, or its place in one that has begun.
+    private mutating func beginText() throws(ConversionError) {
+        guard let top = containers.lastIndex else {
+            guard style.scalarRoot == .nameless else { throw FieldFault.rootNotObject.error(field: nil) }
+            valueDepth = 0
+            return try beginField()
+        }
+        switch containers[top].kind {
+        case .object, .array:
+            try beginValue(.scalar)
+            if !isGathering { try beginField() }
+        case .joined: try beginJoinedElement()
+        case .pairs: throw FieldFault.rootNotObject.error(field: nil)
+        case .pair:
+            containers[top].position += 1
+            valueDepth = 0
+            switch containers[top].position {
+            case 1: name.removeAll()
+            case 2: try beginField()
+            default: throw FieldFault.rootNotObject.error(field: nil)
+            }
+        }
+    }
+
+    private mutating func sendText(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
+        guard let top = containers.last else { return try target.content(piece, isLast: isLast) }
+        switch top.kind {
+        case .joined: try sendJoined(piece, isLast: isLast)
+        case .pair where top.position == 1:
+            guard piece.count <= limits.key - name.count else {
+                throw .limit("key", of: limits.key, what: "the length of a field's name")
+            }
+            name.append(contentsOf: piece)
+        case .object, .array, .pairs, .pair:
+            if isGathering { return try document.string(piece, isLast: isLast) }
+            try target.content(piece, isLast: isLast)
+            if isLast { noteWritten() }
+        }
+    }
+
+    private mutating func beginField(hasValue: Bool = true) throws(ConversionError) {
+        try checkName()
+        head.setName(copying: name)
+        head.hasValue = hasValue
+        try target.beginPart(head)
+    }
+}
+
+// MARK: Joined arrays
+
+extension Flattener where Target: ~Copyable {
+    private mutating func beginJoinedElement() throws(ConversionError) {
+        let top = containers.count - 1
+        containers[top].position += 1
+        switch style.join {
+        case .strict:
+            if joinedHasBegun { return try target.content(Words.comma.span, isLast: false) }
+            joinedHasBegun = true
+            try beginField()
+        case .loose: if containers[top].position > 1 { try sendJoined(Words.comma.span, isLast: false) }
+        }
+    }
+
+    private mutating func sendJoined(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
+        if style.join == .strict {
+            if Scan.firstIndex(of: UInt8(ascii: ","), in: piece) != nil { throw fault(.comma) }
+            if isLast { containers[containers.count - 1].written += 1 }
+        }
+        guard !piece.isEmpty else { return }
+        if !joinedHasBegun {
+            // One that never has a byte is a null to qs.
+            joinedHasBegun = true
+            if !isGathering { try beginField() }
+        }
+        if isGathering { try document.string(piece, isLast: false) } else { try target.content(piece, isLast: false) }
+    }
+
+    private mutating func endJoined() throws(ConversionError) {
+        let array = containers.removeLast()
+        guard let top = containers.last, top.kind != .joined else { return }
+        if joinedHasBegun { return try endJoinedText() }
+        // The element of the outer array has been begun already.
+        valueDepth = array.depth
+        if array.position == 0 || style.join == .strict {
+            if isGathering, options.empties != .reject {
+                if options.empties == .marker { return try endJoinedText() }
+                removedCount += 1
+                return try holdPlace(isFile: false)
+            }
+            return try writeEmpty(array, hasValue: true)
+        }
+        switch options.nulls {
+        case .key: try sendBare()
+        case .omit:
+            removedCount += 1
+            if isGathering { try holdPlace(isFile: false) }
+        case .empty, .literal, .reject:
+            if !isGathering { try beginField() }
+            try endJoinedText()
+        }
+    }
+
+    private mutating func endJoinedText() throws(ConversionError) {
+        if isGathering { return try document.string(Span(), isLast: true) }
+        try target.content(Span(), isLast: true)
+        noteWritten()
+    }
+}
+
+// MARK: Files
+
+extension Flattener where Target: ~Copyable {
     public mutating func beginFile(_ file: borrowing PartHead) throws(ConversionError) {
-        if isElsewhere {
-            if isForeign { return try foreign.beginFile(file, to: &target) }
+        if jsonLevel > 0 {
             // The text's field is what an error can name.
             head.setName(copying: name)
             return try json.beginFile(head)
         }
-        if file.hasGivenName { return try beginNamedFile(file) }
-        try beginValue(.file)
-        try noteName()
-        head.setName(copying: name)
-        head.isFile = !file.isText
-        if file.hasFilename { head.setFilename(file.filename) }
-        if file.hasMediaType { head.setMediaType(file.mediaType) }
-        for index in 0..<file.otherFieldCount {
-            head.addField(name: file.otherFieldName(index), value: file.otherFieldValue(index))
+        guard let top = containers.lastIndex, containers[top].kind != .pair, containers[top].kind != .pairs else {
+            throw FieldFault.rootNotObject.error(field: nil)
         }
+        if containers[top].kind == .joined { throw fault(.comma) }
+        if file.hasGivenName { return try beginNamedFile(file) }
+        try beginValue(.scalar)
+        if isGathering { try holdPlace(isFile: true) }
+        try checkName()
+        head.copy(file, named: name)
+        head.isFile = !file.isText || file.hasFilename
+        head.hasValue = true
         try target.beginPart(head)
     }
 
+    /// Begins a file whose name is given, whatever its path is.
+    private mutating func beginNamedFile(_ file: borrowing PartHead) throws(ConversionError) {
+        let top = containers.count - 1
+        if containers[top].kind == .array {
+            if containers[top].style == .auto { containers[top].style = .brackets }
+            containers[top].inObject = false
+            containers[top].position += 1
+        }
+        if isGathering { try holdPlace(isFile: true) }
+        guard file.name.count <= limits.key else {
+            throw .limit("key", of: limits.key, what: "the length of a field's name")
+        }
+        try target.beginPart(file)
+    }
+
     public mutating func fileContent(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
-        if isElsewhere {
-            if isForeign { return try foreign.fileContent(piece, isLast: isLast, to: &target) }
+        if jsonLevel > 0 {
             json.fileContent(piece, isLast: isLast)
             return try sendJSON()
         }
         try target.content(piece, isLast: isLast)
-        if isLast { endValue() }
+        if isLast { noteWritten() }
     }
 }
 
@@ -347,129 +703,147 @@ extension Flattener where Target: ~Copyable {
     /// The bytes of a JSON text that are gathered before they are handed on.
     private static var gathered: Int { 4096 }
 
-    /// Begins a part for a JSON text, or one more object or array in it.
+    /// Begins a field for a JSON text, or one more object or array in it.
     private mutating func beginJSON() throws(ConversionError) {
         if jsonLevel == 0 {
-            try beginValue(.json)
-            try beginPart()
+            if let top = containers.last, top.kind == .joined { throw fault(.container) }
+            try beginText()
             json.reset()
         }
         jsonLevel += 1
-        isElsewhere = true
     }
 
     private mutating func endJSON() throws(ConversionError) {
         jsonLevel -= 1
-        isElsewhere = jsonLevel > 0
         try sendJSON()
-        if jsonLevel == 0 { endValue() }
     }
 
     private mutating func sendJSON() throws(ConversionError) {
         let isLast = jsonLevel == 0
         guard isLast || json.output.count >= Self.gathered else { return }
-        try Self.move(&json.output, to: &target, isLast: isLast)
-    }
-
-    private static func move(
-        _ text: inout OutputBuffer, to target: inout Target, isLast: Bool
-    ) throws(ConversionError) {
-        try target.content(text.span, isLast: isLast)
-        text.removeAll()
+        var written = OutputBuffer()
+        swap(&written, &json.output)
+        try sendText(written.span, isLast: isLast)
+        written.removeAll()
+        swap(&written, &json.output)
     }
 }
 
-// MARK: Values
+// MARK: Documents that are held
 
+// Their members or fields are sorted, so none can be written before the last one is known.
 extension Flattener where Target: ~Copyable {
-    /// Completes `name` for the value that begins, which must have a place in its array.
-    private mutating func beginValue(_ kind: ValueKind) throws(ConversionError) {
-        guard !containers.isEmpty else { throw FieldFault.rootNotObject.error(field: nil) }
-        let top = containers.count - 1
-        guard !containers[top].isObject else { return }
-        let isContainer = kind == .object || kind == .array
-        if options.arrays == .auto && containers[top].written == 0 {
-            containers[top].style = isContainer ? .indices : .brackets
+    /// Leaves a document that is held in memory to `drain`, which can pause; else all of it is written at its end.
+    internal mutating func drainLater() { drainsLater = true }
+
+    /// Decides at the root whether the document is held.
+    private mutating func beginHolding() {
+        if !isEmitting { isGathering = style.holdsDocument(options.order) }
+    }
+
+    private mutating func endHolding() throws(ConversionError) {
+        guard isGathering else { return }
+        isGathering = false
+        isHolding = true
+        walkNode = Tree.none
+        if !drainsLater { _ = try drain(pauses: false) }
+    }
+
+    /// Keeps the index of an element that isn't in the tree: a file that has passed, or a null that is left out.
+    private mutating func holdPlace(isFile: Bool) throws(ConversionError) {
+        try document.null()
+        let last = document.records.count - 1
+        document.records[last].isSpliced = true
+        document.records[last].isTyped = isFile
+    }
+
+    /// Writes a document that is held. Returns false when the target is full, to be called again.
+    internal mutating func drain(pauses: Bool = true) throws(ConversionError) -> Bool {
+        guard isHolding else { return true }
+        // The walk calls methods of self, so the tree is taken out meanwhile.
+        var tree = Tree(limits: limits)
+        swap(&tree, &document)
+        if !isEmitting {
+            if style.sorting == .components { try arrangeComponents(&tree) }
+            isEmitting = true
+            walkNode = tree.root
+            walkLeaves = false
         }
-        containers[top].inObject = kind == .object
-        switch containers[top].style {
-        case .indices:
-            try appendBrackets(index: containers[top].position)
-        case .brackets:
-            if isContainer && options.arrays == .auto { throw fault(.mixedArray) }
-            if kind == .array { throw fault(.container) }
-            try appendBrackets(index: nil)
-            containers[top].awaitsFirstField = kind == .object
-            if kind == .object { awaitsFirstField = true }
-        case .repeated: if isContainer { throw fault(.container) }
-        case .comma:
-            if isContainer || kind == .json { throw fault(.container) }
-            if kind == .file { throw fault(.comma) }
-        case .auto, .json: preconditionFailure("an array's style is settled before its elements")
+        let isDone = try walk(&tree, pauses: pauses)
+        swap(&tree, &document)
+        if isDone {
+            isHolding = false
+            isEmitting = false
+            document.removeAll()
         }
+        return isDone
     }
 
-    /// Ends a value that is no open container.
-    private mutating func endValue(isWritten: Bool = true) {
-        containers[containers.count - 1].position += 1
-        endContainer(isWritten: isWritten)
-    }
-
-    /// Ends a container that is no longer open: the name is its parent's again.
-    private mutating func endContainer(isWritten: Bool = true) {
-        let top = containers.count - 1
-        if isWritten {
-            containers[top].written += 1
-            containers[top].lastWasObject = containers[top].inObject
-        }
-        name.truncate(to: containers[top].nameEnd)
-    }
-
-    private mutating func openContainer(isObject: Bool) {
-        let depth = valueDepth
-        containers[containers.count - 1].position += 1
-        containers.append(
-            Container(
-                kind: isObject ? .object : .array, nameEnd: name.count, depth: depth, style: options.arrays))
-    }
-
-    /// The segments of the name of the value at hand after its root.
-    internal var valueDepth: Int {
-        let parent = containers[containers.count - 1]
-        let isNamed = parent.isObject || parent.style == .indices || parent.style == .brackets
-        return parent.depth + (isNamed ? 1 : 0)
-    }
-
-    internal func fault(_ fault: FieldFault) -> ConversionError {
-        fault.error(field: name.span.lossyString())
-    }
-
-    private var isJoined: Bool {
-        let parent = containers[containers.count - 1]
-        return !parent.isObject && parent.style == .comma
-    }
-
-    private mutating func beginText(hasValue: Bool = true) throws(ConversionError) {
-        try beginValue(.scalar)
-        if isJoined && containers[containers.count - 1].written > 0 {
-            try target.content(Words.comma.span, isLast: false)
-        } else {
-            try beginPart(hasValue: hasValue || isJoined)
+    private mutating func arrangeComponents(_ tree: inout Tree) throws(ConversionError) {
+        var components = AlamofireComponents(options: options, limits: limits)
+        try components.take(&tree)
+        removedCount += components.removedCount
+        swap(&tree, &components.tree)
+        guard tree.root != Tree.none, tree.kind(tree.root) == .object else {
+            throw FieldFault.rootNotObject.error(field: nil)
         }
     }
 
-    private mutating func sendText(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
-        guard isJoined else { return try target.content(piece, isLast: isLast) }
-        if Scan.firstIndex(of: UInt8(ascii: ","), in: piece) != nil { throw fault(.comma) }
-        if !piece.isEmpty { try target.content(piece, isLast: false) }
+    private mutating func walk(_ tree: inout Tree, pauses: Bool) throws(ConversionError) -> Bool {
+        while walkNode != Tree.none {
+            if pauses, target.isFull { return false }
+            let node = walkNode
+            if walkLeaves {
+                if tree.kind(node).hasNames { try endObject() } else { try endArray() }
+            } else if try enter(node, of: &tree) {
+                let first = tree.firstChild(node)
+                if first != Tree.none { walkNode = first } else { walkLeaves = true }
+                continue
+            }
+            let next = tree.nextSibling(node)
+            walkLeaves = node != tree.root && next == Tree.none
+            walkNode = node == tree.root ? Tree.none : next == Tree.none ? tree.parent(node) : next
+        }
+        return true
     }
 
-    private mutating func beginPart(hasValue: Bool = true) throws(ConversionError) {
-        try noteName()
-        head.setName(copying: name)
-        head.hasValue = hasValue
-        try target.beginPart(head)
+    /// Writes a value, or begins it: true for an object or array.
+    private mutating func enter(_ node: Tree.Node, of tree: inout Tree) throws(ConversionError) -> Bool {
+        let parent = tree.parent(node)
+        if parent != Tree.none {
+            if tree.kind(parent).hasNames {
+                try key(tree.name(node))
+            } else if style.sorting == .components, let position = tree.name(node).canonicalIndex {
+                containers[containers.count - 1].position = position
+            }
+        }
+        switch tree.kind(node) {
+        case .object, .keyed:
+            if style.sorting == .members { tree.sortMembers(node) }
+            try beginObject()
+            return true
+        case .array, .collected:
+            try beginArray()
+            return true
+        case .null where tree.records[Int(node)].isSpliced:
+            try beginValue(.scalar)
+            if tree.records[Int(node)].isTyped { noteWritten() }
+        case .null:
+            try beginValue(.scalar)
+            try sendBare()
+        case .string, .number, .date, .data, .yes, .no:
+            // All scalars were gathered as the texts that they are written as.
+            try string(tree.text(node), isLast: true)
+        }
+        return false
     }
+}
+
+/// What a value is to the array it stands in.
+private enum ValueKind {
+    /// One that becomes one field, a JSON text and a file included.
+    case scalar
+    case object, array
 }
 
 /// The texts of values that have no text of their own.

@@ -16,12 +16,14 @@ extension Form {
         package var output = OutputBuffer()
 
         internal let options: FieldEncodingOptions
-        /// The bytes that stand for themselves, where they are not WHATWG's.
+        /// The bytes that stand for themselves, and whether they are WHATWG's.
         private let kept: ByteSet
+        private let isWHATWG: Bool
         /// What each byte becomes, for fields that are written without their events.
         internal let table: [UInt32]
-        private let isWHATWG: Bool
         private let hasBareNames: Bool
+        /// Whether a bare name may be empty: nothing at all would be no pair to a reader.
+        private let hasNamelessNulls: Bool
         /// Whether a space becomes `+`. qs doesn't reach those of a bare name.
         private let hasPlus: Bool
         private let hasPlusInBareNames: Bool
@@ -29,15 +31,6 @@ extension Form {
         private var content = Content.text
         private var base64 = Base64Encoder()
         private var base64Text = OutputBuffer()
-
-        /// What each byte becomes in the dialects that keep others than WHATWG's.
-        private enum Tables {
-            static let query = FieldText.makeTable(keeping: .queryUnescaped, plusForSpace: false)
-            static let queryPlus = FieldText.makeTable(keeping: .queryUnescaped, plusForSpace: true)
-            static let unreserved = FieldText.makeTable(keeping: .unreserved, plusForSpace: false)
-            static let parenthesesPlus = FieldText.makeTable(keeping: .unreservedAndParentheses, plusForSpace: true)
-            static let dashesPlus = FieldText.makeTable(keeping: .alphanumericAndDashes, plusForSpace: true)
-        }
 
         /// What is done with the content of the part at hand.
         private enum Content {
@@ -52,24 +45,15 @@ extension Form {
         /// An encoder of one body under `options` (`dialect`, `spaces`, `files`).
         package init(options: FieldEncodingOptions) {
             self.options = options
-            hasBareNames = options.dialect != .whatwg || options.nulls == .key
+            let style = FieldStyle.of(options.dialect)
+            let escaping = style.escaping(options.spaces)
+            kept = escaping.kept
+            table = escaping.table
+            isWHATWG = escaping.isForm
             hasPlus = options.spaces == .plus
-            hasPlusInBareNames = options.spaces == .plus && options.dialect != .qs
-            isWHATWG = [.recast, .rack, .whatwg].contains(options.dialect)
-            switch options.dialect {
-            case .recast, .rack, .whatwg:
-                kept = .formUnescaped
-                table = hasPlus ? FieldText.plusTable : FieldText.percentTable
-            case .afnetworking, .alamofire:
-                kept = .queryUnescaped
-                table = hasPlus ? Tables.queryPlus : Tables.query
-            case .qs:
-                kept = hasPlus ? .unreservedAndParentheses : .unreserved
-                table = hasPlus ? Tables.parenthesesPlus : Tables.unreserved
-            case .php:
-                kept = hasPlus ? .alphanumericAndDashes : .unreserved
-                table = hasPlus ? Tables.dashesPlus : Tables.unreserved
-            }
+            hasPlusInBareNames = hasPlus && style.hasPlusInBareNames
+            hasBareNames = style.hasBareNames || options.nulls == .key
+            hasNamelessNulls = style.namelessNull != .pair
         }
 
         /// Makes the encoder as new for another body, with its allocations kept. Bytes that nobody took are gone.
@@ -96,7 +80,7 @@ extension Form {
                     return
                 case .stream, .object, .reject: throw Fault.file.error(field: head.name.lossyString())
                 }
-            } else if !head.hasValue, hasBareNames, !head.name.isEmpty || options.dialect != .recast {
+            } else if !head.hasValue, hasBareNames, hasNamelessNulls || !head.name.isEmpty {
                 content = .bare
             }
             if hasPairs { output.append(UInt8(ascii: "&")) }

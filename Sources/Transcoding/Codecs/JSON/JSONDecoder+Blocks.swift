@@ -31,7 +31,7 @@ extension JSON.Decoder {
         unsafe blocks.longest_number = limits.number
         unsafe blocks.longest_name = flattener.limits.key
         unsafe blocks.nests_in_brackets = flattener.nestsInBrackets
-        unsafe blocks.prints_numbers = flattener.isForeign
+        unsafe blocks.prints_numbers = flattener.style.numbers != nil
         if usesBlocks { unsafe blocks.levels = blockLevels.reserve(Self.mostLevels) }
         return unsafe blocks
     }

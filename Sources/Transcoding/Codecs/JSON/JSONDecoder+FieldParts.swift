@@ -213,7 +213,7 @@ extension Flattener where Target: DirectFieldEncoder & ~Copyable {
     internal mutating func openDirectly(isObject: Bool, prefixEnd: Int) {
         let top = containers.count - 1
         containers[top].position += 1
-        var container = Container(
+        var container = FieldContainer(
             kind: isObject ? .object : .array, nameEnd: name.count, depth: containers[top].depth + 1,
             style: options.arrays)
         container.prefixEnd = prefixEnd

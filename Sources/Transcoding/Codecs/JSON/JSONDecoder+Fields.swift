@@ -74,8 +74,6 @@ extension JSON.Decoder {
         _ input: Span<UInt8>, into flattener: inout Flattener<Target>, count: inout Int
     ) -> Int {
         guard mutedDepth < 0, input.count > Self.shortSlice else { return 0 }
-        flattener.exchangeForeignContainers()
-        defer { flattener.exchangeForeignContainers() }
         guard levels.count == flattener.containers.count else { return 0 }
         switch state {
         case .name, .nameOrEnd, .elementOrEnd, .commaOrEnd: break
@@ -145,6 +143,7 @@ extension JSON.Decoder {
         var nameRoom = flattener.directNameRoom
         var isObject = isInObject
         let checksNames = checksNames
+        let printsNumbers = flattener.style.numbers != nil
         unsafe blocks.name_start = nameStart
         unsafe blocks.name_count = nameCount
         // The blocks have looked at what is up to here.
@@ -331,7 +330,7 @@ extension JSON.Decoder {
                 text.count = text.end &- start
                 // A number is short, so it may be copied as one block.
                 guard text.count > 0, text.count <= min(16, limits.number), start &+ 16 <= end,
-                    unsafe !flattener.isForeign || Self.isPrintedAlike(source + start, text.count)
+                    unsafe !printsNumbers || Self.isPrintedAlike(source + start, text.count)
                 else { break loop }
                 unsafe FieldText.copy(source + start, text.count, to: target + next)
                 next &+= text.count

@@ -1,43 +1,79 @@
 internal import Octets
 
-/// The texts of numbers, as libraries print them.
-internal enum DialectNumber {
-    /// Appends the number as the library of `dialect` prints it once it has read the JSON: `1e-7` is `1.0E-7` to PHP.
-    ///
-    /// A number that the library would round keeps its text, so that no digit is lost: `9007199254740993` for JavaScript, more
-    /// than 14 digits behind PHP's point, `1e400` for all.
-    static func append(_ source: Span<UInt8>, as dialect: Dialect, to text: inout ByteStore) {
-        if dialect == .recast { return text.append(contentsOf: source) }
+/// How a library prints the numbers of a JSON text.
+///
+/// A number that the library would round keeps its text, so that no digit is lost: `9007199254740993` for JavaScript, more
+/// than 14 digits behind PHP's point, `1e400` for all.
+internal struct NumberStyle {
+    /// Which integers are read as floating-point numbers.
+    enum Rounding {
+        case none, all
+        /// Those that don't fit in 64 bits.
+        case wide
+    }
+
+    /// How one with an exponent is printed.
+    struct Exponent {
+        var letter: StaticString = "e"
+        /// Whether there is a fraction in any case: `1.0e+20`.
+        var hasFraction = false
+        /// The digits at least.
+        var digits = 1
+    }
+
+    var rounding = Rounding.none
+    /// The digits that a floating-point number is printed with.
+    var precision = 17
+    /// Whether Swift's description of a Double is what is printed.
+    var isSwift = false
+    /// Whether zero keeps its minus sign, and its text.
+    var keepsNegativeZero = true
+    var zero: StaticString = "0"
+    /// The exponents, of 0.digits × 10^point, between which a number is printed plainly: above `least`, up to `most`.
+    var least = -4
+    let most: Int
+    /// Whether a whole number has `.0`, and so an exponent only where its digits don't reach to the point.
+    var hasFraction = false
+    var exponent = Exponent()
+
+    /// ECMA-262, Number::toString.
+    static let javaScript = NumberStyle(rounding: .all, keepsNegativeZero: false, least: -6, most: 21)
+    static let php = NumberStyle(
+        rounding: .wide, precision: 14, most: 14, exponent: Exponent(letter: "E", hasFraction: true))
+    static let ruby = NumberStyle(
+        zero: "0.0", most: 15, hasFraction: true, exponent: Exponent(hasFraction: true, digits: 2))
+    /// The description of an `NSNumber`.
+    static let objectiveC = NumberStyle(most: 16, exponent: Exponent(digits: 2))
+    static let swift = NumberStyle(isSwift: true, least: -6, most: 21)
+
+    /// Appends the number as the library prints it once it has read the JSON: `1e-7` is `1.0E-7` to PHP.
+    func append(_ source: Span<UInt8>, to text: inout ByteStore) {
         var isInteger = true
         for index in source.indices where !ASCII.isDigit(source[index]) {
             if index > 0 || source[0] != UInt8(ascii: "-") { isInteger = false }
         }
-        if isInteger, source.count < 16 || !roundsIntegers(source, dialect) {
+        if isInteger, source.count < 16 || !rounds(source) {
             // -0 is the integer 0.
             let isZero = source.count == 2 && source[0] == UInt8(ascii: "-") && source[1] == UInt8(ascii: "0")
             return isZero ? text.append(UInt8(ascii: "0")) : text.append(contentsOf: source)
         }
-        guard let number = Decimal(source), number.digits.count <= precision(dialect), number.isExact(source) else {
+        guard let number = Decimal(source), number.digits.count <= precision, number.isExact(source) else {
             return text.append(contentsOf: source)
         }
-        // Alamofire prints as Swift does.
-        if dialect == .alamofire, let value = Double(String(decoding: source.copied(), as: UTF8.self)) {
+        if isSwift, let value = Double(String(decoding: source.copied(), as: UTF8.self)) {
             return text.append(contentsOf: Array(value.description.utf8))
         }
-        number.print(as: dialect, to: &text)
+        number.print(as: self, to: &text)
     }
 
     /// Whether the library reads an integer of that many digits as a floating-point number.
-    private static func roundsIntegers(_ source: Span<UInt8>, _ dialect: Dialect) -> Bool {
-        switch dialect {
-        case .recast, .rack, .afnetworking, .alamofire: return false
-        case .qs, .whatwg: return true
-        case .php: return Int(String(decoding: source.copied(), as: UTF8.self)) == nil
+    private func rounds(_ source: Span<UInt8>) -> Bool {
+        switch rounding {
+        case .none: false
+        case .all: true
+        case .wide: Int(String(decoding: source.copied(), as: UTF8.self)) == nil
         }
     }
-
-    /// The digits that a floating-point number is printed with.
-    private static func precision(_ dialect: Dialect) -> Int { dialect == .php ? 14 : 17 }
 
     /// A decimal number without leading and trailing zeros: 0.`digits` × 10^`point`.
     private struct Decimal {
@@ -90,30 +126,21 @@ internal enum DialectNumber {
             return other.digits == digits && other.point == point
         }
 
-        func print(as dialect: Dialect, to text: inout ByteStore) {
+        func print(as style: NumberStyle, to text: inout ByteStore) {
             let isZero = digits.isEmpty
-            if isNegative, !isZero || (dialect != .qs && dialect != .whatwg) { text.append(UInt8(ascii: "-")) }
-            if isZero { return text.append(dialect == .rack ? "0.0" : "0") }
-            switch dialect {
-            case .recast, .alamofire, .qs, .whatwg:
-                // ECMA-262, Number::toString.
-                if -6 < point, point <= 21 { plain(to: &text) } else { scientific(to: &text, "e", fraction: false, 1) }
-            case .rack:
-                // A point between the digits stays there: of 17 digits, 16 may stand before it.
-                if -4 < point, point <= max(15, digits.count - 1) {
-                    plain(to: &text, fraction: true)
-                } else {
-                    scientific(to: &text, "e", fraction: true, 2)
-                }
-            case .php:
-                if -4 < point, point <= 14 { plain(to: &text) } else { scientific(to: &text, "E", fraction: true, 1) }
-            case .afnetworking:
-                if -4 < point, point <= 16 { plain(to: &text) } else { scientific(to: &text, "e", fraction: false, 2) }
+            if isNegative, !isZero || style.keepsNegativeZero { text.append(UInt8(ascii: "-")) }
+            if isZero { return text.append(style.zero) }
+            // A point between the digits stays there: of 17 digits, 16 may stand before it.
+            let most = style.hasFraction ? max(style.most, digits.count - 1) : style.most
+            if style.least < point, point <= most {
+                plain(to: &text, fraction: style.hasFraction)
+            } else {
+                scientific(to: &text, style.exponent)
             }
         }
 
         /// `123`, `1.5`, `0.001`; with `.0` behind a whole one where `fraction` says so.
-        private func plain(to text: inout ByteStore, fraction: Bool = false) {
+        private func plain(to text: inout ByteStore, fraction: Bool) {
             if point <= 0 {
                 text.append("0.")
                 for _ in point..<0 { text.append(UInt8(ascii: "0")) }
@@ -126,16 +153,16 @@ internal enum DialectNumber {
             if fraction, digits.count <= point { text.append(".0") }
         }
 
-        /// `1.5e+20` with at least `places` digits of exponent; `1.0e+20` where `fraction` says so.
-        private func scientific(to text: inout ByteStore, _ letter: StaticString, fraction: Bool, _ places: Int) {
+        /// `1.5e+20`
+        private func scientific(to text: inout ByteStore, _ style: Exponent) {
             text.append(digits[0])
-            if digits.count > 1 || fraction { text.append(UInt8(ascii: ".")) }
+            if digits.count > 1 || style.hasFraction { text.append(UInt8(ascii: ".")) }
             text.append(contentsOf: digits.span.extracting(1..<digits.count))
-            if digits.count == 1, fraction { text.append(UInt8(ascii: "0")) }
-            text.append(letter)
+            if digits.count == 1, style.hasFraction { text.append(UInt8(ascii: "0")) }
+            text.append(style.letter)
             text.append(point > 0 ? "+" : "-")
             let exponent = abs(point - 1)
-            if places > 1, exponent < 10 { text.append(UInt8(ascii: "0")) }
+            if style.digits > 1, exponent < 10 { text.append(UInt8(ascii: "0")) }
             text.append(decimal: exponent)
         }
     }

@@ -1,23 +1,31 @@
 internal import Octets
 
-/// The texts of points in time, as libraries print them.
-internal enum DialectDate {
-    /// Appends the time `2001-01-01T00:00:00Z` as the library of `dialect` prints it: AFNetworking the description of a date,
-    /// qs with milliseconds, Alamofire the seconds since 2001. The others, and times in another form, keep the text.
-    static func append(_ source: Span<UInt8>, as dialect: Dialect, to text: inout ByteStore) {
-        guard let seconds = secondsSince2001(source) else { return text.append(contentsOf: source) }
-        switch dialect {
-        case .afnetworking:
+/// How a library prints a point in time.
+internal enum DateStyle {
+    /// As it came.
+    case text
+    /// AFNetworking: the description of an `NSDate`, `2001-01-01 00:00:00 +0000`.
+    case description
+    /// qs: `2001-01-01T00:00:00.000Z`.
+    case milliseconds
+    /// Alamofire: the seconds since 2001, `0.0`.
+    case secondsSince2001
+
+    /// Appends the time `2001-01-01T00:00:00Z` as the library prints it. A time in another form keeps its text.
+    func append(_ source: Span<UInt8>, to text: inout ByteStore) {
+        guard let seconds = Self.secondsSince2001(source) else { return text.append(contentsOf: source) }
+        switch self {
+        case .description:
             text.append(contentsOf: source.extracting(0..<10))
             text.append(UInt8(ascii: " "))
             text.append(contentsOf: source.extracting(11..<19))
             text.append(" +0000")
-        case .qs:
+        case .milliseconds:
             text.append(contentsOf: source.extracting(0..<19))
             text.append(".000Z")
-        case .alamofire:
+        case .secondsSince2001:
             text.append(contentsOf: Array(Double(seconds).description.utf8))
-        case .recast, .php, .rack, .whatwg: text.append(contentsOf: source)
+        case .text: text.append(contentsOf: source)
         }
     }
 
