@@ -27,7 +27,8 @@ extension Exchange {
             HeadWriter.clean("Host", request.authority, into: &output)
         }
         let edits = HeadEdits(
-            request: request, by: rule, isConverted: requestTranscoder.isBegun, convertsResponses: route.convertsResponses,
+            request: request, by: rule, isConverted: requestTranscoder.isBegun,
+            convertsResponses: route.convertsResponses,
             isTrusted: trustsPeer)
         let position = edits.write(request, into: &output)
         // Without the field the upstream might choose any coding (RFC 9110 §12.5.3).

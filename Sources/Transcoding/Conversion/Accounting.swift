@@ -10,5 +10,6 @@ public struct Accounting: Hashable, Sendable {
     /// Fields and files together.
     public var parts: Int { fields + files }
 
+    /// Nothing has come yet.
     public init() {}
 }

@@ -2,6 +2,7 @@
 ///
 /// A note is about what may come in, not about a body that did: see `ConversionPlan.notes()`.
 public struct ConversionNote: Hashable, Sendable {
+    /// What happens to it.
     public enum Outcome: String, Hashable, Sendable, CaseIterable {
         /// The request is refused.
         case refused
@@ -13,6 +14,7 @@ public struct ConversionNote: Hashable, Sendable {
 
     /// Stable, as `null_empty`.
     public var code: String
+    /// What happens to it.
     public var outcome: Outcome
     /// What it is: `null`, `an empty array`, `the file "photo"`.
     public var what: String
@@ -21,6 +23,7 @@ public struct ConversionNote: Hashable, Sendable {
     /// The setting that mends it, and how; nil when none does.
     public var remedy: String?
 
+    /// A note of those words.
     public init(code: String, _ outcome: Outcome, what: String, effect: String, remedy: String? = nil) {
         self.code = code
         self.outcome = outcome

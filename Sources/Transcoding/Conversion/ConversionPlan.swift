@@ -2,6 +2,7 @@
 public struct ConversionPlan: Hashable, Sendable {
     /// The encodings that are taken, chosen by the Content-Type; one unless the input is declared `auto`.
     public var inputs: [BodyEncoding]
+    /// The encoding that goes out.
     public var output: BodyEncoding
     /// How form and multipart bodies are read.
     public var fieldDecoding = FieldDecodingOptions()
@@ -9,12 +10,15 @@ public struct ConversionPlan: Hashable, Sendable {
     public var fieldEncoding = FieldEncodingOptions()
     /// What happens to a repeated member of an object in JSON or a property list; nil: `keep` when JSON goes out, else `reject`.
     public var jsonDuplicates: DuplicatePolicy?
+    /// How property lists are read.
     public var propertyListDecoding = PropertyList.DecodingOptions()
     /// How property lists are written; the output says in which format.
     public var propertyListEncoding = PropertyList.EncodingOptions()
+    /// How XML is read.
     public var xmlDecoding = XML.DecodingOptions()
     /// How XML is written; `fieldEncoding.booleans` holds for it too.
     public var xmlEncoding = XML.EncodingOptions()
+    /// What is done to fields between reading and writing; nothing.
     public var map = FieldMap()
     /// The declared types of fields, in the order of the settings; the first path that matches decides.
     public var types: [TypeRule] = []
@@ -28,6 +32,7 @@ public struct ConversionPlan: Hashable, Sendable {
     public var outputField: String?
     /// Whether nulls are left out of the output, after the map and the types.
     public var removeNulls = NullRemoval.off
+    /// What a body may cost; beyond, it is refused with 413 or 400, as each limit says.
     public var limits = Limits()
     /// See `JSON.DecodingOptions`. Tests turn it off.
     package var usesBlocks = true
@@ -47,6 +52,9 @@ public struct ConversionPlan: Hashable, Sendable {
     /// Whether the output is the query of a URL and no body; `output` is `form` then.
     public var writesQuery = false
 
+    /// A plan with the defaults of all options.
+    ///
+    /// - Parameter inputs: at least one.
     public init(inputs: [BodyEncoding], output: BodyEncoding) {
         self.inputs = inputs
         self.output = output
@@ -55,38 +63,52 @@ public struct ConversionPlan: Hashable, Sendable {
 
 /// What a route does to fields between decoding and encoding, in this order: remove, rename, set, append.
 public struct FieldMap: Hashable, Sendable {
+    /// A field that gets another path, with all that is below it.
     public struct Rename: Hashable, Sendable {
+        /// Where it stands; at most one place, or the body is refused with 422.
         public var from: FieldPath
+        /// Where it goes.
         public var to: FieldPath
+        /// A field that goes from one path to another.
         public init(from: FieldPath, to: FieldPath) {
             self.from = from
             self.to = to
         }
     }
 
+    /// A value for a path.
     public struct Assignment: Hashable, Sendable {
+        /// Where the value goes; what stands there is replaced by `set`.
         public var path: FieldPath
+        /// What goes there.
         public var value: AssignedValue
+        /// A value for a path.
         public init(path: FieldPath, value: AssignedValue) {
             self.path = path
             self.value = value
         }
     }
 
+    /// Paths of what is left out.
     public var remove: [FieldPath] = []
+    /// Fields that get another path, in this order.
     public var rename: [Rename] = []
+    /// Values that are put in, in this order.
     public var set: [Assignment] = []
     /// Values that become the last element of the array at their path. A scalar that stands there becomes the first one,
     /// since a form says with one field what it says with several; where nothing stands, the array is made.
     public var append: [Assignment] = []
 
+    /// Whether nothing is done.
     public var isEmpty: Bool { remove.isEmpty && rename.isEmpty && set.isEmpty && append.isEmpty }
 
+    /// A map that does nothing.
     public init() {}
 }
 
 /// The value that `set` gives a field: written down in the settings, or taken from the request when the body begins.
 public enum AssignedValue: Hashable, Sendable {
+    /// A value that is always the same.
     case literal(Literal)
     /// A string from the request's head; the index into the values that the conversion is started with.
     case source(Int)
@@ -94,26 +116,36 @@ public enum AssignedValue: Hashable, Sendable {
 
 /// A value written down in the settings.
 public indirect enum Literal: Hashable, Sendable {
+    /// A member of an object.
     public struct Member: Hashable, Sendable {
+        /// Its name.
         public var name: String
+        /// Its value.
         public var value: Literal
+        /// A member of that name.
         public init(name: String, value: Literal) {
             self.name = name
             self.value = value
         }
     }
 
+    /// No value.
     case null
+    /// True or false.
     case bool(Bool)
     /// The number's text in JSON's grammar.
     case number(String)
+    /// A string.
     case string(String)
+    /// An array, its elements in order.
     case array([Literal])
+    /// An object, its members in order.
     case object([Member])
 }
 
 /// The type a field is read as. A value that doesn't fit is a 400 that names the field.
 public enum FieldType: String, Hashable, Sendable, CaseIterable {
+    /// A text, a number without a fraction, any number, true or false, a container, or JSON text that is read as its value.
     case string, integer, number, boolean, array, object, json
     /// A date or a point in time of RFC 3339; a date of a property list where one goes out.
     case date
@@ -121,9 +153,13 @@ public enum FieldType: String, Hashable, Sendable, CaseIterable {
     case data
 }
 
+/// The declared type of the fields at a path.
 public struct TypeRule: Hashable, Sendable {
+    /// The fields.
     public var path: FieldPath
+    /// What they are read as.
     public var type: FieldType
+    /// The fields at `path` are read as `type`.
     public init(path: FieldPath, type: FieldType) {
         self.path = path
         self.type = type

@@ -7,6 +7,7 @@ internal import Octets
 public struct ConversionTrace: Hashable, Sendable {
     /// One field or file.
     public struct Entry: Hashable, Sendable {
+        /// Whether it is a file.
         public var isFile: Bool
         /// The name it came with, or its path in the document; nil: the route made it.
         public var source: String?
@@ -15,6 +16,7 @@ public struct ConversionTrace: Hashable, Sendable {
         /// What decided about it, in the order it did, as settings write it: `map.rename a to b`, `arrays: indices`.
         public var rules: [String]
 
+        /// An entry of those names.
         public init(isFile: Bool = false, source: String?, target: String?, rules: [String] = []) {
             self.isFile = isFile
             self.source = source
@@ -27,9 +29,11 @@ public struct ConversionTrace: Hashable, Sendable {
     public internal(set) var sent: [Entry] = []
     /// What was left out, in the order of the rules.
     public internal(set) var removed: [Entry] = []
-    /// The whole output, its Content-Type, and the conversion's own count.
+    /// The whole output.
     public private(set) var output: [UInt8] = []
+    /// The Content-Type of the output.
     public private(set) var contentType: [UInt8] = []
+    /// The conversion's own count.
     public private(set) var accounting = Accounting()
     /// What `Conversion.outputBound` and the output said together when more than `holding` bytes had come out and the body
     /// wasn't at its end: the length that is announced then. Nil for shorter output, and where there was no bound.

@@ -2,12 +2,15 @@ internal import Octets
 
 /// What is declared of one file field.
 public struct FileRule: Hashable, Sendable {
+    /// Where the filename of a part is from.
     public enum Filename: Hashable, Sendable {
+        /// Always this one.
         case literal(String)
         /// The string at this path, which must come before the file.
         case field(FieldPath)
     }
 
+    /// Where the file stands.
     public var path: FieldPath
     /// What happens to a file there; `base64` and `object` on JSON input say that the value at `path` is one, see `source`.
     public var policy: FilePolicy
@@ -16,6 +19,7 @@ public struct FileRule: Hashable, Sendable {
     public var source: FileSource?
     /// The name of the part; nil: the field's own.
     public var name: FileNameTemplate?
+    /// The filename of the part; nil: the one it came with.
     public var filename: Filename?
     /// The part's Content-Type on output.
     public var mediaType: String?
@@ -24,6 +28,7 @@ public struct FileRule: Hashable, Sendable {
     /// The media types that are taken; empty: all. A file without a type is `mediaType`, or else application/octet-stream.
     public var types: [MediaPattern] = []
 
+    /// A rule for the file at `path`.
     public init(
         path: FieldPath, policy: FilePolicy, source: FileSource? = nil, name: FileNameTemplate? = nil,
         filename: Filename? = nil, mediaType: String? = nil, max: Int? = nil, types: [MediaPattern] = []

@@ -37,10 +37,10 @@ internal import Octets
 /// Errors name the field in the output's own spelling. Limits: `key` and `keyDepth`, as for reading, because every element
 /// repeats the names of all it stands in, and nothing else bounds what one value becomes;
 /// `tree`, the bytes of names remembered for an element of a `brackets` array.
-public struct Flattener<Target: FieldSink & ~Copyable>: EventSink, ~Copyable {
-    public var target: Target
+package struct Flattener<Target: FieldSink & ~Copyable>: EventSink, ~Copyable {
+    package var target: Target
     /// What rules have left out of the document so far: nulls, empty objects and arrays.
-    public private(set) var removedCount = 0
+    package private(set) var removedCount = 0
 
     internal let options: FieldEncodingOptions
     internal let limits: Limits
@@ -87,7 +87,7 @@ public struct Flattener<Target: FieldSink & ~Copyable>: EventSink, ~Copyable {
     private var drainsLater = false
 
     /// A flattener of one document into `target`, under `options` (all but `spaces` and `files`, and under `recast` `order`).
-    public init(target: consuming Target, options: FieldEncodingOptions, limits: Limits) {
+    package init(target: consuming Target, options: FieldEncodingOptions, limits: Limits) {
         self.target = target
         self.options = options
         self.limits = limits
@@ -99,7 +99,7 @@ public struct Flattener<Target: FieldSink & ~Copyable>: EventSink, ~Copyable {
     }
 
     /// Makes the flattener as new for another document, with its allocations kept. The target stays as it is.
-    public mutating func reset() {
+    package mutating func reset() {
         removedCount = 0
         name.removeAll()
         containers.removeAll()
@@ -120,7 +120,7 @@ public struct Flattener<Target: FieldSink & ~Copyable>: EventSink, ~Copyable {
         walkNode = Tree.none
     }
 
-    public var isFull: Bool { target.isFull }
+    package var isFull: Bool { target.isFull }
 
     /// Whether all that has come is written, so that fields may be written past the events.
     internal var isBetweenValues: Bool {
@@ -131,7 +131,7 @@ public struct Flattener<Target: FieldSink & ~Copyable>: EventSink, ~Copyable {
 // MARK: Objects and arrays
 
 extension Flattener where Target: ~Copyable {
-    public mutating func beginObject() throws(ConversionError) {
+    package mutating func beginObject() throws(ConversionError) {
         guard let top = containers.last else {
             beginHolding()
             open(.object)
@@ -152,7 +152,7 @@ extension Flattener where Target: ~Copyable {
         if isGathering { try document.beginObject() }
     }
 
-    public mutating func endObject() throws(ConversionError) {
+    package mutating func endObject() throws(ConversionError) {
         if jsonLevel > 0 {
             json.endObject()
             return try endJSON()
@@ -161,7 +161,7 @@ extension Flattener where Target: ~Copyable {
         try endContainer()
     }
 
-    public mutating func beginArray() throws(ConversionError) {
+    package mutating func beginArray() throws(ConversionError) {
         guard let top = containers.last else { return try beginRootArray() }
         if jsonLevel > 0 || options.arrays == .json || options.arrays == .auto && options.nesting == .json {
             try beginJSON()
@@ -197,7 +197,7 @@ extension Flattener where Target: ~Copyable {
         }
     }
 
-    public mutating func endArray() throws(ConversionError) {
+    package mutating func endArray() throws(ConversionError) {
         if jsonLevel > 0 {
             json.endArray()
             return try endJSON()
@@ -275,7 +275,7 @@ extension Flattener where Target: ~Copyable {
 // MARK: Names
 
 extension Flattener where Target: ~Copyable {
-    public mutating func key(_ key: Span<UInt8>) throws(ConversionError) {
+    package mutating func key(_ key: Span<UInt8>) throws(ConversionError) {
         if jsonLevel > 0 { return json.key(key) }
         let top = containers.count - 1
         let isRoot = top == 0
@@ -436,7 +436,7 @@ extension Flattener where Target: ~Copyable {
 // MARK: Scalars
 
 extension Flattener where Target: ~Copyable {
-    public mutating func string(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
+    package mutating func string(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
         if jsonLevel > 0 {
             json.string(piece, isLast: isLast)
             return try sendJSON()
@@ -446,7 +446,7 @@ extension Flattener where Target: ~Copyable {
         try sendText(piece, isLast: isLast)
     }
 
-    public mutating func number(_ source: Span<UInt8>) throws(ConversionError) {
+    package mutating func number(_ source: Span<UInt8>) throws(ConversionError) {
         if jsonLevel > 0 {
             json.number(source)
             return try sendJSON()
@@ -457,7 +457,7 @@ extension Flattener where Target: ~Copyable {
         try sendPrinted()
     }
 
-    public mutating func bool(_ value: Bool) throws(ConversionError) {
+    package mutating func bool(_ value: Bool) throws(ConversionError) {
         if jsonLevel > 0 {
             json.bool(value)
             return try sendJSON()
@@ -469,14 +469,14 @@ extension Flattener where Target: ~Copyable {
     }
 
     /// A point in time, as the dialect's library prints one.
-    public mutating func date(_ source: Span<UInt8>) throws(ConversionError) {
+    package mutating func date(_ source: Span<UInt8>) throws(ConversionError) {
         if jsonLevel > 0 || style.dates == .text { return try string(source, isLast: true) }
         text.removeAll()
         style.dates.append(source, to: &text)
         try sendPrinted()
     }
 
-    public mutating func null() throws(ConversionError) {
+    package mutating func null() throws(ConversionError) {
         if jsonLevel > 0 {
             json.null()
             return try sendJSON()
@@ -652,7 +652,7 @@ extension Flattener where Target: ~Copyable {
 // MARK: Files
 
 extension Flattener where Target: ~Copyable {
-    public mutating func beginFile(_ file: borrowing PartHead) throws(ConversionError) {
+    package mutating func beginFile(_ file: borrowing PartHead) throws(ConversionError) {
         if jsonLevel > 0 {
             // The text's field is what an error can name.
             head.setName(copying: name)
@@ -687,7 +687,7 @@ extension Flattener where Target: ~Copyable {
         try target.beginPart(file)
     }
 
-    public mutating func fileContent(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
+    package mutating func fileContent(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
         if jsonLevel > 0 {
             json.fileContent(piece, isLast: isLast)
             return try sendJSON()
