@@ -6,11 +6,12 @@ public import Octets
 public struct BodyEncoder: Sendable {
     /// How the body is framed, as the head that was sent says.
     public let framing: BodyFraming
-    /// Bytes that Content-Length still owes.
-    private var left: Int
+    // Both stand in the room behind the case of `framing`: a connection that is idle keeps its encoder.
     private var isInChunk = false
     /// Whether `finish` was called.
     public private(set) var isFinished = false
+    /// Bytes that Content-Length still owes.
+    private var left: Int
 
     /// An encoder for a body of which nothing was sent.
     public init(framing: BodyFraming) {

@@ -1,5 +1,6 @@
 internal import EventLoop
 internal import Gateway
+internal import HTTPWire
 internal import Logging
 internal import Octets
 
@@ -62,9 +63,12 @@ extension Worker {
         var answer = OutputBuffer()
         var requestID: [UInt8] = []
         nextRequestID(into: &requestID)
-        ProblemWriter(
-            refusal: .tooManyConnections, isHead: false, keepsAlive: false, requestID: requestID, clock: clock
-        ).write(into: &answer)
+        let problem = Problem(.tooManyConnections, requestID: requestID)
+        let body = problem.body()
+        AnswerWriter.write(problem.refusal.status, isLast: true, content: body.span, into: &answer) { output in
+            HeadWriter.clean("Date", clock.date.span, into: &output)
+            problem.appendFields(length: body.count, to: &output)
+        }
         RefusedConnection.close(descriptor, answer: answer.span)
         return .refused
     }

@@ -16,7 +16,7 @@ extension Exchange {
     }
 
     /// Serves the request whose head has been parsed.
-    func begin(on downstream: DownstreamConnection) {
+    func begin(on downstream: any Downstream) {
         self.downstream = downstream
         let now = worker.loop.now
         record.startedAt = now
@@ -127,7 +127,7 @@ extension Exchange {
         if rate.response > 0 {
             responseThrottle = Throttle(loop: worker.loop, rate: rate.response) { [unowned self] in
                 // A client that is full says itself when it has room.
-                if downstream?.stream.isAboveHighWatermark != true, !holdsInput { upstream?.resume() }
+                if downstream?.isFull != true, !holdsInput { upstream?.resume() }
             }
         }
         guard times.request > 0 else { return }
@@ -215,12 +215,11 @@ extension Exchange {
         return methods
     }
 
-    /// Writes an answer to OPTIONS.
-    func writeOptions(_ methods: [String], status: Int, into output: inout OutputBuffer) {
+    /// Appends the fields of an answer to OPTIONS.
+    func appendOptions(_ methods: [String], status: Int, to output: inout OutputBuffer) {
         let allow = Array(methods.joined(separator: ", ").utf8)
         let date = worker.clock.date
         let requestID = requestID
-        HeadWriter.statusLine(status, into: &output)
         let fields = output.count
         HeadWriter.clean("Date", date.span, into: &output)
         HeadWriter.clean("Allow", allow.span, into: &output)
@@ -228,8 +227,6 @@ extension Exchange {
         if status != 204 { HeadWriter.field("Content-Length", decimal: 0, into: &output) }
         HeadWriter.clean("X-Request-Id", requestID.span, into: &output)
         appendRuledFields(to: &output, from: fields)
-        if !machine.persists { HeadWriter.field("Connection", "close", into: &output) }
-        HeadWriter.end(into: &output)
     }
 
     // MARK: The conversion

@@ -5,8 +5,73 @@ internal import Octets
 internal import Transcoding
 
 // The head of the request that goes upstream: end-to-end fields as they came, everything that speaks of the framing, of
-// this hop or of the body's encoding anew.
+// this hop or of the body's encoding anew; what it tells of the client (docs/rules.md F5), and the last word of a route's rules on
+// both heads (docs/forwarding.md).
 extension Exchange {
+    // MARK: The client
+
+    /// Looks, where the peer is trusted, for the client behind it.
+    func findClient(_ generation: Generation, _ route: Route) throws(Refusal) {
+        guard let peer = downstream?.peer, generation.forwarding.trusted.contains(peer) else { return }
+        trustsPeer = true
+        let format = route.forwarding.format
+        let size = ClientChain.size(of: request, format == .forwarded ? .forwarded : .xForwardedFor)
+        guard size <= ClientChain.limit else { throw .forwardedTooLong }
+        guard size > 0 else { return }
+        let client = ClientChain.client(of: request, format, peer: peer, trusted: generation.forwarding.trusted)
+        if client != peer { realClient = client }
+    }
+
+    /// The client as far as it is known: by what trusted peers say, else the peer.
+    var client: SocketAddress? { realClient ?? downstream?.peer }
+
+    // MARK: Header rules
+
+    /// Takes what the rules want of the request's head, before anything goes upstream. It is refused where a
+    /// value could begin a line of its own.
+    func takeHeaderValues(_ editors: HeaderEditors) throws(Refusal) {
+        headerLines.removeAll(keepingCapacity: true)
+        // Nothing of a head has been written yet: the buffer is free for the address.
+        if editors.readsClient, let client, !client.isUnix { client.appendIP(to: &framed) }
+        defer { framed.removeAll() }
+        do throws(HeaderValueFault) {
+            try editors.request?.appendLines(
+                from: request, captures: captures, client: framed.span, to: &headerLines)
+            responseHeaderLines = headerLines.count
+            try editors.response?.appendLines(
+                from: request, captures: captures, client: framed.span, to: &headerLines)
+            hasHeaderLines = true
+        } catch {
+            throw .headerValue(error)
+        }
+    }
+
+    /// Gives the route's rules their last word on the fields of the request that `output` ends with.
+    func applyRequestRules(_ editor: HeaderEditor, to output: inout OutputBuffer, at position: HeadEdits.Position) {
+        let lines = hasHeaderLines ? headerLines : editor.constants
+        let end = hasHeaderLines ? responseHeaderLines : lines.count
+        record.headers = editor.apply(to: &output, at: position, adding: lines.span.extracting(0..<end))
+    }
+
+    /// Gives the route's rules their last word on the fields of the upstream's response, as `applyRequestRules`.
+    func applyResponseRules(_ editor: HeaderEditor, to output: inout OutputBuffer, at position: HeadEdits.Position) {
+        let lines = hasHeaderLines ? headerLines : editor.constants
+        let first = hasHeaderLines ? responseHeaderLines : 0
+        record.responseHeaders = editor.apply(
+            to: &output, at: position, adding: lines.span.extracting(first..<lines.count))
+    }
+
+    /// Adds to an answer of ours, whose fields stand in `output` from `start` on, what the route's rules set and add.
+    func appendRuledFields(to output: inout OutputBuffer, from start: Int) {
+        guard let editor = route?.headers?.response else { return }
+        let lines = hasHeaderLines ? headerLines : editor.constants
+        let first = hasHeaderLines ? responseHeaderLines : 0
+        record.responseHeaders.written = HeaderEditor.appendOthers(
+            lines.span.extracting(first..<lines.count), to: &output, from: start)
+    }
+
+    // MARK: The head
+
     func writeRequestHead(framing: BodyFraming, route: Route) throws(ConversionError) {
         // Written into a buffer of this function's own: every access to a property of a class costs a check.
         var output = OutputBuffer()
@@ -66,6 +131,28 @@ extension Exchange {
             if request.methodKind.mayHaveBody { HeadWriter.field("Content-Length", decimal: 0, into: &output) }
         }
         HeadWriter.end(into: &output)
+    }
+
+    /// Tells the upstream of the client, in the fields of the route's format.
+    func writeClient(_ rule: ForwardingRule, into output: inout OutputBuffer) {
+        guard let downstream else { return }
+        let peer = downstream.peer
+        let isSecure = downstream.isSecure
+        let place = downstream.place
+        // Nearly every address is none to be looked at in another form, of which it would be a copy.
+        let address = peer.isIPv4 ? peer : peer.unmapped
+        rule.format.appendClient(
+            of: request,
+            ClientPeer(
+                isUnix: address.isUnix, isIPv6: address.isIPv6, isSecure: isSecure, port: place.port,
+                schemeLines: isSecure ? place.securedSchemeLines : place.schemeLines),
+            isTrusted: trustsPeer, to: &output
+        ) { address.appendIP(to: &$0) }
+        if rule.realIP, let client, !client.isUnix {
+            output.append("X-Real-IP: ")
+            client.unmapped.appendIP(to: &output)
+            output.append("\r\n")
+        }
     }
 
     /// Writes a target that doesn't pass as it came: what the route rewrites, without a query that became the body, and with

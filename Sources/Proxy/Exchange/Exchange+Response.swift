@@ -16,31 +16,22 @@ extension Exchange {
 
     /// Passes an interim response on: 103 and what may come, never a 100 (that is answered here) and never to HTTP/1.0.
     func interim(_ head: borrowing MessageHead) {
-        if head.status == 100 { return continueRelayed() }
-        HeadWriter.statusLine(head.status, into: &responseFramed)
-        _ = HeadEdits(response: head).write(head, into: &responseFramed)
-        HeadWriter.end(into: &responseFramed)
-        tell(.interim)
-        responseFramed.removeAll()
+        tell(head.status == 100 ? .continued : .interim)
     }
 
     func sendInterim() {
-        guard let downstream else { return }
-        downstream.stream.write(responseFramed.span)
-        responseFramed.removeAll()
+        guard let upstream else { return }
+        downstream?.sendInterim(upstream.head)
     }
 
-    /// The upstream has said 100, or nothing for too long.
+    /// The upstream has said nothing for too long.
     func continueRelayed() {
         tell(.continued)
     }
 
     /// Tells the client to send its content: route, method, type and length have been checked.
     func sendContinue() {
-        guard machine.plan.takesInterim, let downstream else { return }
-        responseFramed.append("HTTP/1.1 100 Continue\r\n\r\n")
-        downstream.stream.write(responseFramed.span)
-        responseFramed.removeAll()
+        if machine.plan.takesInterim { downstream?.sendContinue() }
     }
 
     // MARK: The final response
@@ -54,51 +45,49 @@ extension Exchange {
             // From here on nothing is sent again.
             try handle(.responseHead)
             if let rules = route?.responseRules {
-                try chooseResponse(rules, head, framing: framing)
+                try chooseResponse(rules, head, length: ResponseLength(framing))
             } else {
-                try beginResponse(head, framing: clientFraming(for: framing))
+                try beginResponse(head, length: ResponseLength(framing))
             }
         } catch {
             refuse(error)
         }
     }
 
-    /// Writes the response's head, which goes out with the first bytes of its content.
+    /// Begins the response, whose head goes out with the first bytes of its content.
     private func beginResponse(
-        _ head: borrowing MessageHead, framing: BodyFraming, changes: HeadChanges = [], contentType: [UInt8]? = nil,
+        _ head: borrowing MessageHead, length: ResponseLength, changes: HeadChanges = [], contentType: [UInt8]? = nil,
         coding: Coding? = nil
     ) throws(Refusal) {
-        var framing = framing
+        var length = length
         var changes = changes
         var coding = coding
         if let compression = route?.compression, machine.response == .awaited, compression.options.plain {
-            coding = startCompression(compression, head, framing: &framing, changes: &changes)
+            coding = startCompression(compression, head, length: &length, changes: &changes)
         }
         record.responseCoding = coding
         record.status = head.status
+        let endsByClose = length == .unknown && !request.capabilities.contains(.unsizedBodies)
         try handle(
-            .responseBegan(
-                untilClose: framing == .untilClose, mayPersist: !worker.isDraining && worker.pressure == 0))
-        responseEncoder = BodyEncoder(framing: framing)
-        HeadWriter.statusLine(of: head, into: &responseFramed)
-        let position = HeadEdits(response: head, changes, replacesType: contentType != nil)
-            .write(head, into: &responseFramed)
-        changes.appendLines(to: &responseFramed, of: head, contentType: contentType?.span, coding: coding)
-        if !head.contains(.date) { HeadWriter.clean("Date", worker.clock.date.span, into: &responseFramed) }
-        if !head.contains(.xRequestID) { HeadWriter.clean("X-Request-Id", requestID.span, into: &responseFramed) }
-        if let generation, generation.forwarding.addsViaToResponses, let via = generation.forwarding.via {
-            let line = head.version == .http1_0 ? via.old : via.new
-            responseFramed.append(line.span)
+            .responseBegan(untilClose: endsByClose, mayPersist: !worker.isDraining && worker.pressure == 0))
+        if length == .none, request.methodKind == .head, !changes.contains(.otherBytes) { length = .asReceived }
+        let hasTrailers = length == .unknown && !endsByClose && passesResponseTrailers
+        downstream?.begin(
+            ResponseStart(
+                edits: HeadEdits(response: head, changes, replacesType: contentType != nil), length: length,
+                endsByClose: endsByClose, isLast: !machine.persists), of: head
+        ) { output, position in
+            changes.appendLines(to: &output, of: head, contentType: contentType?.span, coding: coding)
+            if !head.contains(.date) { HeadWriter.clean("Date", worker.clock.date.span, into: &output) }
+            if !head.contains(.xRequestID) { HeadWriter.clean("X-Request-Id", requestID.span, into: &output) }
+            if let generation, generation.forwarding.addsViaToResponses, let via = generation.forwarding.via {
+                let line = head.version == .http1_0 ? via.old : via.new
+                output.append(line.span)
+            }
+            if let rules = route?.headers?.response { applyResponseRules(rules, to: &output, at: position) }
+            // No rule reaches what tells of the message itself.
+            if hasTrailers, let route { head.appendTrailerField(route.forwarding.trailers, to: &output) }
         }
-        if let rules = route?.headers?.response { applyResponseRules(rules, to: &responseFramed, at: position) }
-        let writer = ResponseHeadWriter(
-            isHead: request.methodKind == .head, framing: framing, keepsAlive: machine.persists,
-            hasOtherBytes: changes.contains(.otherBytes))
-        writer.writeFraming(of: head, into: &responseFramed)
-        if framing == .chunked, passesResponseTrailers, let route {
-            head.appendTrailerField(route.forwarding.trailers, to: &responseFramed)
-        }
-        writer.end(into: &responseFramed)
     }
 
     /// Whether trailer fields of the response can reach the client: the route lists some, the client takes them, and the content is
@@ -106,14 +95,6 @@ extension Exchange {
     var passesResponseTrailers: Bool {
         guard let route, route.forwarding.passesTrailers else { return false }
         return request.acceptsTrailers
-    }
-
-    /// The upstream's framing as this client can read it: chunked only to HTTP/1.1, else until the connection closes.
-    private func clientFraming(for framing: BodyFraming) -> BodyFraming {
-        switch framing {
-        case .none, .length: framing
-        case .chunked, .untilClose: request.capabilities.contains(.unsizedBodies) ? .chunked : .untilClose
-        }
     }
 
     // MARK: Content
@@ -139,24 +120,16 @@ extension Exchange {
     /// Sends bytes of the response's content as they are. Returns whether the client can take more now.
     private func write(response body: Span<UInt8>) -> Bool {
         guard let downstream else { return true }
-        responseEncoder.frame(body.count, into: &responseFramed)
         record.bytesBack += body.count
-        let lineEnd: InlineArray<2, UInt8> = [ASCII.carriageReturn, ASCII.lineFeed]
-        let end = responseEncoder.takeEnd() ? lineEnd.span : Span()
-        downstream.stream.write(responseFramed.span, body, end)
-        responseFramed.removeAll()
-        guard downstream.stream.isAboveHighWatermark else { return true }
-        downstream.expectDrain()
-        chargeResponse(queued: downstream.stream.queued)
+        if downstream.send(body) { return true }
+        chargeResponse(queued: downstream.queued)
         return false
     }
 
     /// Sends what has been written of the response when no content has taken it along.
     func settleResponse() {
         if let responseCoding { flushCompressed(responseCoding) }
-        guard let downstream, !responseFramed.isEmpty else { return }
-        downstream.stream.write(responseFramed.span)
-        responseFramed.removeAll()
+        downstream?.flush()
     }
 
     /// The response is whole. `reusable`: the upstream connection ended its message cleanly and may serve another exchange;
@@ -182,26 +155,24 @@ extension Exchange {
         try handle(.responseEnded(isReusable: reusable, isEmpty: upstream?.stream.queued == 0))
     }
 
-    /// Writes what ends the response.
+    /// Ends the response.
     @inline(never)
     func finishResponse() {
+        guard let downstream else { return }
         if let upstream, let route, passesResponseTrailers {
             let trailers = upstream.trailers
-            responseEncoder.close(into: &responseFramed) {
-                trailers.write(named: route.forwarding.trailers, into: &$0)
-            }
+            downstream.end { trailers.write(named: route.forwarding.trailers, into: &$0) }
         } else {
-            responseEncoder.close(into: &responseFramed)
+            downstream.end { _ in }
         }
-        settleResponse()
     }
 
     // MARK: Content codings
 
-    /// Decides whether a response that is forwarded gets a coding, and starts it. What changes in its framing and its head is
-    /// put into `framing` and `changes`.
+    /// Decides whether a response that is forwarded gets a coding, and starts it. What changes in its length and its head is
+    /// put into `length` and `changes`.
     private func startCompression(
-        _ compression: Compression, _ head: borrowing MessageHead, framing: inout BodyFraming,
+        _ compression: Compression, _ head: borrowing MessageHead, length: inout ResponseLength,
         changes: inout HeadChanges
     ) -> Coding? {
         if head.status == 304 {
@@ -211,12 +182,12 @@ extension Exchange {
             return nil
         }
         let isHead = request.methodKind == .head
-        guard isHead || !framing.isEmpty, head.status >= 200, head.status != 204, head.status != 205,
+        guard isHead || !length.isEmpty, head.status >= 200, head.status != 204, head.status != 205,
             !head.isPartial, !head.hasContentCoding, !head.forbidsTransform,
             !request.forbidsTransform, request.capabilities.contains(.unsizedBodies),
             let line = head.first(.contentType), compression.takes(type: head.value(line))
         else { return nil }
-        if let length = isHead ? Framing.announcedLength(head) : framing.count, length < compression.options.least {
+        if let count = isHead ? Framing.announcedLength(head) : length.count, count < compression.options.least {
             return nil
         }
         changes.formUnion(.variesByCoding)
@@ -227,8 +198,8 @@ extension Exchange {
         changes.formUnion([.otherBytes, .weakTag])
         if !isHead {
             let encoder = worker.coders.takeEncoder(coding, level: compression.options.level)
-            responseCoding = ResponseCoding(encoder, flushes: framing.count == nil)
-            framing = .chunked
+            responseCoding = ResponseCoding(encoder, flushes: length.count == nil)
+            length = .unknown
         }
         return coding
     }
@@ -269,7 +240,7 @@ extension Exchange {
     }
 
     private func writeCompressed(_ output: inout OutputBuffer) -> Bool {
-        guard !output.isEmpty else { return downstream?.stream.isAboveHighWatermark != true }
+        guard !output.isEmpty else { return downstream?.isFull != true }
         let hasRoom = write(response: output.span)
         output.removeAll()
         return hasRoom
@@ -302,23 +273,23 @@ extension Exchange {
 
     /// Decides what becomes of a response with that head: it is forwarded, buffered, or refused.
     private func chooseResponse(
-        _ rules: ResponseRules, _ head: borrowing MessageHead, framing: BodyFraming
+        _ rules: ResponseRules, _ head: borrowing MessageHead, length: ResponseLength
     ) throws(Refusal) {
         if head.status == 304 {
             // It has no type that a rule could ask for. Its tag is to be that of the response which it renews.
             let tag: HeadChanges = rules.converts ? .weakTag : []
             let vary: HeadChanges = rules.readsAccept ? .variesByAccept : []
-            return try beginResponse(head, framing: framing, changes: tag.union(vary))
+            return try beginResponse(head, length: length, changes: tag.union(vary))
         }
         let choice = rules.choose(for: head, to: request)
         let changes: HeadChanges = choice.dependsOnAccept ? .variesByAccept : []
         guard let rule = choice.rule, let conversion = rule.conversion else {
-            return try beginResponse(head, framing: clientFraming(for: framing), changes: changes)
+            return try beginResponse(head, length: length, changes: changes)
         }
         guard conversion.acceptsStatus(head.status) else { throw .unacceptable(.status) }
         let isHead = request.methodKind == .head
-        guard isHead || !framing.isEmpty, !head.isPartial else {
-            return try beginResponse(head, framing: clientFraming(for: framing), changes: changes)
+        guard isHead || !length.isEmpty, !head.isPartial else {
+            return try beginResponse(head, length: length, changes: changes)
         }
         if isHead {
             // The answer to GET would have other content, of a length that can't be known (docs/rules.md F8).
@@ -326,11 +297,11 @@ extension Exchange {
                 head.isConvertible(by: conversion) && route?.undoneCodings(of: head) != nil
                 && !Framing.declaresEmpty(head)
             return try beginResponse(
-                head, framing: framing, changes: converts ? changes.union([.otherBytes, .weakTag]) : changes)
+                head, length: length, changes: converts ? changes.union([.otherBytes, .weakTag]) : changes)
         }
-        if let fault = try beginBuffering(rule, conversion, head, framing: framing, changes: changes) {
+        if let fault = try beginBuffering(rule, conversion, head, length: length, changes: changes) {
             guard conversion.otherTypes == .pass else { throw .unacceptable(fault) }
-            try beginResponse(head, framing: clientFraming(for: framing), changes: changes)
+            try beginResponse(head, length: length, changes: changes)
         }
     }
 
@@ -338,7 +309,7 @@ extension Exchange {
     /// is none that the conversion takes, and then nothing has happened.
     private func beginBuffering(
         _ rule: ResponseRules.Rule, _ conversion: ResponseConversion, _ head: borrowing MessageHead,
-        framing: BodyFraming, changes: HeadChanges
+        length: ResponseLength, changes: HeadChanges
     ) throws(Refusal) -> UnacceptableResponse? {
         guard let codings = route?.undoneCodings(of: head) else { return .coding }
         if head.forbidsTransform { return .noTransform }
@@ -354,7 +325,7 @@ extension Exchange {
                 guard let type = conversion.ownType(for: head.value(line)) else { return .type }
                 taken = try pool.take(contentType: type.span, sources: sources)
             }
-            if case .length(let count) = framing, count > conversion.plan.limits.body {
+            if let count = length.count, count > conversion.plan.limits.body {
                 throw .limit("body", of: conversion.plan.limits.body, what: "the body")
             }
             let held = self.held ?? ResponseTranscoder()
@@ -501,7 +472,7 @@ extension Exchange {
         held.coded = nil
         let count = coded?.output.count ?? held.bodyCount
         try beginResponse(
-            source.head, framing: .length(count), changes: changes, contentType: contentType,
+            source.head, length: .known(count), changes: changes, contentType: contentType,
             coding: coded?.encoder.coding)
         if let coded {
             _ = write(response: coded.output.span)
@@ -547,14 +518,9 @@ extension Exchange {
         loggedResponse = worker.log.chosenFields(of: head)
         record.status = 101
         upstream = nil
-        HeadWriter.statusLine(of: head, into: &responseFramed)
-        let position = HeadEdits(response: head).write(head, into: &responseFramed)
-        if let rules = route?.headers?.response { applyResponseRules(rules, to: &responseFramed, at: position) }
-        if let line = head.first(.upgrade) { HeadWriter.clean("Upgrade", head.value(line), into: &responseFramed) }
-        HeadWriter.field("Connection", "Upgrade", into: &responseFramed)
-        HeadWriter.end(into: &responseFramed)
-        settleResponse()
-        let tunnel = Tunnel(client: downstream.stream, upstream: connection, owner: downstream, idle: times.tunnel)
+        let tunnel = downstream.switchProtocols(by: head, to: connection, idle: times.tunnel) { output, position in
+            if let rules = route?.headers?.response { applyResponseRules(rules, to: &output, at: position) }
+        }
         self.tunnel = tunnel
         tell(.switched)
         tunnel.begin(first)
@@ -563,7 +529,6 @@ extension Exchange {
     func beginTunnel() {
         worker.counters.forwarding.tunnels += 1
         worker.counters.forwarding.openTunnels += 1
-        downstream?.tunnelBegan()
     }
 
     /// Takes note of what went through the tunnel, and closes it.
@@ -606,13 +571,6 @@ extension ResponseConversion {
         guard acceptsType(contentType), let input = plan.inputs.first else { return nil }
         let end = Scan.firstIndex(of: UInt8(ascii: ";"), in: contentType) ?? contentType.count
         return Array(input.mediaType.utf8) + contentType.extracting(end..<contentType.count).copied()
-    }
-}
-
-extension BodyFraming {
-    /// The length where it is known.
-    fileprivate var count: Int? {
-        if case .length(let count) = self { count } else { nil }
     }
 }
 

@@ -24,8 +24,8 @@ final class Exchange {
     /// The settings when the exchange was made, whose limits its parser holds.
     let home: Generation
     @safe @exclusivity(unchecked) var machine = ExchangeMachine()
-    /// The client's connection; set from `begin` until the exchange is recycled, which ends the cycle of references.
-    var downstream: DownstreamConnection?
+    /// The client's side; set from `begin` until the exchange is recycled, which ends the cycle of references.
+    var downstream: (any Downstream)?
     var upstream: UpstreamConnection?
     /// The way to a connection, as long as there is none.
     var attempt: UpstreamWait?
@@ -81,8 +81,8 @@ final class Exchange {
     var passesContent = false
 
     // The response.
-    @safe @exclusivity(unchecked) var responseEncoder = BodyEncoder(framing: .none)
-    @safe @exclusivity(unchecked) var responseFramed = OutputBuffer()
+    /// Memory for what the client's side writes, to whom it is lent while the exchange serves it.
+    @safe @exclusivity(unchecked) var lentOutput = OutputBuffer()
     /// The response that is converted, while `isActive`; made when a route of the worker's first needs it.
     var held: ResponseTranscoder?
     /// The connection that has brought the whole body of `held`: its head goes out at the end. It may be closed by then.
@@ -128,7 +128,7 @@ final class Exchange {
         clear(&buffered)
         buffered.highWatermark = OutputBuffer.defaultHighWatermark
         clear(&framed)
-        clear(&responseFramed)
+        clear(&lentOutput)
         requestThrottle = nil
         responseThrottle = nil
         deadline?.cancel()
@@ -163,7 +163,7 @@ final class Exchange {
         request.shrink(to: Exchange.ordinaryCapacity)
         buffered.shrink(to: Exchange.ordinaryCapacity)
         framed.shrink(to: Exchange.ordinaryCapacity)
-        responseFramed.shrink(to: Exchange.ordinaryCapacity)
+        lentOutput.shrink(to: Exchange.ordinaryCapacity)
     }
 
     /// Empties a buffer; the loop gets memory that is too much to keep for each exchange.
@@ -233,8 +233,8 @@ final class Exchange {
         case .forbidReuse: upstream?.refuseReuse()
         case .sendInterim: sendInterim()
         case .sendContinue: sendContinue()
-        case .pauseReading: downstream?.stream.pauseReading()
-        case .resumeReading: downstream?.stream.resumeReading()
+        case .pauseReading: downstream?.pauseReading()
+        case .resumeReading: downstream?.resumeReading()
         case .resumeUpstream: upstream?.resume()
         case .answer: writeAnswer()
         case .closeUpstream: releaseUpstream(reusable: false)
@@ -271,7 +271,7 @@ final class Exchange {
 
     /// The client has room again.
     func downstreamDrained() {
-        if responseCharge.bytes > 0, let downstream { chargeResponse(queued: downstream.stream.queued) }
+        if responseCharge.bytes > 0, let downstream { chargeResponse(queued: downstream.queued) }
         tell(.downstreamDrained)
     }
 
@@ -352,30 +352,29 @@ final class Exchange {
     private func writeAnswer() {
         guard let downstream else { return }
         framed.removeAll()
-        responseFramed.removeAll()
-        // Written into a buffer of this function's own, because the writers look at the exchange.
-        var output = OutputBuffer()
-        swap(&output, &responseFramed)
         switch answer {
         case .refusal(let refusal):
             record.status = refusal.status
-            ProblemWriter(
-                refusal: refusal, isHead: request.methodKind == .head, keepsAlive: machine.persists,
-                requestID: requestID,
-                clock: worker.clock
-            ).write(into: &output) { appendRuledFields(to: &$0, from: $1) }
+            let problem = Problem(refusal, requestID: requestID)
+            let body = problem.body()
+            let content = request.methodKind == .head ? Span() : body.span
+            record.bytesBack = downstream.answer(refusal.status, isLast: !machine.persists, content: content) {
+                (output) in
+                let fields = output.count
+                HeadWriter.clean("Date", worker.clock.date.span, into: &output)
+                problem.appendFields(length: body.count, to: &output)
+                appendRuledFields(to: &output, from: fields)
+            }
         case .options(let methods, let status):
             record.status = status
-            writeOptions(methods, status: status, into: &output)
+            record.bytesBack = downstream.answer(status, isLast: !machine.persists, content: Span()) { output in
+                appendOptions(methods, status: status, to: &output)
+            }
         }
-        swap(&output, &responseFramed)
-        record.bytesBack = responseFramed.count
-        downstream.stream.write(responseFramed.span)
-        responseFramed.removeAll()
     }
 
     /// A head that can't be read, or that didn't come in time: answered, and the connection ends.
-    func refuseHead(_ refusal: Refusal, on downstream: DownstreamConnection) {
+    func refuseHead(_ refusal: Refusal, on downstream: any Downstream) {
         self.downstream = downstream
         if record.startedAt == 0 { record.startedAt = worker.loop.now }
         worker.nextRequestID(into: &requestID)
@@ -388,20 +387,17 @@ final class Exchange {
         tell(.responseFailed, cutFlag: flag)
     }
 
-    /// Cuts a response that has begun, in a way that can't be taken for its end: no last chunk, a length not reached, and a
-    /// reset where only the end of the connection ends the content (docs/rules.md F14).
+    /// Cuts a response that has begun, in a way that can't be taken for its end (docs/rules.md F14).
     private func cut(_ flag: EndReason) {
         guard let downstream else { return }
         record.flag = flag
-        let isUntilClose = machine.isUntilClose
         logEnd()
-        downstream.close(reset: isUntilClose)
+        downstream.cut()
     }
 
     /// Takes back a response's head that waits for the first bytes of its content, so that an answer of ours can go in its place.
     func withdrawHead() {
-        guard machine.response == .streaming, record.bytesBack == 0, !responseFramed.isEmpty else { return }
-        responseFramed.removeAll()
+        guard machine.response == .streaming, record.bytesBack == 0, downstream?.withdraw() == true else { return }
         if let responseCoding { recycle(responseCoding.encoder) }
         responseCoding = nil
         record.responseCoding = nil

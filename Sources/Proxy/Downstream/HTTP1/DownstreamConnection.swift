@@ -3,9 +3,13 @@ internal import Gateway
 internal import HTTPWire
 internal import Octets
 
-/// One client connection: reads heads, hands bodies to the exchange, keeps the phase timers, closes with care.
+/// One client connection of HTTP/1: reads heads, hands bodies to the exchange, keeps the phase timers, closes with care. How it
+/// writes responses is in `DownstreamConnection+Response.swift`.
 ///
 /// While it is idle it owns nothing but its stream and its timer.
+///
+/// SAFETY of `@exclusivity(unchecked)`: one thread uses a connection, and what writes into `output` calls nothing that comes back to
+/// it (docs/decisions/0007).
 final class DownstreamConnection: StreamHandler {
     private enum Phase {
         /// Between requests, nothing received. → head, closed
@@ -36,8 +40,14 @@ final class DownstreamConnection: StreamHandler {
     private(set) var stream: Stream!
     private var timer: Timer!
     private(set) var exchange: Exchange?
+    /// The framing of the response's content.
+    @safe @exclusivity(unchecked) var encoder = BodyEncoder(framing: .none)
+    /// The response's head and what frames its content, until the next content takes them along; in memory that the exchange lends.
+    @safe @exclusivity(unchecked) var output = OutputBuffer()
     private var phase = Phase.idle
     private(set) var wait = Wait.nothing
+    /// Whether `flow` is that of the request's body.
+    var flowIsBody = false
     private var lingered = 0
     /// What the last answer, not read yet, holds of the worker's memory.
     private var charge = MemoryCharge(.response)
@@ -57,7 +67,6 @@ final class DownstreamConnection: StreamHandler {
     var rates = MinimumRates.standard
     /// How the request's body comes, or how the client takes what waits for it: one is looked at at a time, as `wait` says.
     var flow = MinimumRate()
-    var flowIsBody = false
     /// When the silence has lasted too long: of the body that comes, or of the client that takes nothing.
     var silentAt: UInt64 = 0
     /// What the client had taken when it was last looked at.
@@ -156,8 +165,7 @@ final class DownstreamConnection: StreamHandler {
 
     /// Parses one head and starts its exchange. Returns the bytes used, or nil when more are needed or all is over.
     private func parseHead(_ bytes: Span<UInt8>) -> Int? {
-        let exchange = self.exchange ?? worker.takeExchange()
-        self.exchange = exchange
+        let exchange = self.exchange ?? takeExchange()
         if phase == .idle {
             phase = .head
             let now = worker.loop.now
@@ -182,6 +190,20 @@ final class DownstreamConnection: StreamHandler {
         }
     }
 
+    private func takeExchange() -> Exchange {
+        let exchange = worker.takeExchange()
+        self.exchange = exchange
+        swap(&output, &exchange.lentOutput)
+        return exchange
+    }
+
+    /// Gives the exchange back, with its memory.
+    private func recycle(_ exchange: Exchange) {
+        self.exchange = nil
+        swap(&output, &exchange.lentOutput)
+        worker.recycle(exchange)
+    }
+
     /// Whether the request that has begun is the last one here: as many were served as may be, or for as long.
     var isSpent: Bool {
         let generation = worker.current
@@ -193,8 +215,7 @@ final class DownstreamConnection: StreamHandler {
     /// The exchange is over. `keepAlive`: the request was read to its end and both sides may go on.
     func exchangeEnded(keepAlive: Bool, requestComplete: Bool) {
         guard let exchange, phase == .exchange else { return }
-        self.exchange = nil
-        worker.recycle(exchange)
+        recycle(exchange)
         if stream.queued >= MemoryCharge.step { charge.force(stream.queued, from: worker.memory) }
         disarm()
         // Also while draining, where the answer went out before and promised more: the next one says that it is the last.
@@ -249,7 +270,7 @@ final class DownstreamConnection: StreamHandler {
         if let exchange {
             self.exchange = nil
             exchange.abandon()
-            worker.recycle(exchange)
+            recycle(exchange)
         }
         charge.end(worker.memory)
         if reset { stream.abort() } else { stream.close() }
@@ -268,8 +289,8 @@ final class DownstreamConnection: StreamHandler {
         arm(.request, worker.isClosingIdle ? worker.drainIdleTime : worker.keepAliveTime)
     }
 
-    /// The exchange's connections have left HTTP: what comes is no business of this one's any more.
-    func tunnelBegan() {
+    /// Both connections leave HTTP: what comes is no business of this one's any more.
+    func leaveHTTP() {
         phase = .tunnel
         disarm()
     }

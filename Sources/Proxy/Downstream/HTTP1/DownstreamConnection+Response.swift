@@ -1,0 +1,111 @@
+internal import EventLoop
+internal import Gateway
+internal import HTTPWire
+internal import Octets
+
+/// How HTTP/1 writes a response: its head, the framing of its content (RFC 9112 §6), and what it says of the connection.
+extension DownstreamConnection: Downstream {
+    var isFull: Bool { stream.isAboveHighWatermark }
+    var queued: Int { stream.queued }
+
+    func pauseReading() { stream.pauseReading() }
+    func resumeReading() { stream.resumeReading() }
+
+    // MARK: Heads
+
+    func sendInterim(_ head: borrowing MessageHead) {
+        HeadWriter.statusLine(head.status, into: &output)
+        _ = HeadEdits(response: head).write(head, into: &output)
+        HeadWriter.end(into: &output)
+        flush()
+    }
+
+    func sendContinue() {
+        output.append("HTTP/1.1 100 Continue\r\n\r\n")
+        flush()
+    }
+
+    func begin(
+        _ response: ResponseStart, of head: borrowing MessageHead,
+        adding addFields: (inout OutputBuffer, HeadEdits.Position) -> Void
+    ) {
+        let framing = Self.framing(of: response)
+        encoder = BodyEncoder(framing: framing)
+        HeadWriter.statusLine(of: head, into: &output)
+        let position = response.edits.write(head, into: &output)
+        addFields(&output, position)
+        if response.length == .asReceived, let length = head.first(.contentLength) {
+            HeadWriter.clean("Content-Length", head.value(length), into: &output)
+        } else {
+            HeadWriter.framing(framing, into: &output)
+        }
+        output.append(response.isLast ? "Connection: close\r\n\r\n" : "\r\n")
+    }
+
+    private static func framing(of response: ResponseStart) -> BodyFraming {
+        switch response.length {
+        case .none, .asReceived: .none
+        case .known(let count): .length(count)
+        case .unknown: response.endsByClose ? .untilClose : .chunked
+        }
+    }
+
+    func answer(
+        _ status: Int, isLast: Bool, content: Span<UInt8>, adding addFields: (inout OutputBuffer) -> Void
+    ) -> Int {
+        output.removeAll()
+        AnswerWriter.write(status, isLast: isLast, content: content, into: &output, adding: addFields)
+        let count = output.count
+        flush()
+        return count
+    }
+
+    func switchProtocols(
+        by head: borrowing MessageHead, to upstream: UpstreamConnection, idle: UInt64,
+        adding addFields: (inout OutputBuffer, HeadEdits.Position) -> Void
+    ) -> Tunnel {
+        HeadWriter.statusLine(of: head, into: &output)
+        let position = HeadEdits(response: head).write(head, into: &output)
+        addFields(&output, position)
+        if let line = head.first(.upgrade) { HeadWriter.clean("Upgrade", head.value(line), into: &output) }
+        HeadWriter.field("Connection", "Upgrade", into: &output)
+        HeadWriter.end(into: &output)
+        flush()
+        leaveHTTP()
+        return Tunnel(client: stream, upstream: upstream, owner: self, idle: idle)
+    }
+
+    // MARK: Content
+
+    func send(_ content: Span<UInt8>) -> Bool {
+        encoder.frame(content.count, into: &output)
+        let lineEnd: InlineArray<2, UInt8> = [ASCII.carriageReturn, ASCII.lineFeed]
+        let end = encoder.takeEnd() ? lineEnd.span : Span()
+        stream.write(output.span, content, end)
+        output.removeAll()
+        guard stream.isAboveHighWatermark else { return true }
+        expectDrain()
+        return false
+    }
+
+    func flush() {
+        guard !output.isEmpty else { return }
+        stream.write(output.span)
+        output.removeAll()
+    }
+
+    func end(adding addTrailers: (inout OutputBuffer) -> Void) {
+        encoder.close(into: &output, writeTrailers: addTrailers)
+        flush()
+    }
+
+    func withdraw() -> Bool {
+        guard !output.isEmpty else { return false }
+        output.removeAll()
+        return true
+    }
+
+    /// Without a last chunk, short of the length that was told, or by a reset where only the end of the connection ends the content
+    /// (docs/rules.md F14).
+    func cut() { close(reset: encoder.framing == .untilClose) }
+}
