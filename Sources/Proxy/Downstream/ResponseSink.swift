@@ -11,7 +11,7 @@ protocol RequestSource: AnyObject {
     /// Whom its connection leads to.
     var peer: SocketAddress { get }
     /// Where the connection was accepted.
-    var place: ListenPlace { get }
+    var place: ListenerInfo { get }
     var isSecure: Bool { get }
     /// What the TLS handshake agreed on; nil without TLS.
     var tlsFacts: TLSFacts? { get }

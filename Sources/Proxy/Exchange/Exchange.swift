@@ -538,7 +538,7 @@ final class Exchange {
     }
 }
 
-extension Exchange: TickTask {}
+extension Exchange: TickTask, MemoryWaiter {}
 
 /// What is measured of one exchange, for the log.
 struct ExchangeRecord {

@@ -111,7 +111,9 @@ public final class Worker {
                 UpstreamPool($0, loop: loop, resolver: resolver, counters: counters, worker: share)
             },
             worker: number)
-        memoryQueue = MemoryQueue(worker: self, wait: settings.memory.wait.nanoseconds)
+        memoryQueue = MemoryQueue(loop: loop, memory: memory, wait: settings.memory.wait.nanoseconds) {
+            [unowned self] in setAccepting($0)
+        }
     }
 
     /// Opens the listeners of the settings for this worker alone, and returns the addresses that were bound, with real port
@@ -126,7 +128,7 @@ public final class Worker {
     /// Accepts on sockets that were opened for this worker.
     func listen(on endpoints: [BoundListener]) {
         for endpoint in endpoints {
-            let place = ListenPlace(
+            let place = ListenerInfo(
                 port: Int(endpoint.socket.address.port), tls: current.settings.tls[endpoint.name])
             let listener = Listener(loop: loop, socket: endpoint.socket) { [unowned self] descriptor, peer in
                 accept(descriptor, from: peer, at: place)
@@ -148,7 +150,7 @@ public final class Worker {
         }
     }
 
-    private func accept(_ descriptor: Int32, from peer: SocketAddress, at place: ListenPlace) {
+    private func accept(_ descriptor: Int32, from peer: SocketAddress, at place: ListenerInfo) {
         let tls = place.tls
         let client: ClientKey?
         switch admit(descriptor, from: peer, speaksTLS: tls != nil) {
@@ -288,4 +290,13 @@ public final class Worker {
         freeExchanges.removeAll()
         done()
     }
+}
+
+/// What a worker needs to go over to new settings.
+struct SettingsChange: Sendable {
+    let settings: ProxySettings
+    /// Its sockets for addresses that the old settings don't have.
+    let opened: [BoundListener]
+    /// Where the access log goes from here on; nil: nowhere.
+    let logSink: LogSink?
 }

@@ -34,7 +34,7 @@ final class DownstreamConnection: StreamHandler {
     let worker: Worker
     let peer: SocketAddress
     /// Where the connection was accepted.
-    let place: ListenPlace
+    let place: ListenerInfo
     /// Whether the client's connection is secured.
     var isSecure: Bool { stream.isSecured }
     private(set) var stream: Stream!
@@ -83,7 +83,7 @@ final class DownstreamConnection: StreamHandler {
     private static let halfClosedTime: UInt64 = 30_000_000_000
 
     /// - Parameter tls: what the connection begins TLS with; nil: it speaks without.
-    init(_ descriptor: Int32, peer: SocketAddress, place: ListenPlace, tls: TLSServerContext?, worker: Worker) {
+    init(_ descriptor: Int32, peer: SocketAddress, place: ListenerInfo, tls: TLSServerContext?, worker: Worker) {
         self.worker = worker
         self.peer = peer
         openedAt = worker.loop.now

@@ -1,5 +1,5 @@
 /// What a connection must know of the listener that it came through.
-final class ListenPlace {
+final class ListenerInfo {
     /// The port that the client connected to; 0 for a unix socket.
     let port: Int
     /// X-Forwarded-Proto and, where there is a port, X-Forwarded-Port, as lines: of connections without TLS, and with it.

@@ -11,10 +11,10 @@ struct ListenerGate {
         static let pressure = Reasons(rawValue: 2)
     }
 
-    private var listeners: [(name: ListenAddress, listener: Listener, place: ListenPlace)] = []
+    private var listeners: [(name: ListenAddress, listener: Listener, place: ListenerInfo)] = []
     private(set) var reasons: Reasons = []
 
-    mutating func add(_ listener: Listener, _ name: ListenAddress, _ place: ListenPlace) {
+    mutating func add(_ listener: Listener, _ name: ListenAddress, _ place: ListenerInfo) {
         listeners.append((name, listener, place))
         if !reasons.isEmpty { listener.pause() }
     }
