@@ -85,3 +85,74 @@ extension RequestSettings {
         return SerializedRequest(head: head)
     }
 }
+
+/// The header fields that AFNetworking has helpers for.
+extension RequestSettings {
+    /// The default value of a field, or nil.
+    public func value(forHeaderField name: String) -> String? {
+        HTTPField.Name(name).flatMap { headerFields[$0] }
+    }
+
+    /// Sets the default value of a field; nil takes it away. Throws `invalidHeaderField` for what can't be a name, and for a
+    /// value with a line break or another control.
+    public mutating func setValue(_ value: String?, forHeaderField name: String) throws(SerializationError) {
+        guard let field = HTTPField.Name(name) else {
+            throw SerializationError(.invalidHeaderField, reason: "the header field's name is not a token")
+        }
+        if let value, !HTTPField.isValidValue(value) {
+            throw SerializationError(.invalidHeaderField, reason: "the header field's value has a control in it")
+        }
+        headerFields[field] = value
+    }
+
+    /// Sets Authorization to the Basic credentials of `username` and `password`, in UTF-8 (RFC 7617).
+    ///
+    /// A colon in the user name can't be told from the one that ends it, so that name is refused with
+    /// `invalidHeaderField`, except under the dialect `afnetworking`, which sends it.
+    public mutating func setAuthorization(username: String, password: String) throws(SerializationError) {
+        guard encoding.dialect == .afnetworking || !username.utf8.contains(UInt8(ascii: ":")) else {
+            throw SerializationError(.invalidHeaderField, reason: "a user name of Basic credentials has no colon")
+        }
+        headerFields[.authorization] = "Basic " + Value.base64(Array("\(username):\(password)".utf8))
+    }
+
+    /// Takes Authorization away.
+    public mutating func clearAuthorization() { headerFields[.authorization] = nil }
+
+    /// Sets Accept-Language to at most six languages, best first: `en;q=1, fr;q=0.9`. No languages take the field away.
+    ///
+    /// Throws `invalidHeaderField` for what is no language tag.
+    public mutating func setAcceptLanguage(_ languages: [String]) throws(SerializationError) {
+        let isTag = { (tag: String) in
+            !tag.isEmpty
+                && tag.utf8.allSatisfy { ASCII.isAlpha($0) || ASCII.isDigit($0) || $0 == UInt8(ascii: "-") }
+        }
+        guard languages.allSatisfy({ isTag($0) || $0 == "*" }) else {
+            throw SerializationError(.invalidHeaderField, reason: "a language tag has letters, digits and hyphens only")
+        }
+        let qualities = ["1", "0.9", "0.8", "0.7", "0.6", "0.5"]
+        let list = zip(languages, qualities).map { "\($0);q=\($1)" }.joined(separator: ", ")
+        headerFields[.acceptLanguage] = list.isEmpty ? nil : list
+    }
+
+    /// Sets User-Agent to `product/version (comment)`, with `comment` only where there is one.
+    ///
+    /// Letters that are not ASCII are left out, as no product token has them. Throws `invalidHeaderField` where nothing is
+    /// left of the product.
+    public mutating func setUserAgent(
+        product: String, version: String, comment: String? = nil
+    ) throws(SerializationError) {
+        let token = { (text: String) in String(decoding: text.utf8.filter(ASCII.isToken), as: UTF8.self) }
+        guard !token(product).isEmpty else {
+            throw SerializationError(
+                .invalidHeaderField, reason: "a product's name has letters, digits or -_.!#$%&'*+^`|~")
+        }
+        var text = token(product)
+        if !token(version).isEmpty { text += "/" + token(version) }
+        if let comment {
+            let plain = comment.utf8.filter { $0 >= 0x20 && $0 < 0x7F && !Array("()\\".utf8).contains($0) }
+            text += " (" + String(decoding: plain, as: UTF8.self) + ")"
+        }
+        headerFields[.userAgent] = text
+    }
+}

@@ -488,3 +488,245 @@ extension Form.Decoder {
     /// The name of the field that is being read, where it is known.
     private var fieldName: String? { place == .value ? head.name.lossyString() : nil }
 }
+
+extension FieldDecodingOptions {
+    /// How bytes that are not UTF-8 are mended; nil when they are refused.
+    internal var repair: UTF8Repair? {
+        switch invalidUTF8 {
+        case .reject: nil
+        case .replace: UTF8Repair(.replace)
+        case .latin1: UTF8Repair(.latin1)
+        }
+    }
+}
+
+extension UTF8Validator {
+    /// Takes the next piece of a text. Returns the index of the first byte that can't be part of UTF-8, or the count when
+    /// the text ends inside a character; nil when all is fine. After the last piece the next text may follow.
+    internal mutating func firstFault(in piece: Span<UInt8>, isLast: Bool) -> Int? {
+        if let fault = check(piece) { return fault }
+        guard isLast else { return nil }
+        let isWhole = isComplete
+        self = UTF8Validator()
+        return isWhole ? nil : piece.count
+    }
+
+    /// The same for bytes in a store: a span of a stored property would hold all of a non-copyable owner.
+    internal mutating func firstFault(in piece: ByteStore, isLast: Bool) -> Int? {
+        firstFault(in: piece.span, isLast: isLast)
+    }
+}
+
+extension PartHead {
+    /// `setName` for bytes in a store: a span of a stored property would hold all of a non-copyable owner.
+    internal mutating func setName(copying name: ByteStore) { setName(name.span) }
+}
+
+/// A sink that takes a field whole, where name and value lie in one slice.
+package protocol WholeFieldSink: FieldSink, ~Copyable {
+    /// Whether `field` may be called.
+    var takesFields: Bool { get }
+    /// Whether `field` takes names that hold no brackets.
+    var takesPlainNames: Bool { get }
+    /// Whether a field has come in that the decoder keeps until its end is known.
+    var isAwaiting: Bool { get set }
+    /// A field, its name and value decoded. `isPlain`: the name holds no bracket.
+    mutating func field(_ name: Span<UInt8>, _ value: Span<UInt8>, isPlain: Bool) throws(ConversionError)
+}
+
+// Pairs that lie whole in a slice, as most of a request's do: read at one go, and given to a tree without events.
+extension Form.Decoder {
+    /// The bytes of a value, as they came, that are read at one go. A longer one is better handed on where it lies.
+    private static var wholeValue: Int { 1024 }
+
+    internal mutating func feed<Sink: WholeFieldSink & ~Copyable>(
+        _ input: Span<UInt8>, wholeInto sink: inout Sink
+    ) throws(ConversionError) -> Int {
+        guard sink.takesFields, pair == nil, charsets == nil else { return try feed(input, into: &sink) }
+        var at = 0
+        if sink.isAwaiting, !input.isEmpty { try sendPending(into: &sink) }
+        if carryCount > 0 { try resumeEscape(input, &at) }
+        while at < input.count || carriedDecoded > 0 {
+            if place == .pairStart {
+                try startPair(input, &at)
+                guard place == .name else { break }
+                if try readPair(input, &at, into: &sink) {
+                    if sink.isFull { break }
+                    continue
+                }
+            }
+            if try step(input, &at, into: &sink), sink.isFull { break }
+        }
+        consumed += at
+        return at
+    }
+
+    /// Reads the pair that begins at `at` where all of it lies here, its name needs no decoding, and its value is short and
+    /// valid. Returns false, with nothing read, for any other pair, whose way is by `readName` and `readValue`: there,
+    /// too, is found out what is wrong with one.
+    @inline(__always)
+    private mutating func readPair<Sink: WholeFieldSink & ~Copyable>(
+        _ input: Span<UInt8>, _ at: inout Int, into sink: inout Sink
+    ) throws(ConversionError) -> Bool {
+        var scan = Scan.formName(in: input, from: at)
+        guard scan.isASCII, scan.end < input.count else { return false }
+        let isPlain = input[scan.end] != UInt8(ascii: "[") && input[scan.end] != UInt8(ascii: "]")
+        if !isPlain {
+            scan = Scan.run(
+                to: UInt8(ascii: "="), UInt8(ascii: "&"), UInt8(ascii: "%"), UInt8(ascii: "+"), in: input,
+                from: scan.end)
+        }
+        guard scan.isASCII, scan.end < input.count, input[scan.end] == UInt8(ascii: "="), scan.end - at <= limits.key
+        else { return false }
+        let name = input.extracting(at..<scan.end)
+        let start = scan.end + 1
+        let value = Scan.formValue(in: input, from: start)
+        if value.isASCII, value.end < input.count, input[value.end] == UInt8(ascii: "&") {
+            at = value.end + 1
+            place = .pairStart
+            try sink.field(name, input.extracting(start..<value.end), isPlain: isPlain)
+            return true
+        }
+        return try readPair(name, isPlain: isPlain, input, &at, valueFrom: start, into: &sink)
+    }
+
+    /// Reads the rest of the pair whose name is known, where its value has to be decoded or may be the last one.
+    private mutating func readPair<Sink: WholeFieldSink & ~Copyable>(
+        _ name: Span<UInt8>, isPlain: Bool, _ input: Span<UInt8>, _ at: inout Int, valueFrom start: Int,
+        into sink: inout Sink
+    ) throws(ConversionError) -> Bool {
+        let bound = min(input.count, start + Self.wholeValue)
+        decoded.removeAll()
+        let run = decoded.append(formDecoding: input, from: start, to: bound)
+        if run.end < bound, input[run.end] == UInt8(ascii: "&"), run.isASCII || repair == nil && Self.isValid(decoded) {
+            at = run.end + 1
+            place = .pairStart
+            try sink.field(name, decoded.span, isPlain: isPlain)
+            decoded.removeAll()
+            return true
+        }
+        if run.end == input.count, run.isASCII, decoded.count <= limits.field, isPlain, sink.takesPlainNames {
+            // Most often this is the end of the body. The pair is kept until that is known.
+            self.name.append(contentsOf: name)
+            sink.isAwaiting = true
+            at = run.end
+            return true
+        }
+        decoded.removeAll()
+        return false
+    }
+
+    /// Gives the pair that was kept to the sink as far as it is there: its value goes on.
+    private mutating func sendPending<Sink: WholeFieldSink & ~Copyable>(
+        into sink: inout Sink
+    ) throws(ConversionError) {
+        sink.isAwaiting = false
+        head.setName(copying: name)
+        head.hasValue = true
+        name.removeAll()
+        place = .value
+        try sink.beginPart(head)
+        if !decoded.isEmpty { try sink.content(decoded.span, isLast: false) }
+        decoded.removeAll()
+    }
+
+    internal mutating func finish<Sink: WholeFieldSink & ~Copyable>(
+        wholeInto sink: inout Sink
+    ) throws(ConversionError) {
+        guard sink.isAwaiting else { return try finish(into: &sink) }
+        sink.isAwaiting = false
+        place = .pairStart
+        try sink.field(name.span, decoded.span, isPlain: true)
+    }
+
+    /// A span of a stored property would hold all of the decoder.
+    private static func isValid(_ text: ByteStore) -> Bool { UTF8Validator.isValid(text.span) }
+}
+
+/// Reading pair by pair: qs decides where a name ends by what comes later in the pair, and what is decoded by all of it.
+extension Form.Decoder {
+    internal mutating func feedPairs<Sink: FieldSink & ~Copyable>(
+        _ input: Span<UInt8>, into sink: inout Sink
+    ) throws(ConversionError) -> Int {
+        var at = 0
+        if place == .value {
+            try sendValue(into: &sink)
+            if sink.isFull { return 0 }
+        }
+        while at < input.count {
+            if place == .pairStart { try startPair(input, &at) }
+            guard at < input.count else { break }
+            guard let end = Scan.firstIndex(of: UInt8(ascii: "&"), in: input, from: at) else {
+                try gather(input.extracting(at..<input.count))
+                at = input.count
+                break
+            }
+            if name.isEmpty {
+                try checkLength(end - at)
+                try send(input.extracting(at..<end), into: &sink)
+            } else {
+                try gather(input.extracting(at..<end))
+                try sendGathered(into: &sink)
+            }
+            at = end + 1
+            if sink.isFull { break }
+        }
+        consumed += at
+        return at
+    }
+
+    internal mutating func finishPair<Sink: FieldSink & ~Copyable>(into sink: inout Sink) throws(ConversionError) {
+        if place == .name { try sendGathered(into: &sink) }
+        if place == .value { try sendValue(into: &sink) }
+    }
+
+    /// Sends the value of the pair whose name has been sent.
+    private mutating func sendValue<Sink: FieldSink & ~Copyable>(into sink: inout Sink) throws(ConversionError) {
+        place = .pairStart
+        guard let pair else { return }
+        try sink.content(pair.value.span, isLast: true)
+    }
+
+    /// Keeps the start of a pair until its end has come. It stands in `name`, which has no other use here.
+    private mutating func gather(_ bytes: Span<UInt8>) throws(ConversionError) {
+        try checkLength(name.count + bytes.count)
+        name.append(contentsOf: bytes)
+    }
+
+    /// Each byte of a name and a value may be an escape.
+    private func checkLength(_ count: Int) throws(ConversionError) {
+        let (text, passes) = limits.key.addingReportingOverflow(limits.field)
+        guard passes || count / 3 <= text else {
+            throw .limit("field", of: limits.field, what: "a value", offset: nameOffset)
+        }
+    }
+
+    private mutating func sendGathered<Sink: FieldSink & ~Copyable>(into sink: inout Sink) throws(ConversionError) {
+        // The bytes move out for the call: a method of self can't be given a span into self.
+        var bytes = ByteStore()
+        swap(&bytes, &name)
+        try send(bytes.span, into: &sink)
+        swap(&bytes, &name)
+        name.removeAll()
+    }
+
+    private mutating func send<Sink: FieldSink & ~Copyable>(
+        _ raw: Span<UInt8>, into sink: inout Sink
+    ) throws(ConversionError) {
+        guard var pair else { return }
+        self.pair = nil
+        defer { self.pair = pair }
+        try pair.read(raw, offset: nameOffset)
+        guard pair.name.count <= limits.key else {
+            throw .limit("key", of: limits.key, what: "the length of a field's name", offset: nameOffset)
+        }
+        head.setName(copying: pair.name)
+        head.hasValue = pair.hasValue
+        place = .value
+        try sink.beginPart(head)
+        // A sink that is full gets the value with the next call.
+        guard !sink.isFull else { return }
+        place = .pairStart
+        try sink.content(pair.value.span, isLast: true)
+    }
+}

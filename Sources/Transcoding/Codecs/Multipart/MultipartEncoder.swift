@@ -289,3 +289,173 @@ extension Multipart.Encoder {
         content = .lines(endedWithCR: isAfterCR && !isLast)
     }
 }
+
+// A name grows where it is written: by escapes, by line ends that become two bytes, by being written twice. What our own reader
+// wouldn't take back is refused.
+extension Multipart.Encoder {
+    /// Throws when what would be written of the head is beyond `limits.key`, `partHeaders`, `partHeaderLine` or
+    /// `partHeaderBytes`. Counted is what is written, as the reader will count it: without line ends, with a Content-Type that
+    /// the part came without, without headers that aren't passed on.
+    internal func checkLimits(
+        _ head: borrowing PartHead, _ limits: Limits, withHeaders: Bool
+    ) throws(ConversionError) {
+        let isFile = withHeaders && head.isFile
+        // The dashes of the delimiter, its boundary and its line end stand before the line.
+        let start = opening.count - 2 - boundary.bytes.count - 2
+        // Nearly all are far from any limit at their most: six bytes for one.
+        var most = start + 40 + 6 * (head.name.count + (isFile ? head.filename.count : 0))
+        if withHeaders {
+            most += 40 + head.mediaType.count
+            for index in 0..<head.otherFieldCount {
+                most += head.otherFieldName(index).count + 2 + head.otherFieldValue(index).count
+            }
+        }
+        if most <= min(limits.partHeaderLine, limits.partHeaderBytes), 2 * head.name.count <= limits.key,
+            (withHeaders ? 2 + head.otherFieldCount : 1) <= limits.partHeaders
+        {
+            return
+        }
+
+        let name = Self.written(head.name, joinsLineEnds: true)
+        guard head.name.count + name.joined <= limits.key else {
+            throw .limit(
+                "key", of: limits.key, what: "the length of a part's name, whose line ends are written as CRLF",
+                field: Self.beginning(of: head.name))
+        }
+        var line = start + name.length + 1
+        if isFile {
+            let filename = head.hasFilename ? Self.written(head.filename, joinsLineEnds: false).length : 4
+            line += "; filename=\"\"".utf8.count + filename
+            if writesExtended { line += Self.extendedLength(head.filename) }
+        }
+        guard line <= limits.partHeaderLine else {
+            throw .limit(
+                "part_header_line", of: limits.partHeaderLine,
+                what: "the length of the line that a part's name and filename are written in",
+                field: Self.beginning(of: head.name))
+        }
+        var written = (lines: 1, longest: line, bytes: line)
+        func count(_ length: Int) {
+            written = (written.lines + 1, max(written.longest, length), written.bytes + length)
+        }
+        if withHeaders {
+            if let type = Self.typeLength(head) { count("Content-Type: ".utf8.count + type) }
+            for index in 0..<head.otherFieldCount where Self.isWritten(head.otherFieldName(index)) {
+                count(head.otherFieldName(index).count + 2 + head.otherFieldValue(index).count)
+            }
+        }
+        guard written.longest <= limits.partHeaderLine else {
+            throw .limit(
+                "part_header_line", of: limits.partHeaderLine,
+                what: "the length of a header that a part is written with",
+                field: Self.beginning(of: head.name))
+        }
+        guard written.lines <= limits.partHeaders else {
+            throw .limit(
+                "part_headers", of: limits.partHeaders,
+                what: "the number of headers that a part is written with, its Content-Type among them,",
+                field: Self.beginning(of: head.name))
+        }
+        guard written.bytes <= limits.partHeaderBytes else {
+            throw .limit(
+                "part_header_bytes", of: limits.partHeaderBytes,
+                what: "the length of the headers that a part is written with",
+                field: Self.beginning(of: head.name))
+        }
+    }
+
+    /// The length of the Content-Type that is written; nil where there is none.
+    private static func typeLength(_ head: borrowing PartHead) -> Int? {
+        if !head.mediaType.isEmpty { return head.mediaType.count }
+        return head.isFile ? standardFileType.utf8CodeUnitCount : nil
+    }
+
+    /// How long a text is between its quotes, and how many bytes it has grown to a reader by line ends that became CRLF.
+    private static func written(_ text: Span<UInt8>, joinsLineEnds: Bool) -> (length: Int, joined: Int) {
+        var length = text.count
+        var joined = 0
+        for at in text.indices {
+            switch text[at] {
+            case UInt8(ascii: "\""): length += 2
+            case ASCII.carriageReturn, ASCII.lineFeed:
+                length += 2
+                let isPair =
+                    text[at] == ASCII.carriageReturn
+                    ? at + 1 < text.count && text[at + 1] == ASCII.lineFeed
+                    : at > 0 && text[at - 1] == ASCII.carriageReturn
+                if joinsLineEnds, !isPair {
+                    length += 3
+                    joined += 1
+                }
+            default: break
+            }
+        }
+        return (length, joined)
+    }
+
+    /// What tells which part it is; all of it would be as long as nobody wants it.
+    private static func beginning(of name: Span<UInt8>) -> String {
+        name.count <= 64 ? name.lossyString() : name.extracting(0..<64).lossyString() + "…"
+    }
+}
+
+extension Multipart {
+    /// Where content may stay in the input that it came in, instead of being copied to the output.
+    @safe
+    internal struct Passage {
+        /// Copying less costs less than another piece in a write. 16 KiB.
+        static let least = 16 * 1024
+
+        /// The input of the call that is under way.
+        private var start: UnsafeRawPointer?
+        private var count = 0
+        /// What was left in it.
+        private(set) var taken = 0..<0
+
+        var isTaken: Bool { !taken.isEmpty }
+
+        /// The input of a call begins; it stays until `close`.
+        mutating func open(_ input: Span<UInt8>) {
+            unsafe start = input.withUnsafeBufferPointer { unsafe UnsafeRawPointer($0.baseAddress) }
+            count = input.count
+        }
+
+        /// The call is over. Returns what of its input was left there.
+        mutating func close() -> Range<Int> {
+            let taken = taken
+            self = Self()
+            return taken
+        }
+
+        /// Leaves `piece` where it is, if that is in the input and worth it.
+        mutating func take(_ piece: Span<UInt8>) -> Bool {
+            guard piece.count >= Self.least, let start = unsafe start else { return false }
+            let address = unsafe piece.withUnsafeBufferPointer { UInt(bitPattern: $0.baseAddress) }
+            // A piece of other memory is far off, on either side.
+            let offset = Int(bitPattern: address &- UInt(bitPattern: start))
+            guard offset >= 0, offset <= count - piece.count else { return false }
+            taken = offset..<offset + piece.count
+            return true
+        }
+
+        /// Copies to `output` what was left in the input, which isn't the last of this call's output after all.
+        mutating func copy(to output: inout OutputBuffer) {
+            guard let start = unsafe start else { return }
+            // SAFETY: a part of the input of the call that is under way.
+            let bytes = unsafe UnsafeBufferPointer(
+                start: start.assumingMemoryBound(to: UInt8.self) + taken.lowerBound, count: taken.count)
+            unsafe output.append(bytes.span)
+            taken = 0..<0
+        }
+    }
+}
+
+extension Multipart.Encoder {
+    /// Lets content stay in `input` until `endPassing`. What is left there stands behind the output; the encoder is full then.
+    internal mutating func beginPassing(_ input: Span<UInt8>) { passage.open(input) }
+
+    /// Returns what of the input was left there.
+    internal mutating func endPassing() -> Range<Int> { passage.close() }
+
+    internal mutating func copyPassed() { passage.copy(to: &output) }
+}

@@ -201,3 +201,232 @@ extension Span where Element == UInt8 {
         return true
     }
 }
+
+extension XML.Tokenizer {
+    /// Takes the `<?` at `at`, and the target or the whole declaration where the slice has it.
+    mutating func beginInstruction(_ bytes: Span<UInt8>, _ at: inout Int) throws(Stop) -> Token? {
+        guard let target = try readTarget(bytes, from: at, base: offset) else { return hold(bytes, &at, .target) }
+        guard state == .declaration else {
+            at = target
+            return nil
+        }
+        guard let end = try readDeclaration(bytes, from: target, base: offset) else {
+            return hold(bytes, &at, .declaration)
+        }
+        at = end
+        return endDeclaration(bytes, at)
+    }
+
+    /// Reads `<?` and the target at `start` of bytes whose first one stands at `base` of the body, and says by `state` what it
+    /// begins. Returns the index behind the target, or nil where the bytes end before it is known where that is.
+    mutating func readTarget(_ bytes: Span<UInt8>, from start: Int, base: Int) throws(Stop) -> Int? {
+        var at = start + 2
+        guard at <= bytes.count else { return nil }
+        guard let colon = try readName(bytes, &at, base: base) else { return nil }
+        // Namespaces in XML 1.0 §7: the target has no colon.
+        guard colon < 0 else { throw Stop(reason: .fault(.nameSyntax), at: base + colon) }
+        let target = bytes.extracting(start + 2..<at)
+        matched = 0
+        if target.isEqual(to: "xml"), tokenStart == documentStart || rules.takesSpaceFirst && isFirstMarkup {
+            // Looked at here, because what is held ends with the first white space, wherever the target does.
+            guard bytes[at].isXMLSpace else { throw declarationStop(.syntax, base + at) }
+            state = .declaration
+            return at
+        }
+        guard !target.isEqualIgnoringCase(to: "xml") else {
+            throw Stop(reason: .declaration(.syntax), at: tokenStart)
+        }
+        try checkLength(base + at)
+        isBareInstruction = bytes[at] == UInt8(ascii: "?")
+        guard isBareInstruction || bytes[at].isXMLSpace else { throw fault(.syntax, bytes, at, base) }
+        instructions += 1
+        guard instructions <= rules.instructionLimit else { throw Stop(reason: .instructions, at: tokenStart) }
+        state = .instruction
+        return at
+    }
+
+    /// Goes on in an instruction behind its target, whose text is left out.
+    mutating func readInstruction(_ bytes: Span<UInt8>, _ at: inout Int) throws(Stop) {
+        while at < bytes.count {
+            if matched == 0 {
+                at = Scan.lineRun(in: bytes, from: at, to: UInt8(ascii: "?")).end
+                guard at < bytes.count else { break }
+            }
+            let byte = bytes[at]
+            at += 1
+            if byte == UInt8(ascii: ">"), matched == 1 {
+                try checkRun(at)
+                state = .content
+                return
+            }
+            // White space must stand between the target and what follows.
+            if isBareInstruction, matched == 1 { throw stop(.syntax, at - 1) }
+            matched = byte == UInt8(ascii: "?") ? 1 : 0
+            if byte < 0x20, !byte.isXMLSpace { throw stop(.character, at - 1) }
+        }
+        try checkRun(at)
+    }
+
+    /// Ends the declaration that was read, up to index `at` of the slice.
+    mutating func endDeclaration(_ input: Span<UInt8>, _ at: Int) -> Token {
+        state = .content
+        if declaresASCII { requireASCII(input, from: at) }
+        eventOffset = offset + at
+        return .declaration
+    }
+
+    /// Reads the declaration from behind its `<?xml` (XML 1.0 §2.8).
+    mutating func readDeclaration(_ bytes: Span<UInt8>, from start: Int, base: Int) throws(Stop) -> Int? {
+        var at = start
+        var stage = 0
+        while true {
+            let before = at
+            while at < bytes.count, bytes[at].isXMLSpace { at += 1 }
+            guard at < bytes.count else { return nil }
+            if bytes[at] == UInt8(ascii: "?"), stage > 0 {
+                guard at + 1 < bytes.count else { return nil }
+                guard bytes[at + 1] == UInt8(ascii: ">") else { throw declarationStop(.syntax, base + at + 1) }
+                try checkLength(base + at + 2)
+                return at + 2
+            }
+            guard at > before, stage < 3 else { throw declarationStop(.syntax, base + at) }
+            let nameStart = at
+            at = XML.endOfName(bytes, from: at)
+            guard at < bytes.count else { return nil }
+            let name = bytes.extracting(nameStart..<at)
+            let found =
+                name.isEqual(to: "version")
+                ? 1 : name.isEqual(to: "encoding") ? 2 : name.isEqual(to: "standalone") ? 3 : 0
+            guard found > stage, stage > 0 || found == 1 else { throw declarationStop(.syntax, base + nameStart) }
+            stage = found
+            while at < bytes.count, bytes[at].isXMLSpace { at += 1 }
+            guard at < bytes.count else { return nil }
+            guard bytes[at] == UInt8(ascii: "=") else { throw declarationStop(.syntax, base + at) }
+            at += 1
+            while at < bytes.count, bytes[at].isXMLSpace { at += 1 }
+            guard at < bytes.count else { return nil }
+            let quote = bytes[at]
+            guard quote == UInt8(ascii: "\"") || quote == UInt8(ascii: "'") else {
+                throw declarationStop(.syntax, base + at)
+            }
+            let valueStart = at + 1
+            at = valueStart
+            while at < bytes.count, isValueByte(bytes[at], stage: stage) { at += 1 }
+            guard at < bytes.count else { return nil }
+            guard bytes[at] == quote else { throw declarationStop(.syntax, base + at) }
+            try takeDeclared(bytes.extracting(valueStart..<at), stage: stage, end: base + at + 1)
+            at += 1
+        }
+    }
+
+    /// Whether the byte may stand in the value of `version`, `encoding` or `standalone`.
+    private func isValueByte(_ byte: UInt8, stage: Int) -> Bool {
+        switch stage {
+        case 1: ASCII.isDigit(byte) || byte == UInt8(ascii: ".")
+        case 2: byte < 0x80 && XML.isNameByte(byte)
+        default: ASCII.isAlpha(byte)
+        }
+    }
+
+    private mutating func takeDeclared(_ value: Span<UInt8>, stage: Int, end: Int) throws(Stop) {
+        switch stage {
+        case 1:
+            // VersionNum (XML 1.0 §2.8, production 26): any later one is read as 1.0.
+            var digits = 2
+            while digits < value.count, ASCII.isDigit(value[digits]) { digits += 1 }
+            guard value.count > 2, value[0] == UInt8(ascii: "1"), value[1] == UInt8(ascii: "."), digits == value.count
+            else { throw declarationStop(.syntax, end) }
+            isVersion10 = value.isEqual(to: "1.0")
+        case 2:
+            guard value.count > 0, ASCII.isAlpha(value[0]) else { throw declarationStop(.syntax, end) }
+            declaresASCII = value.isEqualIgnoringCase(to: "us-ascii") || value.isEqualIgnoringCase(to: "ascii")
+            guard declaresASCII || value.isEqualIgnoringCase(to: "utf-8") || value.isEqualIgnoringCase(to: "utf8")
+            else {
+                throw Stop(reason: .fault(.encoding), at: tokenStart)
+            }
+        default:
+            guard value.isEqual(to: "yes") || value.isEqual(to: "no") else { throw declarationStop(.syntax, end) }
+        }
+    }
+
+    private func declarationStop(_ fault: XML.Fault, _ at: Int) -> Stop {
+        Stop(reason: .declaration(fault), at: at)
+    }
+
+    // MARK: References
+
+    /// Takes the `&` at `at`, and the whole reference where the slice has it.
+    mutating func beginReference(_ bytes: Span<UInt8>, _ at: inout Int) throws(Stop) -> Token? {
+        tokenStart = offset + at
+        guard let end = try endOfReference(bytes, from: at, base: offset) else {
+            held.removeAll()
+            held.append(UInt8(ascii: "&"))
+            at += 1
+            state = .reference
+            return nil
+        }
+        let scalar = try scalar(bytes.extracting(at + 1..<end), start: tokenStart)
+        at = end + 1
+        return replace(at) { $0.append(utf8: scalar) }
+    }
+
+    /// Goes on in a reference that the slice before ended in.
+    mutating func readHeldReference(_ bytes: Span<UInt8>, _ at: inout Int) throws(Stop) -> Token? {
+        held.append(bytes[at])
+        at += 1
+        // A copy that shares the memory: a span of the property would borrow all of self.
+        let reference = held
+        guard let end = try endOfReference(reference.span, from: 0, base: tokenStart) else { return nil }
+        let scalar = try scalar(reference.slice(1..<end), start: tokenStart)
+        state = .content
+        return replace(at) { $0.append(utf8: scalar) }
+    }
+
+    /// The index of the `;` of the reference at `start`, or nil where the bytes end before.
+    mutating func endOfReference(_ bytes: Span<UInt8>, from start: Int, base: Int) throws(Stop) -> Int? {
+        var at = start + 1
+        while at < bytes.count {
+            switch bytes[at] {
+            case UInt8(ascii: ";") where at > start + 1: return at
+            case UInt8(ascii: ";"), UInt8(ascii: "<"), UInt8(ascii: "&"), UInt8(ascii: "\""), UInt8(ascii: "'"),
+                0...0x20:
+                throw Stop(reason: .reference(.entity), at: base + start)
+            default:
+                guard at - start <= Self.referenceLimit else {
+                    throw Stop(reason: .reference(.entity), at: base + start)
+                }
+            }
+            at += 1
+        }
+        return nil
+    }
+
+    /// The character that `&name;` stands for, where the `&` stands at `start` of the body.
+    mutating func scalar(_ name: Span<UInt8>, start: Int) throws(Stop) -> UInt32 {
+        let end = start + name.count + 2
+        guard name[0] == UInt8(ascii: "#") else {
+            if name.isEqual(to: "lt") { return 0x3C }
+            if name.isEqual(to: "gt") { return 0x3E }
+            if name.isEqual(to: "amp") { return 0x26 }
+            if name.isEqual(to: "quot") { return 0x22 }
+            if name.isEqual(to: "apos") { return 0x27 }
+            throw Stop(reason: .reference(.entity), at: end)
+        }
+        let isHexadecimal = name.count > 1 && name[1] == UInt8(ascii: "x")
+        var value: UInt32 = 0
+        for index in (isHexadecimal ? 2 : 1)..<name.count {
+            guard let digit = ASCII.hexValue(name[index]), isHexadecimal || digit < 10 else {
+                throw Stop(reason: .reference(.entity), at: end)
+            }
+            // Beyond the last character any value will do.
+            value = min(value * (isHexadecimal ? 16 : 10) + UInt32(digit), 0x11_0000)
+        }
+        // XML 1.0 §2.2, Char; no digits at all are a zero.
+        let isControl = value < 0x20 && value != 0x09 && value != 0x0A && value != 0x0D
+        let isSurrogate = value & ~0x7FF == 0xD800
+        guard !isControl, !isSurrogate, value != 0xFFFE, value != 0xFFFF, value <= 0x10FFFF else {
+            throw Stop(reason: .reference(.character), at: end)
+        }
+        return value
+    }
+}
