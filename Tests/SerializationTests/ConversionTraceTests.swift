@@ -154,6 +154,28 @@ import Transcoding
             plan: plan(.json, .form) { $0.fieldEncoding = .init(dialect: .alamofire) }, body: #"{"a":["y","x"]}"#,
             lines: ["a[1] > a[] [arrays: brackets]", "a[0] > a[] [arrays: brackets]"]),
         Sample(
+            testDescription: "what a dialect that sorts leaves empty, and what it writes for that",
+            plan: plan(.json, .form) {
+                $0.fieldEncoding = .init(dialect: .afnetworking)
+                $0.fieldEncoding.nulls = .omit
+                $0.fieldEncoding.empties = .marker
+            }, body: #"{"b":[],"a":{"d":[null]}}"#,
+            lines: [
+                "a.d > a[d][] [arrays: brackets, nesting: brackets, empties: marker]",
+                "b > b[] [arrays: brackets, empties: marker]", "a.d[0] > - [nulls: omit]",
+            ]),
+        Sample(
+            testDescription: "a joined array and a JSON text in a document that is sorted",
+            plan: plan(.json, .form) {
+                $0.fieldEncoding = .init(dialect: .afnetworking)
+                $0.fieldEncoding.arrays = .comma
+                $0.fieldEncoding.nesting = .json
+            }, body: #"{"c":{"d":1,"e":[2]},"b":["y","x"],"a":"y"}"#,
+            lines: [
+                "a > a", "b[0] > b [arrays: comma]", "b[1] > b [arrays: comma]", "c.d > c [nesting: json]",
+                "c.e[0] > c [arrays: comma, nesting: json]",
+            ]),
+        Sample(
             testDescription: "what a dialect leaves out",
             plan: plan(.json, .form) { $0.fieldEncoding = .init(dialect: .php) },
             body: #"{"a":null,"b":"x","c":[]}"#,

@@ -17,10 +17,11 @@ internal struct ConversionTracer {
     var origins: [Tree.Node: Origin] { observer.origins }
     /// The members of an object that is a file, which is still to begin: indices into what was sent.
     var absorbed: [Int] = []
-    /// Under a dialect that holds the document: the names of values, their texts, and those that are held.
-    var names: [Tree.Node: String] = [:]
-    var texts: [Tree.Node: [UInt8]] = [:]
-    var held: [Held] = []
+    /// Under a dialect that holds the document: values of which it isn't known yet where they are held, those that are held nowhere,
+    /// and the others by the node of the held document.
+    var pending: [Held] = []
+    var lost: [Held] = []
+    var held: [Tree.Node: [Held]] = [:]
 
     /// - Parameter isMultipart: whether an output `auto` has become multipart.
     init(plan: ConversionPlan, input: BodyEncoding, isMultipart: Bool, sources: [[UInt8]]) {
@@ -73,7 +74,7 @@ internal struct ConversionTracer {
         }
         var encoder = EventMapper(FlatEncoder(TracedFields(log), plan: plan), plan: plan, map: FieldMap())
         encoder.reset(sources: [])
-        if holdsDocument { try nameFields(&tree) }
+        encoder.encoder.flattener.observer = log
         try send(&tree, into: &encoder, isOpen: false) {
             .init(
                 removed: $0.accounting.removed, omitted: $0.encoder.removedCount, absorbed: $0.absorbed,
@@ -101,7 +102,9 @@ extension ConversionTracer {
             return try gatherFields(decoder, input, body, outlet: DocumentOutlet(TracedDocument(log), plan: plan))
         }
         if passes { return try passFields(decoder, input, body) }
-        try gatherFields(decoder, input, body, outlet: FlatOutlet(TracedFields(log), plan: plan))
+        var outlet = FlatOutlet(TracedFields(log), plan: plan)
+        outlet.encoder.flattener.observer = log
+        try gatherFields(decoder, input, body, outlet: outlet)
     }
 
     private static func feed<Decoder: FieldDecoder & ~Copyable, Sink: FieldSink & ~Copyable>(
@@ -139,7 +142,6 @@ extension ConversionTracer {
         try probe.gatherer.settleFields(plan, sources: sources, splicer: &splicer)
         trace.removed += observer.removed
         let isOpen = probe.gatherer.outlet.isRootOpen
-        if holdsDocument { try nameFields(&probe.gatherer.fields.tree) }
         // The declared files of fields were made before they came here.
         try send(&probe.gatherer.fields.tree, into: &probe.gatherer.outlet, isOpen: isOpen) {
             .init(omitted: $0.removedCount)
@@ -300,7 +302,8 @@ extension ConversionTracer {
         let kind = tree.kind(node)
         guard kind.isContainer else {
             try sendScalar(node, kind, tree, into: &sink)
-            return note(node, kind, place, before, count(sink))
+            note(node, kind, place, before, count(sink))
+            return settlePending()
         }
         if kind.hasNames {
             if plan.treeOrder == .sorted { tree.sortMembers(node) }
@@ -308,6 +311,7 @@ extension ConversionTracer {
         } else {
             try sink.beginArray()
         }
+        let own = log.takeHeldNode()
         var inner = place
         inner.text = place.text ?? log.targets.last
         inner.isPart = place.isPart || !log.targets.isEmpty && log.isJSONPart
@@ -327,7 +331,12 @@ extension ConversionTracer {
         } else if !log.targets.isEmpty, !isFirstSeen, first != Tree.none {
             // All that stood in it was left out, and what is empty has a form.
             note(node, kind, place, before, before)
+        } else if let own, node != tree.root {
+            // It has a field of its own where all that stands in it is left out.
+            let rules = (origins[node] ?? Origin()).rules + spelling(kind, place)
+            held[own, default: []].append(.init(node: node, kind: kind, rules: rules, isExpected: false))
         }
+        settlePending(own: first == Tree.none ? own : nil)
     }
 
     private func sendScalar<Sink: EventSink & ~Copyable>(
@@ -367,9 +376,8 @@ extension ConversionTracer {
         {
             target = nil
         }
-        if target == nil, holdsDocument, after == before, let name = names[node] {
-            held.append(.init(node: node, kind: kind, name: name, rules: origin.rules + spelling(kind, place)))
-            return
+        if target == nil, holdsDocument, after == before {
+            return pending.append(.init(node: node, kind: kind, rules: origin.rules + spelling(kind, place)))
         }
         guard let target else {
             let isDropped = after.removed > before.removed
@@ -446,12 +454,13 @@ extension ConversionTracer {
 
 // Dialects that sort what they write hold the document until its end, so that fields don't come out where they go in.
 extension ConversionTracer {
-    /// A value that was held back.
+    /// A value that is held back.
     struct Held {
         var node: Tree.Node
         var kind: Tree.Kind
-        var name: String
         var rules: [String]
+        /// Whether it goes out or is left out; an object or array that holds something may do neither.
+        var isExpected = true
     }
 
     /// Whether the encoder holds the document back.
@@ -461,98 +470,39 @@ extension ConversionTracer {
             && FieldStyle.of(options.dialect).holdsDocument(options.order)
     }
 
-    /// Finds the name of each value: sends the document with a mark in the place of each, and looks where the marks are.
-    mutating func nameFields(_ tree: inout Tree) throws(ConversionError) {
-        let log = TraceLog()
-        log.parts = []
-        var encoder = FlatEncoder(TracedFields(log), plan: plan)
-        var marks: [[UInt8]: Tree.Node] = [:]
-        for leaf in tree.leaves(below: tree.root) where isMarked(tree.kind(leaf)) {
-            marks[Array("mark\(leaf)mark".utf8)] = leaf
-            texts[leaf] = tree.text(leaf).copied()
-        }
-        try mark(tree.root, tree, into: &encoder)
-        while try !encoder.drain() {}
-        for part in log.parts ?? [] {
-            if let node = marks[part.value] {
-                names[node] = part.name
-                continue
-            }
-            // Several values in one field: joined with commas, or in a JSON text.
-            for (mark, node) in marks where part.value.contains(mark) { names[node] = part.name }
-        }
-        // What has no mark is told by its place among the parts without one.
-        let others = (log.parts ?? []).filter { part in !marks.keys.contains { part.value.contains($0) } }
-        let leaves = tree.leaves(below: tree.root).filter { leaf in
-            tree.kind(leaf).isContainer && leaf != tree.root
-        }
-        if others.count == leaves.count {
-            for (leaf, part) in zip(leaves, others) { names[leaf] = part.name }
-        }
+    /// Files what came under the node of the held document that it went to, where that is known by now.
+    ///
+    /// - Parameter own: the node of the empty object or array that has come, unless its end has said another one.
+    private mutating func settlePending(own: Tree.Node? = nil) {
+        guard let node = log.takeHeldNode() ?? own else { return }
+        if node == Tree.none { lost += pending } else { held[node, default: []] += pending }
+        pending = []
     }
 
-    /// A null has the name that a text in its place has, unless it is left out and others take its number.
-    private func isMarked(_ kind: Tree.Kind) -> Bool {
-        !kind.isContainer && (kind != .null || plan.fieldEncoding.nulls != .omit)
-    }
-
-    private func mark<Sink: EventSink & ~Copyable>(
-        _ node: Tree.Node, _ tree: borrowing Tree, into sink: inout Sink
-    ) throws(ConversionError) {
-        let parent = tree.parent(node)
-        if parent != Tree.none, tree.kind(parent).hasNames {
-            let name = tree.name(node).copied()
-            try sink.key(name.span)
-        }
-        let kind = tree.kind(node)
-        guard kind.isContainer else {
-            return isMarked(kind) ? try sink.string(Array("mark\(node)mark".utf8).span, isLast: true) : try sink.null()
-        }
-        if kind.hasNames { try sink.beginObject() } else { try sink.beginArray() }
-        var child = tree.firstChild(node)
-        while child != Tree.none {
-            try mark(child, tree, into: &sink)
-            child = tree.nextSibling(child)
-        }
-        if kind.hasNames { try sink.endObject() } else { try sink.endArray() }
-    }
-
-    /// Takes what was held back, and finds for each field the value that has its name and, of several, its text.
+    /// Takes what was held back, field by field.
     mutating func drain<Sink: ~Copyable>(
         _ sink: inout Sink, _ write: (inout Sink) throws(ConversionError) -> Bool
     ) throws(ConversionError) {
         log.clear()
-        log.parts = []
         while try !write(&sink) {}
-        var rest = held
-        for part in log.parts ?? [] {
-            let same = rest.indices.filter { rest[$0].name == part.name }
-            let exact = same.first { texts[rest[$0].node] == part.value } ?? same.first
-            guard let exact else { continue }
-            // All values of one field go with it.
-            let isJoined = same.count > 1 && !same.contains { texts[rest[$0].node] == part.value }
-            for index in isJoined ? same : [exact] { note(held: rest[index]) }
-            for index in (isJoined ? same : [exact]).reversed() { rest.remove(at: index) }
+        for field in log.written {
+            for value in held.removeValue(forKey: field.node) ?? [] {
+                trace.sent.append(.init(source: origins[value.node]?.source, target: field.name, rules: value.rules))
+            }
         }
-        for value in rest {
+        let rest = held.sorted { $0.key < $1.key }.flatMap(\.value).filter(\.isExpected)
+        for value in lost + rest + pending {
             let origin = origins[value.node] ?? Origin()
-            trace.removed.append(
-                .init(
-                    source: origin.source, target: nil,
-                    rules: origin.rules + ["dialect: \(plan.fieldEncoding.dialect.rawValue)"]))
+            let rule = value.kind.isContainer ? reason(value.kind) : "dialect: \(plan.fieldEncoding.dialect.rawValue)"
+            trace.removed.append(.init(source: origin.source, target: nil, rules: origin.rules + [rule]))
         }
-        held = []
-    }
-
-    private mutating func note(held value: Held) {
-        trace.sent.append(.init(source: origins[value.node]?.source, target: value.name, rules: value.rules))
     }
 }
 
 // MARK: Recorders
 
 /// What the recorders below have written, shared by them and the tracer that sends them events.
-internal final class TraceLog {
+internal final class TraceLog: HeldDocumentObserver {
     /// The names or paths of values that began since `clear`.
     private(set) var targets: [String] = []
     /// The name or path that was begun last.
@@ -575,14 +525,29 @@ internal final class TraceLog {
         targets.append(target)
         self.isFile = isFile
         self.isJSONPart = isJSONPart
-        parts?.append((name: target, value: []))
         latest = target
+        if let writing { written.append((components.isEmpty ? writing : components[writing] ?? Tree.none, target)) }
     }
 
     func touch() { hasContent = true }
 
-    /// Names with their values, once somebody wants them.
-    var parts: [(name: String, value: [UInt8])]?
+    // MARK: A held document
+
+    /// The fields that came of a held document, with its nodes.
+    private(set) var written: [(node: Tree.Node, name: String)] = []
+    private var heldNode: Tree.Node?
+    private var components: [Tree.Node: Tree.Node] = [:]
+    private var writing: Tree.Node?
+
+    /// The node that the latest values went to, once.
+    func takeHeldNode() -> Tree.Node? {
+        defer { heldNode = nil }
+        return heldNode
+    }
+
+    func holds(_ node: Tree.Node) { heldNode = node }
+    func moves(_ node: Tree.Node, to component: Tree.Node) { components[component] = node }
+    func writes(_ node: Tree.Node) { writing = node }
 }
 
 /// A flat body of which only the names are kept.
@@ -602,7 +567,6 @@ internal struct TracedFields: PartEncoder, DirectEncoder, ~Copyable {
     }
     mutating func content(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
         log.touch()
-        if let count = log.parts?.count, count > 0 { log.parts?[count - 1].value.append(contentsOf: piece) }
     }
 }
 

@@ -2,7 +2,7 @@ internal import Octets
 
 /// Files and a document into a flat body: each file is a part at once, the fields follow.
 internal struct FlatOutlet<Target: PartEncoder & ~Copyable>: FileOutlet, UniformSink, ~Copyable {
-    private var encoder: FlatEncoder<Target>
+    internal var encoder: FlatEncoder<Target>
     private let arrays: ArrayStyle
     private let nesting: NestingStyle
     private let rewritesNames: Bool

@@ -76,6 +76,8 @@ package struct Flattener<Target: FieldSink & ~Copyable>: EventSink, ~Copyable {
 
     // A document that is held until its end.
 
+    /// Hears where its values go, where a conversion is explained.
+    internal var observer: (any HeldDocumentObserver)?
     private var document: Tree
     /// Whether the document is being put into the tree, is there, and is being written.
     private var isGathering = false
@@ -135,7 +137,10 @@ extension Flattener where Target: ~Copyable {
         guard let top = containers.last else {
             beginHolding()
             open(.object)
-            if isGathering { try document.beginObject() }
+            if isGathering {
+                try document.beginObject()
+                tellHeld()
+            }
             return
         }
         if jsonLevel > 0 || options.nesting == .json {
@@ -149,7 +154,10 @@ extension Flattener where Target: ~Copyable {
         }
         if options.nesting == .flat { throw fault(.nestedObject) }
         open(.object)
-        if isGathering { try document.beginObject() }
+        if isGathering {
+            try document.beginObject()
+            tellHeld()
+        }
     }
 
     package mutating func endObject() throws(ConversionError) {
@@ -183,7 +191,10 @@ extension Flattener where Target: ~Copyable {
             return open(.joined)
         }
         open(.array)
-        if isGathering { try document.beginArray() }
+        if isGathering {
+            try document.beginArray()
+            tellHeld()
+        }
     }
 
     private mutating func beginRootArray() throws(ConversionError) {
@@ -193,7 +204,10 @@ extension Flattener where Target: ~Copyable {
         case .numbered, .brackets, .nullBrackets:
             beginHolding()
             open(.array)
-            if isGathering { try document.beginArray() }
+            if isGathering {
+                try document.beginArray()
+                tellHeld()
+            }
         }
     }
 
@@ -515,7 +529,10 @@ extension Flattener where Target: ~Copyable {
 
     /// Sends a name without a value.
     private mutating func sendBare() throws(ConversionError) {
-        if isGathering { return try document.null() }
+        if isGathering {
+            try document.null()
+            return tellHeld()
+        }
         if name.isEmpty, style.namelessNull != .pair {
             removedCount += 1
             if style.namelessNull == .omitted { return }
@@ -574,7 +591,11 @@ extension Flattener where Target: ~Copyable {
             }
             name.append(contentsOf: piece)
         case .object, .array, .pairs, .pair:
-            if isGathering { return try document.string(piece, isLast: isLast) }
+            if isGathering {
+                try document.string(piece, isLast: isLast)
+                if isLast { tellHeld() }
+                return
+            }
             try target.content(piece, isLast: isLast)
             if isLast { noteWritten() }
         }
@@ -643,7 +664,10 @@ extension Flattener where Target: ~Copyable {
     }
 
     private mutating func endJoinedText() throws(ConversionError) {
-        if isGathering { return try document.string(Span(), isLast: true) }
+        if isGathering {
+            try document.string(Span(), isLast: true)
+            return tellHeld()
+        }
         try target.content(Span(), isLast: true)
         noteWritten()
     }
@@ -755,7 +779,11 @@ extension Flattener where Target: ~Copyable {
         let last = document.records.count - 1
         document.records[last].isSpliced = true
         document.records[last].isTyped = isFile
+        observer?.holds(Tree.none)
     }
+
+    /// Says that the values which have come since the last call are in the latest node.
+    private func tellHeld() { observer?.holds(Tree.Node(document.records.count - 1)) }
 
     /// Writes a document that is held. Returns false when the target is full, to be called again.
     internal mutating func drain(pauses: Bool = true) throws(ConversionError) -> Bool {
@@ -781,6 +809,7 @@ extension Flattener where Target: ~Copyable {
 
     private mutating func arrangeComponents(_ tree: inout Tree) throws(ConversionError) {
         var components = AlamofireComponents(options: options, limits: limits)
+        components.observer = observer
         try components.take(&tree)
         removedCount += components.removedCount
         swap(&tree, &components.tree)
@@ -794,6 +823,7 @@ extension Flattener where Target: ~Copyable {
             if pauses, target.isFull { return false }
             let node = walkNode
             if walkLeaves {
+                observer?.writes(node)
                 if tree.kind(node).hasNames { try endObject() } else { try endArray() }
             } else if try enter(node, of: &tree) {
                 let first = tree.firstChild(node)
@@ -817,6 +847,7 @@ extension Flattener where Target: ~Copyable {
                 containers[containers.count - 1].position = position
             }
         }
+        observer?.writes(node)
         switch tree.kind(node) {
         case .object, .keyed:
             if style.sorting == .members { tree.sortMembers(node) }

@@ -14,6 +14,8 @@ internal struct AlamofireComponents: ~Copyable {
     /// The components. After `take` the elements of arrays that are written with an index have it as their name.
     internal var tree: Tree
     internal private(set) var removedCount = 0
+    /// Hears which component a value becomes.
+    internal var observer: (any HeldDocumentObserver)?
 
     private let options: FieldEncodingOptions
     private let limits: Limits
@@ -69,6 +71,7 @@ internal struct AlamofireComponents: ~Copyable {
                     value = try tree.makeText(.string, document.text(node))
                 }
                 try set(value, document)
+                observer?.moves(node, to: value)
             }
             return false
         }
@@ -82,7 +85,9 @@ internal struct AlamofireComponents: ~Copyable {
         case .reject: throw FieldFault.empty.error(field: document.path(node))
         case .marker:
             if document.kind(node).isArray { path.append((Tree.none, 0)) }
-            try set(try tree.makeText(.string, Span()), document)
+            let value = try tree.makeText(.string, Span())
+            try set(value, document)
+            observer?.moves(node, to: value)
             if document.kind(node).isArray { path.removeLast() }
         }
         return false
