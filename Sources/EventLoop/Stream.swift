@@ -371,7 +371,7 @@ public final class Stream {
         currentHandler.peerGone(self)
     }
 
-    // MARK: Writing; the rest is in Stream+Writing.swift
+    // MARK: Writing
 
     /// Bytes that wait because the socket was full. What is held to the end of the tick isn't among them, see `flush()`.
     public var queued: Int {

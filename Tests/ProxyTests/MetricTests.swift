@@ -68,7 +68,7 @@ import Transcoding
                 """#)
     }
 
-    @Test("a route that another generation has under the same name goes on counting where it was")
+    @Test("a route that another snapshot has under the same name goes on counting where it was")
     func reload() {
         let counters = RequestCounters()
         func route(_ name: String, _ index: Int) -> Route {

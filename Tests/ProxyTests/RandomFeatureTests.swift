@@ -69,7 +69,7 @@ private final class RandomPlay {
     /// Upstream connections that have answered before the request's end.
     private var early: Set<Int> = []
     private var tunnels: Set<Int> = []
-    private var generations: [Generation] = []
+    private var snapshots: [ConfigurationSnapshot] = []
     private var isDraining = false
     private var isDrained = false
 
@@ -82,7 +82,7 @@ private final class RandomPlay {
     }
 
     func run() throws {
-        generations.append(rig.worker.current)
+        snapshots.append(rig.worker.current)
         for _ in 0..<3 { clients.append(Client(try rig.connect())) }
         for step in 0..<150 {
             if step == 130, random.chance(2) {
@@ -361,7 +361,7 @@ private final class RandomPlay {
         }
         if random.chance(4) { settings.admission.inFlight = random.chance(2) ? nil : 2 }
         try rig.worker.adopt(settings)
-        generations.append(rig.worker.current)
+        snapshots.append(rig.worker.current)
     }
 
     private func end() throws {
@@ -376,7 +376,7 @@ private final class RandomPlay {
         #expect(worker.spools.files == 0 && worker.spools.bytes == 0)
         #expect(worker.counters.forwarding.openTunnels == 0)
         #expect(worker.shared.beginRequest(cap: 1), "requests in flight")
-        for pool in generations.flatMap(\.pools) {
+        for pool in snapshots.flatMap(\.pools) {
             #expect(pool.connections == 0 && pool.inFlight == 0 && pool.queue.isEmpty && pool.unresolved.isEmpty)
             for endpoint in pool.endpoints { #expect(endpoint.connections == 0 && endpoint.inFlight == 0) }
         }

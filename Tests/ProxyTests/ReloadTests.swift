@@ -82,7 +82,7 @@ import Transcoding
         }
     }
 
-    @Test("a hundred generations leave nothing behind")
+    @Test("a hundred snapshots leave nothing behind")
     func many() throws {
         try withRig([forward("/a")]) { rig in
             for index in 0..<100 {

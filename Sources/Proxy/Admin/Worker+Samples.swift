@@ -73,7 +73,7 @@ extension Exchange {
         transfer.bytesIn = record.bytesIn
         transfer.bytesOut = record.bytesOut
         transfer.isHeldBack = machine.isPaused
-        if let route, let generation { transfer.upstream = generation.upstreamName(of: route) }
+        if let route, let snapshot { transfer.upstream = snapshot.upstreamName(of: route) }
         return transfer
     }
 }

@@ -30,17 +30,17 @@ extension Exchange {
                     persists: request.isKeepAlive && request.capabilities.contains(.persistence) && !downstream.isSpent)
             )
             try countIn()
-            let generation = worker.current
-            self.generation = generation
-            switch try findRoute(generation) {
-            case .route(let route): try begin(route, generation, framing: framing)
+            let snapshot = worker.current
+            self.snapshot = snapshot
+            switch try findRoute(snapshot) {
+            case .route(let route): try begin(route, snapshot, framing: framing)
             case .options(let methods): answerOptions(methods, status: 204)
             }
         }
     }
 
     /// Sees that the route takes the request, and begins with it.
-    private func begin(_ route: Route, _ generation: Generation, framing: BodyFraming) throws(Refusal) {
+    private func begin(_ route: Route, _ snapshot: ConfigurationSnapshot, framing: BodyFraming) throws(Refusal) {
         downstream?.setRates(times.rates)
         if route.hasPace { setPace(route) }
         switch framing {
@@ -53,11 +53,11 @@ extension Exchange {
             if route.forwarding.passesTrailers { requestDecoder.keepsTrailers = true }
         case .none, .length, .untilClose: break
         }
-        try checkForwardingRules(route, generation, framing: framing)
+        try checkForwardingRules(route, snapshot, framing: framing)
         if endsHere { return answerOptions(methods(of: route), status: 200) }
         let hasContent = !framing.isEmpty
         if try route.converts(request, hasBody: hasContent) {
-            try beginTranscoding(route, generation, framing: framing)
+            try beginTranscoding(route, snapshot, framing: framing)
         }
         if let rules = route.responseRules, rules.hasSources {
             // Before the request goes up: the values are the request's.
@@ -68,7 +68,7 @@ extension Exchange {
         plan.hasContent = hasContent
         plan.isConverted = requestTranscoder.isBegun
         plan.isSpooled =
-            generation.framings[route.upstream].mode == .length
+            snapshot.framings[route.upstream].mode == .length
             && (requestTranscoder.isBegun || framing == .chunked)
         plan.expectsContinue = request.expectsContinue
         plan.relaysExpectation = route.forwarding.forwardsExpect
@@ -96,15 +96,15 @@ extension Exchange {
     }
 
     /// The route of this request.
-    private func findRoute(_ generation: Generation) throws(Refusal) -> Destination {
-        generation.routes.normalize(&request)
-        switch generation.routes.find(request) {
+    private func findRoute(_ snapshot: ConfigurationSnapshot) throws(Refusal) -> Destination {
+        snapshot.routes.normalize(&request)
+        switch snapshot.routes.find(request) {
         case .found(let found):
             route = found.route
             captures = found.captures
-            times = generation.times(of: found.route)
+            times = snapshot.times(of: found.route)
             return .route(found.route)
-        case .noRoute where request.path.isEqual(to: "*"): return .options(try methodsOfHost(generation.routes))
+        case .noRoute where request.path.isEqual(to: "*"): return .options(try methodsOfHost(snapshot.routes))
         case .noRoute: throw .noRoute
         case .methodNotAllowed(let methods):
             // A method that nothing here knows is one that isn't implemented (RFC 9110 §9.1).
@@ -139,9 +139,11 @@ extension Exchange {
     // MARK: What forwarding demands
 
     /// Sees that the request may go on by its route.
-    private func checkForwardingRules(_ route: Route, _ generation: Generation, framing: BodyFraming) throws(Refusal) {
+    private func checkForwardingRules(_ route: Route, _ snapshot: ConfigurationSnapshot, framing: BodyFraming)
+        throws(Refusal)
+    {
         let rule = route.forwarding
-        if generation.forwarding.hasTrusted { try findClient(generation, route) }
+        if snapshot.forwarding.hasTrusted { try findClient(snapshot, route) }
         if let editors = route.headers, editors.hasSources { try takeHeaderValues(editors) }
         // What the path holds must not lead out of what the route rewrites to, whatever `paths` says.
         if let rewrite = route.variableRewrite,
@@ -157,10 +159,10 @@ extension Exchange {
             // RFC 9110 §7.4: an https resource must not be served over a connection that isn't secured.
             throw .misdirected
         }
-        if request.contains(.via), generation.forwarding.via != nil {
-            let pseudonym = generation.forwarding.pseudonym
+        if request.contains(.via), snapshot.forwarding.via != nil {
+            let pseudonym = snapshot.forwarding.pseudonym
             let count = request.viaCount(of: pseudonym.span)
-            if count >= generation.forwarding.loopLimit {
+            if count >= snapshot.forwarding.loopLimit {
                 worker.counters.forwarding.loops += 1
                 throw .loopDetected(count)
             }
@@ -233,14 +235,14 @@ extension Exchange {
 
     /// Starts the route's conversion, where the route doesn't pass what it can't convert.
     private func beginTranscoding(
-        _ route: Route, _ generation: Generation, framing: BodyFraming
+        _ route: Route, _ snapshot: ConfigurationSnapshot, framing: BodyFraming
     ) throws(Refusal) {
         guard let rule = route.conversion else { return }
         let sources = try values(of: rule.sources)
         guard
             try requestTranscoder.begin(
                 request, by: rule, of: route, framing: framing, sources: sources,
-                conversions: generation.conversions(of: route), coders: worker.coders,
+                conversions: snapshot.conversions(of: route), coders: worker.coders,
                 requestLine: worker.wireLimits.requestLine),
             let conversion = requestTranscoder.conversion
         else { return }
@@ -582,8 +584,8 @@ extension Exchange {
 
     /// Makes more room for output in front of the head, where the upstream wants a length if it can have one.
     private func bufferMore() throws(Refusal) -> Bool {
-        guard machine.upstream == .none, let route, let generation,
-            generation.framings[route.upstream].mode == .auto, requestTranscoder.bufferMore()
+        guard machine.upstream == .none, let route, let snapshot,
+            snapshot.framings[route.upstream].mode == .auto, requestTranscoder.bufferMore()
         else { return false }
         try payForRequest()
         return true

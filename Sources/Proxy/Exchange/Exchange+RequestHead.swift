@@ -11,14 +11,14 @@ extension Exchange {
     // MARK: The client
 
     /// Looks, where the peer is trusted, for the client behind it.
-    func findClient(_ generation: Generation, _ route: Route) throws(Refusal) {
-        guard let peer = downstream?.peer, generation.forwarding.trusted.contains(peer) else { return }
+    func findClient(_ snapshot: ConfigurationSnapshot, _ route: Route) throws(Refusal) {
+        guard let peer = downstream?.peer, snapshot.forwarding.trusted.contains(peer) else { return }
         trustsPeer = true
         let format = route.forwarding.format
         let size = ClientChain.size(of: request, format == .forwarded ? .forwarded : .xForwardedFor)
         guard size <= ClientChain.limit else { throw .forwardedTooLong }
         guard size > 0 else { return }
-        let client = ClientChain.client(of: request, format, peer: peer, trusted: generation.forwarding.trusted)
+        let client = ClientChain.client(of: request, format, peer: peer, trusted: snapshot.forwarding.trusted)
         if client != peer { realClient = client }
     }
 
@@ -85,8 +85,8 @@ extension Exchange {
             HeadWriter.requestLine(of: request, into: &output)
         }
         let rule = route.forwarding
-        if rule.replacesHost, let generation {
-            let line = generation.forwarding.hosts[route.index]
+        if rule.replacesHost, let snapshot {
+            let line = snapshot.forwarding.hosts[route.index]
             output.append(line.span)
         } else {
             HeadWriter.clean("Host", request.authority, into: &output)
@@ -108,7 +108,7 @@ extension Exchange {
             HeadWriter.clean("Content-Type", contentType.span, into: &output)
         }
         writeClient(rule, into: &output)
-        if let via = generation?.forwarding.via {
+        if let via = snapshot?.forwarding.via {
             let line = request.version == .http1_0 ? via.old : via.new
             output.append(line.span)
         }

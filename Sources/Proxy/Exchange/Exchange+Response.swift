@@ -80,7 +80,7 @@ extension Exchange {
             changes.appendLines(to: &output, of: head, contentType: contentType?.span, coding: coding)
             if !head.contains(.date) { HeadWriter.clean("Date", worker.clock.date.span, into: &output) }
             if !head.contains(.xRequestID) { HeadWriter.clean("X-Request-Id", requestID.span, into: &output) }
-            if let generation, generation.forwarding.addsViaToResponses, let via = generation.forwarding.via {
+            if let snapshot, snapshot.forwarding.addsViaToResponses, let via = snapshot.forwarding.via {
                 let line = head.version == .http1_0 ? via.old : via.new
                 output.append(line.span)
             }
@@ -314,10 +314,10 @@ extension Exchange {
         guard let codings = route?.undoneCodings(of: head) else { return .coding }
         if head.forbidsTransform { return .noTransform }
         // Content without a type is not guessed at.
-        guard let route, let generation, let line = head.first(.contentType) else { return .type }
+        guard let route, let snapshot, let line = head.first(.contentType) else { return .type }
         let sources = try values(of: conversion.sources)
         do throws(ConversionError) {
-            let pool = generation.conversions(of: rule, route: route)
+            let pool = snapshot.conversions(of: rule, route: route)
             let taken: Conversion
             if conversion.acceptedTypes.isEmpty {
                 taken = try pool.take(contentType: head.value(line), sources: sources)
@@ -492,7 +492,7 @@ extension Exchange {
     /// Lets go of a buffered response; called once it is logged.
     func recycleHeld() {
         guard let held, held.isActive, let route, let rule = held.rule else { return }
-        if let conversion = held.end() { generation?.conversions(of: rule, route: route).recycle(conversion) }
+        if let conversion = held.end() { snapshot?.conversions(of: rule, route: route).recycle(conversion) }
     }
 
     // MARK: Tunnels

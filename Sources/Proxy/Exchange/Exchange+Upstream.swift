@@ -12,8 +12,8 @@ extension Exchange {
 
     /// Writes the upstream head and finds a connection for it.
     func connect(framing known: BodyFraming) throws(Refusal) {
-        guard let route, let generation else { return }
-        let framing = generation.framings[route.upstream].framing(for: known)
+        guard let route, let snapshot else { return }
+        let framing = snapshot.framings[route.upstream].framing(for: known)
         requestEncoder = BodyEncoder(framing: framing)
         if requestTranscoder.isBegun { requestTranscoder.announce(framing) }
         do throws(ConversionError) {
@@ -23,7 +23,7 @@ extension Exchange {
         }
         noteFraming(framing)
         record.upstreamStartedAt = worker.loop.now
-        let pool = generation.pools[route.upstream]
+        let pool = snapshot.pools[route.upstream]
         try handle(.connecting)
         if let connection = pool.takeIdle() {
             try open(connection, atOnce: true)
@@ -194,7 +194,7 @@ extension Exchange {
         conversion.withOutput { output in
             if output.isEmpty { clear(&output) } else { swap(&output, &buffered) }
         }
-        generation?.conversions(of: route).recycle(conversion)
+        snapshot?.conversions(of: route).recycle(conversion)
     }
 
     // MARK: A length for content that has none
@@ -206,7 +206,7 @@ extension Exchange {
     /// Pieces of padding, or of a spool, that are sent in one tick before the other connections have theirs.
     private static let piecesPerTick = 4
 
-    var upstreamName: String { route.flatMap { generation?.settings.upstreams[$0.upstream].name } ?? "" }
+    var upstreamName: String { route.flatMap { snapshot?.settings.upstreams[$0.upstream].name } ?? "" }
 
     /// Writes behind the converted content what its announced length has too many. Returns whether all of it went on its way; else
     /// it goes on when the upstream has room, or in the next tick.
@@ -239,8 +239,8 @@ extension Exchange {
     // of it is here, and so never gets half of one.
 
     func beginSpool() {
-        guard spool == nil, let route, let generation else { return }
-        spool = Spool(generation.framings[route.upstream].spool, store: worker.spools)
+        guard spool == nil, let route, let snapshot else { return }
+        spool = Spool(snapshot.framings[route.upstream].spool, store: worker.spools)
     }
 
     /// Takes bytes of the content.
@@ -381,8 +381,8 @@ extension Exchange {
     /// Sends the request once more on a new connection, if that is safe and wanted (docs/rules.md F20, F21); the old connection
     /// is given up. Returns false, and changes nothing but the counters, when it is not.
     func sendAgain(_ cause: RetryCause, avoiding endpoint: Endpoint?) -> Bool {
-        guard let route, let generation, machine.mayRetry else { return false }
-        let pool = generation.pools[route.upstream]
+        guard let route, let snapshot, machine.mayRetry else { return false }
+        let pool = snapshot.pools[route.upstream]
         var progress = RetryPolicy.Progress()
         progress.retries = machine.retries
         progress.hasWritten = machine.hasWritten

@@ -22,7 +22,7 @@ final class Exchange {
     /// Held strongly, because counting an unowned reference costs more; the worker lets go of them all when it ends.
     let worker: Worker
     /// The settings when the exchange was made, whose limits its parser holds.
-    let home: Generation
+    let home: ConfigurationSnapshot
     @safe @exclusivity(unchecked) var machine = ExchangeMachine()
     /// The client's side; set from `begin` until the exchange is recycled, which ends the cycle of references.
     var downstream: (any Downstream)?
@@ -36,7 +36,7 @@ final class Exchange {
     @safe @exclusivity(unchecked) var requestDecoder: BodyDecoder
     @safe @exclusivity(unchecked) var requestEncoder = BodyEncoder(framing: .none)
     /// The settings when the request began; set with the route.
-    var generation: Generation?
+    var snapshot: ConfigurationSnapshot?
     var route: Route?
     @safe @exclusivity(unchecked) var captures = PathCaptures()
     @safe @exclusivity(unchecked) var times = RouteTimes()
@@ -123,7 +123,7 @@ final class Exchange {
         parser.reset()
         request.removeAll()
         request.shrink(to: Exchange.keptCapacity)
-        generation = nil
+        snapshot = nil
         route = nil
         clear(&buffered)
         buffered.highWatermark = OutputBuffer.defaultHighWatermark

@@ -1,6 +1,6 @@
 internal import Gateway
 
-/// Lines of heads that are the same for all requests of a generation.
+/// Lines of heads that are the same for all requests of a snapshot.
 struct ForwardingLines {
     /// The Via lines of what was received as HTTP/1.0 and HTTP/1.1; nil where there is no Via.
     let via: (old: [UInt8], new: [UInt8])?

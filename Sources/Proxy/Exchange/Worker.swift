@@ -12,7 +12,7 @@ public final class Worker {
     /// What heads and chunk framing may be.
     var wireLimits: WireLimits { current.admission.head }
     /// What new exchanges are served by.
-    private(set) var current: Generation {
+    private(set) var current: ConfigurationSnapshot {
         // The parser of a free exchange holds the limits that it was made with.
         didSet { freeExchanges.removeAll() }
     }
@@ -105,7 +105,7 @@ public final class Worker {
         }
         self.resolver = resolver
         let share = WorkerShare(number: number, of: settings.workers)
-        self.current = Generation(
+        self.current = ConfigurationSnapshot(
             settings: settings,
             pools: settings.upstreams.map {
                 UpstreamPool($0, loop: loop, resolver: resolver, counters: counters, worker: share)
@@ -233,7 +233,7 @@ public final class Worker {
         if settings.accessLog != old.settings.accessLog || settings.accessLogForm != old.settings.accessLogForm {
             moveLog(to: change.logSink, settings)
         }
-        current = Generation(settings: settings, pools: pools, worker: number)
+        current = ConfigurationSnapshot(settings: settings, pools: pools, worker: number)
         for pool in old.pools where !pools.contains(where: { $0 === pool }) { pool.retire() }
         if gate.reasons.contains(.connections) { resumeIfRoom() }
         guard !isClosingIdle else { return change.opened.forEach { $0.socket.close() } }

@@ -137,8 +137,8 @@ final class AccessLog {
         }
         if record.headers != HeaderEditCount() || record.responseHeaders != HeaderEditCount() { line.headers(record) }
         if let held = exchange.held, held.isActive { line.conversion(of: held) }
-        if record.attempts > 0, let route = exchange.route, let generation = exchange.generation {
-            line.member("upstream", ascii: generation.upstreamName(of: route).utf8Span.span)
+        if record.attempts > 0, let route = exchange.route, let snapshot = exchange.snapshot {
+            line.member("upstream", ascii: snapshot.upstreamName(of: route).utf8Span.span)
             if let address = exchange.upstreamAddress { line.address("upstream_address", address) }
             line.member("attempts", number: record.attempts)
             if let skip = record.retrySkip { line.member("retry_skipped", text: skip.rawValue.utf8Span.span) }

@@ -206,8 +206,8 @@ final class DownstreamConnection: StreamHandler {
 
     /// Whether the request that has begun is the last one here: as many were served as may be, or for as long.
     var isSpent: Bool {
-        let generation = worker.current
-        return requests >= generation.admission.requests || worker.loop.now &- openedAt > generation.admission.age
+        let snapshot = worker.current
+        return requests >= snapshot.admission.requests || worker.loop.now &- openedAt > snapshot.admission.age
     }
 
     // MARK: Endings

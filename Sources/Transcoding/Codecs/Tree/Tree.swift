@@ -66,7 +66,7 @@ package struct Tree: ~Copyable {
     internal var index = TreeIndex()
     internal let limit: Int
 
-    // What building from events has open; `Tree+Events.swift`.
+    // What building from events has open.
     internal var open = Tree.none
     internal var openString = Tree.none
     internal var pendingNameStart: Int32 = 0

@@ -4,9 +4,9 @@ internal import Transcoding
 
 /// What one reading of the settings gives a worker: routes, times, upstream pools, and the conversions that serve them.
 ///
-/// A reload gives the worker a new generation; exchanges that have begun keep theirs until they end, so nothing of an old
+/// A reload gives the worker a new snapshot; exchanges that have begun keep theirs until they end, so nothing of an old
 /// one changes under them, and the last of them frees it.
-final class Generation {
+final class ConfigurationSnapshot {
     let settings: ProxySettings
     let routes: RouteTable
     let clientTimes: ClientTimes
