@@ -163,15 +163,26 @@ AVX2 static inline void remember(struct walk *walk, const struct recast_fields *
     name->hash = 0;
 }
 
+/* Notes what was written of an item, from `start` on: its name and its text. There is room for one more. */
+static inline void note_item(const struct walk *walk, struct recast_fields *of, const uint8_t *start, size_t name_count,
+                             const uint8_t *end, enum recast_item_kind kind) {
+    struct recast_item *const item = of->items + of->items_count++;
+    item->start = (uint32_t)(start - of->target);
+    item->name_count = (uint32_t)name_count;
+    item->text_count = (uint32_t)((size_t)(end - start) - name_count);
+    item->level = (uint16_t)(walk->level - of->levels);
+    item->kind = (uint16_t)kind;
+}
+
 /* Goes down into the object or array that begins at `text`; false where it can't. */
-AVX2 static inline bool open_level(struct walk *walk, const struct recast_fields *of, const uint8_t *text,
+AVX2 static inline bool open_level(struct walk *walk, struct recast_fields *of, const uint8_t *text,
                                    const struct member *member, enum recast_style style) {
     struct recast_level *const level = walk->level, *const next = level + 1;
     const bool is_object = *text == '{';
     const size_t prefix_count = level->prefix_count;
     if (level == walk->last_level) return false;
     if (prefix_count + level_room > of->prefix_room || prefix_count + level_room > longest_prefix) return false;
-    uint8_t *to = of->prefix + prefix_count;
+    uint8_t *const start = of->items ? walk->to : of->prefix + prefix_count, *to = start;
     size_t name_end = level->name_end;
     if (level->is_object) {
         _mm_storeu_si128((__m128i *)to, member->name);
@@ -186,8 +197,14 @@ AVX2 static inline bool open_level(struct walk *walk, const struct recast_fields
     /* Two brackets around a member's name, and as many digits as an index may have. */
     const size_t around = name_end + (is_object ? 2 : 22);
     if (around > of->longest_name) return false;
-    if (!walk->is_root) to = put(to, &of->close_mark);
-    to = put(to, &of->open_mark);
+    if (of->items) {
+        note_item(walk, of, start, (size_t)(to - start), to, is_object ? recast_item_object : recast_item_array);
+        walk->to = to;
+        to = of->prefix;
+    } else {
+        if (!walk->is_root) to = put(to, &of->close_mark);
+        to = put(to, &of->open_mark);
+    }
     if (level->is_object) {
         remember(walk, of, member);
     } else {
@@ -237,6 +254,7 @@ AVX2 static inline bool write_field(struct walk *walk, struct recast_fields *of,
     } else if (style == recast_style_indices) {
         to = put_index(to, level->position);
     }
+    const size_t name_count = (size_t)(to - walk->to);
     to = put(to, walk->name_mark);
     if (*text == '"') {
         text = write_text(of, text + 1, &to);
@@ -257,6 +275,7 @@ AVX2 static inline bool write_field(struct walk *walk, struct recast_fields *of,
         text += count;
     }
     to = put(to, &of->text_mark);
+    if (of->items) note_item(walk, of, walk->to, name_count, to, recast_item_text);
     if (of->skip) {
         memmove(walk->to, walk->to + of->skip, (size_t)(to - walk->to) - of->skip);
         to -= of->skip;
@@ -281,6 +300,7 @@ AVX2 static inline bool write_field(struct walk *walk, struct recast_fields *of,
 /* Writes the next item, or what begins it, and passes the comma behind it; false where it can't. */
 AVX2 static inline bool write_item(struct walk *walk, struct recast_fields *of) {
     struct recast_level *const level = walk->level;
+    if (of->items && of->items_count == of->items_room) return false;
     struct member member = {_mm_setzero_si128(), 0, 0};
     enum recast_style style = level->style;
     const uint8_t *text = walk->at;

@@ -28,6 +28,8 @@ struct DirectFieldTests {
         #"{"a[b":1,"c":{"d":2},"a[":{"x":1},"padding so that there is more than a slice":"of a few bytes"}"#,
         #"{"quote\"d":{"x":1},"line\nbreak":{"y":"2\r\n3"},"del\u007f":1,"padding so that there is more":"of a few bytes"}"#,
         #"{"a":"1","b":{"a":"2","c":[{"a":3},{"a":4}]},"c":{"d":{"a":5}},"d":1,"b":"known already, so it's refused here"}"#,
+        #"{"zeta":"1","alpha":{"y":"b c","x":"b","item":"1","items":"2","it":[{"z":1},{"y":2,"a":3}]},"a":["b","a b","a","a&","a-"],"#
+            + #""list":[{"k":"v","j":"w"},{"k":"v","j":"v w"},{"j":"v"}],"n":{"7":1,"8":[2]},"g":[null,{"x":1,"y":2},[],3]}"#,
         #"{"list":[{"a":1},2,{"b":3}],"mixed":[1,{"a":2}],"padding so that there is more than a slice":"of a few bytes"}"#,
         #"{"list":[1,2,{"b":3}],"padding so that there is more than a slice of a few bytes that become events":1}"#,
         #"{"a":1,"bad":"\ud800 is no character","padding so that there is more than a slice":"of a few bytes"}"#,
@@ -111,6 +113,22 @@ struct DirectFieldTests {
             $0.fieldEncoding = FieldEncodingOptions(dialect: .whatwg)
             $0.fieldEncoding.nesting = .brackets
             $0.fieldEncoding.arrays = .auto
+        },
+        {
+            $0.fieldEncoding = FieldEncodingOptions(dialect: .alamofire)
+            $0.fieldEncoding.arrays = .indices
+            $0.fieldEncoding.spaces = .plus
+        },
+        {
+            $0.fieldEncoding = FieldEncodingOptions(dialect: .rack)
+            $0.fieldEncoding.order = .sorted
+            $0.fieldEncoding.empties = .marker
+        },
+        {
+            $0.fieldEncoding = FieldEncodingOptions(dialect: .alamofire)
+            $0.fieldEncoding.order = .input
+            $0.fieldEncoding.nulls = .literal
+            $0.jsonDuplicates = .keep
         },
     ]
 
@@ -236,6 +254,30 @@ struct DirectFieldTests {
                     $0.fieldEncoding.empties = .omit
                 }
                 check(plan, .whole(body))
+            }
+        }
+    }
+
+    @Test("limits hold for a document that is held, as by its events", arguments: documents.indices)
+    func limitsOfHeld(_ index: Int) {
+        let body = Array(Self.documents[index].utf8)
+        let limits: [(values: [Int], set: (inout Limits, Int) -> Void)] = [
+            (Array(0..<40) + Array(stride(from: 40, to: 5000, by: 37)), { $0.tree = $1 }),
+            (Array(0..<64), { $0.key = $1 }),
+            (Array(0..<40), { $0.keyDepth = $1 }),
+        ]
+        for change in Self.dialects.prefix(2) {
+            for limit in limits {
+                for value in limit.values {
+                    let plan = plan(.json, .form) {
+                        change(&$0)
+                        limit.set(&$0.limits, value)
+                    }
+                    let run = ConversionRun.run(plan, .whole(body))
+                    let wanted = ConversionRun.run(plan, .every(Self.few, of: body))
+                    #expect(run.failure == wanted.failure, "\(value)")
+                    if wanted.failure == nil { #expect(run == wanted, "\(value)") }
+                }
             }
         }
     }

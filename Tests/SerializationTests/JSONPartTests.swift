@@ -13,6 +13,13 @@ struct JSONPartTests {
         LaneRow(from, to, input, expected) { $0.jsonParts = paths.map { path($0) } }
     }
 
+    static func dialect(_ dialect: Dialect, _ to: BodyEncoding, _ input: String, _ expected: String) -> LaneRow {
+        LaneRow(.json, to, input, expected) {
+            $0.fieldEncoding = FieldEncodingOptions(dialect: dialect)
+            $0.jsonParts = [path("p")]
+        }
+    }
+
     static let rows: [LaneRow] = [
         parts(
             .json, .multipart, #"{"a":1,"p":{"b":[1.50,null],"c":{"d":"x"}},"z":[2]}"#,
@@ -25,6 +32,11 @@ struct JSONPartTests {
         parts(.json, .multipart, #"{"l":[{"x":1},{"x":2}]}"#, #"l[0][x]=1|l[1]={"x":2}"#, "l[1]"),
         parts(.json, .multipart, #"{"a":1}"#, "a=1", "p"),
         parts(.json, .form, #"{"a":1,"p":{"b":[1]}}"#, "a=1&p=%7B%22b%22%3A[1]%7D", "p"),
+        dialect(.php, .form, #"{"b":true,"p":{"b":[1.0]},"a":1}"#, "b=1&p=%7B%22b%22%3A[1.0]%7D&a=1"),
+        dialect(.rack, .multipart, #"{"b":true,"p":{"b":[1.0]},"a":1}"#, #"b=true|p={"b":[1.0]}|a=1"#),
+        // Files don't wait for what is sorted.
+        dialect(.afnetworking, .multipart, #"{"b":true,"p":{"b":[1.0]},"a":1}"#, #"p={"b":[1.0]}|a=1|b=1"#),
+        dialect(.alamofire, .form, #"{"b":true,"p":{"b":[1.0]},"a":1}"#, "p=%7B%22b%22%3A[1.0]%7D&a=1&b=1"),
         parts(.form, .multipart, "a=1&p[b]=x&p[c][]=y", #"a=1|p={"b":"x","c":["y"]}"#, "p"),
         parts(.multipart, .multipart, multipart("p[b]=x", "f:n:t/y=F", "a=1"), #"f:n:t/y=F|p={"b":"x"}|a=1"#, "p"),
     ]

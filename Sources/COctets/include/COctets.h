@@ -79,6 +79,15 @@ struct recast_level {
     bool in_object, last_was_object;
 };
 
+enum recast_item_kind { recast_item_text, recast_item_object, recast_item_array };
+
+/* A member or an element as it is held: where in the output its name begins, which an element has none of, how long it is and
+   the text behind it, and the number of the level that it stands in. */
+struct recast_item {
+    uint32_t start, name_count, text_count;
+    uint16_t level, kind;
+};
+
 /* What follows in the slice. */
 enum recast_place {
     /* The next name or element, after a comma. */
@@ -130,6 +139,10 @@ struct recast_fields {
     /* Where the next item begins, what it is, and where the next field goes, whose first bytes are left out. */
     size_t at, to, skip;
     enum recast_place place;
+    /* Where members and elements are noted that are held instead of written as fields, the room for them and their number; NULL
+       where they are written. The marks are empty then and the levels have no prefix, so that each is its name and its text. */
+    struct recast_item *items;
+    size_t items_room, items_count;
     /* The number of fields written. */
     size_t fields;
     /* The name of the value that has ended last, where it is a member's and a scalar; else the count is -1. */

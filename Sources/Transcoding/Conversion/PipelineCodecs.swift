@@ -98,6 +98,8 @@ internal protocol PartEncoder: FieldSink, PipelineEncoder, ~Copyable {
     static func feed(
         _ input: Span<UInt8>, from decoder: inout JSON.Decoder, into mapper: inout EventMapper<FlatEncoder<Self>>
     ) throws(ConversionError) -> Int
+    /// As `PipelineEncoder.drain`, where documents become fields in front of this encoder.
+    static func drain(_ flattener: inout Flattener<Self>) throws(ConversionError) -> Bool
     /// Lets long content stay in `input` until `endPassing`: see `Conversion.feed(_:passing:)`.
     mutating func beginPassing(_ input: Span<UInt8>)
     /// Returns what of the input was left there.
@@ -111,6 +113,10 @@ extension PartEncoder where Self: ~Copyable {
         try decoder.feed(input, into: &mapper)
     }
 
+    internal static func drain(_ flattener: inout Flattener<Self>) throws(ConversionError) -> Bool {
+        try flattener.drain()
+    }
+
     internal mutating func beginPassing(_ input: Span<UInt8>) {}
     internal mutating func endPassing() -> Range<Int> { 0..<0 }
 }
@@ -121,7 +127,9 @@ extension PartEncoder where Self: DirectFieldEncoder & ~Copyable {
     internal static func feed(
         _ input: Span<UInt8>, from decoder: inout JSON.Decoder, into mapper: inout EventMapper<FlatEncoder<Self>>
     ) throws(ConversionError) -> Int {
-        guard mapper.passesAll, !mapper.encoder.hasParts, mapper.encoder.flattener.writesDirectly else {
+        guard mapper.passesAll, !mapper.encoder.hasParts, mapper.encoder.flattener.writesDirectly,
+            decoder.usesBlocks || !mapper.encoder.flattener.holdsDocuments
+        else {
             return try decoder.feed(input, into: &mapper)
         }
         var at = 0
@@ -140,6 +148,12 @@ extension PartEncoder where Self: DirectFieldEncoder & ~Copyable {
     }
 }
 
+extension PartEncoder where Self: DirectFieldEncoder & ~Copyable {
+    internal static func drain(_ flattener: inout Flattener<Self>) throws(ConversionError) -> Bool {
+        try flattener.drainDirectly()
+    }
+}
+
 extension FlatEncoder: DocumentEncoder, PipelineEncoder where Target: PartEncoder & ~Copyable {
     internal static func feed(
         _ input: Span<UInt8>, from decoder: inout JSON.Decoder, into mapper: inout EventMapper<Self>
@@ -153,7 +167,7 @@ extension FlatEncoder: DocumentEncoder, PipelineEncoder where Target: PartEncode
     }
     internal var contentType: [UInt8] { flattener.target.contentType }
     internal var removedCount: Int { flattener.removedCount }
-    internal mutating func drain() throws(ConversionError) -> Bool { try flattener.drain() }
+    internal mutating func drain() throws(ConversionError) -> Bool { try Target.drain(&flattener) }
 }
 
 // MARK: JSON

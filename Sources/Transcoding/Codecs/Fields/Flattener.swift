@@ -78,9 +78,9 @@ package struct Flattener<Target: FieldSink & ~Copyable>: EventSink, ~Copyable {
 
     /// Hears where its values go, where a conversion is explained.
     internal var observer: (any HeldDocumentObserver)?
-    private var document: Tree
+    internal var document: Tree
     /// Whether the document is being put into the tree, is there, and is being written.
-    private var isGathering = false
+    internal private(set) var isGathering = false
     private var isHolding = false
     private var isEmitting = false
     private var walkNode = Tree.none
@@ -114,7 +114,7 @@ package struct Flattener<Target: FieldSink & ~Copyable>: EventSink, ~Copyable {
         groupedArrays = 0
         seen.removeAll()
         awaitsFirstField = false
-        guard style.holdsDocument(options.order) else { return }
+        guard holdsDocuments else { return }
         document.removeAll()
         isGathering = false
         isHolding = false
@@ -128,6 +128,9 @@ package struct Flattener<Target: FieldSink & ~Copyable>: EventSink, ~Copyable {
     internal var isBetweenValues: Bool {
         !inString && jsonLevel == 0 && groupedArrays == 0 && !awaitsFirstField && !isGathering && !isHolding
     }
+
+    /// Whether all that has come is in the document that is held.
+    internal var isBetweenGatheredValues: Bool { isGathering && !inString && jsonLevel == 0 }
 }
 
 // MARK: Objects and arrays
@@ -137,10 +140,8 @@ extension Flattener where Target: ~Copyable {
         guard let top = containers.last else {
             beginHolding()
             open(.object)
-            if isGathering {
-                try document.beginObject()
-                tellHeld()
-            }
+            if isGathering { try document.beginObject() }
+            tellHeld()
             return
         }
         if jsonLevel > 0 || options.nesting == .json {
@@ -154,10 +155,8 @@ extension Flattener where Target: ~Copyable {
         }
         if options.nesting == .flat { throw fault(.nestedObject) }
         open(.object)
-        if isGathering {
-            try document.beginObject()
-            tellHeld()
-        }
+        if isGathering { try document.beginObject() }
+        tellHeld()
     }
 
     package mutating func endObject() throws(ConversionError) {
@@ -191,10 +190,8 @@ extension Flattener where Target: ~Copyable {
             return open(.joined)
         }
         open(.array)
-        if isGathering {
-            try document.beginArray()
-            tellHeld()
-        }
+        if isGathering { try document.beginArray() }
+        tellHeld()
     }
 
     private mutating func beginRootArray() throws(ConversionError) {
@@ -204,10 +201,8 @@ extension Flattener where Target: ~Copyable {
         case .numbered, .brackets, .nullBrackets:
             beginHolding()
             open(.array)
-            if isGathering {
-                try document.beginArray()
-                tellHeld()
-            }
+            if isGathering { try document.beginArray() }
+            tellHeld()
         }
     }
 
@@ -760,9 +755,12 @@ extension Flattener where Target: ~Copyable {
     /// Leaves a document that is held in memory to `drain`, which can pause; else all of it is written at its end.
     internal mutating func drainLater() { drainsLater = true }
 
+    /// Whether documents are held.
+    internal var holdsDocuments: Bool { style.holdsDocument(options.order) }
+
     /// Decides at the root whether the document is held.
     private mutating func beginHolding() {
-        if !isEmitting { isGathering = style.holdsDocument(options.order) }
+        if !isEmitting { isGathering = holdsDocuments }
     }
 
     private mutating func endHolding() throws(ConversionError) {
@@ -770,7 +768,7 @@ extension Flattener where Target: ~Copyable {
         isGathering = false
         isHolding = true
         walkNode = Tree.none
-        if !drainsLater { _ = try drain(pauses: false) }
+        if !drainsLater { _ = try drain(pauses: false) { _, _, _ in false } }
     }
 
     /// Keeps the index of an element that isn't in the tree: a file that has passed, or a null that is left out.
@@ -783,10 +781,16 @@ extension Flattener where Target: ~Copyable {
     }
 
     /// Says that the values which have come since the last call are in the latest node.
-    private func tellHeld() { observer?.holds(Tree.Node(document.records.count - 1)) }
+    private func tellHeld() { if isGathering { observer?.holds(Tree.Node(document.records.count - 1)) } }
 
     /// Writes a document that is held. Returns false when the target is full, to be called again.
-    internal mutating func drain(pauses: Bool = true) throws(ConversionError) -> Bool {
+    internal mutating func drain() throws(ConversionError) -> Bool { try drain { _, _, _ in false } }
+
+    /// As `drain`, where `write` is asked first whether it writes the field of a text.
+    @inline(__always)
+    internal mutating func drain(
+        pauses: Bool = true, _ write: (inout Self, borrowing Tree, Tree.Node) -> Bool
+    ) throws(ConversionError) -> Bool {
         guard isHolding else { return true }
         // The walk calls methods of self, so the tree is taken out meanwhile.
         var tree = Tree(limits: limits)
@@ -797,7 +801,7 @@ extension Flattener where Target: ~Copyable {
             walkNode = tree.root
             walkLeaves = false
         }
-        let isDone = try walk(&tree, pauses: pauses)
+        let isDone = try walk(&tree, pauses: pauses, write)
         swap(&tree, &document)
         if isDone {
             isHolding = false
@@ -818,14 +822,18 @@ extension Flattener where Target: ~Copyable {
         }
     }
 
-    private mutating func walk(_ tree: inout Tree, pauses: Bool) throws(ConversionError) -> Bool {
+    @inline(__always)
+    private mutating func walk(
+        _ tree: inout Tree, pauses: Bool, _ write: (inout Self, borrowing Tree, Tree.Node) -> Bool
+    ) throws(ConversionError) -> Bool {
         while walkNode != Tree.none {
             if pauses, target.isFull { return false }
             let node = walkNode
+            if style.sorting == .components, !walkLeaves { enterComponent(node, of: tree) }
             if walkLeaves {
                 observer?.writes(node)
                 if tree.kind(node).hasNames { try endObject() } else { try endArray() }
-            } else if try enter(node, of: &tree) {
+            } else if !(tree.kind(node) == .string && write(&self, tree, node)), try enter(node, of: &tree) {
                 let first = tree.firstChild(node)
                 if first != Tree.none { walkNode = first } else { walkLeaves = true }
                 continue
@@ -837,16 +845,18 @@ extension Flattener where Target: ~Copyable {
         return true
     }
 
+    /// Goes to the element that is sorted here, which keeps its index.
+    private mutating func enterComponent(_ node: Tree.Node, of tree: borrowing Tree) {
+        guard options.arrays != .brackets, tree.parent(node) != Tree.none, !tree.kind(tree.parent(node)).hasNames,
+            let position = tree.name(node).canonicalIndex
+        else { return }
+        containers[containers.count - 1].position = position
+    }
+
     /// Writes a value, or begins it: true for an object or array.
     private mutating func enter(_ node: Tree.Node, of tree: inout Tree) throws(ConversionError) -> Bool {
         let parent = tree.parent(node)
-        if parent != Tree.none {
-            if tree.kind(parent).hasNames {
-                try key(tree.name(node))
-            } else if style.sorting == .components, let position = tree.name(node).canonicalIndex {
-                containers[containers.count - 1].position = position
-            }
-        }
+        if parent != Tree.none, tree.kind(parent).hasNames { try key(tree.name(node)) }
         observer?.writes(node)
         switch tree.kind(node) {
         case .object, .keyed:

@@ -16,10 +16,9 @@ extension Form {
         package var output = OutputBuffer()
 
         internal let options: FieldEncodingOptions
-        /// The bytes that stand for themselves, and whether they are WHATWG's.
+        /// The bytes that stand for themselves.
         private let kept: ByteSet
-        private let isWHATWG: Bool
-        /// What each byte becomes, for fields that are written without their events.
+        /// What each byte becomes.
         internal let table: [UInt32]
         private let hasBareNames: Bool
         /// Whether a bare name may be empty: nothing at all would be no pair to a reader.
@@ -49,7 +48,6 @@ extension Form {
             let escaping = style.escaping(options.spaces)
             kept = escaping.kept
             table = escaping.table
-            isWHATWG = escaping.isForm
             hasPlus = options.spaces == .plus
             hasPlusInBareNames = hasPlus && style.hasPlusInBareNames
             hasBareNames = style.hasBareNames || options.nulls == .key
@@ -85,10 +83,12 @@ extension Form {
             }
             if hasPairs { output.append(UInt8(ascii: "&")) }
             hasPairs = true
-            if content == .bare {
-                write(head.name, plusForSpace: hasPlusInBareNames)
+            if content == .bare, hasPlus, !hasPlusInBareNames {
+                output.append(percentEncoding: head.name, keeping: kept, plusForSpace: false)
+            } else if content == .bare {
+                write(head.name)
             } else {
-                write(head.name, plusForSpace: hasPlus)
+                write(head.name)
                 output.append(UInt8(ascii: "="))
             }
         }
@@ -126,13 +126,30 @@ extension Form {
             swap(&text, &base64Text)
         }
 
-        private mutating func write(_ text: Span<UInt8>) { write(text, plusForSpace: hasPlus) }
+        private mutating func write(_ text: Span<UInt8>) {
+            var at = 0
+            while at < text.count {
+                let end = min(text.count, at + Self.block)
+                write(block: text.extracting(at..<end))
+                at = end
+            }
+        }
 
-        private mutating func write(_ text: Span<UInt8>, plusForSpace: Bool) {
-            if isWHATWG {
-                output.append(formEncoding: text, plusForSpace: plusForSpace)
-            } else {
-                output.append(percentEncoding: text, keeping: kept, plusForSpace: plusForSpace)
+        /// The bytes that room is made for at once, as if each were escaped.
+        private static var block: Int { 2048 }
+
+        private mutating func write(block: Span<UInt8>) {
+            // SAFETY: the span holds what is read; there is room for three bytes for each of its own and the overhang.
+            unsafe block.withUnsafeBytes { source in
+                guard let bytes = source.baseAddress else { return }
+                unsafe table.withUnsafeBufferPointer { table in
+                    guard let table = table.baseAddress else { return }
+                    unsafe output.fill(atLeast: 3 * source.count + FieldText.overhang) { target, _ in
+                        unsafe FieldText.encode(
+                            bytes, source.count, readable: source.count, to: UnsafeMutableRawPointer(target),
+                            table: table)
+                    }
+                }
             }
         }
     }

@@ -111,7 +111,9 @@ extension JSON.Decoder {
             Level(
                 isObject: isInObject, elementIndex: elementIndex, pathStart: path.count, nameMark: memberNames.count))
         let top = flattener.containers.count &- 1
-        let parentEnd = flattener.containers[top].prefixEnd
+        // A document that is held has no prefixes: what would be one is written and forgotten.
+        let isHeld = flattener.isGathering
+        let parentEnd = isHeld ? 0 : flattener.containers[top].prefixEnd
         let position = flattener.containers[top].position
         // SAFETY: there is room for three bytes for each of the name's, its brackets and the next one's; a plain name's words
         // are two. The name's span lies in the slice.
@@ -159,7 +161,7 @@ extension JSON.Decoder {
             end &+= fields.close.count
         }
         unsafe prefix.storeBytes(of: fields.open.bits.littleEndian, toByteOffset: end, as: UInt64.self)
-        flattener.openDirectly(isObject: isObject, prefixEnd: end &+ fields.open.count)
+        flattener.openDirectly(isObject: isObject, prefixEnd: isHeld ? -1 : end &+ fields.open.count)
         isInObject = isObject
         elementIndex = 0
     }

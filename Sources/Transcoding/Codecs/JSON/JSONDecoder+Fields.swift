@@ -60,7 +60,9 @@ extension JSON.Decoder {
     mutating func feed<Target: DirectFieldEncoder & ~Copyable>(
         _ input: Span<UInt8>, into flattener: inout Flattener<Target>, count: inout Int
     ) -> Int {
-        let consumed = readFields(input, into: &flattener, count: &count)
+        let consumed =
+            flattener.isGathering
+            ? readHeld(input, into: &flattener, count: &count) : readFields(input, into: &flattener, count: &count)
         guard consumed > 0 else { return 0 }
         keepName(from: input)
         offset += consumed
@@ -73,14 +75,9 @@ extension JSON.Decoder {
     private mutating func readFields<Target: DirectFieldEncoder & ~Copyable>(
         _ input: Span<UInt8>, into flattener: inout Flattener<Target>, count: inout Int
     ) -> Int {
-        guard mutedDepth < 0, input.count > Self.shortSlice else { return 0 }
-        guard levels.count == flattener.containers.count else { return 0 }
-        switch state {
-        case .name, .nameOrEnd, .elementOrEnd, .commaOrEnd: break
-        case .value where !isInObject: break
-        default: return 0
-        }
-        guard let fields = flattener.directFields() else { return 0 }
+        guard mutedDepth < 0, input.count > Self.shortSlice, isBetweenItems,
+            levels.count == flattener.containers.count, let fields = flattener.directFields()
+        else { return 0 }
         var output = OutputBuffer()
         flattener.target.exchangeOutput(&output)
         var progress = Progress(state: state)

@@ -102,24 +102,52 @@ package struct TreeWalk {
 extension Tree {
     /// Puts the members of an object in the order of their names' bytes; equal names keep their order.
     internal mutating func sortMembers(_ parent: Node) {
+        sortChildren(of: parent) { tree, left, right in tree.name(left).precedes(tree.name(right)) }
+    }
+
+    /// Puts the children of `parent` in an order; those that are equal in it stay as they came.
+    @inline(__always)
+    internal mutating func sortChildren(of parent: Node, by precedes: (borrowing Tree, Node, Node) -> Bool) {
         guard records[Int(parent)].count > 1 else { return }
         scratch.removeAll(keepingCapacity: true)
         var child = records[Int(parent)].first
+        var isSorted = true
         while child != Tree.none {
+            if let last = scratch.last, isSorted { isSorted = !precedes(self, child, last) }
             scratch.append(child)
             child = records[Int(child)].next
         }
-        var order = scratch
-        order.sort { left, right in
-            let (a, b) = (name(left), name(right))
-            var at = 0
-            while at < a.count, at < b.count {
-                if a[at] != b[at] { return a[at] < b[at] }
-                at += 1
+        if isSorted { return }
+        var order: [Node] = []
+        swap(&order, &scratch)
+        if order.count <= 16 {
+            // Nearly all objects have few members.
+            for index in 1..<order.count {
+                let node = order[index]
+                var at = index
+                while at > 0, precedes(self, node, order[at - 1]) {
+                    order[at] = order[at - 1]
+                    at -= 1
+                }
+                order[at] = node
             }
-            return a.count == b.count ? left < right : a.count < b.count
+        } else {
+            order.sort { precedes(self, $0, $1) }
         }
-        scratch = order
+        swap(&order, &scratch)
         relinkScratch(below: parent)
+    }
+}
+
+extension Span<UInt8> {
+    /// Whether the bytes come before the others.
+    internal func precedes(_ other: Span<UInt8>) -> Bool {
+        let least = Swift.min(count, other.count)
+        var at = 0
+        while at < least {
+            if self[at] != other[at] { return self[at] < other[at] }
+            at += 1
+        }
+        return count < other.count
     }
 }

@@ -21,8 +21,6 @@ internal struct AlamofireComponents: ~Copyable {
     private let limits: Limits
     /// The nodes of the document from below the root to the value at hand, with the position of each that has one.
     private var path: [(node: Tree.Node, index: Int?)] = []
-    private var left = EncodedFields()
-    private var right = EncodedFields()
 
     init(options: FieldEncodingOptions, limits: Limits) {
         self.options = options
@@ -32,6 +30,17 @@ internal struct AlamofireComponents: ~Copyable {
 
     /// Makes the components of `document`. Where nothing is left the tree is an empty object.
     mutating func take(_ document: inout Tree) throws(ConversionError) {
+        if document.standsForItself(keyLimit: limits.key) {
+            swap(&tree, &document)
+        } else {
+            try set(document: &document)
+        }
+        numberElements()
+        if options.order == .sorted { sort() }
+    }
+
+    /// Sets each value of `document` at its path.
+    private mutating func set(document: inout Tree) throws(ConversionError) {
         tree.root = try tree.makeNode(.object)
         path.removeAll(keepingCapacity: true)
         var node = document.root
@@ -56,8 +65,6 @@ internal struct AlamofireComponents: ~Copyable {
                 node = document.parent(node)
             }
         }
-        numberElements()
-        if options.order == .sorted { sort() }
     }
 
     /// Sets a value, or says that there are values below.
@@ -160,21 +167,83 @@ internal struct AlamofireComponents: ~Copyable {
 
     /// Sorts the children of everything by their encoded text. A node is made after its parent, so children come first.
     private mutating func sort() {
+        let table = FieldStyle.of(options.dialect).escaping(options.spaces).table
+        var order = ComponentOrder(options: options, table: table)
         for parent in tree.records.indices.reversed() where tree.records[parent].count > 1 {
-            var children: [Tree.Node] = []
-            var child = tree.records[parent].first
-            while child != Tree.none {
-                children.append(child)
-                child = tree.records[Int(child)].next
-            }
-            children.sort { isBefore($0, $1) }
-            tree.scratch = children
-            tree.relinkScratch(below: Tree.Node(parent))
+            tree.sortChildren(of: Tree.Node(parent)) { tree, first, second in order.isBefore(first, second, in: tree) }
+        }
+    }
+}
+
+/// Compares components by their encoded text.
+private struct ComponentOrder {
+    let options: FieldEncodingOptions
+    /// What each byte becomes in the form.
+    let table: [UInt32]
+    private var left = EncodedFields()
+    private var right = EncodedFields()
+
+    init(options: FieldEncodingOptions, table: [UInt32]) {
+        self.options = options
+        self.table = table
+    }
+
+    /// Whether the fields of a node, joined with `&`, come before those of its sibling. What the names of both begin with is left
+    /// aside.
+    mutating func isBefore(_ first: Tree.Node, _ second: Tree.Node, in tree: borrowing Tree) -> Bool {
+        switch difference(first, second, in: tree) {
+        case .before: true
+        case .behind: false
+        case .unknown: isBeforeInFull(first, second, in: tree)
         }
     }
 
-    /// Compares the fields of two siblings, joined with `&`. What the names of both begin with is left aside.
-    private mutating func isBefore(_ first: Tree.Node, _ second: Tree.Node) -> Bool {
+    private enum Difference {
+        case before, behind
+        /// More than the first names and texts have to be looked at.
+        case unknown
+    }
+
+    /// Looks at the names down to the first text, and at that: nearly all siblings differ there.
+    private func difference(_ first: Tree.Node, _ second: Tree.Node, in tree: borrowing Tree) -> Difference {
+        guard options.nesting == .brackets else { return .unknown }
+        var (first, second) = (first, second)
+        var isSibling = true
+        while true {
+            let (parent, other) = (tree.parent(first), tree.parent(second))
+            guard tree.kind(parent).isArray == tree.kind(other).isArray else { return .unknown }
+            let isNumbered = options.arrays == .indices || options.arrays == .auto
+            if !tree.kind(parent).isArray || isNumbered {
+                let found = compare(tree.name(first), tree.name(second))
+                // Behind a name stands a mark, which the other name may have, too.
+                if found != .unknown || tree.name(first).count != tree.name(second).count { return found }
+            }
+            let isContainer = tree.kind(first).isContainer
+            guard isContainer == tree.kind(second).isContainer else { return .unknown }
+            guard isContainer else { break }
+            (first, second) = (tree.firstChild(first), tree.firstChild(second))
+            guard first != Tree.none, second != Tree.none else { return .unknown }
+            isSibling = false
+        }
+        guard tree.kind(first) != .null, tree.kind(second) != .null else { return .unknown }
+        let found = compare(tree.text(first), tree.text(second))
+        guard found == .unknown, isSibling else { return found }
+        return tree.text(first).count < tree.text(second).count ? .before : .behind
+    }
+
+    /// Compares two texts where one is not the beginning of the other. No byte's form begins with that of another byte.
+    private func compare(_ first: Span<UInt8>, _ second: Span<UInt8>) -> Difference {
+        for at in 0..<min(first.count, second.count) where first[at] != second[at] {
+            // The bytes of an entry, lowest first, without their number.
+            return (table[Int(first[at])] &<< 8).byteSwapped < (table[Int(second[at])] &<< 8).byteSwapped
+                ? .before : .behind
+        }
+        return .unknown
+    }
+
+    private mutating func isBeforeInFull(
+        _ first: Tree.Node, _ second: Tree.Node, in tree: borrowing Tree
+    ) -> Bool {
         left.start(first)
         right.start(second)
         while true {
@@ -269,6 +338,33 @@ private struct EncodedFields {
 }
 
 extension Tree {
+    /// Whether the components of the document are its own nodes: no key is an integer or repeated, no array has an element that
+    /// leaves nothing, and no name passes the limit.
+    fileprivate mutating func standsForItself(keyLimit: Int) -> Bool {
+        guard root != Tree.none, kind(root) == .object else { return false }
+        // The bytes of the names down to each node; a node is made after its parent.
+        scratch.removeAll(keepingCapacity: true)
+        for index in records.indices {
+            let node = Node(index)
+            let record = records[index]
+            guard !record.isSpliced, record.count > 0 || !record.kind.isContainer || node == root else { return false }
+            var length = 0
+            if record.parent != Tree.none {
+                length = Int(scratch[Int(record.parent)])
+                if kind(record.parent).hasNames {
+                    length += Int(record.nameCount)
+                    let name = name(node)
+                    guard name.swiftInteger == nil, child(of: record.parent, named: name) == node else { return false }
+                }
+            } else if node != root {
+                return false
+            }
+            guard length <= keyLimit, let short = Node(exactly: length) else { return false }
+            scratch.append(short)
+        }
+        return true
+    }
+
     /// The element of an array at `index`, or `none`.
     fileprivate func element(of array: Node, at index: Int) -> Node {
         let count = childCount(array)

@@ -45,12 +45,9 @@ internal struct FieldStyle {
         let kept: ByteSet
         /// What each byte becomes, as `FieldText` takes it.
         let table: [UInt32]
-        /// Whether the bytes kept are those of WHATWG's forms.
-        let isForm: Bool
 
-        init(_ kept: ByteSet, plusForSpace: Bool, isForm: Bool = false) {
+        init(_ kept: ByteSet, plusForSpace: Bool) {
             self.kept = kept
-            self.isForm = isForm
             table = FieldText.makeTable(keeping: kept, plusForSpace: plusForSpace)
         }
     }
@@ -189,8 +186,8 @@ extension FieldEncodingOptions {
 
 extension FieldStyle.Escaping {
     /// `*-._` (WHATWG URL §5.2)
-    static let form = Self(.formUnescaped, plusForSpace: false, isForm: true)
-    static let formPlus = Self(.formUnescaped, plusForSpace: true, isForm: true)
+    static let form = Self(.formUnescaped, plusForSpace: false)
+    static let formPlus = Self(.formUnescaped, plusForSpace: true)
     /// `-._~/?`
     static let query = Self(.queryUnescaped, plusForSpace: false)
     static let queryPlus = Self(.queryUnescaped, plusForSpace: true)
