@@ -344,3 +344,94 @@ extension Flattener where Target: DirectFieldEncoder & ~Copyable {
         return true
     }
 }
+
+// MARK: What the decoder's loop asks and changes
+
+extension Flattener where Target: DirectFieldEncoder & ~Copyable {
+    /// The bytes that the name of a member may have at most; below 0 where no scalar can be written here.
+    internal var directNameRoom: Int {
+        @inline(__always)
+        get {
+            let top = containers.count - 1
+            let container = containers[top]
+            guard container.depth + 1 <= limits.keyDepth else { return -1 }
+            // An element's name has at most the digits of a number between its brackets.
+            let rest = limits.key - container.nameEnd - (top > 0 ? 2 : 0)
+            return container.isObject ? rest : rest - 20
+        }
+    }
+
+    /// Whether a container may begin where a value is due, without anything to be said against it.
+    @inline(__always)
+    internal func opensDirectly(isObject: Bool) -> Bool {
+        let container = containers[containers.count - 1]
+        if container.isObject { return true }
+        if container.style == .indices || nestsInBrackets { return true }
+        return options.arrays == .auto && container.written == 0
+    }
+
+    /// Settles how the elements of an array are written, of which one comes that is a scalar.
+    @inline(__always)
+    internal mutating func settleStyleForScalar() -> Bool {
+        let top = containers.count - 1
+        if options.arrays == .auto && containers[top].written == 0 { containers[top].style = .brackets }
+        containers[top].inObject = false
+        containers[top].lastWasObject = false
+        return containers[top].style == .brackets || containers[top].style == .indices
+    }
+
+    @inline(__always)
+    internal mutating func openDirectly(isObject: Bool, prefixEnd: Int) {
+        let top = containers.count - 1
+        containers[top].position += 1
+        var container = FieldContainer(
+            kind: isObject ? .object : .array, nameEnd: name.count, depth: containers[top].depth + 1,
+            style: options.arrays)
+        container.prefixEnd = prefixEnd
+        containers.append(container)
+    }
+
+    @inline(__always)
+    internal mutating func closeDirectly() {
+        _ = containers.removeLast()
+        let top = containers.count - 1
+        containers[top].written += 1
+        containers[top].lastWasObject = containers[top].inObject
+        name.truncate(to: containers[top].nameEnd)
+    }
+
+    /// Reads the literal at `start`. Returns its text in a word, its count, and where it ends; -1 where there is none, or it
+    /// isn't written as a text.
+    internal func readLiteral(_ input: Span<UInt8>, from start: Int) -> (word: UInt64, count: Int, end: Int) {
+        guard start &+ 5 <= input.count else { return (0, 0, -1) }
+        let bytes = input.extracting(start..<start &+ 4)
+        let found: (literal: JSON.Decoder.Literal, count: Int)
+        if bytes.isEqual(to: "true") {
+            found = (.true, 4)
+        } else if bytes.isEqual(to: "fals"), input[start &+ 4] == UInt8(ascii: "e") {
+            found = (.false, 5)
+        } else if bytes.isEqual(to: "null") {
+            found = (.null, 4)
+        } else {
+            return (0, 0, -1)
+        }
+        let literal = asText(found.literal)
+        guard literal.is_written else { return (0, 0, -1) }
+        return (literal.text.bytes, literal.text.count, start &+ found.count)
+    }
+
+    /// How a literal is written as a text, where it is.
+    internal func asText(_ literal: JSON.Decoder.Literal) -> recast_literal {
+        let mark: DirectFields.Mark
+        switch literal {
+        case .true: mark = .init(options.booleans == .literal ? "true" : "1")
+        case .false: mark = .init(options.booleans == .literal ? "false" : "0")
+        case .null:
+            guard options.nulls == .empty || options.nulls == .literal else {
+                return recast_literal(text: recast_mark(), is_written: false)
+            }
+            mark = .init(options.nulls == .literal ? "null" : "")
+        }
+        return recast_literal(text: mark.inC, is_written: true)
+    }
+}

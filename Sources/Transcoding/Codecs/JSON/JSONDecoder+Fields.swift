@@ -409,3 +409,413 @@ extension JSON.Decoder {
         return length
     }
 }
+
+// MARK: In blocks
+
+// Fields written by C's loop, which goes down into containers and up again by itself. It keeps a plain record of each that is
+// open; what it leaves open is opened here afterwards, as if each had been read alone.
+extension JSON.Decoder {
+    /// The levels that the loop may have open, the one that there was before included.
+    private static var mostLevels: Int { 32 }
+    /// The members and elements of a document that is held which the loop may note before they are taken.
+    static var mostItems: Int { 256 }
+
+    /// What the loop needs to know of a slice.
+    @unsafe
+    mutating func makeBlocks<Target: DirectFieldEncoder & ~Copyable>(
+        _ source: UnsafeRawPointer, _ end: Int, of flattener: borrowing Flattener<Target>, _ fields: DirectFields,
+        _ table: UnsafePointer<UInt32>?
+    ) -> recast_fields {
+        var blocks = unsafe recast_fields()
+        // SAFETY: the pointers are those of the caller and of memory that this decoder has; the loop uses them while both stay.
+        unsafe blocks.source = source.assumingMemoryBound(to: UInt8.self)
+        unsafe blocks.end = end
+        unsafe blocks.table = table
+        unsafe blocks.root_mark = fields.endOfRootName.inC
+        unsafe blocks.name_mark = fields.endOfName.inC
+        unsafe blocks.text_mark = fields.endOfText.inC
+        unsafe blocks.open_mark = fields.open.inC
+        unsafe blocks.close_mark = fields.close.inC
+        unsafe blocks.true_text = flattener.asText(.true)
+        unsafe blocks.false_text = flattener.asText(.false)
+        unsafe blocks.null_text = flattener.asText(.null)
+        unsafe blocks.style = Self.blockStyle(flattener.options.arrays)
+        unsafe blocks.longest_text = Self.longestText
+        unsafe blocks.longest_number = limits.number
+        unsafe blocks.longest_name = flattener.limits.key
+        unsafe blocks.nests_in_brackets = flattener.nestsInBrackets
+        unsafe blocks.prints_numbers = flattener.style.numbers != nil
+        if usesBlocks { unsafe blocks.levels = blockLevels.reserve(Self.mostLevels) }
+        guard flattener.isGathering else { return unsafe blocks }
+        // Names of fields are made, and their limits looked at, when the document is written.
+        unsafe blocks.root_mark = recast_mark()
+        unsafe blocks.name_mark = recast_mark()
+        unsafe blocks.text_mark = recast_mark()
+        unsafe blocks.style = recast_style_brackets
+        unsafe blocks.nests_in_brackets = true
+        unsafe blocks.longest_name = Self.unlimited
+        unsafe blocks.items = blockItems.reserve(Self.mostItems)
+        unsafe blocks.items_room = Self.mostItems
+        return unsafe blocks
+    }
+
+    /// More bytes than any name has.
+    private static var unlimited: Int { .max / 4 }
+
+    private static func blockStyle(_ style: ArrayStyle) -> recast_style {
+        switch style {
+        case .auto: recast_style_open
+        case .brackets: recast_style_brackets
+        case .indices: recast_style_indices
+        default: recast_style_other
+        }
+    }
+
+    /// Writes what can be written in blocks, from `at` and `to` of `blocks` on, and leaves decoder and flattener as they are
+    /// behind it.
+    @inline(never)
+    @unsafe
+    mutating func readInBlocks<Target: DirectFieldEncoder & ~Copyable>(
+        _ blocks: inout recast_fields, _ input: Span<UInt8>, _ source: UnsafeRawPointer,
+        in flattener: inout Flattener<Target>, _ fields: DirectFields, _ table: UnsafePointer<UInt32>
+    ) {
+        var top = flattener.containers.count &- 1
+        let container = flattener.containers[top]
+        let isHeld = flattener.isGathering
+        var level = recast_level()
+        level.prefix_count = isHeld ? 0 : container.prefixEnd
+        level.name_end = container.nameEnd
+        level.name_room = isHeld ? Self.unlimited : flattener.directNameRoom
+        level.position = container.position
+        level.index = elementIndex
+        level.is_object = isInObject
+        level.in_object = container.inObject
+        level.last_was_object = container.lastWasObject
+        let isUnsettled = flattener.options.arrays == .auto && container.written == 0
+        level.style = isUnsettled ? recast_style_open : Self.blockStyle(container.style)
+        if isHeld { level.style = recast_style_brackets }
+        let depth = levels.count
+        // No level may be open that has no place for a scalar.
+        let named = isHeld ? Self.unlimited : flattener.limits.keyDepth &- container.depth &- 1
+        let more = min(limits.depth &- depth, named)
+        unsafe blocks.levels_room = max(1, min(Self.mostLevels, more &+ 1))
+        unsafe blocks.is_root = top == 0
+        unsafe blocks.prefix = flattener.prefix.start.unsafelyUnwrapped.assumingMemoryBound(to: UInt8.self)
+        unsafe blocks.prefix_room = flattener.prefix.room
+        if checksNames {
+            unsafe memberNames.lend(to: &blocks, depth: depth, level: &level)
+        } else {
+            unsafe blocks.names = nil
+        }
+        unsafe blocks.levels[0] = level
+        let start = unsafe blocks.at
+        // SAFETY: the slice, the room for the output and the table are the caller's; the rest was filled in above.
+        unsafe recast_fields_write(&blocks)
+        guard unsafe blocks.at > start else { return }
+        let last = unsafe blocks.depth
+        for number in 0...last {
+            let level = unsafe blocks.levels[number]
+            flattener.containers[top].position &+= level.written
+            flattener.containers[top].written &+= level.written
+            if !level.is_object {
+                if !isHeld { settle(&flattener.containers[top], as: level) }
+                elementIndex = level.index
+            }
+            let next = unsafe number < last ? blocks.levels[number &+ 1] : level
+            if checksNames {
+                // SAFETY: each level's names stand behind those of the one before.
+                let end = unsafe number < last ? next.first_name : blocks.names_count
+                let bytesLeft = unsafe number < last ? next.bytes_before : blocks.bytes_left
+                unsafe memberNames.take(
+                    end &- level.first_name, depth: depth &+ number, bits: level.bits, bytesLeft: bytesLeft)
+            }
+            guard number < last else { return }
+            var name = DirectName()
+            if level.is_object {
+                let run = unsafe FieldText.plainRun(source + next.name_start)
+                name.start = next.name_start
+                name.count = next.name_count
+                name.key = .init(first: run.first, last: run.last, count: run.count)
+            }
+            unsafe openDirectly(isObject: next.is_object, name, of: input, source, in: &flattener, fields, table)
+            top &+= 1
+        }
+    }
+
+    /// What the loop has found out about an array.
+    private func settle(_ container: inout FieldContainer, as level: recast_level) {
+        switch level.style {
+        case recast_style_brackets: container.style = .brackets
+        case recast_style_indices: container.style = .indices
+        default: break
+        }
+        container.inObject = level.in_object
+        container.lastWasObject = level.last_was_object
+    }
+}
+
+// Documents that are held are read by the same loop, which notes each member and element instead of writing its field. What it
+// leaves is for the events.
+extension JSON.Decoder {
+    /// The bytes that the loop wants behind what it writes at most.
+    private static var blockRoom: Int { 1024 }
+
+    /// Reads members and elements from the start of `input` into the document that the flattener holds. Adds the number of
+    /// scalars to `count` and returns the number of bytes taken.
+    mutating func readHeld<Target: DirectFieldEncoder & ~Copyable>(
+        _ input: Span<UInt8>, into flattener: inout Flattener<Target>, count: inout Int
+    ) -> Int {
+        // The loop knows no limit of names, but takes none of sixteen bytes.
+        guard usesBlocks, mutedDepth < 0, input.count > Self.shortSlice, limits.key >= 16, isBetweenItems,
+            levels.count == flattener.containers.count, flattener.holdsDirectly(input.count),
+            let fields = flattener.target.directFields
+        else { return 0 }
+        var taken = 0
+        var nameCount = -2
+        // SAFETY: the loop reads the slice's bytes, and writes only into the room of the tree's bytes and into the items. Of the
+        // prefix, which no field has here, it reads two blocks.
+        unsafe input.withUnsafeBytes { source in
+            unsafe fields.table.withUnsafeBufferPointer { table in
+                guard let source = source.baseAddress, let table = table.baseAddress else { return }
+                _ = unsafe flattener.prefix.reserve(256)
+                var blocks = unsafe makeBlocks(source, input.count, of: flattener, fields, nil)
+                unsafe blocks.name_count = nameCount
+                unsafe blocks.left = .max
+                while taken < input.count {
+                    var bytes = ByteStore()
+                    flattener.exchangeHeldBytes(&bytes)
+                    let base = bytes.count
+                    let room = input.count &- taken &+ Self.blockRoom
+                    unsafe blocks.at = taken
+                    unsafe blocks.to = 0
+                    unsafe blocks.room = room
+                    unsafe blocks.items_count = 0
+                    unsafe blocks.depth = 0
+                    unsafe blocks.place = placeOfItem
+                    unsafe bytes.write(upTo: room) { target in
+                        unsafe blocks.target = target
+                        unsafe readInBlocks(&blocks, input, source, in: &flattener, fields, table)
+                        return unsafe blocks.to
+                    }
+                    flattener.exchangeHeldBytes(&bytes)
+                    guard unsafe blocks.at > taken else { break }
+                    taken = unsafe blocks.at
+                    unsafe flattener.hold(
+                        UnsafeBufferPointer(start: blocks.items, count: blocks.items_count), from: base,
+                        depth: blocks.depth)
+                    switch unsafe blocks.place {
+                    case recast_place_behind: state = .commaOrEnd
+                    case recast_place_item: state = isInObject ? .name : .value
+                    default: state = isInObject ? .nameOrEnd : .elementOrEnd
+                    }
+                }
+                count += unsafe blocks.fields
+                nameCount = unsafe blocks.name_count
+                if nameCount >= 0 { nameStart = unsafe blocks.name_start }
+            }
+        }
+        guard taken > 0 else { return 0 }
+        if state != .commaOrEnd || nameCount == -1 {
+            namePlace = .none
+        } else if nameCount >= 0 {
+            namePlace = .slice
+            nameEnd = nameStart + nameCount
+        }
+        return taken
+    }
+
+    /// Whether a member, an element, or what follows one is next.
+    var isBetweenItems: Bool {
+        switch state {
+        case .name, .nameOrEnd, .elementOrEnd, .commaOrEnd: true
+        case .value: !isInObject && !levels.isEmpty
+        default: false
+        }
+    }
+
+    private var placeOfItem: recast_place {
+        switch state {
+        case .commaOrEnd: recast_place_behind
+        case .name, .value: recast_place_item
+        default: recast_place_first
+        }
+    }
+}
+
+// MARK: Names, texts and containers
+
+extension JSON.Decoder {
+    /// The number of bytes of the name that begins at `start`, where it isn't a plain one but can be written: else 0.
+    @inline(never)
+    func nameCountDirectly<Target: DirectFieldEncoder & ~Copyable>(
+        _ input: Span<UInt8>, from start: Int, for _: Target.Type
+    ) -> Int {
+        let run = Scan.textRun(in: input, from: start)
+        guard run.end < input.count, input[run.end] == UInt8(ascii: "\""), run.end - start <= limits.key else {
+            return 0
+        }
+        let name = input.extracting(start..<run.end)
+        let open = UInt8(ascii: "["), close = UInt8(ascii: "]")
+        guard run.isASCII || UTF8Validator.isValid(name), Target.takesDirectly(name),
+            Scan.firstIndex(ofAny: open, close, close, close, in: name, from: 0) == name.count
+        else { return 0 }
+        return name.count
+    }
+
+    /// Whether every library prints the number of `count` bytes as it stands: an integer that none of them rounds, or a
+    /// fraction of few digits that none writes with an exponent, and that doesn't end with a zero.
+    @inline(never)
+    @unsafe
+    static func isPrintedAlike(_ source: UnsafeRawPointer, _ count: Int) -> Bool {
+        // SAFETY: the caller has the bytes, and more of them up to sixteen.
+        unsafe count <= 15 && recast_is_printed_alike(source.assumingMemoryBound(to: UInt8.self), count)
+    }
+
+    /// Remembers the name of a member. Returns false, with nothing done, where it is there already or the limit is reached.
+    @inline(__always)
+    mutating func insertDirectly(_ name: DirectName, of input: Span<UInt8>) -> Bool {
+        if name.isPlain { return memberNames.insert(name.key, depth: levels.count) == .new }
+        return insertOther(start: name.start, count: name.count, of: input)
+    }
+
+    @inline(never)
+    private mutating func insertOther(start: Int, count: Int, of input: Span<UInt8>) -> Bool {
+        memberNames.insert(input.extracting(start..<start + count), depth: levels.count) == .new
+    }
+
+    /// Finds the text that begins at `text.start`: in the slice, or put into `unescaped`. Returns false where it isn't short, whole
+    /// in the slice and valid.
+    @inline(__always)
+    @unsafe
+    mutating func findTextDirectly(_ input: Span<UInt8>, _ source: UnsafeRawPointer, _ text: inout DirectText) -> Bool {
+        var bits: UInt64 = 0
+        // SAFETY: `source` holds the slice.
+        let stop = unsafe FieldText.textEnd(source, from: text.start, to: input.count, bits: &bits)
+        guard stop >= 0 else { return false }
+        if unsafe source.load(fromByteOffset: stop, as: UInt8.self) == UInt8(ascii: "\"") {
+            text.count = stop &- text.start
+            text.end = stop &+ 1
+            if bits & 0x8080_8080_8080_8080 != 0 {
+                guard UTF8Validator.isValid(input.extracting(text.start..<stop)) else { return false }
+            }
+        } else {
+            text.end = unescapeDirectly(input, from: text.start)
+            guard text.end > 0 else { return false }
+            text.isUnescaped = true
+            text.count = unescaped.count
+        }
+        return text.count <= Self.longestText
+    }
+
+    /// Puts the text that begins at `start` into `unescaped`. Returns where it ends, its quotation mark included, or -1 where it
+    /// isn't short, whole in the slice and valid.
+    @inline(never)
+    mutating func unescapeDirectly(_ input: Span<UInt8>, from start: Int) -> Int {
+        let bound = min(input.count, start + Self.shortText)
+        unescaped.removeAll()
+        let run = unescaped.append(textUnescaping: input, from: start, to: bound)
+        guard run.end < bound, input[run.end] == UInt8(ascii: "\""), run.isASCII || Self.isValid(unescaped) else {
+            return -1
+        }
+        return run.end + 1
+    }
+
+    /// Where the number that begins at `start` ends, as `endOfDecimal` says; a number is short, so it looks at each byte.
+    @inline(__always)
+    @unsafe
+    static func endOfNumber(_ source: UnsafeRawPointer, from start: Int, to end: Int) -> Int {
+        // SAFETY: the caller's source holds `end` bytes, and `at` is below that at each look.
+        func byte(_ at: Int) -> UInt8 { at < end ? unsafe source.load(fromByteOffset: at, as: UInt8.self) : 0x65 }
+        let first = byte(start) == UInt8(ascii: "-") ? start &+ 1 : start
+        guard ASCII.isDigit(byte(first)) else { return start }
+        var at = first &+ 1
+        if byte(first) != UInt8(ascii: "0") {
+            while ASCII.isDigit(byte(at)) { at &+= 1 }
+        }
+        if byte(at) == UInt8(ascii: ".") {
+            let point = at
+            at &+= 1
+            while ASCII.isDigit(byte(at)) { at &+= 1 }
+            guard at > point &+ 1 else { return start }
+        }
+        let next = byte(at)
+        return next | 0x20 == UInt8(ascii: "e") || ASCII.isDigit(next) || next == UInt8(ascii: ".") ? start : at
+    }
+
+    /// Goes down into the container that is the value of `name`, or the next element, as the events do.
+    @inline(never)
+    @unsafe
+    mutating func openDirectly<Target: DirectFieldEncoder & ~Copyable>(
+        isObject: Bool, _ name: DirectName, of input: Span<UInt8>, _ source: UnsafeRawPointer,
+        in flattener: inout Flattener<Target>, _ fields: DirectFields, _ table: UnsafePointer<UInt32>
+    ) {
+        levels.append(
+            Level(
+                isObject: isInObject, elementIndex: elementIndex, pathStart: path.count, nameMark: memberNames.count))
+        let top = flattener.containers.count &- 1
+        // A document that is held has no prefixes: what would be one is written and forgotten.
+        let isHeld = flattener.isGathering
+        let parentEnd = isHeld ? 0 : flattener.containers[top].prefixEnd
+        let position = flattener.containers[top].position
+        // SAFETY: there is room for three bytes for each of the name's, its brackets and the next one's; a plain name's words
+        // are two. The name's span lies in the slice.
+        let prefix = unsafe flattener.prefix.reserve(parentEnd &+ 3 &* name.count &+ 64)
+        var end = parentEnd
+        if isInObject {
+            if name.isPlain {
+                let key = name.key
+                unsafe path.write(upTo: 16) { unsafe key.store(to: UnsafeMutableRawPointer($0)) }
+                unsafe flattener.name.write(upTo: 18) { target in
+                    let target = UnsafeMutableRawPointer(target)
+                    guard top > 0 else { return unsafe key.store(to: target) }
+                    unsafe target.storeBytes(of: UInt8(ascii: "["), as: UInt8.self)
+                    let count = unsafe key.store(to: target + 1)
+                    unsafe target.storeBytes(of: UInt8(ascii: "]"), toByteOffset: count &+ 1, as: UInt8.self)
+                    return count &+ 2
+                }
+                end &+= unsafe key.store(to: prefix + end)
+            } else {
+                let bytes = input.extracting(name.start..<name.start &+ name.count)
+                path.append(contentsOf: bytes)
+                if top > 0 { flattener.name.append(UInt8(ascii: "[")) }
+                flattener.name.append(contentsOf: bytes)
+                if top > 0 { flattener.name.append(UInt8(ascii: "]")) }
+                end &+= unsafe Self.writeDirectly(
+                    source + name.start, name.count, readable: input.count &- name.start, to: prefix + end, table,
+                    for: Target.self)
+            }
+        } else {
+            let hasIndex = !flattener.nestsInBrackets
+            if hasIndex { flattener.containers[top].style = .indices }
+            flattener.containers[top].inObject = isObject
+            let digits = hasIndex ? unsafe Self.writeIndex(position, to: prefix + end) : 0
+            unsafe flattener.name.write(upTo: 22) { target in
+                let target = UnsafeMutableRawPointer(target)
+                unsafe target.storeBytes(of: UInt8(ascii: "["), as: UInt8.self)
+                let count = hasIndex ? unsafe Self.writeIndex(position, to: target + 1) : 0
+                unsafe target.storeBytes(of: UInt8(ascii: "]"), toByteOffset: count &+ 1, as: UInt8.self)
+                return count &+ 2
+            }
+            end &+= digits
+        }
+        if top > 0 {
+            unsafe prefix.storeBytes(of: fields.close.bits.littleEndian, toByteOffset: end, as: UInt64.self)
+            end &+= fields.close.count
+        }
+        unsafe prefix.storeBytes(of: fields.open.bits.littleEndian, toByteOffset: end, as: UInt64.self)
+        flattener.openDirectly(isObject: isObject, prefixEnd: isHeld ? -1 : end &+ fields.open.count)
+        isInObject = isObject
+        elementIndex = 0
+    }
+
+    /// Goes up out of the innermost container, which has fields, as the events do.
+    @inline(never)
+    mutating func closeDirectly<Target: DirectFieldEncoder & ~Copyable>(in flattener: inout Flattener<Target>) {
+        let level = levels.removeLast()
+        if isInObject { memberNames.close(to: level.nameMark) }
+        isInObject = level.isObject
+        elementIndex = level.elementIndex
+        path.truncate(to: level.pathStart)
+        flattener.closeDirectly()
+    }
+}
