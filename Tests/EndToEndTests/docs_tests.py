@@ -110,7 +110,7 @@ class Page:
         if not any(wanted in flattened(re.sub(r"(?<=\S) +// [^\n]*", "", source)) for source in sources):
             for line in block.lines:
                 product = re.match(r'\.product\(name: "(\w+)", package: "(\w+)"\)', line)
-                package = re.match(r'\.package\(name: "(\w+)", path: "[^"]+"\)', line)
+                package = re.match(r'\.package\(name: "(\w+)", path: "[^"]+"(?:, traits: \[\])?\)', line)
                 manifest = read_page("Package.swift")
                 if product and f'.library(name: "{product[1]}"' in manifest and f'name: "{product[2]}"' in manifest:
                     continue
