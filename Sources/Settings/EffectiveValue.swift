@@ -3,7 +3,7 @@ internal import Transcoding
 /// A setting as it is in effect.
 public struct EffectiveValue: Hashable, Sendable {
     public enum Origin: Hashable, Sendable {
-        /// Nobody wrote it down.
+        /// It was not written down.
         case standard
         /// It stands in this line of the file.
         case line(Int)

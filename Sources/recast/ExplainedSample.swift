@@ -52,7 +52,7 @@ struct ExplainedSample {
         return nil
     }
 
-    /// Puts what somebody wrote instead of what the request says: `Name: value` each.
+    /// Puts what was written instead of what the request says: `Name: value` each.
     static func apply(
         path: String?, query: String?, headers: [String], to request: inout SampleRequest
     ) throws(CommandFault) {

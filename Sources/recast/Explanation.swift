@@ -14,7 +14,7 @@ struct Explanation {
     var type: String
     var values: SampleRequest.Values
     var trace: ConversionTrace?
-    /// Fields that the upstream may answer with; nil: nobody asked for the response.
+    /// Fields that the upstream may answer with; nil: the response was not asked for.
     var answered: [SampleRequest.Header]?
 
     // MARK: - What the upstream sees
@@ -34,7 +34,7 @@ struct Explanation {
         return bodyFields.filter { !rules.removes($0.name, isOurs: true) } + ruled
     }
 
-    /// The fields that the client gets of those of the upstream, and what the route's rules write; nil when nobody asked.
+    /// The fields that the client gets of those of the upstream, and what the route's rules write; nil when it was not asked for.
     private var responseFields: [SampleRequest.Header]? {
         answered.map { answered in
             answered.filter { !route.options.headers.response.removes($0.name) } + values.responseHeaders

@@ -20,7 +20,7 @@ enum SettingsPath {
         }
     }
 
-    /// The same, whose examples give what they say.
+    /// As above, whose examples give what they say.
     static func loadWithExamples(_ file: String) throws(CommandFault) -> SettingsFile {
         let loaded = try load(file)
         do {

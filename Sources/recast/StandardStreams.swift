@@ -48,7 +48,7 @@ enum StandardStreams {
     /// Writes a line to standard error.
     static func report(_ line: String) {
         let bytes = Array((line + "\n").utf8)
-        // SAFETY: write reads the array's bytes only. Where standard error is gone there is nobody to tell.
+        // SAFETY: write reads the array's bytes only. Where standard error is gone there is no one to tell.
         _ = unsafe bytes.withUnsafeBytes { unsafe Glibc.write(STDERR_FILENO, $0.baseAddress, $0.count) }
     }
 }

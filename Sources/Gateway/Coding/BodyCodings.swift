@@ -45,7 +45,7 @@ extension Span<UInt8> {
 }
 
 extension ConversionError {
-    /// A body that was refused for its coding. It has no offset: that of the coded bytes would help nobody.
+    /// A body that was refused for its coding. It has no offset: that of the coded bytes would not help.
     package init(_ error: CodingError) {
         let kind: Kind =
             if case .malformed = error { .malformed } else { .limit }

@@ -41,7 +41,7 @@ public struct CompressOptions: Hashable, Sendable {
     }()
 }
 
-/// The same as the data path needs it: by reference.
+/// As above, as the data path needs it: by reference.
 package final class Compression: Sendable {
     package let options: CompressOptions
 

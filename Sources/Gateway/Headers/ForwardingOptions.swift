@@ -71,7 +71,7 @@ public enum NoTransformRule: String, Hashable, Sendable, CaseIterable {
     case reject
     /// It is forwarded as it is.
     case pass
-    /// It is converted all the same. The rule binds proxies that nobody asked for; a route is asked for by its upstream.
+    /// It is converted all the same. The rule binds proxies that were not asked for; a route is asked for by its upstream.
     case convert
 }
 

@@ -159,7 +159,7 @@ struct PathLiteral: Hashable, Sendable {
         }
     }
 
-    /// The same; a percent sign without its digits is a byte like any other, where such are let in at all.
+    /// As above; a percent sign without its digits is a byte like any other, where such are let in at all.
     @inline(__always)
     private static func nextOrByte(_ path: Span<UInt8>, _ at: inout Int) -> UInt16 {
         if let unit = next(path, &at) { return unit }

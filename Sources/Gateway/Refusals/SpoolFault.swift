@@ -9,6 +9,6 @@ package enum SpoolFault: Error, Hashable {
     /// The disk, or the folder, can't be used.
     case failed
 
-    /// Whether somebody has to look after the disk.
+    /// Whether the disk has to be looked after.
     package var isOfTheDisk: Bool { self == .full || self == .failed }
 }

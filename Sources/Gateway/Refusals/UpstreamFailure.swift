@@ -1,6 +1,6 @@
 /// Why no connection to an upstream could be had.
 package enum UpstreamFailure {
-    /// Nobody listens, or the way there is broken: 502.
+    /// No socket listens, or the way there is broken: 502.
     case unreachable(String)
     /// The TLS handshake failed, for this reason; no byte of a request was written: 502.
     case insecure(String)

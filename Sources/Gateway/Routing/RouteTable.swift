@@ -4,7 +4,7 @@ internal import Octets
 /// The routes, ready for look-up: the first one in their order whose conditions all hold decides.
 ///
 /// Paths stand in a tree of segments, so a look-up costs by the depth of the path and not by the number of routes. It
-/// allocates nothing when a route is found. A class, so that nobody who looks something up copies its lists' references.
+/// allocates nothing when a route is found. A class, so that a look-up doesn't copy its lists' references.
 public final class RouteTable: Sendable {
     /// A route that takes the request.
     public struct Found: Sendable {

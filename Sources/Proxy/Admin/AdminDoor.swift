@@ -4,7 +4,7 @@ internal import EventLoop
 final class AdminDoor {
     /// What can be asked there.
     enum Surface {
-        /// All, by whoever calls the port by a name that is its own.
+        /// All, by callers of the port under a name that is its own.
         case commands
         /// What `AdminEndpoint.isStatus` holds for, by anybody.
         case status
@@ -54,7 +54,7 @@ final class AdminDoor {
         } onEnd: { [unowned self] ended in
             connections[ObjectIdentifier(ended)] = nil
         }
-        // One too many is let go at once: whoever holds the others is no operator.
+        // One too many is let go at once: the holder of the others is no operator.
         guard connections.count < Self.connectionLimit else { return connection.close() }
         connections[ObjectIdentifier(connection)] = connection
     }

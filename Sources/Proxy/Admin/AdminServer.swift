@@ -61,7 +61,7 @@ final class AdminServer {
                 return respond(.fault(404, "there is no such page: there are /live, /ready and /metrics"))
             }
         case .commands:
-            // Before anything is told: a name that somebody else owns may lead here (DNS rebinding), and then his page in the
+            // Before anything is told: a name of another owner may lead here (DNS rebinding), and then his page in the
             // operator's browser reads the answer as its own.
             guard door.address?.isUnix == true || request.calls(oneOf: hosts) else {
                 return respond(

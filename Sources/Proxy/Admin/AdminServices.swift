@@ -28,7 +28,7 @@ public struct AdminServices {
         }
     }
 
-    /// A body that somebody wants explained.
+    /// A body that is to be explained.
     public struct Sample: Sendable {
         public var route: String
         public var body: [UInt8]

@@ -3,7 +3,7 @@ public import Gateway
 /// The port for operators, and what the proxy says of itself.
 public struct AdminSettings: Hashable, Sendable {
     /// Where the admin port listens; nil: there is none, which is so unless the settings name an address. Two proxies on one
-    /// machine must not meet on a port that nobody has chosen.
+    /// machine must not meet on a port that was not chosen.
     public var address: ListenAddress?
     /// The names by which that port may be called, besides addresses and `localhost`: of others it is asked by mistake, or by a
     /// page whose own name leads here. A unix socket is called by any.

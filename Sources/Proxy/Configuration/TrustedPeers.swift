@@ -2,7 +2,7 @@ public import EventLoop
 
 /// The peers whose word about the client is believed: networks, and unix sockets as one.
 public struct TrustedPeers: Hashable, Sendable {
-    /// Whether whoever connects to a unix socket is trusted.
+    /// Whether all that connect to a unix socket are trusted.
     public var unix = false
     public var networks: [Network] = []
 

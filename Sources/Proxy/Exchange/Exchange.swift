@@ -558,7 +558,7 @@ struct ExchangeRecord {
     var headTime: UInt64 = 0
     /// Nanoseconds from the head's end to that of the body.
     var bodyTime: UInt64 = 0
-    /// Nanoseconds inside the conversion of the request; measured where somebody wants to know (`Worker.isMeasuring`).
+    /// Nanoseconds inside the conversion of the request; measured where it is asked for (`Worker.isMeasuring`).
     var transcodeTime: UInt64 = 0
     /// The clock as it was read last, while that is still the present.
     var transcodeMark: UInt64 = 0

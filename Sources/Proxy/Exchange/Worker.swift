@@ -24,7 +24,7 @@ public final class Worker {
     let coders = CoderPool()
     /// What is counted of requests, for `/metrics`.
     let requests = RequestCounters()
-    /// Whether somebody sees what is measured: the access log or the admin port.
+    /// Whether what is measured is seen: the access log or the admin port.
     private(set) var isMeasuring: Bool
     private let isCounting: Bool
     var handshakeFailures = HandshakeFailures()
@@ -77,7 +77,7 @@ public final class Worker {
         try self.init(loop: loop, settings: settings, logSink: try LogSink.of(settings.accessLog))
     }
 
-    /// The same with what workers of one process share: budgets and the counts of admission, which the one that is given none
+    /// As above, with what workers of one process share: budgets and the counts of admission, which the one that is given none
     /// makes, and the log; nil: nothing is logged. `number` says from 0 on which one it is: limits are shared out by it.
     init(
         loop: EventLoop, settings: ProxySettings, number: Int = 0, budgets: ProcessBudgets? = nil,

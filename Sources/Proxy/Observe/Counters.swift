@@ -1,5 +1,5 @@
 /// What one worker counts. Each group belongs to the part of the proxy that counts it, and says itself what it is called
-/// outside. Only the worker's thread touches them; whoever wants the sum asks each worker through its inbox.
+/// outside. Only the worker's thread touches them; the main thread asks each worker through its inbox.
 struct Counters {
     var lifecycle = LifecycleCounters()
     var admission = AdmissionCounters()

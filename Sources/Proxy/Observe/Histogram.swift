@@ -6,7 +6,7 @@ struct Histogram: Sendable {
         "30",
         "60",
     ]
-    /// The same of a histogram that counts with `fine`.
+    /// As above, of a histogram that counts with `fine`.
     static let fineBounds = [
         "0.00001", "0.00002", "0.00005", "0.0001", "0.0002", "0.0005", "0.001", "0.002", "0.005", "0.01", "0.02",
         "0.05",

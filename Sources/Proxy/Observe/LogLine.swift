@@ -24,7 +24,7 @@ struct LogLine: ~Copyable {
         output.append(UInt8(ascii: "\""))
     }
 
-    /// The same of a constant.
+    /// As above, of a constant.
     mutating func member(_ name: StaticString, _ value: StaticString) {
         begin(name)
         output.append(UInt8(ascii: "\""))
@@ -38,13 +38,13 @@ struct LogLine: ~Copyable {
         append(text: value)
     }
 
-    /// The same of text that may be long: of more than `limit` bytes the first ones are shown, with `…` behind them.
+    /// As above, of text that may be long: of more than `limit` bytes the first ones are shown, with `…` behind them.
     mutating func member(_ name: StaticString, text value: Span<UInt8>, limit: Int) {
         begin(name)
         append(text: value, limit: limit)
     }
 
-    /// The same with a name that is no constant.
+    /// As above, with a name that is no constant.
     mutating func member(named name: String, text value: Span<UInt8>, limit: Int = .max) {
         separate()
         append(text: name.utf8Span.span)

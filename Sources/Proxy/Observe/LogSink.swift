@@ -203,7 +203,7 @@ private final class LogWriter: Sendable {
         return count
     }
 
-    /// One write; waits where somebody made a pipe non-blocking and it is full.
+    /// One write; waits where another process made a pipe non-blocking and it is full.
     private func put(_ text: Span<UInt8>, to descriptor: Int32) -> Int {
         while true {
             // SAFETY: the pointer is used only during the call.

@@ -31,7 +31,7 @@ struct LogTime {
         output.append(UInt8(ascii: "Z"))
     }
 
-    /// The same as an array.
+    /// As above, as an array.
     mutating func text(_ milliseconds: Int) -> [UInt8] {
         var output = OutputBuffer()
         append(milliseconds, to: &output)

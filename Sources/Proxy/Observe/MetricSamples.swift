@@ -13,7 +13,7 @@ struct MetricSamples: Sendable {
         let bounds: [String]
         /// By labels, in the order in which they first came.
         fileprivate(set) var samples: [(labels: [Label], value: Double)] = []
-        /// The same of a histogram.
+        /// As above, of a histogram.
         fileprivate(set) var distributions: [(labels: [Label], value: Distribution)] = []
         /// Where the sample of some labels stands.
         fileprivate var indices: [[Label]: Int] = [:]
@@ -43,7 +43,7 @@ struct MetricSamples: Sendable {
         add(name, .counter, help, labels, Double(value))
     }
 
-    /// The same of seconds.
+    /// As above, of seconds.
     mutating func counter(_ name: String, _ help: String, labels: [Label] = [], seconds value: Double) {
         add(name, .counter, help, labels, value)
     }

@@ -7,7 +7,7 @@ internal import Synchronization
 /// What the proxy itself has to say: its start and end, reloads, upstreams that come and go, resources that run out. One
 /// line each to standard error, apart from the access log.
 ///
-/// Lines leave through a `LogSink`: no loop waits for whoever reads them. At most `linesPerSecond` are written a second;
+/// Lines leave through a `LogSink`: no loop waits for their reader. At most `linesPerSecond` are written a second;
 /// what is beyond is counted, and the count told when there is room again.
 public enum OperationalLog {
     /// How severe a line is, in rising order; lines below the level that is set are not written.

@@ -1,7 +1,7 @@
 internal import HTTPWire
 internal import Transcoding
 
-/// What one worker counts of the requests of one route: plain integers, no label is made before somebody asks.
+/// What one worker counts of the requests of one route: plain integers, no label is made before it is asked for.
 final class RouteCounters {
     private let route: String
     /// By method and status.

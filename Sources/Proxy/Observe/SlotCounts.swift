@@ -1,5 +1,5 @@
 /// Counts by a small key. The keys that occur are few, so they stand in the order in which they first came and are looked
-/// through; beyond `limit` all further ones share the last place, so that nobody can make them many.
+/// through; beyond `limit` all further ones share the last place, so that they can't become many.
 struct SlotCounts: Sendable {
     /// Keys that have a place of their own.
     static let limit = 64

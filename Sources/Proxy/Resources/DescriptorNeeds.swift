@@ -32,7 +32,7 @@ struct DescriptorNeeds {
     /// The fewest with which the process starts.
     var minimum: Int { own + max(Self.least, Self.leastOfWorker * workers) * Self.each }
 
-    /// The cap on connections of clients, where nobody has set one and the system allows so many descriptors.
+    /// The cap on connections of clients, where none is set and the system allows so many descriptors.
     func connections(of limit: Int) -> Int {
         max(1, min((limit - own) / Self.each, AdmissionSettings.largestTotal))
     }

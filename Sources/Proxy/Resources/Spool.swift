@@ -47,7 +47,7 @@ final class Spool {
         var at = 0
         if file == nil {
             at = min(bytes.count, settings.memory - memory.count)
-            // Without memory in the budget the disk takes it: it is slower, and nobody is refused.
+            // Without memory in the budget the disk takes it: it is slower, and no request is refused.
             if at > 0, !charge.set(memory.count + at, from: store.memory) { at = 0 }
             memory.append(bytes.extracting(0..<at))
         }

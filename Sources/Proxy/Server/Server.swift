@@ -45,7 +45,7 @@ public enum Server {
             reapChildren()
         }
         let worker = try Worker(loop: loop, settings: settings)
-        // Before the other ports: whoever can connect to those must not find that the process ends at once.
+        // Before the other ports: clients that can connect to those must not find that the process ends at once.
         var admin: AdminServer?
         if settings.admin.address != nil || settings.admin.status != nil, let services {
             admin = try AdminServer(loop: loop, settings: settings.admin, services: services)

@@ -92,7 +92,7 @@ final class ServerControl {
 
     // MARK: Starting
 
-    /// Whether the process serves and means to go on: all workers listen, and nobody has asked for the end.
+    /// Whether the process serves and means to go on: all workers listen, and the end was not asked for.
     var isReady: Bool { isStarted && !isStopping }
     var isStarted: Bool { starting == 0 }
 
@@ -280,7 +280,7 @@ final class ServerControl {
         return worker
     }
 
-    /// Opens the logs' files again, which somebody has moved away.
+    /// Opens the logs' files again, which were moved away.
     func reopenLogs() {
         worker.log.sink?.reopen()
         worker.logger.info("the access log is opened again")
@@ -302,7 +302,7 @@ final class ServerControl {
         gather(within: nil, ask) { answers, _ in done(answers) }
     }
 
-    /// The same; after `nanoseconds` it is content with the answers that have come, and says how many are missing.
+    /// As above; after `nanoseconds` it is content with the answers that have come, and says how many are missing.
     func gather<Answer: Sendable>(
         within nanoseconds: UInt64?, _ ask: @escaping @Sendable (Worker) -> Answer,
         _ done: @escaping ([Answer], _ missing: Int) -> Void

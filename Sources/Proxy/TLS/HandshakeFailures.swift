@@ -9,7 +9,7 @@ struct HandshakeFailures {
     private static let interval: UInt64 = 10_000_000_000
 
     mutating func tell(_ error: TLSError, peer: SocketAddress, _ worker: Worker) {
-        // Whoever only looks whether the port is open has done nothing wrong.
+        // A peer that only looks whether the port is open has done nothing wrong.
         if error.reason == .closed || error.reason == .reset { return }
         let now = worker.loop.now
         guard now >= nextTime else {

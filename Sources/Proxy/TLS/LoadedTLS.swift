@@ -1,7 +1,7 @@
 internal import EventLoop
 
 /// A context with the stamps of the files that it was made of. They are taken before the files are read: a file that is
-/// replaced meanwhile, or later, has another one, however long it takes until somebody looks.
+/// replaced meanwhile, or later, has another one, however long it takes until it is looked at.
 struct LoadedTLS<Context: Sendable>: Sendable {
     let context: Context
     let stamps: [FileStamp?]

@@ -18,7 +18,7 @@ final class ConnectAttempt {
     private static let quickTime: UInt64 = 100_000_000
 
     /// - Parameter completion: comes once, from the loop, never from inside `init`, and not after `cancel()`. On success
-    ///   the connection is still counted; whoever gets it makes an `UpstreamConnection` of it or calls `pool.closed`.
+    ///   the connection is still counted; its taker makes an `UpstreamConnection` of it or calls `pool.closed`.
     init(pool: UpstreamPool, endpoint: Endpoint, timeout: UInt64, completion: @escaping Completion) {
         self.pool = pool
         self.endpoint = endpoint

@@ -1,6 +1,6 @@
 internal import EventLoop
 
-/// A connection to an upstream over which a request can be sent; whoever gets it owns the descriptor.
+/// A connection to an upstream over which a request can be sent; its taker owns the descriptor.
 struct ReadyConnection {
     /// -1 where `stream` has it.
     let descriptor: Int32

@@ -49,7 +49,7 @@ final class UpstreamConnection: StreamHandler {
     private var idleSince: UInt64 = 0
 
     /// For how long the loop's own knowledge of an idle connection will do, 10 ms: under load connections rest for less, and
-    /// without load the system call costs nobody anything.
+    /// without load the system call costs nothing.
     private static let freshTime: UInt64 = 10_000_000
 
     init(_ connection: ReadyConnection, pool: UpstreamPool) {
@@ -97,7 +97,7 @@ final class UpstreamConnection: StreamHandler {
         if phase == .head { timer.cancel() }
     }
 
-    /// What the exchange did leaves the connection in a state that nobody knows.
+    /// What the exchange did leaves the connection in an unknown state.
     func refuseReuse() { mayReuse = false }
 
     /// The trailer fields of the response, once it is whole.
@@ -163,7 +163,7 @@ final class UpstreamConnection: StreamHandler {
 
     func received(_ bytes: Span<UInt8>, on stream: Stream) -> Int {
         if phase == .idle {
-            // Bytes that nobody asked for: whatever they are, they must not become the next request's answer.
+            // Bytes that no request asked for: whatever they are, they must not become the next request's answer.
             pool.remove(self)
             close()
             return bytes.count
@@ -252,7 +252,7 @@ final class UpstreamConnection: StreamHandler {
     private func headReceived() throws(ResponseFault) {
         if head.status < 200 {
             if head.status == 101 {
-                // Nobody may switch protocols on us but to one that was offered.
+                // The upstream may switch to a protocol that was offered, and to no other.
                 guard let exchange, exchange.acceptsSwitch(head) else { throw .unexpectedUpgrade }
                 phase = .switched
                 return
@@ -319,7 +319,7 @@ final class UpstreamConnection: StreamHandler {
         if phase == .idle { idleEnded() } else { fail() }
     }
 
-    /// The upstream closed while nobody used the connection. A server that does so at once has closed for its answer, which it
+    /// The upstream closed while the connection was idle. A server that does so at once has closed for its answer, which it
     /// should have said there.
     private func idleEnded() {
         pool.remove(self)

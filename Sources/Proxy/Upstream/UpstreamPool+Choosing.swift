@@ -8,7 +8,7 @@ extension UpstreamPool {
     /// again. When there is no other, the least unfit one is tried all the same, unless all of them are known to be dead:
     /// then a request would only wait for nothing (see `isDown`).
     ///
-    /// Nothing is noted of an address that is found: whoever sends says so by `noteSending`.
+    /// Nothing is noted of an address that is found: the sender says so by `noteSending`.
     /// - Parameters:
     ///   - tried: those that this request could not reach, or has been to.
     ///   - fitOnly: whether to find none rather than an unfit one.

@@ -59,7 +59,7 @@ extension UpstreamPool {
 
     // MARK: From reusing
 
-    /// A connection that has served before ended where nobody expected it: before a byte of the next answer, or soon after the last.
+    /// A connection that has served before ended where that was not expected: before a byte of the next answer, or soon after the last.
     func noteUnannouncedEnd(of endpoint: Endpoint) {
         guard !endpoint.isGone else { return }
         let isNew = endpoint.reuse.pauses == 0

@@ -48,7 +48,7 @@ internal struct FileReader: ~Copyable {
     private let descriptor: Int32
     private let path: String
 
-    /// Opens the file at `path`. A pipe with nobody at its other end is opened too, and refused by `length`.
+    /// Opens the file at `path`. A pipe without a peer at its other end is opened too, and refused by `length`.
     internal init(_ path: String) throws(SerializationError) {
         // A NUL would end the name early and name another file.
         guard !path.utf8.contains(0) else { throw FileAccess.unreachable(path, ENOENT) }

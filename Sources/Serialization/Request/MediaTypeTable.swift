@@ -1,6 +1,6 @@
 internal import Transcoding
 
-/// Media types by the extension of a filename: what the parts of a form are declared as when nobody says it.
+/// Media types by the extension of a filename: what the parts of a form are declared as when it is not said.
 public enum MediaTypeTable {
     /// What a file is called of which nothing is known.
     public static let unknown = "application/octet-stream"

@@ -44,7 +44,7 @@ public struct MultipartFormData: Sendable {
     /// Whether the caller chose the boundary, who may have chosen one that a body holds.
     private let isChosen: Bool
 
-    /// A form without parts, with a boundary that nobody can foresee: 144 random bits. Under the dialects `afnetworking` and
+    /// A form without parts, with a boundary that can't be foreseen: 144 random bits. Under the dialects `afnetworking` and
     /// `alamofire` it has the form and the 64 bits of theirs, `Boundary+0123456789ABCDEF`.
     public init(dialect: Dialect = .recast) {
         isChosen = false

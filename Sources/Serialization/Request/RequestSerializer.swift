@@ -37,7 +37,7 @@ extension RequestSerializer {
         return result
     }
 
-    /// The same with parameters of any `Encodable` type, which the `encoder` of the settings turns into a `Value`.
+    /// As above, with parameters of any `Encodable` type, which the `encoder` of the settings turns into a `Value`.
     public func request(
         method: HTTPRequest.Method, url: String, encoding parameters: some Encodable, headerFields: HTTPFields = [:]
     ) throws -> SerializedRequest {

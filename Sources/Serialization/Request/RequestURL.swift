@@ -81,7 +81,7 @@ internal struct RequestURL {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// `target` with `query` behind what query it has, and in front of a fragment where somebody left one in it.
+    /// `target` with `query` behind what query it has, and in front of a fragment where one was left in it.
     ///
     /// - Parameter keepsEmpty: whether the `&` is written after an empty query too, `/p?&b=2`, as AFNetworking does.
     internal static func appending(_ query: String, to target: String, keepsEmpty: Bool) -> String {

@@ -55,7 +55,7 @@ public struct ImageHeader: Hashable, Sendable {
     }
 }
 
-/// Numbers out of bytes of which nobody knows how many there are: nil beyond the end.
+/// Numbers out of bytes of unknown count: nil beyond the end.
 internal struct ImageBytes {
     internal enum Order {
         case little, big

@@ -16,7 +16,7 @@ public struct XMLResponseParser: Hashable, Sendable {
     public func parse<Sink: EventSink & ~Copyable>(into sink: inout Sink) throws(ConversionError) {
         var decoder = XML.Decoder(options: options, limits: limits)
         var at = 0
-        // A sink may want a rest between two events; whoever reads a whole body at once gives it none.
+        // A sink may want a rest between two events; a reader of a whole body at once gives it none.
         while at < bytes.count {
             let count = try decoder.feed(bytes.span.extracting(at..<bytes.count), into: &sink)
             guard count > 0 else { break }

@@ -58,14 +58,14 @@ extension Value {
         self = builder.value ?? .null
     }
 
-    /// The same for bytes in an array.
+    /// As above, for bytes in an array.
     public init(
         decoding bytes: [UInt8], as format: DocumentFormat = .json, options: DocumentOptions = DocumentOptions()
     ) throws(ConversionError) {
         try self.init(decoding: bytes.span, as: format, options: options)
     }
 
-    /// The same for the UTF-8 of a text.
+    /// As above, for the UTF-8 of a text.
     public init(
         decoding text: String, as format: DocumentFormat = .json, options: DocumentOptions = DocumentOptions()
     ) throws(ConversionError) {
@@ -280,7 +280,7 @@ extension ValueSpelling {
 }
 
 extension FieldEncodingOptions {
-    /// The same for a document that comes sorted already: nothing need be held until its end. Alamofire sorts what was
+    /// As above, for a document that comes sorted already: nothing need be held until its end. Alamofire sorts what was
     /// written, which only the flattener can do.
     internal var withoutSorting: FieldEncodingOptions {
         var options = self

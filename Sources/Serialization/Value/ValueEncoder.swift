@@ -164,7 +164,7 @@ internal final class EncodedDocument {
     @inline(__always)
     fileprivate func takes<T>(_ type: T.Type) -> Bool { transform == nil && Scalar.holds(type) }
 
-    /// Encodes a value under a key, in a node of its own that nobody sees before it is complete.
+    /// Encodes a value under a key, in a node of its own that is not seen before it is complete.
     fileprivate func node<T: Encodable>(
         for value: T, from parent: Int32, _ name: TextRange, _ keyType: (any CodingKey.Type)?
     ) throws -> Tree.Node {

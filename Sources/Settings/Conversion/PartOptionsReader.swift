@@ -13,7 +13,7 @@ extension ConversionReader {
         fields.jsonParts = options.word("json_parts", standard: fields.jsonParts) ?? fields.jsonParts
     }
 
-    /// One charset or a list, of which the first is for texts that name none. UTF-8 alone is what nobody has to say.
+    /// One charset or a list, of which the first is for texts that name none. UTF-8 alone need not be said.
     private func charsets(_ node: SettingsNode, _ options: SectionReader) -> [Charset] {
         var elements = [node]
         if case .sequence(let list) = node.content { elements = list }

@@ -4,7 +4,7 @@ internal import Octets
 internal import Proxy
 internal import Transcoding
 
-/// A request as somebody writes it down to try a route: what a conversion takes from the head, and where it goes.
+/// A request as it is written down to try a route: what a conversion takes from the head, and where it goes.
 public struct SampleRequest: Hashable, Sendable {
     public struct Header: Hashable, Sendable {
         public var name: String
@@ -31,7 +31,7 @@ public struct SampleRequest: Hashable, Sendable {
         /// The fields that the route's rules set and add to the request, in their order. A value with `${env:…}` or
         /// `${file:…}` stands as the settings write it.
         public var headers: [Header]
-        /// The same of the response.
+        /// As above, of the response.
         public var responseHeaders: [Header]
     }
 

@@ -1,9 +1,9 @@
-/// Which word somebody meant.
+/// Which word was meant.
 enum NearestWord {
     /// The word of `known` that differs from `word` by the fewest letters, when it is near enough to be meant.
     static func of(_ word: String, among known: [String]) -> String? {
         let wanted = Array(word.lowercased())
-        // Somebody who writes `bool` means `boolean`.
+        // Who writes `bool` means `boolean`.
         let longer = known.filter { wanted.count >= 3 && $0.lowercased().hasPrefix(word.lowercased()) }
         if longer.count == 1 { return longer[0] }
         let bound = max(1, min(wanted.count, 12) / 3)

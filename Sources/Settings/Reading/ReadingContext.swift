@@ -113,7 +113,7 @@ final class ReadingContext {
         return .init(line: node.position.line, column: start + 1 + offset)
     }
 
-    /// The same by an offset in UTF-8 bytes.
+    /// As above, by an offset in UTF-8 bytes.
     func position(in node: SettingsNode, byte: Int) -> SettingsNode.Position {
         guard case .scalar(let text, _) = node.content else { return node.position }
         let end = text.utf8.index(text.utf8.startIndex, offsetBy: byte, limitedBy: text.utf8.endIndex)

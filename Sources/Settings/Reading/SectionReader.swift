@@ -1,4 +1,4 @@
-/// Reads one mapping of the settings: each key is taken once, and what nobody took is reported at the end.
+/// Reads one mapping of the settings: each key is taken once, and what was not taken is reported at the end.
 ///
 /// Values in effect are recorded under the section's path, given or not.
 final class SectionReader {
@@ -32,7 +32,7 @@ final class SectionReader {
         self.init(context, node.position, what, path, members)
     }
 
-    /// A section that nobody wrote: all its values are the standard ones.
+    /// A section that was not written: all its values are the standard ones.
     static func absent(_ what: String, path: String, _ context: ReadingContext) -> SectionReader {
         SectionReader(context, .init(line: 1, column: 1), what, path, [])
     }
@@ -68,14 +68,14 @@ final class SectionReader {
     }
 
     private func member(_ key: String) -> SettingsNode.Member? {
-        // Which keys are known matters only to those that nobody takes; most sections are empty.
+        // Which keys are known matters only to those that are not taken; most sections are empty.
         guard !members.isEmpty else { return nil }
         known.append(key)
         guard let index = members.firstIndex(where: { $0.key == key }) else { return nil }
         return members.remove(at: index)
     }
 
-    /// Reports the keys that nobody took.
+    /// Reports the keys that were not taken.
     func finish() {
         for member in members {
             context.report(

@@ -86,7 +86,7 @@ struct LimitSettings {
 
     var limits: Limits {
         var limits = Limits()
-        // What nobody wrote stays unset: a dialect may have a number of its own.
+        // What was not written stays unset: a dialect may have a number of its own.
         for (index, value) in values.enumerated()
         where value.origin != .standard || value.value != Self.standards[index] {
             limits[keyPath: Self.keys[index].limit] = value.value

@@ -26,7 +26,7 @@ struct UpstreamFramingReader {
             context.report(spool.position, "\"spool\" has neither memory nor disk: give one of them a size")
         }
         spool.finish()
-        // One that nobody wrote is looked at too: it is where the bodies go.
+        // One that was not written is looked at too: it is where the bodies go.
         if settings.disk > 0, !context.environment.lacksSecrets,
             let reason = context.environment.folderFault(settings.directory)
         {

@@ -148,7 +148,7 @@ internal struct AutoEncoder: FileOutlet, DocumentEncoder, UniformSink, ~Copyable
     }
 }
 
-/// The same for fields that pass one by one, of which those that precede the first file are held.
+/// As above, for fields that pass one by one, of which those that precede the first file are held.
 internal struct AutoFields: PartEncoder, DirectEncoder, ~Copyable {
     private var choice = AutoChoice.undecided
     private var list: FieldList

@@ -74,7 +74,7 @@ public final class Conversion {
         }
     }
 
-    /// The same, but long content that passes unchanged may be left where it is: behind the bytes that wait, the output then
+    /// As above, but long content that passes unchanged may be left where it is: behind the bytes that wait, the output then
     /// has those of `input` in `passed`, which lie in what was consumed. The caller takes both before anything else. Where
     /// there is nothing of that kind, `passed` is empty.
     ///
@@ -130,7 +130,7 @@ public final class Conversion {
     }
 
     /// Makes the conversion as new for another body of the same plan and the same input encoding, with its allocations
-    /// kept. Output that nobody took is gone.
+    /// kept. Output that was not taken is gone.
     ///
     /// Throws as `make` does, and `unsupported_media_type` for another encoding than this conversion's.
     public func restart(contentType: Span<UInt8>, sources: [[UInt8]]) throws(ConversionError) {

@@ -204,7 +204,7 @@ extension NoteWriter {
     private var options: FieldEncodingOptions { plan.fieldEncoding }
     /// Whether an object below the root is one field with a JSON text.
     private var objectsAreText: Bool { options.nesting == .json }
-    /// The same for arrays.
+    /// As above, for arrays.
     private var arraysAreText: Bool { options.arrays == .json || options.arrays == .auto && objectsAreText }
     private var nests: Bool { options.nesting == .brackets || options.nesting == .dots }
 

@@ -16,7 +16,7 @@ internal struct EventMapper<Encoder: EventEncoder>: EventSink, OutputEncoder, ~C
         var sent = 0
         /// Where the container's own name ends in `place`.
         var nameEnd: Int
-        /// Whether it is an array of files with names of their own, which nobody else needs to know of.
+        /// Whether it is an array of files with names of their own, which no other part needs to know of.
         var isHidden = false
     }
 

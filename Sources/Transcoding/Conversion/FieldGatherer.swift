@@ -129,7 +129,7 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: WholeFieldSink, ~
     }
 
     /// Takes a field of a form that lies before us with its whole value, as `beginPart` and `content` do. A form has no
-    /// files, so nobody else can have its place. A plain name has no brackets.
+    /// files, so no other can have its place. A plain name has no brackets.
     @inline(__always)
     mutating func field(_ name: Span<UInt8>, _ value: Span<UInt8>, isPlain: Bool) throws(ConversionError) {
         counts.fields += 1

@@ -148,7 +148,7 @@ internal struct FileGate {
         return true
     }
 
-    /// The same for bytes in a store.
+    /// As above, for bytes in a store.
     func setFilename(_ name: ByteStore, of head: inout PartHead) -> Bool { setFilename(name.span, of: &head) }
 
     // MARK: Files made from texts

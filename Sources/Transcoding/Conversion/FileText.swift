@@ -20,7 +20,7 @@ internal struct FileText {
     /// Bytes of a data URL up to its comma.
     private static var leadLimit: Int { 256 }
 
-    /// Bytes that are certain and that nobody has taken.
+    /// Bytes that are certain and not taken yet.
     var decoded = OutputBuffer()
     /// The file's type, where a data URL gives one.
     private(set) var mediaType = ByteStore()

@@ -24,7 +24,7 @@ internal struct FlatOutlet<Target: PartEncoder & ~Copyable>: FileOutlet, Uniform
 
     // MARK: Files
 
-    /// A name that nobody changed passes as it came, unless the route writes names anew: then nesting and pushes are spelled
+    /// A name that was not changed passes as it came, unless the route writes names anew: then nesting and pushes are spelled
     /// as it says. `arrays: indices` numbers the files of `photos[]` from 0.
     mutating func beginFile(
         _ file: borrowing PartHead, at name: borrowing MappedName, naming: FileNaming, as policy: FilePolicy

@@ -10,7 +10,7 @@ extension Conversion {
     ///
     /// What grows by structure (delimiters, names, base64, what a map adds) is counted at its most. What grows by rare
     /// escapes in texts and names has an allowance (`OutputBound.allowance`): a body that needs more than that comes out longer
-    /// than the bound says, and whoever relied on it has to refuse the body then.
+    /// than the bound says, and a caller that relied on it has to refuse the body then.
     ///
     /// The bound is of use while its part for fields to come is at most a quarter of `length`, or 384 KiB.
     public func outputBound(ofBody length: Int) -> Int? {
@@ -53,7 +53,7 @@ private struct OutputBound {
         // Files become base64 in documents; in JSON they are that already.
         let content = isDocument && input != .json ? remaining / 3 * 4 + 4 : remaining
         let held = conversion.heldCount * (plan.output == .json || !isDocument ? 1 : 2)
-        // A body whose fields have all the structure they can and that is full of escapes besides is nobody's.
+        // A body whose fields have all the structure they can and that is full of escapes besides is none that is sent.
         bytes = content + held + changes + max(fields, Self.allowance(for: length)) + filenames + Self.end
     }
 
@@ -66,7 +66,7 @@ private struct OutputBound {
     static func structure(of plan: ConversionPlan, from input: BodyEncoding, count: Int) -> Int {
         let isFlat = plan.output == .multipart
         let each = isFlat ? input.growthAsPart : input == .json ? 0 : member
-        // A limit that somebody has lifted makes a product that is no number any more.
+        // A limit that was lifted makes a product that is no number any more.
         let (bytes, isTooMuch) = count.multipliedReportingOverflow(by: each + plan.fileHeadGrowth(from: input))
         return isTooMuch ? .max / 4 : min(bytes, .max / 4)
     }

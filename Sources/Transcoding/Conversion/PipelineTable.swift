@@ -151,7 +151,7 @@ extension ConversionPlan {
     /// What happens to repeated members of JSON objects.
     internal var effectiveJSONDuplicates: DuplicatePolicy { jsonDuplicates ?? (output == .json ? .keep : .reject) }
 
-    /// The same in a JSON text that stands in a field, where nothing but a whole value passes.
+    /// As above, in a JSON text that stands in a field, where nothing but a whole value passes.
     internal var spliceDuplicates: DuplicatePolicy { jsonDuplicates ?? .reject }
 
     /// The order in which a tree is walked. Under another dialect than ours the encoder sorts, as its library does.

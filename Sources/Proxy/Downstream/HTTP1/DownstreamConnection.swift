@@ -321,7 +321,7 @@ final class DownstreamConnection: StreamHandler {
             // A FIN after a whole request is no abort: the answer can still be read (docs/rules.md F17).
             if let exchange, exchange.machine.isRequestRead, exchange.answersHalfClosed {
                 exchange.clientHalfClosed()
-                // Whether it still wants the answer nobody knows, so that it isn't waited for without end.
+                // Whether it still wants the answer is not known, so that it isn't waited for without end.
                 if exchange.machine.awaitsResponse, wait == .nothing { arm(.halfClosed, Self.halfClosedTime) }
             } else if exchange?.machine.isPaused != true || stream.pendingCount == 0 {
                 exchange?.clientGone()

@@ -108,7 +108,7 @@ public protocol FieldDecoder: ~Copyable {
 ///
 /// `isFull` of an encoder is `output.isFull`.
 package protocol OutputEncoder: ~Copyable {
-    /// The encoded bytes that nobody has taken yet. The owner may exchange the buffer between two events.
+    /// The encoded bytes that are not taken yet. The owner may exchange the buffer between two events.
     var output: OutputBuffer { get set }
     /// Writes what the format wants at the end. No event may follow.
     mutating func finish() throws(ConversionError)

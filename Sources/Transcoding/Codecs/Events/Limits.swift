@@ -8,7 +8,7 @@ public struct Limits: Hashable, Sendable {
     public var fields = 1000
     /// Bytes of one text field that enters the tree; 64 KiB.
     public var field = 64 * 1024
-    /// Segments of a bracketed or dotted field name after its root; 32: `a[b]` has one. While nobody sets it, names are
+    /// Segments of a bracketed or dotted field name after its root; 32: `a[b]` has one. While it is not set, names are
     /// read with the number of their dialect's library; see `keyDepth(for:)`.
     public var keyDepth: Int {
         get { chosenKeyDepth ?? 32 }

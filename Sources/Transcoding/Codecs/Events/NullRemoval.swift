@@ -7,6 +7,6 @@ public enum NullRemoval: String, Hashable, Sendable, CaseIterable {
     case off
     /// Members of objects whose value is null, at any depth.
     case keys
-    /// The same, and the nulls in arrays, so that later elements move up.
+    /// As above, and the nulls in arrays, so that later elements move up.
     case deep
 }

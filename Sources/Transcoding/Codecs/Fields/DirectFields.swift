@@ -33,7 +33,7 @@ internal struct DirectFields {
             for index in 0..<count { unsafe bits |= UInt64(text.utf8Start[index]) << UInt64(index * 8) }
         }
 
-        /// The same for C's loops.
+        /// As above, for C's loops.
         var inC: recast_mark { recast_mark(bytes: bits, count: count) }
     }
 
@@ -99,7 +99,7 @@ extension Multipart.Encoder: DirectFieldEncoder {
 /// Whole blocks may be read and written behind what counts.
 @safe
 internal struct FieldPrefix: ~Copyable {
-    /// SAFETY: `room` bytes that nobody else knows, all of them initialized; nil for none.
+    /// SAFETY: `room` bytes that no other code knows, all of them initialized; nil for none.
     private(set) var start: UnsafeMutableRawPointer?
     private(set) var room = 0
 

@@ -301,7 +301,7 @@ extension Tree {
         return try makeText(.string, text)
     }
 
-    /// The same for bytes in a store: a span of a stored property would hold all of a non-copyable owner.
+    /// As above, for bytes in a store: a span of a stored property would hold all of a non-copyable owner.
     internal mutating func makeScalar(
         _ bytes: ByteStore, _ range: Range<Int>, isTyped: Bool
     ) throws(ConversionError) -> Node {
@@ -318,7 +318,7 @@ extension Tree {
         try put(value, at: name, in: parent, duplicates: duplicates, field: field)
     }
 
-    /// The same for a field of a body, whose neighbours often have the first segments of its name. `trail` has the
+    /// As above, for a field of a body, whose neighbours often have the first segments of its name. `trail` has the
     /// containers that the name placed last led through, as far as keys alone name them: no field moves those.
     internal mutating func put(
         _ value: Node, at name: borrowing FieldName, along trail: inout [Node], duplicates: DuplicatePolicy

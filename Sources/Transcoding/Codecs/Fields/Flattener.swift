@@ -390,7 +390,7 @@ extension Flattener where Target: ~Copyable {
     /// Checks the name of a part that is about to be written, and remembers it where a later object may be joined with it.
     private mutating func checkName() throws(ConversionError) {
         guard name.count <= limits.key else {
-            // The name's beginning tells which one it is; all of it would be as long as nobody wants it.
+            // The name's beginning tells which one it is; all of it would be as long as is not wanted.
             throw .limit(
                 "key", of: limits.key, what: "the length of a field's name",
                 field: name.slice(0..<min(name.count, 64)).lossyString() + "…")

@@ -511,7 +511,7 @@ extension UTF8Validator {
         return isWhole ? nil : piece.count
     }
 
-    /// The same for bytes in a store: a span of a stored property would hold all of a non-copyable owner.
+    /// As above, for bytes in a store: a span of a stored property would hold all of a non-copyable owner.
     internal mutating func firstFault(in piece: ByteStore, isLast: Bool) -> Int? {
         firstFault(in: piece.span, isLast: isLast)
     }

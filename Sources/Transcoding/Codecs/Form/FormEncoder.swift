@@ -54,7 +54,7 @@ extension Form {
             hasNamelessNulls = style.namelessNull != .pair
         }
 
-        /// Makes the encoder as new for another body, with its allocations kept. Bytes that nobody took are gone.
+        /// Makes the encoder as new for another body, with its allocations kept. Bytes that were not taken are gone.
         package mutating func reset() {
             output.removeAll()
             base64Text.removeAll()

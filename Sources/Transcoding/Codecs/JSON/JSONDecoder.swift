@@ -311,7 +311,7 @@ extension JSON {
             state = levels.isEmpty ? .end : .commaOrEnd
         }
 
-        /// The same for a value that ended at `at`, and moves on behind the comma where one stands there, as it does in
+        /// As above, for a value that ended at `at`, and moves on behind the comma where one stands there, as it does in
         /// most texts: the state needn't be asked for it.
         @inline(__always)
         mutating func endValue(_ input: Span<UInt8>, at: inout Int) {

@@ -100,7 +100,7 @@ extension JSON {
             try beginFile(head, as: options.files)
         }
 
-        /// The same by a policy of the file's own. Throws `JSON.Fault.fileType` where an object is to hold a media type
+        /// As above, by a policy of the file's own. Throws `JSON.Fault.fileType` where an object is to hold a media type
         /// that is not UTF-8.
         internal mutating func beginFile(
             _ head: borrowing PartHead, as policy: FilePolicy

@@ -1,7 +1,7 @@
 internal import Octets
 
 /// Random boundaries, one for each body: the system is asked for the random numbers of ten at once, because each question
-/// costs as much as a small body. A number is used once, so nobody can foresee a boundary from those before.
+/// costs as much as a small body. A number is used once, so a boundary can't be foreseen from those before.
 internal struct BoundarySource {
     private var words: [UInt64] = []
 

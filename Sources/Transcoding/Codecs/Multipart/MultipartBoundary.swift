@@ -22,7 +22,7 @@ extension Multipart {
                 declared: &declared)
         }
 
-        /// The same for a body of `mediaType` whose texts may also be in one of `charsets`; `declared` is the one named.
+        /// As above, for a body of `mediaType` whose texts may also be in one of `charsets`; `declared` is the one named.
         internal init(
             contentType: Span<UInt8>, mediaType: StaticString, limits: Limits, charsets: [Charset],
             declared: inout Charset?
@@ -59,7 +59,7 @@ extension Multipart {
             self.bytes = bytes
         }
 
-        /// A boundary that nobody can foresee, so that no sender can put it into a body: 132 bits of the system's
+        /// A boundary that can't be foreseen, so that no sender can put it into a body: 132 bits of the system's
         /// random numbers in 22 characters of 64, none of which needs quotes. It says nothing else, because it stands in front of
         /// each part.
         public static func random() -> Boundary {

@@ -52,7 +52,7 @@ extension Multipart {
             makeOpening()
         }
 
-        /// Makes the encoder as new for another body, with its allocations kept. Bytes that nobody took are gone.
+        /// Makes the encoder as new for another body, with its allocations kept. Bytes that were not taken are gone.
         package mutating func reset(boundary: Boundary) {
             self.boundary = boundary
             output.removeAll()
@@ -62,7 +62,7 @@ extension Multipart {
             makeOpening()
         }
 
-        /// The same with a boundary that nobody can foresee.
+        /// As above, with a boundary that can't be foreseen.
         internal mutating func resetWithRandomBoundary() { reset(boundary: boundaries.next()) }
 
         private mutating func makeOpening() {
@@ -393,7 +393,7 @@ extension Multipart.Encoder {
         return (length, joined)
     }
 
-    /// What tells which part it is; all of it would be as long as nobody wants it.
+    /// What tells which part it is; all of it would be as long as is not wanted.
     private static func beginning(of name: Span<UInt8>) -> String {
         name.count <= 64 ? name.lossyString() : name.extracting(0..<64).lossyString() + "…"
     }

@@ -6,7 +6,7 @@ internal import Octets
 /// a Content-Transfer-Encoding must be 7bit, 8bit or binary, or one that is decoded; all others are kept as they came.
 internal struct PartHeadReader {
     private var disposition = PartDisposition()
-    /// Whether text in another charset than UTF-8 passes, as bytes that nobody reads.
+    /// Whether text in another charset than UTF-8 passes, as bytes that are not read.
     var passesCharsets = false
     var decodesTransfer = false
     var mixed = MixedPolicy.opaque
@@ -15,7 +15,7 @@ internal struct PartHeadReader {
     var transcoder: Transcoder?
     /// Whether the part read last is such a text.
     private(set) var isOpaqueText = false
-    /// The charset that the part read last names, where it is text that somebody reads.
+    /// The charset that the part read last names, where it is text that is read.
     private(set) var charset: Charset?
     private(set) var transfer = TransferDecoder.Encoding.identity
     /// Whether nothing was said of how the content of the part read last is to be read.

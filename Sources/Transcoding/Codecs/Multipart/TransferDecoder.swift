@@ -5,7 +5,7 @@ internal struct TransferDecoder {
     enum Encoding {
         case identity, base64, quotedPrintable
 
-        /// Nil for what nobody can undo.
+        /// Nil for what can't be undone.
         init?(_ token: Span<UInt8>) {
             if PartHeadReader.isIdentity(token) {
                 self = .identity
@@ -19,7 +19,7 @@ internal struct TransferDecoder {
         }
     }
 
-    /// Bytes that are certain and that nobody has taken.
+    /// Bytes that are certain and not taken yet.
     var decoded = OutputBuffer()
     private var encoding = Encoding.identity
     private var base64 = Base64Decoder()

@@ -1,7 +1,7 @@
 internal import Octets
 
 /// The names of a multipart body that could be written alike: quotation marks and line ends are escaped as HTML says, and what
-/// an escape looks like stands for itself, so that `a"b` and `a%22b` are one name to whoever reads them.
+/// an escape looks like stands for itself, so that `a"b` and `a%22b` are one name to their reader.
 ///
 /// Names without a quotation mark, a line end and a percent sign aren't remembered and cost a look at their bytes.
 internal struct WrittenNames {

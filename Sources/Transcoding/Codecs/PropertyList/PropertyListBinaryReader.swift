@@ -157,7 +157,7 @@ extension PropertyList {
             }
         }
 
-        /// The object that the reference at `at` leads to. Whoever calls has seen that the reference lies among the objects.
+        /// The object that the reference at `at` leads to. The caller has seen that the reference lies among the objects.
         private func object(
             at: Int, _ trailer: Trailer, _ input: Span<UInt8>
         ) throws(ConversionError) -> Int {

@@ -248,7 +248,7 @@ extension PropertyList.Encoder {
         try beginFile(head, as: options.files)
     }
 
-    /// The same by a policy of the file's own.
+    /// As above, by a policy of the file's own.
     internal mutating func beginFile(_ head: borrowing PartHead, as policy: FilePolicy) throws(ConversionError) {
         guard policy == .base64 || policy == .object else {
             throw ConversionError(plist: .file, field: head.name.lossyString())

@@ -43,7 +43,7 @@ internal import Octets
     }
 
     deinit {
-        // SAFETY: opened in init, used by nobody else.
+        // SAFETY: opened in init, used by no other code.
         _ = unsafe iconv_close(handle)
     }
 

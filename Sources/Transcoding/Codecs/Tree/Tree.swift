@@ -444,7 +444,7 @@ extension Tree: EventSink {
                     records[Int(earlier)].kind = kind
                     return earlier
                 }
-                // The later value is built beside the document, where nobody finds it.
+                // The later value is built beside the document, where it is not found.
                 observer?.skips(valueAfter: earlier, of: self, by: "duplicates: first")
                 let node = try makeNode(kind)
                 records[Int(node)].parent = open

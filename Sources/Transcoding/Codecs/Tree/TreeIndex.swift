@@ -2,7 +2,7 @@ internal import Octets
 
 /// Finds the members of large objects: one open-addressed table for a whole tree, from parent and name to node.
 ///
-/// The hash is seeded for each tree, so that nobody can choose names that collide (CVE-2011-4885). Entries are never
+/// The hash is seeded for each tree, so that names that collide can't be chosen (CVE-2011-4885). Entries are never
 /// taken out: an entry is only a hint, and the node it points to is compared.
 package struct TreeIndex {
     /// Objects with up to this many members are scanned instead.

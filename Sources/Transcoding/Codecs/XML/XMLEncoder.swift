@@ -210,7 +210,7 @@ extension XML {
             try beginFile(head, as: options.files)
         }
 
-        /// The same by a policy of the file's own.
+        /// As above, by a policy of the file's own.
         internal mutating func beginFile(
             _ head: borrowing PartHead, as policy: FilePolicy
         ) throws(ConversionError) {

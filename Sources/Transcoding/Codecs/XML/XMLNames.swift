@@ -31,7 +31,7 @@ extension XML {
         return endOfLongName(bytes, from: at, isStart: at == start)
     }
 
-    /// The same from a character above ASCII on.
+    /// As above, from a character above ASCII on.
     private static func endOfLongName(_ bytes: Span<UInt8>, from start: Int, isStart: Bool) -> Int {
         var at = start
         while at < bytes.count {

@@ -64,7 +64,7 @@ extension XML {
             return true
         }
 
-        /// The same for the next byte.
+        /// As above, for the next byte.
         private mutating func isText(_ byte: UInt8) -> Bool {
             if matched == 2, byte >= 0xBE { return false }
             matched = byte == 0xEF ? 1 : matched == 1 && byte == 0xBF ? 2 : 0

@@ -32,7 +32,7 @@ internal struct FieldStyle {
     var namelessNull = NamelessNull.nothing
     /// Whether an element of an array that leaves nothing leaves its place: Rack joins what is left of all elements with `&`.
     var leavesGaps = false
-    /// What `order: sorted` sorts; nil where whoever sends the document does it.
+    /// What `order: sorted` sorts; nil where the sender of the document does it.
     var sorting: Sorting? = .members
     /// How a number is printed that a JSON text has; nil for its text as it stands.
     var numbers: NumberStyle?
