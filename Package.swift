@@ -126,7 +126,7 @@ let package = Package(
             swiftSettings: settings),
         .target(
             name: "FuzzTargets",
-            dependencies: ["Octets", "HTTPWire", "ContentCoding", "Transcoding", "TestSupport"],
+            dependencies: ["Octets", "HTTPWire", "ContentCoding", "Transcoding", "Serialization", "TestSupport"],
             path: "Tests/FuzzTargets", swiftSettings: settings),
         .testTarget(name: "FuzzTests", dependencies: ["FuzzTargets"], swiftSettings: settings),
         .testTarget(name: "OctetsTests", dependencies: ["Octets", "TestSupport"], swiftSettings: settings),
