@@ -4,7 +4,7 @@ internal import Serialization
 internal import Transcoding
 import Transcoding
 
-/// Counts what a lane allocates for one body, once it has converted another one.
+/// Counts what a pipeline allocates for one body, once it has converted another one.
 struct AllocationCount {
     let name: String
     let plan: ConversionPlan
@@ -20,7 +20,7 @@ struct AllocationCount {
         return allocations_of_thread() - before
     }
 
-    static var lanes: [AllocationCount] {
+    static var pipelines: [AllocationCount] {
         [
             AllocationCount(name: "form -> form", plan: plan(.form, .form), type: form, body: formBody),
             AllocationCount(name: "form -> multipart", plan: plan(.form, .multipart), type: form, body: formBody),

@@ -12,7 +12,7 @@ extension Benchmark {
         shape("flat", FlatRecord.list) + shape("nested", NestedOrder.list) + shape("numbers", NumberSeries.sample)
             + shape("texts", LongTexts.sample) + shape("many keys", ManyKeys.sample)
             + shape("optionals", OptionalRecord.list) + shape("enums", EnumRecord.list)
-            + shape("dates", DatedRecord.list) + formCases()
+            + shape("dates", DatedRecord.list) + formCases() + formShapes()
     }
 
     private static func shape<Document: Codable & Equatable>(_ name: String, _ document: Document) -> [Benchmark] {
@@ -52,8 +52,33 @@ extension Benchmark {
             },
             Benchmark(name: "form -> codable") {
                 let bytes = form(document)
-                guard read(form: bytes) == document else { fail("the form is another one when it is read") }
-                return (bytes.count, { read(form: bytes) == nil ? 0 : 1 })
+                guard read(FormOrders.self, form: bytes) == document else {
+                    fail("the form is another one when it is read")
+                }
+                return (bytes.count, { read(FormOrders.self, form: bytes) == nil ? 0 : 1 })
+            },
+        ]
+    }
+
+    /// The shapes as forms, whose root is an object; enums without a payment that leaves nothing, which a form can't say.
+    private static func formShapes() -> [Benchmark] {
+        formShape("flat", Listed(list: FlatRecord.list)) + formShape("nested", Listed(list: NestedOrder.list))
+            + formShape("numbers", NumberSeries.sample) + formShape("texts", LongTexts.sample)
+            + formShape("many keys", ManyKeys.sample) + formShape("optionals", Listed(list: OptionalRecord.list))
+            + formShape("enums", Listed(list: EnumRecord.list.filter { $0.payment != .cash }))
+            + formShape("dates", Listed(list: DatedRecord.list))
+    }
+
+    private static func formShape<Document: Codable & Equatable>(_ name: String, _ document: Document) -> [Benchmark] {
+        [
+            Benchmark(name: "codable -> form, \(name)") {
+                let size = form(document).count
+                return (size, { form(document).count })
+            },
+            Benchmark(name: "form -> codable, \(name)") {
+                let bytes = form(document)
+                guard read(Document.self, form: bytes) == document else { fail("the form of \(name) is another one") }
+                return (bytes.count, { read(Document.self, form: bytes) == nil ? 0 : 1 })
             },
         ]
     }
@@ -77,16 +102,21 @@ extension Benchmark {
         try? ValueDecoder().decode(type, from: bytes, as: .json, options: options)
     }
 
-    private static func form(_ document: FormOrders) -> [UInt8] {
+    private static func form(_ document: some Encodable) -> [UInt8] {
         do { return try ValueEncoder().encode(document, as: .form, options: options) } catch { fail("\(error)") }
     }
 
-    private static func read(form bytes: [UInt8]) -> FormOrders? {
-        try? ValueDecoder(reading: .recast).decode(FormOrders.self, from: bytes, as: .form, options: options)
+    private static func read<Document: Decodable>(_ type: Document.Type, form bytes: [UInt8]) -> Document? {
+        try? ValueDecoder(reading: .recast).decode(type, from: bytes, as: .form, options: options)
     }
 }
 
 // MARK: Documents
+
+/// A list as a member, for formats whose root is an object.
+private struct Listed<Element: Codable & Equatable>: Codable, Equatable {
+    var list: [Element]
+}
 
 private struct FlatRecord: Codable, Equatable {
     var id: Int

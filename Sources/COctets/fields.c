@@ -31,19 +31,6 @@ static const uint8_t keeping[32] = {
     255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
 };
 
-static inline uint8_t *put(uint8_t *to, const struct recast_mark *mark) {
-    memcpy(to, &mark->bytes, sizeof mark->bytes);
-    return to + mark->count;
-}
-
-/* The digits of an index, of which there are at most twenty. */
-static inline uint8_t *put_index(uint8_t *to, size_t index) {
-    size_t count = 1;
-    for (size_t rest = index / 10; rest; rest /= 10) count++;
-    for (uint8_t *at = to + count; at > to; index /= 10) *--at = (uint8_t)('0' + index % 10);
-    return to + count;
-}
-
 static inline bool is_space(uint8_t byte) {
     return byte <= ' ' && (byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t');
 }

@@ -1,9 +1,7 @@
 /* Texts, numbers and literals of JSON, as fields.c reads and writes them. */
 #ifndef RECAST_SCALARS_H
 #define RECAST_SCALARS_H
-#include "COctets.h"
 #include "blocks.h"
-#include <string.h>
 
 #define SSE(value) _mm_set1_epi8((char)(value))
 
@@ -11,10 +9,6 @@
 enum { text_reach = 64 };
 /* What a block of a text may become, and a block behind it. */
 enum { block_room = 3 * 32 + 32 };
-
-AVX2 static inline void copy_block(uint8_t *to, const uint8_t *from) {
-    _mm256_storeu_si256((__m256i *)to, _mm256_loadu_si256((const __m256i *)from));
-}
 
 /* The number of bytes of the number that the sixteen bytes at `text` begin with; 0 where there is none, or it has an exponent,
    or may go on behind them. */
@@ -80,22 +74,6 @@ static inline uint8_t unescaped(uint8_t letter) {
     case 't': return '\t';
     default: return 0;
     }
-}
-
-/* Writes a block of a text, of whose bytes those in `kept` count, and returns how far it has moved what is behind it. */
-AVX2 static inline size_t write_block(const uint8_t *text, uint32_t kept, __m256i block, uint8_t *to, const uint32_t *table) {
-    uint8_t *const start = to;
-    _mm256_storeu_si256((__m256i *)to, block);
-    if (!table) return 0;
-    uint32_t others = (uint32_t)_mm256_movemask_epi8(is_escaped(block)) & kept;
-    for (; others; others = _blsr_u32(others)) {
-        const size_t run = _tzcnt_u32(others);
-        const uint32_t entry = table[text[run]];
-        memcpy(to + run, &entry, sizeof entry);
-        to += (entry >> 24) - 1;
-        copy_block(to + run + 1, text + run + 1);
-    }
-    return (size_t)(to - start);
 }
 
 /* Writes what follows the first block of the text that begins at `start`, as write_text. */

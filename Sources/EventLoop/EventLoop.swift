@@ -48,11 +48,11 @@ public final class EventLoop {
     /// Whether a tick's end is still to come.
     internal private(set) var isRunning = false
     private var isStopRequested = false
-    /// Turns that are still to come before timers that are late fire, see `wheelIsDue`.
+    /// Ticks that are still to come before timers that are late fire, see `wheelIsDue`.
     private var catchUp = 0
     /// Nanoseconds by which timers are late when the process, or this thread, has been stopped: 500 ms.
     private static let standstill: UInt64 = 500_000_000
-    /// Turns that look at sockets first then. libevent asks for 32 events first and for up to 4096 when there are that many:
+    /// Ticks that look at sockets first then. libevent asks for 32 events first and for up to 4096 when there are that many:
     /// these are enough for every one of 40,000 sockets to be read once.
     private static let catchUpTicks = 16
 
@@ -123,7 +123,7 @@ public final class EventLoop {
             // The back end fails only if the loop's own descriptor was closed under it.
             precondition(outcome >= 0, "libevent could not wait for events")
             endTick()
-            if catchUp > 0 { turnCaughtUp() }
+            if catchUp > 0 { tickCaughtUp() }
             outbox.sendAll()
         } while !isStopRequested
         isStopRequested = false
@@ -221,7 +221,7 @@ public final class EventLoop {
         }
     }
 
-    private func turnCaughtUp() {
+    private func tickCaughtUp() {
         catchUp -= 1
         guard catchUp == 0 else { return }
         wheel.advance(to: now)

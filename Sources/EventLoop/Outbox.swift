@@ -58,12 +58,12 @@ final class Outbox {
 
     private func grow(by count: Int, for stream: Stream) -> Bool {
         guard count <= Self.longest, count <= Self.capacity - used else { return false }
-        if stream.outboxPlace < 0 {
-            stream.outboxPlace = pieces.count
+        if stream.outboxIndex < 0 {
+            stream.outboxIndex = pieces.count
             // SAFETY: a stream takes its piece back in `tearDown`, so the reference is alive as long as it is in the list.
             unsafe pieces.append(Piece(stream: .passUnretained(stream), start: used, end: used + count))
         } else {
-            guard stream.outboxPlace == pieces.count - 1 else { return false }
+            guard stream.outboxIndex == pieces.count - 1 else { return false }
             pieces[pieces.count - 1].end += count
         }
         used += count
@@ -71,25 +71,25 @@ final class Outbox {
     }
 
     @inline(__always)
-    private func copy(_ span: Span<UInt8>, to place: Int) {
+    private func copy(_ span: Span<UInt8>, to offset: Int) {
         // SAFETY: `grow` made room for it; the span isn't memory of ours.
         unsafe span.withUnsafeBufferPointer { source in
             guard let base = source.baseAddress else { return }
-            unsafe (bytes + place).update(from: base, count: source.count)
+            unsafe (bytes + offset).update(from: base, count: source.count)
         }
     }
 
     /// Sends what `stream` holds.
     func send(_ stream: Stream) {
-        let place = stream.outboxPlace
-        guard place >= 0 else { return }
-        let piece = pieces[place]
-        stream.outboxPlace = -1
-        if place == pieces.count - 1 {
+        let index = stream.outboxIndex
+        guard index >= 0 else { return }
+        let piece = pieces[index]
+        stream.outboxIndex = -1
+        if index == pieces.count - 1 {
             pieces.removeLast()
             used = piece.start
         } else {
-            unsafe pieces[place].stream = nil
+            unsafe pieces[index].stream = nil
         }
         // SAFETY: the bytes lie in the buffer, and nothing is held while they are sent.
         unsafe stream.sendHeld(UnsafeBufferPointer(start: bytes + piece.start, count: piece.end - piece.start))
@@ -124,7 +124,7 @@ final class Outbox {
     private func send(_ piece: Piece, of held: Unmanaged<Stream>) {
         // SAFETY: see `grow`: the stream is open, so the loop's reference keeps it while it sends.
         let isBackedUp = unsafe held._withUnsafeGuaranteedRef { stream in
-            stream.outboxPlace = -1
+            stream.outboxIndex = -1
             unsafe stream.sendHeld(UnsafeBufferPointer(start: bytes + piece.start, count: piece.end - piece.start))
             return stream.queued > 0
         }

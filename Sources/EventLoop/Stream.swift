@@ -31,7 +31,7 @@ public final class Stream {
     @safe @exclusivity(unchecked) private var pending = OutputBuffer()
     @safe @exclusivity(unchecked) internal var queue = OutputBuffer()
     /// Where in the loop's outbox this stream's piece is; -1: it holds nothing there.
-    internal var outboxPlace = -1
+    internal var outboxIndex = -1
     /// Why writing isn't possible any more, else 0. Reading goes on to its end, then `failed` tells.
     internal var brokenBy: Int32 = 0
     /// Bytes of one read at most. A read's rest stays here or in another stream's queue when the handler pauses, so it shrinks to
@@ -379,7 +379,7 @@ public final class Stream {
         return queue.count + tls.early.count
     }
     /// Whether something that was written is still here: queued, or held to the end of the tick.
-    public var holdsOutput: Bool { outboxPlace >= 0 || queued > 0 }
+    public var holdsOutput: Bool { outboxIndex >= 0 || queued > 0 }
     /// Whether the queue has passed the high watermark. Holds until the low one is reached: as long as it does, `drained`
     /// is still to come.
     public var isAboveHighWatermark: Bool { state.contains(.aboveHigh) }
@@ -534,7 +534,7 @@ extension Stream {
 
     /// Sends what is held to the end of the tick now, so that `queued` says what the socket didn't take of all that was written.
     public func flush() {
-        if outboxPlace >= 0 { loop.outbox.send(self) }
+        if outboxIndex >= 0 { loop.outbox.send(self) }
     }
 
     /// Writes `first` and `second` as one: one system call when nothing is queued, and in TLS one record where they fit one.

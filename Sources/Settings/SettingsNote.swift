@@ -169,7 +169,7 @@ struct SettingsNotes {
             }
         }
         var all: [SettingsNote] = []
-        if case .convert(let plan, _, _) = route.request {
+        if let plan = route.conversion?.plan {
             all += shown(plan.notes(), "")
             if settings.upstreams[route.upstream].framing == .auto, let note = plan.framingNote {
                 all += shown([note], "")

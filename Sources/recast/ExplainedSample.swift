@@ -42,7 +42,7 @@ struct ExplainedSample {
 
     /// The conversion of a route's requests, where it has one; nil for one that changes the head only.
     static func plan(of route: Route) throws(CommandFault) -> ConversionPlan? {
-        if case .convert(let plan, _, _) = route.request { return plan }
+        if let plan = route.conversion?.plan { return plan }
         let headers = route.options.headers
         guard route.rewrite != nil || !headers.request.isEmpty || !headers.response.isEmpty else {
             throw usage(

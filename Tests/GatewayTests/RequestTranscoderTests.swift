@@ -14,7 +14,7 @@ import Transcoding
     /// A route that converts, with the pools of a worker.
     fileprivate struct Rig {
         let route: Route
-        let rule: ConversionRule
+        let rule: RequestConversion
         let conversions: ConversionPool
         let coders = CoderPool()
 

@@ -141,8 +141,7 @@ import Transcoding
                 let upstream = try rig.upstream()
                 try rig.until("the upstream's connection ends") { upstream.isOver }
                 // A form can't be padded, so its length isn't announced.
-                var isForm = false
-                if case .convert(let plan, _, _) = route.request { isForm = plan.output == .form }
+                let isForm = route.conversion?.plan.output == .form
                 #expect(upstream.text.contains(!isForm ? "Content-Length: " : "Transfer-Encoding: chunked\r\n"))
                 #expect(!upstream.has(), "the upstream got a whole request from \(type)")
                 #expect(!upstream.text.hasSuffix("0\r\n\r\n"))

@@ -160,6 +160,7 @@ private final class StreamedDownstream: Downstream {
     private(set) var trailers = ""
     private var bytes: [UInt8] = []
     private var hasSentHead = false
+    private var left = 0
     var isFull = false
 
     init(_ worker: Worker) { self.worker = worker }
@@ -181,14 +182,24 @@ private final class StreamedDownstream: Downstream {
             try builder.add(name.span, value.span, to: &exchange.request)
         }
         try builder.finish(&exchange.request)
+        left = if case .length(let count) = exchange.request.framing { count } else { 0 }
         exchange.begin(on: self)
         if !content.isEmpty { bring(content) }
     }
 
     func bring(_ content: String) {
+        guard let exchange else { return }
         let bytes = Array(content.utf8)
-        #expect(exchange?.receive(bytes.span) == bytes.count)
-        exchange?.settle()
+        exchange.contentArrived()
+        left -= bytes.count
+        do throws(Refusal) {
+            let taken = try exchange.receive(bytes.span, isLast: left == 0)
+            #expect(taken == bytes.count)
+        } catch {
+            exchange.refuse(error)
+        }
+        if left == 0 { exchange.contentEnded() } else { exchange.contentRead(leftover: 0) }
+        exchange.settle()
     }
 
     private func note(_ lines: Span<UInt8>) {
@@ -207,6 +218,11 @@ private final class StreamedDownstream: Downstream {
     }
 
     // MARK: The source
+
+    func limitContent(to count: Int) {}
+    func keepTrailers() {}
+    var contentLeft: Int? { left }
+    func appendTrailers(named names: [[UInt8]], to output: inout OutputBuffer) {}
 
     func pauseReading() {}
     func resumeReading() {}

@@ -5,10 +5,10 @@ import TestSupport
 import Testing
 import Transcoding
 
-/// Once a lane has converted a body, the next one costs no allocation for each of its fields, parts and members.
+/// Once a pipeline has converted a body, the next one costs no allocation for each of its fields, parts and members.
 @Suite(.enabled(if: allocations_are_counted() != 0, "a sanitizer has an allocator of its own"))
 struct AllocationTests {
-    struct Lane: Sendable, CustomTestStringConvertible {
+    struct Pipeline: Sendable, CustomTestStringConvertible {
         var input: BodyEncoding
         var output: BodyEncoding
         var first = ""
@@ -20,7 +20,7 @@ struct AllocationTests {
         func body(_ items: Int) -> [UInt8] { Array((first + (0..<items).map(item).joined() + last).utf8) }
     }
 
-    static let lanes: [Lane] = {
+    static let pipelines: [Pipeline] = {
         let field: @Sendable (Int) -> String = { "user[\($0)][na%20me]=J%C3%BCrgen+of+the+value+\($0)&" }
         let text: @Sendable (Int) -> String = {
             "--b\r\nContent-Disposition: form-data; name=\"user[\($0)]\"\r\n\r\nThe value \($0)\r\n"
@@ -33,28 +33,28 @@ struct AllocationTests {
             "\"m\\u00fc\($0)\":{\"id\":\($0),\"name\":\"J\u{FC}rgen \\\"\\u00df\\\"\",\"on\":true,\"tags\":[1,2.5]},"
         }
         return [
-            Lane(input: .form, output: .form, item: field),
-            Lane(input: .form, output: .multipart, item: field),
-            Lane(input: .multipart, output: .form, item: text, last: "--b--\r\n"),
-            Lane(input: .multipart, output: .multipart, item: text, last: "--b--\r\n"),
-            Lane(input: .multipart, output: .multipart, item: file, last: "--b--\r\n"),
-            Lane(input: .json, output: .json, first: "{", item: member, last: "\"end\":null}"),
-            Lane(input: .json, output: .form, first: "{", item: member, last: "\"end\":null}"),
-            Lane(input: .json, output: .multipart, first: "{", item: member, last: "\"end\":null}"),
+            Pipeline(input: .form, output: .form, item: field),
+            Pipeline(input: .form, output: .multipart, item: field),
+            Pipeline(input: .multipart, output: .form, item: text, last: "--b--\r\n"),
+            Pipeline(input: .multipart, output: .multipart, item: text, last: "--b--\r\n"),
+            Pipeline(input: .multipart, output: .multipart, item: file, last: "--b--\r\n"),
+            Pipeline(input: .json, output: .json, first: "{", item: member, last: "\"end\":null}"),
+            Pipeline(input: .json, output: .form, first: "{", item: member, last: "\"end\":null}"),
+            Pipeline(input: .json, output: .multipart, first: "{", item: member, last: "\"end\":null}"),
         ]
     }()
 
     /// Unoptimised code allocates for iterators and accessors that optimised code has in registers, where it reads the
-    /// headers of a part; `make bench-codecs` counts those lanes too.
+    /// headers of a part; `make bench-codecs` counts those pipelines too.
     #if DEBUG
-        static let counted = lanes.filter { $0.input != .multipart }
+        static let counted = pipelines.filter { $0.input != .multipart }
     #else
-        static let counted = lanes
+        static let counted = pipelines
     #endif
 
-    @Test(arguments: counted) func aStreamingLaneAllocatesNothingForAnItem(_ lane: Lane) throws {
-        let few = try allocations(of: lane, items: 20)
-        let many = try allocations(of: lane, items: 200)
+    @Test(arguments: counted) func aStreamingPipelineAllocatesNothingForAnItem(_ pipeline: Pipeline) throws {
+        let few = try allocations(of: pipeline, items: 20)
+        let many = try allocations(of: pipeline, items: 200)
         // 180 items more. What is held of a body may double a few times, and where unoptimised code goes on after a slice's
         // end it allocates; both are far from one for an item.
         #expect(many <= few + 45, "\(many) allocations for 200 items, \(few) for 20")
@@ -68,10 +68,10 @@ struct AllocationTests {
     }
 
     /// The allocations of a body after one of the same items has passed.
-    private func allocations(of lane: Lane, items: Int) throws -> UInt64 {
-        let type = Array(ConversionRun.defaultType(lane.input).utf8)
-        let body = lane.body(items)
-        var plan = ConversionPlan(inputs: [lane.input], output: lane.output)
+    private func allocations(of pipeline: Pipeline, items: Int) throws -> UInt64 {
+        let type = Array(ConversionRun.defaultType(pipeline.input).utf8)
+        let body = pipeline.body(items)
+        var plan = ConversionPlan(inputs: [pipeline.input], output: pipeline.output)
         plan.jsonDuplicates = .reject
         let conversion = try Conversion.make(plan: plan, contentType: type.span)
         try convert(body, type, with: conversion)

@@ -250,11 +250,11 @@ import Transcoding
     }
 
     static let tables =
-        LaneTableTests.pairs + LaneTableTests.options + LaneTableTests.files + MapTableTests.fields
-        + MapTableTests.typed + MapTableTests.appendedFields + LaneContractTests.rows + DialectLaneTests.table
+        PipelineRowTests.pairs + PipelineRowTests.options + PipelineRowTests.files + MapTableTests.fields
+        + MapTableTests.typed + MapTableTests.appendedFields + PipelineContractTests.rows + DialectPipelineTests.table
 
-    @Test("every row of the tables of lanes is traced as it is converted", arguments: tables)
-    func agreementOfTables(_ row: LaneRow) throws {
+    @Test("every row of the tables of pipelines is traced as it is converted", arguments: tables)
+    func agreementOfTables(_ row: PipelineRow) throws {
         let type = ConversionRun.defaultType(row.plan.inputs[0])
         let sources = row.sources
         let run = ConversionRun.run(row.plan, .whole(Array(row.input.utf8)), sources: sources)

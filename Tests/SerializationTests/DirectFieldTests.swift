@@ -16,7 +16,7 @@ struct DirectFieldTests {
             + #""paid":true,"items":[{"sku":"A-1","quantity":1,"price":12.50,"note":"left & right"},{"sku":"A_2","gift":false}],"#
             + #""tags":["a","b c",3,-0.5,null,true],"comment":"The \"engine\" weaves \u00e4 \ud83d\ude00 patterns."},"#
             + #"{"id":1001,"customer":{"name":"日本語","address":{"city":"x","street":""}},"paid":false,"items":[{"sku":""}]}]}"#,
-        LaneContractTests.json,
+        PipelineContractTests.json,
         "{\n  \"a\" : 1 ,\r\n  \"list\" : [\n    1,\n    \"two\" , { \"three\" : [ [ 4, 5 ], [ \"six\" ] ] }\n  ],\t\"z\": null\n}\n",
         #"{"a name with spaces":{"käse":1,"$id":"x","@type":"y","a.b":"z","a-b_c.d":"0","*":"1"},"tail of the document":"end"}"#,
         #"{"sixteen_bytes_xx":{"seventeen_bytes_xx":{"sixteen_bytes_xx":"sixteen_bytes_xx","fifteen_bytes_x":"fifteen_bytes_x"}}}"#,
@@ -289,7 +289,9 @@ struct DirectFieldTests {
             let text = String(decoding: (0..<count).map { words[$0 % words.count] }, as: UTF8.self)
             let more = ",\"padding behind it so that blocks can be read\":[\"\(text)\"]"
             for body in ["{\"a\":\"\(text)\"\(more)}", "{\"a\":\"\(text)\"}"] {
-                for change in Self.changes.prefix(3) { check(plan(.json, .form, change), .whole(Array(body.utf8))) }
+                for change in Self.changes.prefix(3) + Self.dialects.prefix(2) {
+                    check(plan(.json, .form, change), .whole(Array(body.utf8)))
+                }
             }
         }
     }
@@ -301,7 +303,9 @@ struct DirectFieldTests {
                 let run = String(repeating: "x", count: count)
                 let body =
                     "{\"a\":\"\(run)\(text)\(run) \(text)\",\"padding behind it so that blocks can be read\":[\"\(run)\"]}"
-                for change in Self.changes.prefix(3) { check(plan(.json, .form, change), .whole(Array(body.utf8))) }
+                for change in Self.changes.prefix(3) + Self.dialects.prefix(2) {
+                    check(plan(.json, .form, change), .whole(Array(body.utf8)))
+                }
                 let bytes = Array(body.utf8)
                 let multipart = plan(.json, .multipart)
                 let wanted = ConversionRun.run(multipart, .every(Self.few, of: bytes))
@@ -321,7 +325,7 @@ struct DirectFieldTests {
                 body = "{\(names)\"c\":\(body),\"behind\":[[1,2],{\"a\":true}]}"
             }
             let bytes = Array((body + String(repeating: " ", count: 64)).utf8)
-            for change in Self.changes.prefix(3) { check(plan(.json, .form, change), .whole(bytes)) }
+            for change in Self.changes.prefix(3) + Self.dialects { check(plan(.json, .form, change), .whole(bytes)) }
             for cut in [64, 100, 257] { check(plan(.json, .form), .every(cut, of: bytes)) }
         }
     }
@@ -357,6 +361,77 @@ struct DirectFieldTests {
                 let run = ConversionRun.run(multipart, .whole(body), highWatermark: 1 + numbers.next(300))
                 #expect(run.failure == wanted.failure)
                 if wanted.failure == nil { #expect(run == wanted) }
+            }
+        }
+    }
+
+    /// The fields of a value, in the order that Alamofire writes them in, or AFNetworking: each container's are put together and
+    /// sorted as whole texts, or its members by their names.
+    private static func sortedFields(_ value: Value, _ name: String, byNames: Bool) -> String {
+        func escaped(_ text: String) -> String {
+            HTTPRequestSerializer.percentEscaped(text, dialect: .alamofire)
+        }
+        func precedes(_ one: String, _ other: String) -> Bool { one.utf8.lexicographicallyPrecedes(other.utf8) }
+        switch value {
+        case .object(let members):
+            let parts = members.map { member in
+                let key = escaped(member.key)
+                return (
+                    member.key, sortedFields(member.value, name.isEmpty ? key : "\(name)%5B\(key)%5D", byNames: byNames)
+                )
+            }
+            let sorted = byNames ? parts.sorted { precedes($0.0, $1.0) } : parts.sorted { precedes($0.1, $1.1) }
+            return sorted.map(\.1).joined(separator: "&")
+        case .array(let elements):
+            let parts = elements.map { sortedFields($0, "\(name)%5B%5D", byNames: byNames) }
+            return (byNames ? parts : parts.sorted(by: precedes)).joined(separator: "&")
+        case .null: return name
+        default: return "\(name)=\(escaped(value.string ?? value.description))"
+        }
+    }
+
+    private static func sortable(_ numbers: inout Numbers, _ depth: Int) -> String {
+        let texts = ["", "a", "ab", "a b", "a&", "a-", "a%", "ä", "z", "same same same", "same same same and more"]
+        let names = [
+            "a", "ab", "a b", "a-", "a.b", "ä", "name", "names", "name of it", "eight__b", "eight__bytes", "Z", "~",
+        ]
+        switch numbers.next(depth > 3 ? 4 : 8) {
+        case 0, 1, 2: return "\"\(texts[numbers.next(texts.count)])\""
+        case 3: return numbers.next(3) == 0 ? "null" : "\(numbers.next(30))"
+        case 4, 5:
+            let count = [1, 2, 3, 5, 18, 40][numbers.next(6)]
+            return "[" + (0..<count).map { _ in sortable(&numbers, depth + 1 + count / 16) }.joined(separator: ",")
+                + "]"
+        default:
+            var left = names
+            let members = (0...numbers.next(7)).map { _ in
+                "\"\(left.remove(at: numbers.next(left.count)))\":\(sortable(&numbers, depth + 1))"
+            }
+            return "{" + members.joined(separator: ",") + (numbers.next(9) > 0 ? "" : many(&numbers)) + "}"
+        }
+    }
+
+    private static func many(_ numbers: inout Numbers) -> String {
+        (0..<20).map { ",\"many\($0 * 7 % 20)\":\"\(numbers.next(9))\"" }.joined()
+    }
+
+    @Test("what is sorted is in the order that its texts have", arguments: 0..<60)
+    func sorted(_ seed: Int) throws {
+        var numbers = Numbers(state: UInt64(seed) + 7)
+        for _ in 0..<20 {
+            let body = "{\"first\":\(Self.sortable(&numbers, 0)),\"second\":\(Self.sortable(&numbers, 0)),\"fir\":\"\"}"
+            let value = try Value(decoding: body)
+            for dialect in [Dialect.alamofire, .afnetworking] {
+                let plan = plan(.json, .form) {
+                    $0.fieldEncoding = FieldEncodingOptions(dialect: dialect)
+                    $0.fieldEncoding.nulls = .key
+                }
+                let wanted = Self.sortedFields(value, "", byNames: dialect == .afnetworking)
+                for cut in [Cut.whole(Array(body.utf8)), .every(40, of: Array(body.utf8))] {
+                    let run = ConversionRun.run(plan, cut, highWatermark: 1 + numbers.next(300))
+                    #expect(run.failure == nil)
+                    #expect(String(decoding: run.output.bytes, as: UTF8.self) == wanted, "\(body)")
+                }
             }
         }
     }

@@ -10,8 +10,8 @@ struct FileRuleTests {
     static func row(
         _ from: BodyEncoding, _ to: BodyEncoding, _ input: String, _ expected: String, _ rules: FileRule...,
         change: (inout ConversionPlan) -> Void = { _ in }
-    ) -> LaneRow {
-        LaneRow(from, to, input, expected) { plan in
+    ) -> PipelineRow {
+        PipelineRow(from, to, input, expected) { plan in
             plan.files = rules
             change(&plan)
         }
@@ -25,7 +25,7 @@ struct FileRuleTests {
 
     static let f = "application/octet-stream"
 
-    static let sources: [LaneRow] = [
+    static let sources: [PipelineRow] = [
         row(.json, .multipart, #"{"f":"QUJD"}"#, "f:blob:\(f)=ABC", rule("f", .base64)),
         row(.json, .multipart, #"{"f":"data:text/x;base64,QUJD"}"#, "f:blob:text/x=ABC", rule("f", .base64)),
         row(.json, .multipart, #"{"f":""}"#, "f:blob:\(f)=", rule("f", .base64)),
@@ -91,9 +91,9 @@ struct FileRuleTests {
     ]
 
     @Test("a value becomes a file in the way that its rule says", arguments: sources)
-    func source(_ row: LaneRow) { row.check() }
+    func source(_ row: PipelineRow) { row.check() }
 
-    static let objects: [LaneRow] = [
+    static let objects: [PipelineRow] = [
         row(
             .json, .multipart, #"{"a":1,"f":{"filename":"p.png","content_type":"image/png","data":"QUJD"},"b":2}"#,
             "a=1|f:p.png:image/png=ABC|b=2", rule("f", .object)),
@@ -164,7 +164,7 @@ struct FileRuleTests {
     ]
 
     @Test("an object is a file, and what is said of it precedes its data", arguments: objects)
-    func object(_ row: LaneRow) { row.check() }
+    func object(_ row: PipelineRow) { row.check() }
 
     @Test("files go to JSON as objects and come back the same")
     func roundTrip() {
@@ -196,7 +196,7 @@ struct FileRuleTests {
     static func named(_ name: String) -> (inout FileRule) -> Void { { $0.name = FileNameTemplate(name)! } }
     static let two = #"{"a":1,"photos":["QQ==","Qg=="],"b":2}"#
 
-    static let names: [LaneRow] = [
+    static let names: [PipelineRow] = [
         row(.json, .multipart, two, "a=1|photos[]:blob:\(f)=A|photos[]:blob:\(f)=B|b=2", rule("photos", .base64)),
         row(.json, .multipart, two, "a=1|photos[]:blob:\(f)=A|photos[]:blob:\(f)=B|b=2", rule("photos[*]", .base64)),
         row(
@@ -252,7 +252,7 @@ struct FileRuleTests {
     ]
 
     @Test("the files of an array have the names that a template gives them", arguments: names)
-    func name(_ row: LaneRow) { row.check() }
+    func name(_ row: PipelineRow) { row.check() }
 
     @Test(
         "a template has no braces but those of its index",
@@ -263,7 +263,7 @@ struct FileRuleTests {
         { $0.types = types.map { MediaPattern($0)! } }
     }
 
-    static let types: [LaneRow] = [
+    static let types: [PipelineRow] = [
         row(
             .json, .multipart, #"{"f":"data:image/png;base64,QQ=="}"#, "f:blob:image/png=A",
             rule("f", .dataURL, typed("application/pdf", "image/*"))),
@@ -305,7 +305,7 @@ struct FileRuleTests {
     ]
 
     @Test("a file's type is one that its rule takes, or it is refused by name", arguments: types)
-    func type(_ row: LaneRow) {
+    func type(_ row: PipelineRow) {
         row.check()
         let run = ConversionRun.run(row.plan, .whole(Array(row.input.utf8)))
         if let failure = run.failure { #expect(failure.kind == .unsupported && failure.setting == "files.f.types") }

@@ -8,19 +8,19 @@ import Transcoding
 @Suite("JSON in parts")
 struct JSONPartTests {
     static func parts(_ from: BodyEncoding, _ to: BodyEncoding, _ input: String, _ expected: String, _ paths: String...)
-        -> LaneRow
+        -> PipelineRow
     {
-        LaneRow(from, to, input, expected) { $0.jsonParts = paths.map { path($0) } }
+        PipelineRow(from, to, input, expected) { $0.jsonParts = paths.map { path($0) } }
     }
 
-    static func dialect(_ dialect: Dialect, _ to: BodyEncoding, _ input: String, _ expected: String) -> LaneRow {
-        LaneRow(.json, to, input, expected) {
+    static func dialect(_ dialect: Dialect, _ to: BodyEncoding, _ input: String, _ expected: String) -> PipelineRow {
+        PipelineRow(.json, to, input, expected) {
             $0.fieldEncoding = FieldEncodingOptions(dialect: dialect)
             $0.jsonParts = [path("p")]
         }
     }
 
-    static let rows: [LaneRow] = [
+    static let rows: [PipelineRow] = [
         parts(
             .json, .multipart, #"{"a":1,"p":{"b":[1.50,null],"c":{"d":"x"}},"z":[2]}"#,
             #"a=1|p={"b":[1.50,null],"c":{"d":"x"}}|z[]=2"#, "p"),
@@ -42,7 +42,7 @@ struct JSONPartTests {
     ]
 
     @Test("a value at a path is one part, or field, with a JSON text", arguments: rows)
-    func part(_ row: LaneRow) {
+    func part(_ row: PipelineRow) {
         let run = ConversionRun.run(row.plan, .whole(Array(row.input.utf8)))
         if row.plan.output == .form {
             #expect(readable(run.result) == row.expected)

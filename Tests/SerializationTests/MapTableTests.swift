@@ -30,7 +30,7 @@ private func append(_ pairs: (String, AssignedValue)...) -> FieldMap {
 
 @Suite("Map and types")
 struct MapTableTests {
-    /// A map on one document: what comes out of JSON must not depend on the lane.
+    /// A map on one document: what comes out of JSON must not depend on the pipeline.
     struct Row: Sendable, CustomStringConvertible {
         var map: FieldMap
         var input: String
@@ -90,11 +90,11 @@ struct MapTableTests {
         #expect(convert(plan(.json, .json) { $0.map = row.map }, row.input, sources: ["given"]) == row.expected)
     }
 
-    static let appendedFields: [LaneRow] = [
-        LaneRow(.form, .form, "tags=a&b=1", "tags[]=a&tags[]=x&b=1") {
+    static let appendedFields: [PipelineRow] = [
+        PipelineRow(.form, .form, "tags=a&b=1", "tags[]=a&tags[]=x&b=1") {
             $0.map.append = [.init(path: path("tags"), value: .literal(.string("x")))]
         },
-        LaneRow(
+        PipelineRow(
             .multipart, .multipart, multipart("t[]=a", "f:p.png:image/png=PNG"), "f:p.png:image/png=PNG|t[]=a|t[]=x"
         ) {
             $0.map.append = [.init(path: path("t"), value: .literal(.string("x")))]
@@ -102,12 +102,12 @@ struct MapTableTests {
     ]
 
     @Test("fields are appended to as members are", arguments: appendedFields)
-    func appendedField(_ row: LaneRow) { row.check() }
+    func appendedField(_ row: PipelineRow) { row.check() }
 
     @Test("a local map gives the same while values pass and on the tree", arguments: documents)
     func document(_ row: Row) {
         for order in [MemberOrder.input, .sorted] {
-            // The tree lane is forced by a type rule that is about nothing.
+            // The tree pipeline is forced by a type rule that is about nothing.
             var plan = plan(.json, .json) { $0.map = row.map }
             if order == .sorted { plan.types = [TypeRule(path: path("nothing.at.all"), type: .string)] }
             #expect(convert(plan, row.input, sources: ["given"]) == row.expected, "\(order)")
@@ -149,54 +149,56 @@ struct MapTableTests {
         #expect(convert(plan(.json, .json) { $0.map = rename(("a", "b")) }, #"{"a":1,"c":2}"#) == #"{"b":1,"c":2}"#)
     }
 
-    static let fields: [LaneRow] = [
-        LaneRow(.form, .form, "a=1&b[x]=2&b[y]=3&c=4", "c=4") { $0.map = remove("a", "b") },
-        LaneRow(.form, .form, "a[x]=1&a[y]=2", "a[y]=2") { $0.map = remove("a.x") },
-        LaneRow(.form, .form, "l[0][x]=1&l[1][x]=2&l[1][y]=3", "l[1][y]=3") { $0.map = remove("l[*].x") },
-        LaneRow(.form, .multipart, "a[x][]=1&a[x][]=2", "u[id][x][]=1|u[id][x][]=2") { $0.map = rename(("a", "u.id")) },
-        LaneRow(.form, .form, "a=1&b=2", "!map_conflict b") { $0.map = rename(("a", "b")) },
-        LaneRow(.form, .form, "b=2&a=1", "!map_conflict b") { $0.map = rename(("a", "b")) },
-        LaneRow(.form, .form, "b[q]=2&a=1", "!map_conflict b") { $0.map = rename(("a", "b")) },
-        LaneRow(.form, .form, "u=2&a=1", "!map_conflict u.id") { $0.map = rename(("a", "u.id")) },
-        LaneRow(.form, .form, "a=1&b=2", "b=1&c=2") { $0.map = rename(("b", "c"), ("a", "b")) },
-        LaneRow(.form, .form, "a.b=1", "x.c=1") {
+    static let fields: [PipelineRow] = [
+        PipelineRow(.form, .form, "a=1&b[x]=2&b[y]=3&c=4", "c=4") { $0.map = remove("a", "b") },
+        PipelineRow(.form, .form, "a[x]=1&a[y]=2", "a[y]=2") { $0.map = remove("a.x") },
+        PipelineRow(.form, .form, "l[0][x]=1&l[1][x]=2&l[1][y]=3", "l[1][y]=3") { $0.map = remove("l[*].x") },
+        PipelineRow(.form, .multipart, "a[x][]=1&a[x][]=2", "u[id][x][]=1|u[id][x][]=2") {
+            $0.map = rename(("a", "u.id"))
+        },
+        PipelineRow(.form, .form, "a=1&b=2", "!map_conflict b") { $0.map = rename(("a", "b")) },
+        PipelineRow(.form, .form, "b=2&a=1", "!map_conflict b") { $0.map = rename(("a", "b")) },
+        PipelineRow(.form, .form, "b[q]=2&a=1", "!map_conflict b") { $0.map = rename(("a", "b")) },
+        PipelineRow(.form, .form, "u=2&a=1", "!map_conflict u.id") { $0.map = rename(("a", "u.id")) },
+        PipelineRow(.form, .form, "a=1&b=2", "b=1&c=2") { $0.map = rename(("b", "c"), ("a", "b")) },
+        PipelineRow(.form, .form, "a.b=1", "x.c=1") {
             $0.fieldDecoding.nesting = .dots
             $0.map = rename(("a.b", "x.c"))
         },
-        LaneRow(.form, .form, "a=1&s=9&s[x]=8&b=2", "s=x%20y&a=1&b=2") {
+        PipelineRow(.form, .form, "a=1&s=9&s[x]=8&b=2", "s=x%20y&a=1&b=2") {
             $0.map = set(("s", .literal(.string("x y"))))
         },
-        LaneRow(.form, .form, "a=1", "u[id]=7&u[n]=given&a=1", sources: ["given"]) {
+        PipelineRow(.form, .form, "a=1", "u[id]=7&u[n]=given&a=1", sources: ["given"]) {
             $0.map = set(("u.id", .literal(.number("7"))), ("u.n", .source(0)))
         },
-        LaneRow(.form, .form, "", "s=1") {
+        PipelineRow(.form, .form, "", "s=1") {
             $0.map = set(("s", .literal(.bool(true)))); $0.fieldEncoding.booleans = .numeric
         },
-        LaneRow(.form, .form, "u=1", "!map_conflict u.id") { $0.map = set(("u.id", .literal(.number("7")))) },
-        LaneRow(.multipart, .multipart, multipart("f:x:t/x=A", "s=1", "b=2"), "s=7|f:x:t/x=A|b=2") {
+        PipelineRow(.form, .form, "u=1", "!map_conflict u.id") { $0.map = set(("u.id", .literal(.number("7")))) },
+        PipelineRow(.multipart, .multipart, multipart("f:x:t/x=A", "s=1", "b=2"), "s=7|f:x:t/x=A|b=2") {
             $0.map = set(("s", .literal(.number("7"))))
         },
-        LaneRow(.multipart, .multipart, multipart("f:x:t/x=A", "b=2"), "g[f]:x:t/x=A|b=2") {
+        PipelineRow(.multipart, .multipart, multipart("f:x:t/x=A", "b=2"), "g[f]:x:t/x=A|b=2") {
             $0.map = rename(("f", "g.f"))
         },
-        LaneRow(.multipart, .multipart, multipart("f:x:t/x=A", "b=2"), "b=2") { $0.map = remove("f") },
-        LaneRow(.multipart, .json, multipart("f:x=A", "b=2"), #"{"g":{"f":"QQ=="},"b":"2"}"#) {
+        PipelineRow(.multipart, .multipart, multipart("f:x:t/x=A", "b=2"), "b=2") { $0.map = remove("f") },
+        PipelineRow(.multipart, .json, multipart("f:x=A", "b=2"), #"{"g":{"f":"QQ=="},"b":"2"}"#) {
             $0.map = rename(("f", "g.f"))
             $0.fieldEncoding.files = .base64
         },
-        LaneRow(.multipart, .json, multipart("f:x=A", "b=2"), #"{"b":"2","f":"set"}"#) {
+        PipelineRow(.multipart, .json, multipart("f:x=A", "b=2"), #"{"b":"2","f":"set"}"#) {
             $0.map = set(("f", .literal(.string("set"))))
             $0.fieldEncoding.files = .base64
         },
-        LaneRow(.multipart, .json, multipart("f:x=A", "b=2"), "!files_shared_root f") {
+        PipelineRow(.multipart, .json, multipart("f:x=A", "b=2"), "!files_shared_root f") {
             $0.map = rename(("b", "f"))
             $0.fieldEncoding.files = .base64
         },
-        LaneRow(.multipart, .json, multipart("f[x]:x=A"), "!files_shared_root f") {
+        PipelineRow(.multipart, .json, multipart("f[x]:x=A"), "!files_shared_root f") {
             $0.map = set(("f.y", .literal(.null)))
             $0.fieldEncoding.files = .base64
         },
-        LaneRow(.form, .json, "user_id=5&token=x", #"{"user":{"id":5},"source":"slack"}"#) {
+        PipelineRow(.form, .json, "user_id=5&token=x", #"{"user":{"id":5},"source":"slack"}"#) {
             $0.map = rename(("user_id", "user.id"))
             $0.map.remove = [path("token")]
             $0.map.set = [.init(path: path("source"), value: .literal(.string("slack")))]
@@ -205,7 +207,7 @@ struct MapTableTests {
     ]
 
     @Test("the map on fields, while they pass and on the tree", arguments: fields)
-    func field(_ row: LaneRow) { row.check() }
+    func field(_ row: PipelineRow) { row.check() }
 
     /// A type, a JSON value, and what it becomes; nil where it doesn't fit.
     static let types: [(FieldType, String, String?)] = [
@@ -249,31 +251,33 @@ struct MapTableTests {
         #expect(expected != nil || run.failure?.kind == .malformed)
     }
 
-    static let typed: [LaneRow] = [
-        LaneRow(.form, .json, "t=a&n[]=1&n[]=2", #"{"t":["a"],"n":[1,2]}"#) {
+    static let typed: [PipelineRow] = [
+        PipelineRow(.form, .json, "t=a&n[]=1&n[]=2", #"{"t":["a"],"n":[1,2]}"#) {
             $0.types = [
                 TypeRule(path: path("t"), type: .array), TypeRule(path: path("n[*]"), type: .integer),
                 TypeRule(path: path("absent"), type: .array),
             ]
         },
-        LaneRow(.form, .json, "n[]=1&n[]=x", "!field_type n[1]") {
+        PipelineRow(.form, .json, "n[]=1&n[]=x", "!field_type n[1]") {
             $0.types = [TypeRule(path: path("n[*]"), type: .integer)]
         },
-        LaneRow(.form, .json, "a=1&b=2", #"{"a":"1","b":2}"#) {
+        PipelineRow(.form, .json, "a=1&b=2", #"{"a":"1","b":2}"#) {
             $0.types = [TypeRule(path: path("a"), type: .string), TypeRule(path: path("*"), type: .integer)]
         },
-        LaneRow(.form, .form, "a=on&b=x", "a=1&b=x") {
+        PipelineRow(.form, .form, "a=on&b=x", "a=1&b=x") {
             $0.types = [TypeRule(path: path("a"), type: .boolean)]
             $0.fieldEncoding.booleans = .numeric
         },
-        LaneRow(.multipart, .json, multipart(#"p={"x":1}"#), #"{"p":{"x":1}}"#) {
+        PipelineRow(.multipart, .json, multipart(#"p={"x":1}"#), #"{"p":{"x":1}}"#) {
             $0.types = [TypeRule(path: path("p"), type: .json)]
         },
-        LaneRow(.form, .json, "a=1&a=2", "!field_type a") { $0.types = [TypeRule(path: path("a"), type: .integer)] },
+        PipelineRow(.form, .json, "a=1&a=2", "!field_type a") {
+            $0.types = [TypeRule(path: path("a"), type: .integer)]
+        },
     ]
 
     @Test("types on fields: wildcards, the first rule decides, absent stays absent", arguments: typed)
-    func typedField(_ row: LaneRow) { row.check() }
+    func typedField(_ row: PipelineRow) { row.check() }
 
     static let faults: [(String, @Sendable (inout ConversionPlan) -> Void)] = [
         ("plan_wildcard a[*].x", { $0.map = set(("a[*].x", .literal(.null))) }),

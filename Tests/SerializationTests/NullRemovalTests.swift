@@ -4,11 +4,11 @@ import Transcoding
 
 @Suite("Null removal")
 struct NullRemovalTests {
-    static func row(_ removal: NullRemoval, _ input: String, _ expected: String) -> LaneRow {
-        LaneRow(.json, .json, input, expected) { $0.removeNulls = removal }
+    static func row(_ removal: NullRemoval, _ input: String, _ expected: String) -> PipelineRow {
+        PipelineRow(.json, .json, input, expected) { $0.removeNulls = removal }
     }
 
-    static let rows: [LaneRow] = [
+    static let rows: [PipelineRow] = [
         row(.off, #"{"a":null,"b":[null]}"#, #"{"a":null,"b":[null]}"#),
         row(.keys, #"{"a":[null,[null,1]],"b":null}"#, #"{"a":[null,[null,1]]}"#),
         row(.deep, #"{"a":[null,[null,1]],"b":null}"#, #"{"a":[[1]]}"#),
@@ -18,11 +18,11 @@ struct NullRemovalTests {
         row(.deep, #"{"a":null}"#, "{}"),
         row(.deep, "{}", "{}"),
         row(.deep, #"{"a":null,"a":1,"a":null}"#, #"{"a":1}"#),
-        LaneRow(.json, .form, #"{"a":null,"b":[1,null,2]}"#, "b[]=1&b[]=2") { $0.removeNulls = .deep },
+        PipelineRow(.json, .form, #"{"a":null,"b":[1,null,2]}"#, "b[]=1&b[]=2") { $0.removeNulls = .deep },
     ]
 
     @Test("what a removal names is left out, and nothing else", arguments: rows)
-    func removal(_ row: LaneRow) { row.check() }
+    func removal(_ row: PipelineRow) { row.check() }
 
     @Test("what is left out is counted")
     func count() throws {

@@ -69,8 +69,8 @@ struct OutputBoundTests {
         return all.map { $0.dropLast("--b--\r\n".count) }.joined() + "--b--\r\n"
     }
 
-    @Test("no body is longer than what was announced at any moment", arguments: LaneContractTests.rows)
-    func rows(_ row: LaneRow) {
+    @Test("no body is longer than what was announced at any moment", arguments: PipelineContractTests.rows)
+    func rows(_ row: PipelineRow) {
         let body = Array(row.input.utf8)
         for slice in [1, 7, 64, 4096] {
             let run = Self.run(row.plan, body, slice: slice)

@@ -40,15 +40,18 @@ import Transcoding
         }
     }
 
-    /// A document with the one field `a`, which is `x`; of a raw body it is a file.
-    private static func body(_ encoding: BodyEncoding) throws -> [UInt8] {
+    /// A document with the field `a`, which is `x`, and perhaps a further field `b`; of a raw body it is a file.
+    private static func body(_ encoding: BodyEncoding, hasFurther: Bool = false) throws -> [UInt8] {
         switch encoding {
-        case .form: Array("a=x".utf8)
-        case .json: Array(#"{"a":"x"}"#.utf8)
-        case .multipart: Array(multipart("a=x").utf8)
-        case .xml: Array("<r><a>x</a></r>".utf8)
+        case .form: Array(hasFurther ? "a=x&b=y".utf8 : "a=x".utf8)
+        case .json: Array(hasFurther ? #"{"a":"x","b":"y"}"#.utf8 : #"{"a":"x"}"#.utf8)
+        case .multipart: Array((hasFurther ? multipart("a=x", "b=y") : multipart("a=x")).utf8)
+        case .xml: Array(hasFurther ? "<r><a>x</a><b>y</b></r>".utf8 : "<r><a>x</a></r>".utf8)
         case .text, .raw: Array("x".utf8)
-        default: try plan(.json, encoding).convert(body(.json), contentType: "application/json").body
+        case .plist, .bplist:
+            try plan(.json, encoding).convert(
+                body(.json, hasFurther: hasFurther), contentType: BodyEncoding.json.mediaType
+            ).body
         }
     }
 
@@ -75,5 +78,30 @@ import Transcoding
         }
         let document = try back.convert(result.body, contentType: result.contentType).body
         #expect(String(decoding: document, as: UTF8.self) == (pair.input == .raw ? #"{"a":"eA=="}"# : #"{"a":"x"}"#))
+    }
+
+    @Test("each pair is explained by its row, and what went where is what the conversion counts", arguments: pairs)
+    func explanation(_ pair: Pair) throws {
+        let takesOne = pair.output == .text || pair.output == .raw
+        let hasFurther = pair.input != .text && pair.input != .raw
+        var plan = pair.plan
+        plan.map.remove = [path("b")]
+        if !takesOne { plan.map.set = [.init(path: path("s"), value: .literal(.string("z")))] }
+        let input = try Self.body(pair.input, hasFurther: hasFurther)
+        let type = ConversionRun.defaultType(pair.input)
+        let conversion = try Conversion.make(plan: plan, contentType: type)
+        let output = try conversion.convert(input) + conversion.convertEnd()
+
+        let trace = try ConversionTrace.make(plan: plan, contentType: Array(type.utf8).span, body: input.span)
+        let came = trace.sent.filter { $0.source != nil }
+        #expect(came.map(\.source) == ["a"])
+        #expect(came.map(\.target) == [takesOne ? "the body" : "a"])
+        #expect(came.count { $0.isFile } == conversion.accounting.files)
+        #expect(trace.sent.filter { $0.source == nil }.map(\.target) == (takesOne ? [] : ["s"]))
+        #expect(trace.removed == (hasFurther ? [.init(source: "b", target: nil, rules: ["map.remove b"])] : []))
+        #expect(trace.removed.count == conversion.accounting.removed)
+        #expect(came.count + trace.removed.count == conversion.accounting.fields + conversion.accounting.files)
+        #expect(trace.accounting == conversion.accounting)
+        #expect(trace.output.count == output.count)
     }
 }

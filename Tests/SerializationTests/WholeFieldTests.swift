@@ -12,6 +12,12 @@ struct WholeFieldTests {
         "", "&", "a", "a=", "=", "=b", "a=b", "a=b&", "a=b&c=d&", "a&b=c&", "a=b&a=c&", "a=b&a=c&a=d", "&&a=1&&b=2&&",
         "name=Ada+Lovelace&email=ada%40example.org&user[id]=1815&user[role]=owner&comment=OK",
         "a[b]=1&x=2&a[c]=3&y=4&a[d][]=5&z=6&a[d][]=7&", "a[0]=x&p=q&a[1]=y&", "a[]=1&b=2&a[]=3&",
+        "a[b][c]=1&a[b][d]=2&a[b][d]=3&a[b][]=4&", "a[b][]=1&a[b][]=2&a[b][c]=3&", "a[][b]=1&a[][b]=2&a[][c]=3&",
+        "a%5Bb%5D%5Bc%5D=1&a%5Bb%5D%5Bd%5D=2&a%5Bb%5D=3&", "a%5B%5D=1&a%5B%5D=2+&a%5B%5D=%26&a%5B=4&a%5Bb%5Dc=5&%5B=6&",
+        "a[b][c]=1&ax[b][d]=2&a[b]c[d]=3&a[b][c[]=4&a[b][c]]=5&a[b][e]=6",
+        "a%5B=1&b%3D=2&c+d=3&%41=4&%4=5&%zz=6&e%5Bf%5D",
+        (0..<40).map { "a%5Bb\($0 / 18)%5D%5Bkey\($0)%5D=\($0)" }.joined(separator: "&"),
+        (0..<40).map { "a[\($0 / 2)][\($0 % 2 == 0 ? "x" : "y")]=\($0)" }.joined(separator: "&"),
         "a=1&a[b]=2&", "a[b]=1&a=2&", "a[b]=1&x=1&a[b][c]=2&", "a]=1&b[=2&a[b]c=3&",
         "q=%22%5C%2F%08%0C%0A%0D%09%00%1F%7F&n=\u{e9}%C3%A9&", "%C3%A9=1&a%3Db=2&a+b=3&", "\u{e9}=1&b=\u{1F600}&",
         "a=%FF&", "a=x%C3%28&b=1&", "a=1&b=%ED%A0%80&", "%FF=1&", "a=\u{0}%00b&", "a=%zz&b=%4&c=%&", "a=%4",
@@ -92,8 +98,10 @@ struct WholeFieldTests {
 
     @Test("limits hold at the same field", arguments: ["tree", "field", "fields", "key"])
     func limits(name: String) {
-        let input = Array("ab=cde&user[id]=1815&x=&user[role]=owner&last=value+with+%41&z=1&".utf8)
-        for limit in 0..<(name == "tree" ? 700 : 20) {
+        let input = Array(
+            "ab=cde&user[id]=1815&x=&user[role]=owner&u%5Bv%5D[]=1&u[v][]=2&u[w][x]=3&u[w][y]=4&last=value+with+%41&z=1&"
+                .utf8)
+        for limit in 0..<(name == "tree" ? 1400 : 20) {
             let plan = plan { plan in
                 switch name {
                 case "tree": plan.limits.tree = limit
@@ -116,7 +124,8 @@ struct WholeFieldTests {
             return Int(state % UInt64(count))
         }
         let pieces = [
-            "a", "b", "name", "&", "&", "&", "=", "=", "[", "]", "[]", "[0]", "[x]", "%41", "%", "%5B", "+", "\u{e9}",
+            "a", "b", "name", "&", "&", "&", "=", "=", "[", "]", "[]", "[0]", "[x]", "a[b][", "]=1&", "%5D", "%41", "%",
+            "%5B", "+", "\u{e9}",
             "%C3%A9", "%FF", "0123456789abcdef", "\"", "\\", "%0A", "value",
         ]
         for _ in 0..<40 {

@@ -106,11 +106,8 @@ import Transcoding
                 response: { convert: json -> form, map: { set: { y: "${client.ip}" } } }
             """)
         let route = file.settings.routes[0]
-        guard case .convert(_, _, let sources) = route.request else {
-            Issue.record("the route converts requests")
-            return
-        }
-        #expect(sources == [.header("x"), .clientAddress])
+        let request = try #require(route.conversion)
+        #expect(request.sources == [.header("x"), .clientAddress])
         let conversion = try #require(converted(route.responses.first))
         #expect(conversion.sources == [.clientAddress] && conversion.plan.limits.fields == 9)
         #expect(route.responseLimit == 3 << 20)

@@ -23,10 +23,7 @@ import Transcoding
         #expect(route.limits == Limits() && route.timeouts == RouteTimeouts())
         #expect(route.timeouts.firstByte == .seconds(30) && route.timeouts.gap == .seconds(60))
         #expect(route.match == RouteMatch(path: try PathPattern(parsing: "/*")))
-        guard case .forward = route.request else {
-            Issue.record("a route without request forwards")
-            return
-        }
+        #expect(route.conversion == nil)
     }
 
     @Test("a long file says everything")
@@ -110,13 +107,11 @@ import Transcoding
         #expect(route.limits.body == 1 << 30 && route.limits.fields == 7 && route.limits.keyDepth == 3)
         #expect(route.timeouts.firstByte == .seconds(5) && route.timeouts.gap == .milliseconds(250))
         #expect(route.timeouts.bodyGap == .seconds(3))
-        guard case .convert(let plan, let otherTypes, let sources) = route.request else {
-            Issue.record("the route converts")
-            return
-        }
-        #expect(otherTypes == .pass)
+        let conversion = try #require(route.conversion)
+        let plan = conversion.plan
+        #expect(conversion.otherTypes == .pass)
         #expect(
-            sources == [
+            conversion.sources == [
                 .header("x-tenant"), .literalMix([.literal("<"), .source(.clientAddress), .literal(">")]),
             ])
         #expect(plan.inputs == [.json] && plan.output == .multipart && plan.jsonDuplicates == .last)
@@ -153,11 +148,9 @@ import Transcoding
                            k: { x: { y: false } }, l: "$${x}", m: "${env:TOKEN}", n: 2024-01-01, o: 10.0.0.1,
                            p: "${env:EMPTY}", q: "x ${file:/run/secret} y", r: "yes" }
             """)
-        guard case .convert(let plan, _, let sources) = file.settings.routes[0].request else {
-            Issue.record("the route converts")
-            return
-        }
-        #expect(sources.isEmpty)
+        let conversion = try #require(file.settings.routes[0].conversion)
+        let plan = conversion.plan
+        #expect(conversion.sources.isEmpty)
         let literals = plan.map.set.map { assignment -> Literal? in
             if case .literal(let literal) = assignment.value { return literal }
             return nil

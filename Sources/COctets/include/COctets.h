@@ -164,4 +164,92 @@ bool recast_has_blocks(void);
    all that is kept up to date then says how far it has come. */
 void recast_fields_write(struct recast_fields *fields);
 
+/* What a node of a tree is, in the order of Transcoding's kinds: the containers first, and of them those with names. */
+enum recast_node_kind {
+    recast_node_object, recast_node_keyed, recast_node_array, recast_node_collected, recast_node_string, recast_node_number,
+    recast_node_date, recast_node_data, recast_node_yes, recast_node_no, recast_node_null,
+};
+
+/* A node of a tree, laid out as Transcoding's records are, which makes sure of that. Other nodes are numbers, -1 for none; names
+   and texts are bytes of a pool, behind all of which 96 more can be read. */
+struct recast_node {
+    int32_t parent, first, last, next, previous, count, name_start, name_count, text_start, text_count;
+    uint8_t kind;
+    bool is_spliced, is_typed;
+};
+
+/* Puts the members of an object in the order of their names' bytes, equal ones as they came. Returns false, with nothing done,
+   where they are many. */
+bool recast_sort_members(struct recast_node *nodes, const uint8_t *pool, int32_t parent);
+
+/* What children are compared by that are sorted by the text of their fields. */
+struct recast_components {
+    struct recast_node *nodes;
+    const uint8_t *pool;
+    /* What each byte becomes, as in recast_form_text. */
+    const uint32_t *table;
+    int32_t root;
+    /* Whether the elements of arrays have names, which are written. */
+    bool are_numbered;
+};
+
+/* Puts the children of an object or array in the order of their fields, each from its own name on, equal ones as they came: by
+   the names down to the first text, and by that. `scratch` has room for twice as many numbers as there are children. Returns
+   false, with nothing done, where two can't be told apart so. */
+bool recast_sort_components(const struct recast_components *of, int32_t parent, int32_t *scratch);
+
+/* Whether all of the `count` nodes stand below an object, none of its containers but itself is empty, none was passed over, no
+   name can be that of a number or is there twice in one object, and those down to a node have at most so many bytes together.
+   May say false where it can't tell, as of large objects. */
+bool recast_stands_for_itself(const struct recast_node *nodes, const uint8_t *pool, int32_t count, int32_t root,
+                              size_t longest_name);
+
+/* An open object or array whose fields are written. The first one was open before. */
+struct recast_held_level {
+    /* Where what stands before the names of its members ends in the prefix. */
+    size_t prefix_count;
+    /* The bytes of its name as a field, and how many more a member's may have. */
+    size_t name_end, name_room;
+    /* The number of the next child. */
+    size_t position;
+    /* Its node, but for the first level. */
+    int32_t node;
+    bool is_object;
+};
+
+/* A document in a tree that is to be written as fields. What is only read stands first. */
+struct recast_held {
+    struct recast_node *nodes;
+    const uint8_t *pool;
+    /* The output, the room there, and where no field is begun any more. */
+    uint8_t *target;
+    size_t room, left;
+    /* As in recast_fields. */
+    const uint32_t *table;
+    struct recast_mark root_mark, name_mark, open_mark, close_mark;
+    /* Longer texts are left alone, and members whose names as fields have more bytes. */
+    size_t longest_text, longest_name;
+    /* Whether the first level is the root, and whether the members of an object are sorted when it is opened. */
+    bool is_root, sorts_members;
+    /* Whether elements are written with an index, or with the name that they have in its place. */
+    bool has_indices, elements_are_named;
+    /* As in recast_fields. */
+    uint8_t *prefix;
+    size_t prefix_room;
+    struct recast_held_level *levels;
+    size_t levels_room, depth;
+
+    /* The node to go on with, a child of the innermost level, or -1 behind the last one of the first level. */
+    int32_t node;
+    /* How many of the first bytes of the next field are left out, how much was written, and how many fields. */
+    size_t skip, to, fields;
+    /* The room that the next field wants, where there was too little; else 0. */
+    size_t needed;
+};
+
+/* Writes the texts below the first level as fields, each a prefix, a name, its mark and the text, and goes down into objects and
+   arrays, and up out of those that it went down into. Stops before what isn't a text or a container with something in it, or is
+   too long, where too many levels are open, and where the output is full. */
+void recast_held_write(struct recast_held *held);
+
 #endif

@@ -11,7 +11,7 @@ final class TLSRecordMemory {
     var interval: UInt64 = 500_000_000
 
     /// A session's place: in the list, and whether it was used since it was looked at last.
-    struct Place {
+    struct Slot {
         fileprivate(set) var index = -1
         fileprivate(set) var isUsed = false
     }
@@ -28,13 +28,13 @@ final class TLSRecordMemory {
     /// Notes that `session` takes or makes records.
     @inline(__always)
     func use(_ session: TLSSession) {
-        if session.place.index < 0 { add(session) }
-        session.place.isUsed = true
+        if session.slot.index < 0 { add(session) }
+        session.slot.isUsed = true
     }
 
     private func add(_ session: TLSSession) {
         if sessions.count >= limit { makeRoom() }
-        session.place.index = sessions.count
+        session.slot.index = sessions.count
         sessions.append(session)
         if timer == nil { timer = Timer(loop: session.loop) { [unowned self] in timerFired() } }
         if timer?.isSet == false { timer?.set(after: interval) }
@@ -42,12 +42,12 @@ final class TLSRecordMemory {
 
     /// The session ends.
     func remove(_ session: TLSSession) {
-        let index = session.place.index
+        let index = session.slot.index
         guard index >= 0 else { return }
-        session.place.index = -1
+        session.slot.index = -1
         if let last = sessions.popLast(), index < sessions.count {
             sessions[index] = last
-            last.place.index = index
+            last.slot.index = index
         }
         // The timer holds the loop, which holds self.
         if sessions.isEmpty { timer = nil }
@@ -58,8 +58,8 @@ final class TLSRecordMemory {
         while true {
             hand = hand + 1 < sessions.count ? hand + 1 : 0
             let session = sessions[hand]
-            if !session.place.isUsed { return giveBack(session) }
-            session.place.isUsed = false
+            if !session.slot.isUsed { return giveBack(session) }
+            session.slot.isUsed = false
         }
     }
 
@@ -72,7 +72,7 @@ final class TLSRecordMemory {
         // From the end, because what leaves has its place taken by the last one.
         for index in sessions.indices.reversed() {
             let session = sessions[index]
-            if session.place.isUsed { session.place.isUsed = false } else { giveBack(session) }
+            if session.slot.isUsed { session.slot.isUsed = false } else { giveBack(session) }
         }
         timer?.set(after: interval)
     }

@@ -36,7 +36,7 @@ final class TLSSession {
     let loop: EventLoop
     let wire: TLSWire
     /// The place among those that keep their memory for records; theirs to change.
-    var place = TLSRecordMemory.Place()
+    var slot = TLSRecordMemory.Slot()
     private let role: TLSRole
     private var pointer: OpaquePointer?
     /// Whether the handshake is over and what came of it was approved.

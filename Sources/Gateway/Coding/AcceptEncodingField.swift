@@ -54,11 +54,11 @@ package enum AcceptEncodingField {
         var weight = Int(text[2] - UInt8(ascii: "0")) * 1000
         if text.count == 3 { return weight }
         guard text[3] == UInt8(ascii: "."), text.count <= 7 else { return 0 }
-        var place = 100
+        var unit = 100
         for index in 4..<text.count {
             guard ASCII.isDigit(text[index]) else { return 0 }
-            weight += Int(text[index] - UInt8(ascii: "0")) * place
-            place /= 10
+            weight += Int(text[index] - UInt8(ascii: "0")) * unit
+            unit /= 10
         }
         return min(weight, 1000)
     }

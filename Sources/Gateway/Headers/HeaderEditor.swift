@@ -152,12 +152,12 @@ package final class HeaderEditor: Sendable {
             at = end
             let name = line.extracting(0..<nameEnd(line))
             var isThere = false
-            var place = start
-            while place < ours, !isThere {
-                let next = lineEnd(output.span, place)
-                let other = output.span.extracting(place..<next)
+            var at = start
+            while at < ours, !isThere {
+                let next = lineEnd(output.span, at)
+                let other = output.span.extracting(at..<next)
                 isThere = other.extracting(0..<nameEnd(other)).isEqualIgnoringCase(to: name)
-                place = next
+                at = next
             }
             if isThere { continue }
             output.append(line)

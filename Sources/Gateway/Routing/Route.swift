@@ -15,18 +15,15 @@ public final class Route: Sendable {
     public let rewrite: Rewrite?
     public let limits: Limits
     public let timeouts: RouteTimeouts
-    public let request: RequestRule
+    /// What request bodies become; nil: they pass as they are, streamed.
+    public let conversion: RequestConversion?
     /// In the order of the settings; the first that holds decides. Empty: responses pass as they are.
     public let responses: [ResponseRule]
     /// Bytes of a converted response that are held until it is whole; 8 MiB by default.
     public let responseLimit: Int
     public let options: RouteOptions
-    /// The conversion of `request`, apart: a reference costs the data path less than a copy of the whole plan.
-    package let conversion: ConversionRule?
     /// `responses`, prepared; nil when there are none, which is all that a plain forward asks.
     package let responseRules: ResponseRules?
-    /// Whether one of them converts: then the upstream is asked for whole bodies without a content coding.
-    package let convertsResponses: Bool
     /// Whether `match` asks for more than a path.
     package let hasConditions: Bool
     /// Whether the route slows bodies down or bounds the whole exchange: all that a route without asks.
@@ -42,10 +39,6 @@ public final class Route: Sendable {
     package let variableRewrite: Rewrite?
     /// `options.headers`, prepared; nil when there are none, which is all that most routes ask.
     package let headers: HeaderEditors?
-    /// `options.retry`, apart: whether what is sent on a reused connection is held to be sent again, and whether that is so
-    /// on a new one, too.
-    package let repeatsRequests: Bool
-    package let repeatsOnConditions: Bool
 
     /// Bytes of a converted response that are held where no setting says otherwise: 8 MiB.
     public static let standardResponseLimit = 8 * 1024 * 1024
@@ -63,29 +56,27 @@ public final class Route: Sendable {
         self.rewrite = rewrite
         self.limits = limits
         self.timeouts = timeouts
-        self.request = request
+        if case .convert(let conversion) = request { self.conversion = conversion } else { conversion = nil }
         self.responses = responses
         self.responseLimit = responseLimit
         self.options = options
         hasConditions = !(match.methods.isEmpty && match.hosts.isEmpty && match.types.isEmpty && match.headers.isEmpty)
         responseRules = ResponseRules(responses)
         hasPace = options.rate.request > 0 || options.rate.response > 0 || timeouts.request != nil
-        convertsResponses = responseRules?.converts == true
         let asks = options.coding.asks && !options.coding.undone.isEmpty
         askedCodings = Array((asks ? options.coding.undone.map(\.rawValue).joined(separator: ", ") : "identity").utf8)
         variableRewrite = rewrite?.takesVariables == true ? rewrite : nil
         headers = HeaderEditors(options.headers)
         compression = options.coding.compress.map(Compression.init)
-        repeatsRequests = options.retry.isEnabled && options.retry.buffer > 0
-        repeatsOnConditions = repeatsRequests && options.retry.hasConditions
-        if case .convert(let plan, let otherTypes, let sources) = request {
-            conversion = ConversionRule(plan: plan, otherTypes: otherTypes, sources: sources)
-        } else {
-            conversion = nil
-        }
-        forwarding = ForwardingRule(
-            options.forwarding, converts: conversion != nil || responseRules?.converts == true)
+        forwarding = ForwardingRule(options.forwarding, converts: conversion != nil || responseRules?.converts == true)
     }
+
+    /// Whether one of `responses` converts: then the upstream is asked for whole bodies without a content coding.
+    package var convertsResponses: Bool { responseRules?.converts == true }
+    /// Whether what is sent on a reused connection is held to be sent again.
+    package var repeatsRequests: Bool { options.retry.isEnabled && options.retry.buffer > 0 }
+    /// Whether that is so on a new connection, too.
+    package var repeatsOnConditions: Bool { repeatsRequests && options.retry.hasConditions }
 }
 
 /// The time a route gives the phases of an exchange.
@@ -110,8 +101,15 @@ public struct RouteTimeouts: Hashable, Sendable {
 public enum RequestRule: Sendable {
     /// They pass as they are, streamed.
     case forward
-    /// They are re-encoded. `sources` are what the plan's `AssignedValue.source` numbers stand for.
-    case convert(ConversionPlan, otherTypes: OtherTypes, sources: [SourceReference])
+    /// They are re-encoded.
+    case convert(RequestConversion)
+
+    /// They are re-encoded by `plan`; `sources` are what its `AssignedValue.source` numbers stand for.
+    public static func convert(
+        _ plan: ConversionPlan, otherTypes: OtherTypes, sources: [SourceReference]
+    ) -> RequestRule {
+        .convert(RequestConversion(plan, otherTypes: otherTypes, sources: sources))
+    }
 }
 
 /// What a conversion does with a body whose Content-Type it doesn't take.
@@ -122,17 +120,18 @@ public enum OtherTypes: String, Hashable, Sendable, CaseIterable {
     case pass
 }
 
-/// What a converting route needs at hand for each request.
-package final class ConversionRule: Sendable {
-    package let plan: ConversionPlan
-    package let otherTypes: OtherTypes
-    package let sources: [SourceReference]
-    /// `plan.readsQuery` and `plan.writesQuery`. What each request asks of the plan stands beside it: where one function reads two parts of the
-    /// plan, the compiler may copy the whole, and that counts two dozen references up and down.
+/// How a route re-encodes request bodies. It is an object: a reference costs the data path less than a copy of the plan.
+public final class RequestConversion: Sendable {
+    public let plan: ConversionPlan
+    public let otherTypes: OtherTypes
+    /// What the plan's `AssignedValue.source` numbers stand for.
+    public let sources: [SourceReference]
+    /// Of the plan. What each request asks of it stands beside it: where one function reads two parts of the plan, the compiler
+    /// may copy the whole, and that counts two dozen references up and down.
     package let readsQuery: Bool
     package let writesQuery: Bool
 
-    package init(plan: ConversionPlan, otherTypes: OtherTypes, sources: [SourceReference]) {
+    public init(_ plan: ConversionPlan, otherTypes: OtherTypes, sources: [SourceReference]) {
         self.plan = plan
         self.otherTypes = otherTypes
         self.sources = sources

@@ -253,8 +253,8 @@ public final class RouteTable: Sendable {
 
     /// Takes the first of the `candidates` in `range`, whose paths match, for which the other conditions hold too.
     private func consider(_ range: Range<Int>, _ head: borrowing MessageHead, _ search: inout Search) {
-        for place in range {
-            let index = candidates[place]
+        for position in range {
+            let index = candidates[position]
             guard index < search.best else { return }
             let route = routes[index]
             if route.hasConditions {
@@ -313,9 +313,9 @@ private struct RouteTree {
                 if let next = nodes[node].literals.first(where: { $0.literal == literal }) {
                     node = next.node
                 } else {
-                    let place = nodes[node].literals.firstIndex { $0.hash > literal.hash }
+                    let position = nodes[node].literals.firstIndex { $0.hash > literal.hash }
                     nodes[node].literals.insert(
-                        (literal.hash, literal, nodes.count), at: place ?? nodes[node].literals.count)
+                        (literal.hash, literal, nodes.count), at: position ?? nodes[node].literals.count)
                     node = nodes.count
                     nodes.append(Node())
                 }

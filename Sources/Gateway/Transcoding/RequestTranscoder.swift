@@ -97,7 +97,7 @@ package struct RequestTranscoder: ~Copyable {
     ///   - sources: the values of `rule.sources`.
     ///   - requestLine: the bytes that a request line may have, of which a query that is written takes some.
     package mutating func begin(
-        _ head: borrowing MessageHead, by rule: ConversionRule, of route: Route, framing: BodyFraming,
+        _ head: borrowing MessageHead, by rule: RequestConversion, of route: Route, framing: BodyFraming,
         sources: [[UInt8]], conversions: ConversionPool, coders: CoderPool, requestLine: Int
     ) throws(Refusal) -> Bool {
         do throws(ConversionError) {

@@ -27,11 +27,11 @@ final class AdminDoor {
         self.loop = loop
         self.surface = surface
         self.handle = handle
-        guard let place = SocketAddress.parse(address.description) else {
+        guard let socketAddress = SocketAddress.parse(address.description) else {
             throw .listen(address.description, reason: "it is not an address")
         }
         do throws(LoopError) {
-            listener = try Listener(loop: loop, address: place, backlog: 64) { [unowned self] descriptor, _ in
+            listener = try Listener(loop: loop, address: socketAddress, backlog: 64) { [unowned self] descriptor, _ in
                 accept(descriptor)
             }
         } catch {

@@ -6,7 +6,8 @@ internal import Octets
 // What an exchange knows of the client's side, whatever protocol that speaks. It belongs to one request: HTTP/1's connection serves
 // one after the other, a connection of HTTP/2 has a stream for each.
 
-/// What brought a request, and brings its content by `Exchange.receive`.
+/// What brought a request: it has read the head into `Exchange.request`, and brings the content, without what frames it, by
+/// `Exchange.receive`.
 protocol RequestSource: AnyObject {
     /// Whom its connection leads to.
     var peer: SocketAddress { get }
@@ -17,6 +18,16 @@ protocol RequestSource: AnyObject {
     var tlsFacts: TLSFacts? { get }
     /// Whether the connection takes no further request: as many were served as may be, or for as long.
     var isSpent: Bool { get }
+
+    /// Says, before any content, how many bytes there may be: one that announces more, in all or in its next piece, is refused
+    /// (`Refusal.bodyTooLarge`) before those have to come. Content of known length has been compared already.
+    func limitContent(to count: Int)
+    /// Says, before any content, that the trailer fields behind it are wanted.
+    func keepTrailers()
+    /// Bytes of the content that are still to come, where that is known: 0 when all was taken.
+    var contentLeft: Int? { get }
+    /// Appends the trailer fields that came behind the content, those of `names`, as lines.
+    func appendTrailers(named names: [[UInt8]], to output: inout OutputBuffer)
 
     /// Brings no content before `resumeReading`.
     func pauseReading()

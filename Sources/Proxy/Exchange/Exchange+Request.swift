@@ -6,16 +6,11 @@ internal import Octets
 internal import Transcoding
 
 // The request half, up to the output of its conversion: the head, the route and what it demands, and then content as it comes:
-// unframed, decoded, converted. What comes out goes upstream in Exchange+Upstream.swift.
+// decoded and converted. What comes out goes upstream in Exchange+Upstream.swift.
 extension Exchange {
     // MARK: The head
 
-    /// Parses the head; returns the bytes used, or nil when more are needed.
-    func parseHead(_ bytes: Span<UInt8>) throws(WireError) -> Int? {
-        try parser.parse(bytes, into: &request)
-    }
-
-    /// Serves the request whose head has been parsed.
+    /// Serves the request whose head is in `request`.
     func begin(on downstream: any Downstream) {
         self.downstream = downstream
         let now = worker.loop.now
@@ -23,7 +18,6 @@ extension Exchange {
         record.headTime = now &- record.headStartedAt
         if !request.copyValue(of: .xRequestID, limit: 128, to: &requestID) { worker.nextRequestID(into: &requestID) }
         let framing = request.framing
-        requestDecoder = BodyDecoder(framing: framing, limits: worker.wireLimits, isResponse: false)
         catchingRefusal { () throws(Refusal) in
             try handle(
                 .headRead(
@@ -46,11 +40,8 @@ extension Exchange {
         switch framing {
         case .length(let count) where count > route.limits.body: throw .bodyTooLarge(route.limits.body)
         case .chunked:
-            // A chunk that passes the limit is refused by its size line, before its data has to come.
-            var limits = worker.wireLimits
-            limits.body = route.limits.body
-            requestDecoder = BodyDecoder(framing: framing, limits: limits, isResponse: false)
-            if route.forwarding.passesTrailers { requestDecoder.keepsTrailers = true }
+            downstream?.limitContent(to: route.limits.body)
+            if route.forwarding.passesTrailers { downstream?.keepTrailers() }
         case .none, .length, .untilClose: break
         }
         try checkForwardingRules(route, snapshot, framing: framing)
@@ -250,7 +241,7 @@ extension Exchange {
         record.output = conversion.outputEncoding
         record.coding = requestTranscoder.coding
         // What is converted is seldom less than half as long; a short one grows memory of the conversion's, which stays there.
-        guard requestDecoder.remaining ?? .max > Exchange.keptCapacity / 2 else { return }
+        guard downstream?.contentLeft ?? .max > Exchange.keptCapacity / 2 else { return }
         conversion.withOutput { output in
             if output.capacity <= Exchange.keptCapacity { worker.loop.lendSpare(to: &output) }
         }
@@ -288,91 +279,66 @@ extension Exchange {
 
     // MARK: Content
 
-    /// Takes bytes of the request's content. Returns how many were used: fewer when the upstream can't keep up, or when the
-    /// content ended before them.
-    func receive(_ bytes: Span<UInt8>) -> Int {
-        var at = 0
-        // Bytes that are being taken: a refusal finds them read, and goes on with what is behind them.
-        var taking = 0
+    /// Says that bytes behind the head have come.
+    func contentArrived() {
         record.transcodeMark = 0
-        do throws(Refusal) {
-            if machine.expectation == .asked { try handle(.contentArrived) }
-            while machine.takesContent {
-                let step = try nextStep(bytes.extracting(at..<bytes.count))
-                at += step.skipped
-                if step.available > 0 {
-                    taking = min(step.available, longestSlice)
-                    let slice = bytes.extracting(at..<at + taking)
-                    let taken =
-                        if machine.request == .discarding { slice.count } else if let requestThrottle {
-                            try takeContent(slice, requestThrottle)
-                        } else { try takeContent(slice) }
-                    taking = 0
-                    requestDecoder.took(taken)
-                    at += taken
-                    if taken < slice.count { break }
-                    // Also when these bytes had to wait: nothing follows that would bring us here again.
-                    if requestDecoder.isComplete, machine.request == .content || machine.request == .discarding {
-                        try endContent()
-                        return at
-                    }
-                } else if step.isEnd {
-                    try endContent()
-                    return at
-                } else {
-                    break
-                }
-            }
-            if machine.request == .content {
-                if !machine.isPaused {
-                    downstream?.expectBody(within: times.bodyGap)
-                } else {
-                    chargeRequest(leftover: bytes.count - at)
-                }
-            }
-        } catch {
-            if taking > 0 { requestDecoder.took(taking) }
-            if case .wire = error { at = bytes.count } else { at += taking }
-            refuse(error)
-        }
-        return at
+        if machine.expectation == .asked { tell(.contentArrived) }
     }
 
-    private func nextStep(_ bytes: Span<UInt8>) throws(Refusal) -> BodyDecoder.Step {
-        do throws(WireError) {
-            return try requestDecoder.next(bytes)
-        } catch {
-            throw error.isBodyTooLarge ? .bodyTooLarge(requestDecoder.limits.body) : .wire(error)
+    /// Takes bytes of the content, `longestSlice` at most, while `machine.takesContent`. Returns how many: fewer when the upstream
+    /// can't keep up, or the route's rate allows no more; the rest is brought again behind `RequestSource.resumeReading`.
+    ///
+    /// Throws what the source hands to `refuse` once it has counted all of `content` as taken, since what is left of the request
+    /// decides whether the connection can go on.
+    ///
+    /// - Parameter isLast: whether no content follows, where that is known already.
+    func receive(_ content: Span<UInt8>, isLast: Bool) throws(Refusal) -> Int {
+        if machine.request == .discarding { return content.count }
+        if let requestThrottle { return try takeContent(content, isLast: isLast, requestThrottle) }
+        return try takeContent(content, isLast: isLast)
+    }
+
+    /// Whether content is still read, to be sent on or thrown away.
+    var readsContent: Bool { machine.request == .content || machine.request == .discarding }
+
+    /// Says that all content was taken.
+    func contentEnded() {
+        catchingRefusal { () throws(Refusal) in
+            requestThrottle?.stop()
+            noteContentEnd()
+            try handle(.contentEnded)
         }
+    }
+
+    /// Says that all bytes which the source had were looked at, but `leftover` ones that wait there.
+    func contentRead(leftover: Int) {
+        guard machine.request == .content else { return }
+        if machine.isPaused { chargeRequest(leftover: leftover) } else { downstream?.expectBody(within: times.bodyGap) }
     }
 
     /// Bytes of one slice of the content at most: all of a read where it is sent on as it is, so that it takes one system call
     /// and wakes the upstream once.
-    private var longestSlice: Int {
+    var longestSlice: Int {
         let passes = machine.upstream == .open && (!requestTranscoder.isBegun || passesContent)
         return passes ? EventLoop.readBufferSize : Exchange.sliceSize
     }
 
     /// Takes as many bytes as the route's rate allows.
-    private func takeContent(_ slice: Span<UInt8>, _ throttle: Throttle) throws(Refusal) -> Int {
+    private func takeContent(_ slice: Span<UInt8>, isLast: Bool, _ throttle: Throttle) throws(Refusal) -> Int {
         let allowed = throttle.take(slice.count)
-        let taken = allowed == 0 ? 0 : try takeContent(slice.extracting(0..<allowed))
+        let taken =
+            allowed == 0
+            ? 0 : try takeContent(slice.extracting(0..<allowed), isLast: isLast && allowed == slice.count)
         if taken < allowed { throttle.putBack(allowed - taken) }
         if allowed < slice.count { try handle(.paused(.rate)) }
         return taken
     }
 
-    private func takeContent(_ slice: Span<UInt8>) throws(Refusal) -> Int {
+    private func takeContent(_ slice: Span<UInt8>, isLast: Bool) throws(Refusal) -> Int {
         record.bytesIn += slice.count
-        let taken = requestTranscoder.isBegun ? try transcode(slice) : try forward(slice)
+        let taken = requestTranscoder.isBegun ? try transcode(slice, isLast: isLast) : try forward(slice)
         if taken < slice.count { record.bytesIn -= slice.count - taken }
         return taken
-    }
-
-    private func endContent() throws(Refusal) {
-        requestThrottle?.stop()
-        noteContentEnd()
-        try handle(.contentEnded)
     }
 
     private func noteContentEnd() { record.bodyTime = worker.loop.now &- record.startedAt }
@@ -405,10 +371,9 @@ extension Exchange {
 
     /// Hands content to the transcoder, and what comes out upstream. Returns how many bytes it took: fewer when the upstream can't
     /// keep up, or when one tick is too short for what they are decoded to.
-    private func transcode(_ slice: Span<UInt8>) throws(Refusal) -> Int {
+    private func transcode(_ slice: Span<UInt8>, isLast: Bool) throws(Refusal) -> Int {
         // What the last bytes become goes out with what follows it, in one write.
-        let isLast = requestTranscoder.coding == nil && requestDecoder.remaining == slice.count
-        let (taken, outcome) = try transcode(slice, isLast: isLast)
+        let (taken, outcome) = try step(slice, isLast: isLast && requestTranscoder.coding == nil)
         switch outcome {
         case .done: if upstreamIsFull { try handle(.paused(.upstream)) }
         // The upstream has enough: the rest of the slice waits with the client's stream.
@@ -426,7 +391,7 @@ extension Exchange {
 
     /// Does a slice of work. Returns how many bytes of `input` were taken, and why not more: for `full`, that the upstream can't take
     /// output now.
-    private func transcode(
+    private func step(
         _ input: Span<UInt8>, isLast: Bool
     ) throws(Refusal) -> (taken: Int, outcome: RequestTranscoder.Outcome) {
         var at = 0
@@ -513,7 +478,7 @@ extension Exchange {
     /// The upstream has room again, or a tick has begun: converts what was decoded and waits. Returns whether the client's next bytes
     /// can be taken; else the reason to wait takes the place of the one that is gone.
     private func transcodeRest() throws(Refusal) -> Bool {
-        let (_, outcome) = try transcode(Span(), isLast: false)
+        let (_, outcome) = try step(Span(), isLast: false)
         if !upstreamIsFull {
             switch outcome {
             case .done: return true

@@ -176,9 +176,10 @@ extension Exchange {
     }
 
     private func finishFraming(into output: inout OutputBuffer) {
-        guard let route, route.forwarding.passesTrailers else { return requestEncoder.close(into: &output) }
-        let trailers = requestDecoder.trailers
-        requestEncoder.close(into: &output) { trailers.write(named: route.forwarding.trailers, into: &$0) }
+        guard let route, let downstream, route.forwarding.passesTrailers else {
+            return requestEncoder.close(into: &output)
+        }
+        requestEncoder.close(into: &output) { downstream.appendTrailers(named: route.forwarding.trailers, to: &$0) }
     }
 
     /// All of the request was written: its memory goes to the next one, and so does its conversion.

@@ -21,8 +21,6 @@ internal import Transcoding
 final class Exchange {
     /// Held strongly, because counting an unowned reference costs more; the worker lets go of them all when it ends.
     let worker: Worker
-    /// The settings when the exchange was made, whose limits its parser holds.
-    let home: ConfigurationSnapshot
     @safe @exclusivity(unchecked) var machine = ExchangeMachine()
     /// The client's side; set from `begin` until the exchange is recycled, which ends the cycle of references.
     var downstream: (any Downstream)?
@@ -31,9 +29,8 @@ final class Exchange {
     var attempt: UpstreamWait?
 
     // The request.
-    @safe @exclusivity(unchecked) var parser: RequestParser
+    /// Its head; the client's side reads it in.
     @safe @exclusivity(unchecked) var request = MessageHead()
-    @safe @exclusivity(unchecked) var requestDecoder: BodyDecoder
     @safe @exclusivity(unchecked) var requestEncoder = BodyEncoder(framing: .none)
     /// The settings when the request began; set with the route.
     var snapshot: ConfigurationSnapshot?
@@ -81,8 +78,6 @@ final class Exchange {
     var passesContent = false
 
     // The response.
-    /// Memory for what the client's side writes, to whom it is lent while the exchange serves it.
-    @safe @exclusivity(unchecked) var lentOutput = OutputBuffer()
     /// The response that is converted, while `isActive`; made when a route of the worker's first needs it.
     var held: ResponseTranscoder?
     /// The connection that has brought the whole body of `held`: its head goes out at the end. It may be closed by then.
@@ -103,7 +98,7 @@ final class Exchange {
     /// Bytes of a buffer that a reused exchange may keep: enough for ordinary requests, little enough for a free list.
     static var keptCapacity: Int { WorkBounds.keptCapacity }
     /// Bytes of a buffer that hold an ordinary head.
-    private static let ordinaryCapacity = 4 * 1024
+    static let ordinaryCapacity = 4 * 1024
     /// Bytes of content handed to a conversion in one piece: bounds what one call can add to the output. Where content passes,
     /// it is all of a read (`longestSlice`).
     static var sliceSize: Int { WorkBounds.slice }
@@ -112,15 +107,11 @@ final class Exchange {
 
     init(worker: Worker) {
         self.worker = worker
-        self.home = worker.current
-        self.parser = RequestParser(limits: worker.wireLimits)
-        self.requestDecoder = BodyDecoder(framing: .none, limits: worker.wireLimits, isResponse: false)
     }
 
     /// Makes the exchange ready for another request. Called when nothing refers to the old one any more.
     func reset() {
         machine = ExchangeMachine()
-        parser.reset()
         request.removeAll()
         request.shrink(to: Exchange.keptCapacity)
         snapshot = nil
@@ -128,7 +119,6 @@ final class Exchange {
         clear(&buffered)
         buffered.highWatermark = OutputBuffer.defaultHighWatermark
         clear(&framed)
-        clear(&lentOutput)
         requestThrottle = nil
         responseThrottle = nil
         deadline?.cancel()
@@ -163,7 +153,6 @@ final class Exchange {
         request.shrink(to: Exchange.ordinaryCapacity)
         buffered.shrink(to: Exchange.ordinaryCapacity)
         framed.shrink(to: Exchange.ordinaryCapacity)
-        lentOutput.shrink(to: Exchange.ordinaryCapacity)
     }
 
     /// Empties a buffer; the loop gets memory that is too much to keep for each exchange.
@@ -345,8 +334,9 @@ final class Exchange {
 
     /// What is left of the request's content.
     private var rest: ExchangeMachine.Rest {
-        guard !request.expectsContinue, (requestDecoder.remaining ?? .max) <= Self.discardLimit else { return .long }
-        return requestDecoder.isComplete ? .nothing : .short
+        let left = downstream?.contentLeft ?? .max
+        guard !request.expectsContinue, left <= Self.discardLimit else { return .long }
+        return left == 0 ? .nothing : .short
     }
 
     private func writeAnswer() {

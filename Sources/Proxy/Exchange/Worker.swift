@@ -13,8 +13,8 @@ public final class Worker {
     var wireLimits: WireLimits { current.admission.head }
     /// What new exchanges are served by.
     private(set) var current: ConfigurationSnapshot {
-        // The parser of a free exchange holds the limits that it was made with.
-        didSet { freeExchanges.removeAll() }
+        // The parser of a free reader holds the limits that it was made with.
+        didSet { freeReaders.removeAll() }
     }
     let clock: Clock
     private(set) var log: AccessLog
@@ -64,10 +64,11 @@ public final class Worker {
     private let number: Int
 
     private var freeExchanges: [Exchange] = []
+    private var freeReaders: [RequestReader] = []
     private var requestIDs = RequestIDGenerator()
 
-    /// Free exchanges at most, so that a thousand connections can ask at once and none is made anew. The allocator gets the
-    /// others back.
+    /// Free exchanges at most, and as many free readers, so that a thousand connections can ask at once and none is made anew.
+    /// The allocator gets the others back.
     private static let freeExchangeLimit = 1024
     /// So many of them keep `Exchange.keptCapacity` in each buffer, the others what an ordinary head needs.
     private static let ampleExchangeLimit = 256
@@ -194,10 +195,22 @@ public final class Worker {
     func recycle(_ exchange: Exchange) {
         if exchange.isCounted { shared.endRequest() }
         exchange.reset()
-        // One that was made before a reload has the parser of then.
-        guard exchange.home === current, freeExchanges.count < Self.freeExchangeLimit else { return }
+        guard freeExchanges.count < Self.freeExchangeLimit else { return }
         if freeExchanges.count >= Self.ampleExchangeLimit { exchange.shrink() }
         freeExchanges.append(exchange)
+    }
+
+    func takeReader() -> RequestReader {
+        freeReaders.popLast() ?? RequestReader(current)
+    }
+
+    func recycle(_ reader: RequestReader) {
+        reader.reset()
+        if reader.lentOutput.capacity > Exchange.keptCapacity { loop.recycle(&reader.lentOutput) }
+        // One that was made before a reload has the limits of then.
+        guard reader.home === current, freeReaders.count < Self.freeExchangeLimit else { return }
+        if freeReaders.count >= Self.ampleExchangeLimit { reader.lentOutput.shrink(to: Exchange.ordinaryCapacity) }
+        freeReaders.append(reader)
     }
 
     /// An exchange has ended: counts and logs it.
@@ -288,6 +301,7 @@ public final class Worker {
         log.end()
         for pool in current.pools { pool.retire() }
         freeExchanges.removeAll()
+        freeReaders.removeAll()
         done()
     }
 }

@@ -1,42 +1,22 @@
 /// What limits and timeouts have done.
 struct AdmissionCounters {
     /// A phase that ended by time, as `recast_timeouts_total{kind}` names it.
-    enum Timeout: Int, CaseIterable {
+    enum Timeout: String, CaseIterable {
         /// Nothing came on a new connection.
-        case firstByte
+        case firstByte = "first_byte"
         case head
-        case keepAlive
-        case bodyGap
-        case bodyRate
+        case keepAlive = "keep_alive"
+        case bodyGap = "body_gap"
+        case bodyRate = "body_rate"
         case write
-        case responseRate
-        case linger
-        case request
-        case connect
-        case upstreamWrite
-        case upstreamFirstByte
-        case upstreamGap
-
-        var name: String {
-            switch self {
-            case .firstByte: "first_byte"
-            case .head: "head"
-            case .keepAlive: "keep_alive"
-            case .bodyGap: "body_gap"
-            case .bodyRate: "body_rate"
-            case .write: "write"
-            case .responseRate: "response_rate"
-            case .linger: "linger"
-            case .request: "request"
-            case .connect: "connect"
-            case .upstreamWrite: "upstream_write"
-            case .upstreamFirstByte: "upstream_first_byte"
-            case .upstreamGap: "upstream_gap"
-            }
-        }
+        case responseRate = "response_rate"
+        case linger, request, connect
+        case upstreamWrite = "upstream_write"
+        case upstreamFirstByte = "upstream_first_byte"
+        case upstreamGap = "upstream_gap"
     }
 
-    private var timeouts = [UInt64](repeating: 0, count: Timeout.allCases.count)
+    private var timeouts: [Timeout: UInt64] = [:]
     var accepted: UInt64 = 0
     /// Refused because the client has its share.
     var refusedPerClient: UInt64 = 0
@@ -49,15 +29,15 @@ struct AdmissionCounters {
     /// Requests answered with 503 because as many as may be are in flight.
     var overloaded: UInt64 = 0
 
-    mutating func count(_ timeout: Timeout) { timeouts[timeout.rawValue] += 1 }
+    mutating func count(_ timeout: Timeout) { timeouts[timeout, default: 0] += 1 }
 
-    func count(of timeout: Timeout) -> UInt64 { timeouts[timeout.rawValue] }
+    func count(of timeout: Timeout) -> UInt64 { timeouts[timeout] ?? 0 }
 
     func visit(_ samples: inout MetricSamples) {
         for kind in Timeout.allCases {
             samples.counter(
-                "recast_timeouts_total", "Phases that ended by time.", labels: [.init("kind", kind.name)],
-                timeouts[kind.rawValue])
+                "recast_timeouts_total", "Phases that ended by time.", labels: [.init("kind", kind.rawValue)],
+                count(of: kind))
         }
         samples.counter(
             "recast_connections_accepted_total", "Connections accepted from clients.",

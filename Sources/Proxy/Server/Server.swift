@@ -75,8 +75,8 @@ public enum Server {
         if let note = needs.note(on: descriptors, cap: settings.admission.connections) {
             OperationalLog.note(note, level: .warning)
         }
-        if let place = admin?.address(of: .commands) { OperationalLog.note("admin port on \(place)") }
-        if let place = admin?.address(of: .status) { OperationalLog.note("status port on \(place)") }
+        if let address = admin?.address(of: .commands) { OperationalLog.note("admin port on \(address)") }
+        if let address = admin?.address(of: .status) { OperationalLog.note("status port on \(address)") }
         control.prepareReloads(reload)
         let threads = try control.startOthers(Array(endpoints.dropFirst()))
         loop.run()

@@ -436,7 +436,7 @@ extension ServerControl {
         var settings = ServerRestart.kept(of: old, in: new)
         for (index, upstream) in new.upstreams.enumerated() {
             guard let same = old.upstreams.first(where: { $0 == upstream }) else { continue }
-            if let tls = same.tls, let read = upstream.tls { tls.use(read) }
+            if let tls = same.tls, let read = upstream.tls { tls.loaded.use(read.loaded) }
             settings.upstreams[index] = same
         }
         return settings

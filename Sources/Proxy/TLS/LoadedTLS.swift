@@ -1,10 +1,46 @@
 internal import EventLoop
+internal import Synchronization
 
-/// A context with the stamps of the files that it was made of. They are taken before the files are read: a file that is
-/// replaced meanwhile, or later, has another one, however long it takes until it is looked at.
-struct LoadedTLS<Context: Sendable>: Sendable {
-    let context: Context
-    let stamps: [FileStamp?]
+/// A context made of files, and what makes it anew. All workers share it; connections keep the context that they began with.
+final class LoadedTLS<Context: Sendable>: Sendable, LoadedFromFiles {
+    let files: [String]
+    private let make: @Sendable () throws(TLSFileError) -> Context
+    private let loaded: Mutex<Loaded>
+
+    /// The stamps of the files are taken before the files are read: a file that is replaced meanwhile, or later, has another
+    /// one, however long it takes until it is looked at.
+    private struct Loaded: Sendable {
+        let stamps: [FileStamp?]
+        let context: Context
+
+        init(_ files: [String], _ make: () throws(TLSFileError) -> Context) throws(TLSFileError) {
+            stamps = files.map { FileStamp($0) }
+            context = try make()
+        }
+    }
+
+    /// Loads `files` by `make`.
+    init(_ files: [String], make: @escaping @Sendable () throws(TLSFileError) -> Context) throws(TLSFileError) {
+        self.files = files
+        self.make = make
+        loaded = Mutex(try Loaded(files, make))
+    }
+
+    /// What new connections begin with.
+    var context: Context { loaded.withLock { $0.context } }
+
+    var stamps: [FileStamp?] { loaded.withLock { $0.stamps } }
+
+    func reload() throws(TLSFileError) {
+        let made = try Loaded(files, make)
+        loaded.withLock { $0 = made }
+    }
+
+    /// Goes on with what `other` has loaded of the same files.
+    func use(_ other: LoadedTLS) {
+        let made = other.loaded.withLock { $0 }
+        loaded.withLock { $0 = made }
+    }
 }
 
 /// What is made of files and can be made of them again.

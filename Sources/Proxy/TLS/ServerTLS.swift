@@ -1,35 +1,20 @@
 public import EventLoop
-internal import Synchronization
 
-/// The TLS of a listener: what the settings say, and the context that was loaded last. All workers share it; connections
-/// keep the context that they began with.
-public final class ServerTLS: Sendable, LoadedFromFiles {
+/// The TLS of a listener: what the settings say, and the context that was loaded last.
+public final class ServerTLS: Sendable {
     public let options: TLSServerOptions
-    private let slot: Mutex<LoadedTLS<TLSServerContext>>
+    let loaded: LoadedTLS<TLSServerContext>
 
     /// Loads the files.
     public init(_ options: TLSServerOptions) throws(TLSFileError) {
         var options = options
         options.plainTextAnswer = Array(Self.plainTextAnswer.utf8)
         self.options = options
-        slot = Mutex(try Self.load(options))
-    }
-
-    private static func load(_ options: TLSServerOptions) throws(TLSFileError) -> LoadedTLS<TLSServerContext> {
-        let stamps = options.files.map { FileStamp($0) }
-        return LoadedTLS(context: try TLSServerContext(options), stamps: stamps)
+        loaded = try LoadedTLS(options.files) { [options] () throws(TLSFileError) in try TLSServerContext(options) }
     }
 
     /// What new connections begin with.
-    public var context: TLSServerContext { slot.withLock { $0.context } }
-
-    var files: [String] { options.files }
-    var stamps: [FileStamp?] { slot.withLock { $0.stamps } }
-
-    func reload() throws(TLSFileError) {
-        let made = try Self.load(options)
-        slot.withLock { $0 = made }
-    }
+    public var context: TLSServerContext { loaded.context }
 
     /// The certificates' files with their lives.
     var lives: [(file: String, validity: TLSValidity?)] {

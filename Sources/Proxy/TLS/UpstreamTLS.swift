@@ -1,39 +1,19 @@
 public import EventLoop
-internal import Synchronization
 
 /// The TLS of an upstream: what the settings say, and the context that was loaded last, with the sessions that can be
-/// taken up. All workers share it.
-public final class UpstreamTLS: Sendable, Hashable, LoadedFromFiles {
+/// taken up.
+public final class UpstreamTLS: Sendable, Hashable {
     public let options: TLSClientOptions
-    private let slot: Mutex<LoadedTLS<TLSClientContext>>
+    let loaded: LoadedTLS<TLSClientContext>
 
     /// Loads the files.
     public init(_ options: TLSClientOptions) throws(TLSFileError) {
         self.options = options
-        slot = Mutex(try Self.load(options))
-    }
-
-    private static func load(_ options: TLSClientOptions) throws(TLSFileError) -> LoadedTLS<TLSClientContext> {
-        let stamps = options.files.map { FileStamp($0) }
-        return LoadedTLS(context: try TLSClientContext(options), stamps: stamps)
+        loaded = try LoadedTLS(options.files) { () throws(TLSFileError) in try TLSClientContext(options) }
     }
 
     /// What new connections begin with.
-    public var context: TLSClientContext { slot.withLock { $0.context } }
-
-    var files: [String] { options.files }
-    var stamps: [FileStamp?] { slot.withLock { $0.stamps } }
-
-    func reload() throws(TLSFileError) {
-        let made = try Self.load(options)
-        slot.withLock { $0 = made }
-    }
-
-    /// Goes on with what `other` has loaded of the same files.
-    func use(_ other: UpstreamTLS) {
-        let made = other.slot.withLock { $0 }
-        slot.withLock { $0 = made }
-    }
+    public var context: TLSClientContext { loaded.context }
 
     /// The client certificate's file with its life.
     var lives: [(file: String, validity: TLSValidity?)] {

@@ -19,18 +19,18 @@ extension UpstreamPool {
         let leastLoaded = takesLeastLoaded
         var best: Endpoint?
         var bestAt = 0
-        var at = turn
+        var at = nextEndpoint
         for _ in 0..<count {
             at = at + 1 < count ? at + 1 : 0
             let endpoint = endpoints[at]
             if !tried.isEmpty, tried.contains(where: { $0 === endpoint }) { continue }
             if !endpoint.isHealthy {
                 guard endpoint.mayProbe(loop.now) else { continue }
-                turn = at
+                nextEndpoint = at
                 return endpoint
             }
             if !leastLoaded {
-                turn = at
+                nextEndpoint = at
                 return endpoint
             }
             if let current = best, current.inFlight <= endpoint.inFlight { continue }
@@ -38,7 +38,7 @@ extension UpstreamPool {
             bestAt = at
         }
         if let best {
-            turn = bestAt
+            nextEndpoint = bestAt
             return best
         }
         return fitOnly ? nil : leastUnfit(excluding: tried)

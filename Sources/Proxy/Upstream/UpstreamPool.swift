@@ -29,7 +29,7 @@ final class UpstreamPool {
     /// The addresses as they are now.
     var endpoints: [Endpoint] = []
     /// Where the search for the next address begins.
-    var turn = 0
+    var nextEndpoint = 0
     /// The address that the last search found, for the connection that has to be made because none was idle.
     var choice: Endpoint?
 
@@ -129,7 +129,7 @@ final class UpstreamPool {
         }
         guard found != endpoints.map(\.name) else { return decideUnresolved() }
         let old = endpoints
-        if old.isEmpty { turn = Int(nextRandom() >> 33) % max(1, found.count) }
+        if old.isEmpty { nextEndpoint = Int(nextRandom() >> 33) % max(1, found.count) }
         endpoints = found.map { name in old.first { $0.name == name } ?? Endpoint(name) }
         for endpoint in old where !endpoints.contains(where: { $0 === endpoint }) {
             endpoint.isGone = true

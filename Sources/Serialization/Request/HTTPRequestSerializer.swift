@@ -7,7 +7,7 @@ public import Transcoding
 ///
 /// A request without parameters gets an empty body and the Content-Type all the same, except under the dialect `alamofire`,
 /// which leaves it alone.
-public struct HTTPRequestSerializer: RequestSerializer {
+public struct HTTPRequestSerializer: RequestSerializer, DocumentRequestSerializer {
     /// Header fields, methods and the form encoding.
     public var settings: RequestSettings
 
@@ -19,6 +19,12 @@ public struct HTTPRequestSerializer: RequestSerializer {
     /// See `RequestSerializer`.
     public func serialize(
         _ request: HTTPRequest, parameters: Value?
+    ) throws(SerializationError) -> SerializedRequest {
+        try serialize(request, parameters.map { .value($0) })
+    }
+
+    internal func serialize(
+        _ request: HTTPRequest, _ parameters: RequestParameters?
     ) throws(SerializationError) -> SerializedRequest {
         var head = request
         settings.addDefaults(to: &head)
@@ -41,7 +47,7 @@ public struct HTTPRequestSerializer: RequestSerializer {
     public static func queryString(
         from parameters: Value, dialect: Dialect = .afnetworking
     ) throws(SerializationError) -> String {
-        try RequestSettings(dialect: dialect).query(of: parameters)
+        try RequestSettings(dialect: dialect).query(of: .value(parameters))
     }
 
     /// The text as it stands in a query or form: `AFPercentEscapedStringFromString`.

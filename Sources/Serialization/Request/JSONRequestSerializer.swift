@@ -7,7 +7,7 @@ public import Transcoding
 /// For GET, HEAD and DELETE it does what `HTTPRequestSerializer` does. Without parameters there is no body and no
 /// Content-Type. Numbers keep their text and members their order; bytes become base64 and dates the text of RFC 3339. A set,
 /// a number that isn't finite and anything but an object or an array at the top are refused with `invalidParameters`.
-public struct JSONRequestSerializer: RequestSerializer {
+public struct JSONRequestSerializer: RequestSerializer, DocumentRequestSerializer {
     /// How the text is laid out.
     public struct WritingOptions: OptionSet, Hashable, Sendable {
         /// The options as bits.
@@ -40,6 +40,12 @@ public struct JSONRequestSerializer: RequestSerializer {
     public func serialize(
         _ request: HTTPRequest, parameters: Value?
     ) throws(SerializationError) -> SerializedRequest {
+        try serialize(request, parameters.map { .value($0) })
+    }
+
+    internal func serialize(
+        _ request: HTTPRequest, _ parameters: RequestParameters?
+    ) throws(SerializationError) -> SerializedRequest {
         var head = request
         settings.addDefaults(to: &head)
         if settings.encodesParametersInURI(head.method) {
@@ -50,11 +56,9 @@ public struct JSONRequestSerializer: RequestSerializer {
         return SerializedRequest(head: head, sending: .bytes(try body(of: parameters)))
     }
 
-    private func body(of parameters: Value) throws(SerializationError) -> [UInt8] {
+    private func body(of parameters: RequestParameters) throws(SerializationError) -> [UInt8] {
         do throws(ConversionError) {
-            switch parameters {
-            case .object, .array: break
-            default:
+            guard parameters.isContainer else {
                 throw ConversionError(
                     .unrepresentable, code: "json_root", reason: "the parameters must be an object or an array")
             }
@@ -67,7 +71,10 @@ public struct JSONRequestSerializer: RequestSerializer {
             spelling.sets = .refused
             spelling.order = writingOptions.contains(.sortedKeys) ? .sorted : .input
             spelling.depth = settings.limits.depth
-            try parameters.emit(into: &encoder, as: spelling)
+            switch parameters.asWritten(spelling) {
+            case .value(let value): try value.emit(into: &encoder, as: spelling)
+            case .document(let document): try document.tree.emit(into: &encoder, as: spelling)
+            }
             return layout.applied(to: encoder.output.span).span.copied()
         } catch {
             throw SerializationError(

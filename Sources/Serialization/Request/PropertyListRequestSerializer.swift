@@ -6,7 +6,7 @@ public import Transcoding
 ///
 /// For GET, HEAD and DELETE it does what `HTTPRequestSerializer` does. Without parameters there is no body and no
 /// Content-Type. Null, sets and what else a property list can't hold are refused with `unwritablePropertyList`.
-public struct PropertyListRequestSerializer: RequestSerializer {
+public struct PropertyListRequestSerializer: RequestSerializer, DocumentRequestSerializer {
     /// Header fields, methods and the form encoding.
     public var settings: RequestSettings
     /// XML, which is the default, or binary. Both have the same media type.
@@ -22,6 +22,12 @@ public struct PropertyListRequestSerializer: RequestSerializer {
     public func serialize(
         _ request: HTTPRequest, parameters: Value?
     ) throws(SerializationError) -> SerializedRequest {
+        try serialize(request, parameters.map { .value($0) })
+    }
+
+    internal func serialize(
+        _ request: HTTPRequest, _ parameters: RequestParameters?
+    ) throws(SerializationError) -> SerializedRequest {
         var head = request
         settings.addDefaults(to: &head)
         if settings.encodesParametersInURI(head.method) {
@@ -32,14 +38,17 @@ public struct PropertyListRequestSerializer: RequestSerializer {
         return SerializedRequest(head: head, sending: .bytes(try body(of: parameters)))
     }
 
-    private func body(of parameters: Value) throws(SerializationError) -> [UInt8] {
+    private func body(of parameters: RequestParameters) throws(SerializationError) -> [UInt8] {
         do throws(ConversionError) {
             var options = DocumentOptions()
             options.propertyListFormat = format
             // Apple's writer sorts, and many a server compares bytes.
             options.order = .sorted
             options.limits = settings.limits
-            return try parameters.encoded(as: .propertyList, options: options)
+            switch parameters.asWritten(ValueSpelling(for: .propertyList, options)) {
+            case .value(let value): return try value.encoded(as: .propertyList, options: options)
+            case .document(let document): return try document.tree.document(as: .propertyList, options: options)
+            }
         } catch {
             throw SerializationError(
                 .unwritablePropertyList, reason: "the parameters are not a property list", conversion: error)

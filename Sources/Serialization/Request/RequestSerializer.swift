@@ -29,20 +29,36 @@ extension RequestSerializer {
     public func request(
         method: HTTPRequest.Method, url: String, parameters: Value? = nil, headerFields: HTTPFields = [:]
     ) throws(SerializationError) -> SerializedRequest {
+        try request(method: method, url: url, headerFields: headerFields) { head throws(SerializationError) in
+            try serialize(head, parameters: parameters)
+        }
+    }
+
+    private func request(
+        method: HTTPRequest.Method, url: String, headerFields: HTTPFields,
+        _ serialize: (HTTPRequest) throws(SerializationError) -> SerializedRequest
+    ) throws(SerializationError) -> SerializedRequest {
         let url = try RequestURL(url)
         let head = HTTPRequest(method: method, scheme: url.scheme, authority: url.authority, path: url.target)
-        var result = try serialize(head, parameters: parameters)
+        var result = try serialize(head)
         result.fragment = url.fragment
         result.overwrite(with: headerFields)
         return result
     }
 
-    /// As above, with parameters of any `Encodable` type, which the `encoder` of the settings turns into a `Value`.
+    /// As above, with parameters of any `Encodable` type, which the `encoder` of the settings encodes. A serializer of another
+    /// module gets them as a `Value`.
     public func request(
         method: HTTPRequest.Method, url: String, encoding parameters: some Encodable, headerFields: HTTPFields = [:]
     ) throws -> SerializedRequest {
-        let value = try settings.encoder.encode(parameters)
-        return try request(method: method, url: url, parameters: value, headerFields: headerFields)
+        let document = try settings.encoder.document(of: parameters)
+        guard let own = self as? any DocumentRequestSerializer else {
+            let value = RequestParameters.document(document).value
+            return try request(method: method, url: url, parameters: value, headerFields: headerFields)
+        }
+        return try request(method: method, url: url, headerFields: headerFields) { head throws(SerializationError) in
+            try own.serialize(head, .document(document))
+        }
     }
 }
 

@@ -41,10 +41,12 @@ extension RequestSettings {
     }
 
     /// The text of the parameters as a query or form.
-    internal func query(of parameters: Value?, for head: HTTPRequest) throws(SerializationError) -> String {
+    internal func query(
+        of parameters: RequestParameters?, for head: HTTPRequest
+    ) throws(SerializationError) -> String {
         guard let parameters else { return "" }
         if let querySerialization {
-            return try Self.text(querySerialization, head, parameters)
+            return try Self.text(querySerialization, head, parameters.value)
         }
         return try query(of: parameters)
     }
@@ -62,12 +64,9 @@ extension RequestSettings {
         }
     }
 
-    internal func query(of parameters: Value) throws(SerializationError) -> String {
+    internal func query(of parameters: RequestParameters) throws(SerializationError) -> String {
         do throws(ConversionError) {
-            var source = parameters
-            let spelling = ValueSpelling(for: encoding, limits: limits)
-            let text = try source.form(encoding, spelling, limits: limits)
-            return text.span.lossyString()
+            return try parameters.form(encoding, limits)
         } catch {
             throw SerializationError(
                 .invalidParameters, reason: "the parameters can't be written as a form", conversion: error)
@@ -76,7 +75,7 @@ extension RequestSettings {
 
     /// The request with its parameters in the query: no body, no Content-Type.
     internal func serializeIntoURI(
-        _ head: HTTPRequest, parameters: Value?
+        _ head: HTTPRequest, parameters: RequestParameters?
     ) throws(SerializationError) -> SerializedRequest {
         var head = head
         let query = try query(of: parameters, for: head)

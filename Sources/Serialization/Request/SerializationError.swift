@@ -107,23 +107,22 @@ extension SerializationError {
     public static let cocoaDomain = "NSCocoaErrorDomain"
 
     /// The domain that AFNetworking gives this error.
-    public var domain: String {
-        switch kind {
-        case .unacceptableStatusCode, .unacceptableContentType, .emptyBody: Self.responseDomain
-        case .unwritablePropertyList, .unreadableBody: Self.cocoaDomain
-        default: Self.requestDomain
-        }
-    }
+    public var domain: String { numbers.domain }
 
     /// The number that AFNetworking gives this error in `domain`: -1000 bad URL or file, -1011 bad status, -1016 content that
     /// can't be coded or is of the wrong type, 3840 unreadable and 3851 unwritable documents.
-    public var code: Int {
+    public var code: Int { numbers.code }
+
+    private var numbers: (domain: String, code: Int) {
         switch kind {
-        case .invalidURL, .notFileURL, .fileUnreachable, .notRegularFile: -1000
-        case .unacceptableStatusCode: -1011
-        case .unreadableBody: 3840
-        case .unwritablePropertyList: 3851
-        default: -1016
+        case .invalidURL, .notFileURL, .fileUnreachable, .notRegularFile: (Self.requestDomain, -1000)
+        case .invalidHeaderField, .invalidParameters, .querySerialization, .multipartMethod, .invalidBoundary,
+            .boundaryInBody, .invalidPart, .lengthMismatch, .streamConsumed, .bodyUnreadable, .fileUnwritable:
+            (Self.requestDomain, -1016)
+        case .unacceptableStatusCode: (Self.responseDomain, -1011)
+        case .unacceptableContentType, .emptyBody: (Self.responseDomain, -1016)
+        case .unreadableBody: (Self.cocoaDomain, 3840)
+        case .unwritablePropertyList: (Self.cocoaDomain, 3851)
         }
     }
 }

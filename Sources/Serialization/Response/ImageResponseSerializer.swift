@@ -20,9 +20,8 @@ public struct ImageResponseSerializer: ResponseSerializer, Hashable, Codable {
     public func serialize(
         _ response: HTTPResponse, body: [UInt8]?, for request: HTTPRequest?
     ) -> ResponseResult<ImageHeader> {
-        let (mayRead, error) = checked(response, body, request)
-        guard mayRead, let body else { return ResponseResult(value: nil, error: error) }
-        if body.isEmpty, EmptyBodies.isExpected(response, request) { return ResponseResult(value: nil, error: error) }
+        let (body, error) = readable(response, body, request)
+        guard let body else { return ResponseResult(value: nil, error: error) }
         guard let image = ImageHeader(body) else {
             return unreadable(nil, "the body has no header of PNG, JPEG, GIF, BMP, ICO, TIFF or WebP", beneath: error)
         }

@@ -58,8 +58,8 @@ public struct JSONResponseSerializer: ResponseSerializer, Hashable {
                 return unreadable(nil, "the JSON text is neither an object nor an array", beneath: error)
             }
             return ResponseResult(value: document.removingNulls(nullRemoval), error: error)
-        } catch {
-            return unreadable(error, "the body is not JSON", beneath: checked(response, body, request).error)
+        } catch let fault {
+            return unreadable(fault, "the body is not JSON", beneath: error)
         }
     }
 

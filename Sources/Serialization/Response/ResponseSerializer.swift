@@ -95,6 +95,15 @@ extension ResponseSerializer {
         return (outcome.error?.contains(.unacceptableContentType) != true, outcome.error)
     }
 
+    /// The body that is to be read: none where the validation forbids it, and none of an empty one that may be.
+    internal func readable(
+        _ response: HTTPResponse, _ body: [UInt8]?, _ request: HTTPRequest?
+    ) -> (body: [UInt8]?, error: SerializationError?) {
+        let (mayRead, error) = checked(response, body, request)
+        let isNothing = body?.isEmpty == true && EmptyBodies.isExpected(response, request)
+        return (mayRead && !isNothing ? body : nil, error)
+    }
+
     /// The result of a body that can't be read: its error outside, that of the status beneath.
     internal func unreadable<Result>(
         _ cause: ConversionError?, _ reason: String, beneath error: SerializationError?

@@ -17,16 +17,15 @@ public struct XMLDocumentResponseSerializer: ResponseSerializer, Hashable {
     public func serialize(
         _ response: HTTPResponse, body: [UInt8]?, for request: HTTPRequest?
     ) -> ResponseResult<Value> {
-        let (mayRead, error) = checked(response, body, request)
-        guard mayRead, let body else { return ResponseResult(value: nil, error: error) }
-        if body.isEmpty, EmptyBodies.isExpected(response, request) { return ResponseResult(value: nil, error: error) }
+        let (body, error) = readable(response, body, request)
+        guard let body else { return ResponseResult(value: nil, error: error) }
         var parser = XMLResponseParser(body)
         parser.options = options
         parser.limits = limits
         do throws(ConversionError) {
             return ResponseResult(value: try parser.document(), error: error)
-        } catch {
-            return unreadable(error, "the body is not XML", beneath: checked(response, body, request).error)
+        } catch let fault {
+            return unreadable(fault, "the body is not XML", beneath: error)
         }
     }
 

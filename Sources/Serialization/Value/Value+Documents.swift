@@ -36,6 +36,18 @@ public struct DocumentOptions: Hashable, Sendable {
 
     /// The defaults.
     public init() {}
+
+    internal var jsonDecoding: JSON.DecodingOptions {
+        var decoding = JSON.DecodingOptions()
+        decoding.duplicates = duplicates
+        return decoding
+    }
+
+    internal var propertyListDecoding: PropertyList.DecodingOptions {
+        var decoding = PropertyList.DecodingOptions()
+        decoding.duplicates = duplicates
+        return decoding
+    }
 }
 
 extension Value {
@@ -49,7 +61,7 @@ extension Value {
         var builder = ValueBuilder(limits: options.limits, duplicates: options.duplicates)
         if format == .form {
             var fields = FieldTreeBuilder(options: options.formDecoding, limits: options.limits)
-            try fields.read(form: bytes, options: options)
+            try fields.read(form: bytes, options: options.formDecoding, limits: options.limits)
             try fields.emitTree(into: &builder)
         } else {
             try bytes.decode(as: format, options: options, into: &builder)
@@ -101,23 +113,45 @@ extension Value {
     }
 }
 
-/// What a document is written from: a value, or the tree that a type has encoded itself into.
+/// What a document is written from: a value, or the tree that a type has encoded itself into, which has the spelling already.
+///
+/// Each encoder has a function of its own: a tree's are specialized where the encoders are.
 internal protocol DocumentSource: ~Copyable {
-    /// Sends the document's events. A tree has the spelling already.
-    mutating func emit<Sink: EventSink & ~Copyable>(
-        into sink: inout Sink, as spelling: ValueSpelling
-    ) throws(ConversionError)
+    /// Sends the document's events.
+    mutating func emit(into encoder: inout JSON.Encoder, as spelling: ValueSpelling) throws(ConversionError)
+    /// As above, to a form.
+    mutating func emit(into form: inout Flattener<Form.Encoder>, as spelling: ValueSpelling) throws(ConversionError)
+    /// As above, to a property list.
+    mutating func emit(into encoder: inout PropertyList.Encoder, as spelling: ValueSpelling) throws(ConversionError)
+    /// As above, to XML.
+    mutating func emit(into encoder: inout XML.Encoder, as spelling: ValueSpelling) throws(ConversionError)
 }
 
 extension Value: DocumentSource {}
 
 extension Tree: DocumentSource {
-    internal mutating func emit<Sink: EventSink & ~Copyable>(
-        into sink: inout Sink, as spelling: ValueSpelling
+    internal mutating func emit(
+        into encoder: inout JSON.Encoder, as spelling: ValueSpelling
     ) throws(ConversionError) {
-        var walk = TreeWalk()
-        walk.start(&self, order: spelling.order)
-        while try !walk.advance(&self, into: &sink) {}
+        try emit(into: &encoder, order: spelling.order)
+    }
+
+    internal mutating func emit(
+        into form: inout Flattener<Form.Encoder>, as spelling: ValueSpelling
+    ) throws(ConversionError) {
+        try emit(into: &form, order: spelling.order)
+    }
+
+    internal mutating func emit(
+        into encoder: inout PropertyList.Encoder, as spelling: ValueSpelling
+    ) throws(ConversionError) {
+        try emit(into: &encoder, order: spelling.order)
+    }
+
+    internal mutating func emit(
+        into encoder: inout XML.Encoder, as spelling: ValueSpelling
+    ) throws(ConversionError) {
+        try emit(into: &encoder, order: spelling.order)
     }
 }
 
@@ -173,15 +207,11 @@ extension Span where Element == UInt8 {
     ) throws(ConversionError) {
         switch format {
         case .json:
-            var decoding = JSON.DecodingOptions()
-            decoding.duplicates = options.duplicates
-            var decoder = JSON.Decoder(options: decoding, limits: options.limits)
+            var decoder = JSON.Decoder(options: options.jsonDecoding, limits: options.limits)
             _ = try decoder.feed(self, into: &sink)
             try decoder.finish(into: &sink)
         case .propertyList:
-            var decoding = PropertyList.DecodingOptions()
-            decoding.duplicates = options.duplicates
-            var decoder = PropertyList.Decoder(options: decoding, limits: options.limits)
+            var decoder = PropertyList.Decoder(options: options.propertyListDecoding, limits: options.limits)
             _ = try decoder.feed(self, into: &sink)
             try decoder.finish(into: &sink)
         case .xml:
@@ -194,26 +224,18 @@ extension Span where Element == UInt8 {
     }
 }
 
-extension FieldTreeBuilder {
-    /// Takes the fields of a whole form and settles its tree.
-    internal mutating func read(form bytes: Span<UInt8>, options: DocumentOptions) throws(ConversionError) {
-        var decoder = Form.Decoder(options: options.formDecoding, limits: options.limits)
-        _ = try decoder.feed(bytes, into: &self)
-        try decoder.finish(into: &self)
-        try settle()
-        settleRoot()
-    }
-}
-
 extension Tree {
     /// Makes the tree, which is empty, that of a whole document.
     internal mutating func read(
         _ bytes: Span<UInt8>, as format: DocumentFormat, options: DocumentOptions
     ) throws(ConversionError) {
-        guard format == .form else { return try bytes.decode(as: format, options: options, into: &self) }
-        var fields = FieldTreeBuilder(options: options.formDecoding, limits: options.limits)
-        try fields.read(form: bytes, options: options)
-        swap(&self, &fields.tree)
+        switch format {
+        case .json: try read(json: bytes, options: options.jsonDecoding, limits: options.limits)
+        case .form: try read(form: bytes, options: options.formDecoding, limits: options.limits)
+        case .propertyList:
+            try read(propertyList: bytes, options: options.propertyListDecoding, limits: options.limits)
+        case .xml: try read(xml: bytes, options: options.xmlDecoding, limits: options.limits)
+        }
     }
 
     /// The value that a node and what stands below it are.

@@ -263,14 +263,11 @@ private final class DecodedDocument {
         default: break
         }
         guard hasFieldText(node) else { return nil }
-        let isNumeric = spelling.booleans == .numeric
-        switch tree.string(node) {
-        case "true": return true
-        case "false": return false
-        case "1" where isNumeric: return true
-        case "0" where isNumeric: return false
-        default: return nil
-        }
+        if tree.isText(node, "true") { return true }
+        if tree.isText(node, "false") { return false }
+        guard spelling.booleans == .numeric else { return nil }
+        if tree.isText(node, "1") { return true }
+        return tree.isText(node, "0") ? false : nil
     }
 
     /// Whether the node has the text of a form's field, also where reading the form has made a number of it.
@@ -283,7 +280,7 @@ private final class DecodedDocument {
     @inline(__always)
     private func hasNumber(_ node: Tree.Node) -> Bool {
         let kind = tree.kind(node)
-        return kind == .number || readsText && kind == .string && Value.Number(tree.string(node)) != nil
+        return kind == .number || readsText && kind == .string && tree.isNumber(node)
     }
 
     @inline(__always)
@@ -551,30 +548,11 @@ private struct UnkeyedDecoder: UnkeyedDecodingContainer {
 
 // What the decoder asks of its tree.
 extension Tree {
-    /// Puts each object's first member where the search for its members begins. A container has no text of its own, so the
-    /// place of one says where the search goes on.
-    fileprivate mutating func beginReading() {
-        for index in records.indices where records[index].kind.isContainer {
-            records[index].valueStart = records[index].first
-        }
-    }
-
     /// The member of that name, and the first one where a name repeats; or `none`. The search goes on behind it next time.
     fileprivate mutating func next(named name: String, below parent: Node) -> Node {
         var name = name
         // SAFETY: the buffer is used only inside the closure.
         return name.withUTF8 { unsafe next(named: Span(_unsafeElements: $0), below: parent) }
-    }
-
-    private mutating func next(named name: Span<UInt8>, below parent: Node) -> Node {
-        let expected = records[Int(parent)].valueStart
-        if expected != Tree.none, duplicates != .keep, duplicates != .array, self.name(expected).isEqual(to: name) {
-            records[Int(parent)].valueStart = records[Int(expected)].next
-            return expected
-        }
-        let found = child(of: parent, named: name)
-        if found != Tree.none { records[Int(parent)].valueStart = records[Int(found)].next }
-        return found
     }
 
     fileprivate func names(below parent: Node) -> [String] {
@@ -591,6 +569,7 @@ extension Tree {
     fileprivate func string(_ node: Node) -> String { text(node).lossyString() }
     fileprivate func copiedText(_ node: Node) -> [UInt8] { text(node).copied() }
     fileprivate func isText(_ node: Node, _ other: StaticString) -> Bool { text(node).isEqual(to: other) }
+    fileprivate func isNumber(_ node: Node) -> Bool { text(node).isJSONNumber }
     fileprivate func smallInteger(_ node: Node) -> Int? { text(node).smallInteger }
     fileprivate func shortReal(_ node: Node) -> Double? { text(node).shortReal }
 }

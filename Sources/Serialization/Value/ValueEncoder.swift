@@ -46,8 +46,7 @@ public struct ValueEncoder: Sendable {
     /// Throws what the type's `encode(to:)` throws, and EncodingError for a type that encodes nothing, for one that encodes two
     /// kinds of value in one place, as an object and an array, and for more than 128 nested containers.
     public func encode(_ source: some Encodable) throws -> Value {
-        let document = EncodedDocument(self, nil)
-        try document.take(source)
+        let document = try document(of: source)
         return document.tree.value(of: document.tree.root, setsAreCollected: true)
     }
 
@@ -67,9 +66,9 @@ public struct ValueEncoder: Sendable {
         return try document.tree.document(as: format, options: options)
     }
 
-    /// What `source` encodes itself as, for a writer of its own.
+    /// What `source` encodes itself as, for a writer of its own; without a spelling, with all that a `Value` has.
     internal func document(
-        of source: some Encodable, as spelling: ValueSpelling
+        of source: some Encodable, as spelling: ValueSpelling? = nil
     ) throws -> EncodedDocument {
         let document = EncodedDocument(self, spelling)
         try document.take(source)
@@ -575,13 +574,9 @@ extension Tree {
         return TextRange(start: start, count: Int32(count))
     }
 
-    fileprivate mutating func setKind(_ node: Node, _ kind: Kind) { records[Int(node)].kind = kind }
-
     fileprivate mutating func setText(_ node: Node, _ kind: Kind, utf8 text: String) throws(ConversionError) {
         let range = try store(utf8: text)
-        records[Int(node)].kind = kind
-        records[Int(node)].valueStart = range.start
-        records[Int(node)].valueCount = range.count
+        setText(node, kind, start: range.start, count: range.count)
     }
 
     @inline(__always)
@@ -590,47 +585,14 @@ extension Tree {
         try setNumber(node, small)
     }
 
-    fileprivate mutating func setNumber(_ node: Node, _ value: Int) throws(ConversionError) {
-        try charge(bytes: 20)
-        let start = bytes.count
-        bytes.append(decimal: value)
-        records[Int(node)].kind = .number
-        records[Int(node)].valueStart = Int32(start)
-        records[Int(node)].valueCount = Int32(bytes.count - start)
-    }
-
     /// A member that nothing is in, in the place of the one that had its name.
     fileprivate mutating func makeMember(_ name: String, of parent: Node) throws(ConversionError) -> Node {
         let name = try store(utf8: name)
-        guard records[Int(parent)].count < Int32(TreeIndex.threshold),
-            child(of: parent, named: slice(name.start, name.count)) == Tree.none
-        else {
-            let node = try makeNode(.keyed)
-            put(node, named: name, below: parent)
-            return node
-        }
-        try charge(bytes: 0, nodes: 1)
-        var record = Record(kind: .keyed)
-        record.nameStart = name.start
-        record.nameCount = name.count
-        records.append(record, lastBelow: Int(parent))
-        return Node(records.count - 1)
-    }
-
-    /// An element that nothing is in.
-    fileprivate mutating func makeElement(of parent: Node) throws(ConversionError) -> Node {
-        try charge(bytes: 0, nodes: 1)
-        records.append(Record(kind: .keyed), lastBelow: Int(parent))
-        return Node(records.count - 1)
+        return try makeMember(nameStart: name.start, nameCount: name.count, of: parent)
     }
 
     fileprivate mutating func put(_ node: Node, named name: TextRange, below parent: Node) {
-        let earlier = child(of: parent, named: slice(name.start, name.count))
-        if earlier == Tree.none {
-            link(node, to: parent, nameStart: name.start, nameCount: name.count)
-        } else {
-            replace(earlier, by: node)
-        }
+        put(node, nameStart: name.start, nameCount: name.count, below: parent)
     }
 
     fileprivate mutating func append(
@@ -658,7 +620,8 @@ internal struct TextRange {
 
 extension Tree {
     internal func nameRange(_ node: Node) -> TextRange {
-        TextRange(start: records[Int(node)].nameStart, count: records[Int(node)].nameCount)
+        let range = nameRange(of: node)
+        return TextRange(start: range.start, count: range.count)
     }
 
     /// The key of a coding path: of its own type, where that has one of the name.

@@ -37,29 +37,39 @@ extension Value {
         /// The nearest `Double`; infinite where the number is beyond all.
         public var double: Double { Double(text) ?? .nan }
 
-        /// `number` of RFC 8259 §6: an optional minus, digits without a leading zero, a fraction, an exponent.
         private static func isJSON(_ text: String) -> Bool {
-            var bytes = Array(text.utf8)[...]
-            func digits() -> Int {
-                let count = bytes.prefix { ASCII.isDigit($0) }.count
-                bytes.removeFirst(count)
-                return count
-            }
-            if bytes.first == UInt8(ascii: "-") { bytes.removeFirst() }
-            let startsWithZero = bytes.first == UInt8(ascii: "0")
-            let whole = digits()
-            guard whole > 0, whole == 1 || !startsWithZero else { return false }
-            if bytes.first == UInt8(ascii: ".") {
-                bytes.removeFirst()
-                guard digits() > 0 else { return false }
-            }
-            if bytes.first == UInt8(ascii: "e") || bytes.first == UInt8(ascii: "E") {
-                bytes.removeFirst()
-                if bytes.first == UInt8(ascii: "+") || bytes.first == UInt8(ascii: "-") { bytes.removeFirst() }
-                guard digits() > 0 else { return false }
-            }
-            return bytes.isEmpty
+            var text = text
+            // SAFETY: the buffer is used only inside the closure.
+            return text.withUTF8 { unsafe Span(_unsafeElements: $0).isJSONNumber }
         }
+    }
+}
+
+extension Span where Element == UInt8 {
+    /// Whether the bytes are a `number` of RFC 8259 §6: an optional minus, digits without a leading zero, a fraction, an
+    /// exponent.
+    internal var isJSONNumber: Bool {
+        var at = count > 0 && self[0] == UInt8(ascii: "-") ? 1 : 0
+        let first = at
+        guard passDigits(&at), at == first + 1 || self[first] != UInt8(ascii: "0") else { return false }
+        if at < count, self[at] == UInt8(ascii: ".") {
+            at += 1
+            guard passDigits(&at) else { return false }
+        }
+        if at < count, self[at] | 0x20 == UInt8(ascii: "e") {
+            at += 1
+            if at < count, self[at] == UInt8(ascii: "+") || self[at] == UInt8(ascii: "-") { at += 1 }
+            guard passDigits(&at) else { return false }
+        }
+        return at == count
+    }
+
+    /// Passes the digits that begin at `at`; false where there are none.
+    @inline(__always)
+    private func passDigits(_ at: inout Int) -> Bool {
+        let start = at
+        while at < count, ASCII.isDigit(self[at]) { at += 1 }
+        return at > start
     }
 }
 

@@ -94,29 +94,27 @@ struct ConversionReader {
         refuse(Self.inputOptions, other: Self.outputOptions, options, inputs, "input")
         if !inputs.isDisjoint(with: Self.fieldFormats) {
             var fields = decodingDialect(options)
-            fields.arrays = options.word("arrays", standard: fields.arrays) ?? fields.arrays
-            fields.nesting = options.word("nesting", standard: fields.nesting) ?? fields.nesting
-            fields.types = options.word("types", standard: fields.types) ?? fields.types
-            fields.malformedKey = options.word("malformed_key", standard: fields.malformedKey) ?? fields.malformedKey
-            fields.invalidUTF8 = options.word("invalid_utf8", standard: fields.invalidUTF8) ?? fields.invalidUTF8
+            options.word("arrays", into: &fields.arrays)
+            options.word("nesting", into: &fields.nesting)
+            options.word("types", into: &fields.types)
+            options.word("malformed_key", into: &fields.malformedKey)
+            options.word("invalid_utf8", into: &fields.invalidUTF8)
             if inputs.contains(.form) {
-                fields.percent = options.word("percent", standard: fields.percent) ?? fields.percent
-                fields.nulls = options.word("nulls", standard: fields.nulls, among: [.empty, .key]) ?? fields.nulls
+                options.word("percent", into: &fields.percent)
+                options.word("nulls", into: &fields.nulls, among: [.empty, .key])
             }
             readParts(options, inputs, &fields)
             plan.fieldDecoding = fields
         }
         if inputs.contains(where: { $0 != .form && Self.structuredFormats.contains($0) }) {
-            let standard = plan.fieldDecoding.filenames
-            plan.fieldDecoding.filenames = options.word("filenames", standard: standard) ?? standard
+            options.word("filenames", into: &plan.fieldDecoding.filenames)
         }
         if inputs.contains(.json) { readFixed("numbers", "exact", options) }
         if !inputs.isDisjoint(with: Self.structuredFormats.subtracting([.xml])) {
             readDuplicates(options, inputs, &plan)
         }
         if !inputs.isDisjoint(with: Self.propertyLists) {
-            let standard = plan.propertyListDecoding.nonFiniteReals
-            plan.propertyListDecoding.nonFiniteReals = options.word("non_finite", standard: standard) ?? standard
+            options.word("non_finite", into: &plan.propertyListDecoding.nonFiniteReals)
         }
         if inputs.contains(.xml) { XMLOptionReader(context).input(options, &plan.xmlDecoding) }
         if !inputs.isDisjoint(with: Self.wholeFormats) { plan.inputField = field(options) }
@@ -145,7 +143,7 @@ struct ConversionReader {
             // A part of a multipart body has no form without a value, as `a` is in `a&b=1`.
             let nulls = NullStyle.allCases.filter { $0 != .key || output == .form }
             fields.nulls = options.word("nulls", standard: fields.nulls, among: nulls) ?? fields.nulls
-            fields.empties = options.word("empties", standard: fields.empties) ?? fields.empties
+            options.word("empties", into: &fields.empties)
             readJSONParts(options, &plan)
         }
         if output == .text {
@@ -155,11 +153,11 @@ struct ConversionReader {
         if Self.propertyLists.contains(output) { readPropertyList(options, &plan) }
         if output == .xml { XMLOptionReader(context).output(options, &plan.xmlEncoding) }
         if Self.wholeFormats.contains(output) { plan.outputField = field(options) }
-        fields.booleans = options.word("booleans", standard: fields.booleans) ?? fields.booleans
+        options.word("booleans", into: &fields.booleans)
         if !Self.wholeFormats.contains(output) {
-            fields.order = options.word("order", standard: fields.order) ?? fields.order
+            options.word("order", into: &fields.order)
         }
-        if outputs.contains(.form) { fields.spaces = options.word("spaces", standard: fields.spaces) ?? fields.spaces }
+        if outputs.contains(.form) { options.word("spaces", into: &fields.spaces) }
         if outputs.contains(.json) { readFixed("numbers", "exact", options) }
         plan.fieldEncoding = fields
         plan.removeNulls = options.nullRemoval(context) ?? plan.removeNulls
@@ -198,8 +196,8 @@ struct ConversionReader {
     private func readPropertyList(_ options: SectionReader, _ plan: inout ConversionPlan) {
         var list = plan.propertyListEncoding
         list.nulls = options.word("nulls", standard: list.nulls, among: [.reject, .omit, .empty]) ?? list.nulls
-        list.largeIntegers = options.word("large_integers", standard: list.largeIntegers) ?? list.largeIntegers
-        list.dateFractions = options.word("date_fractions", standard: list.dateFractions) ?? list.dateFractions
+        options.word("large_integers", into: &list.largeIntegers)
+        options.word("date_fractions", into: &list.dateFractions)
         plan.propertyListEncoding = list
     }
 

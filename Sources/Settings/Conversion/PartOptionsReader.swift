@@ -4,13 +4,12 @@ extension ConversionReader {
     /// Reads how texts and parts of a flat input are read: charsets, transfer encodings, bodies in parts, JSON in parts.
     func readParts(_ options: SectionReader, _ inputs: Set<BodyEncoding>, _ fields: inout FieldDecodingOptions) {
         if let node = options.take("charset") { fields.charsets = charsets(node, options) }
-        fields.charsetHint = options.word("charset_hint", standard: fields.charsetHint) ?? fields.charsetHint
+        options.word("charset_hint", into: &fields.charsetHint)
         guard inputs.contains(.multipart) else { return }
-        fields.transferEncoding =
-            options.word("transfer_encoding", standard: fields.transferEncoding) ?? fields.transferEncoding
+        options.word("transfer_encoding", into: &fields.transferEncoding)
         // XML has a `mixed` of its own, and `auto` may be either.
-        fields.mixed = options.word("mixed_parts", standard: fields.mixed) ?? fields.mixed
-        fields.jsonParts = options.word("json_parts", standard: fields.jsonParts) ?? fields.jsonParts
+        options.word("mixed_parts", into: &fields.mixed)
+        options.word("json_parts", into: &fields.jsonParts)
     }
 
     /// One charset or a list, of which the first is for texts that name none. UTF-8 alone need not be said.

@@ -20,11 +20,11 @@ struct XMLOptionReader {
     func input(_ options: SectionReader, _ xml: inout XML.DecodingOptions) {
         xml.attributePrefix = text("attribute_prefix", options, standard: xml.attributePrefix)
         xml.textKey = text("text_key", options, standard: xml.textKey)
-        xml.empty = options.word("empty", standard: xml.empty) ?? xml.empty
-        xml.namespaces = options.word("namespaces", standard: xml.namespaces) ?? xml.namespaces
-        xml.convention = options.word("convention", standard: xml.convention) ?? xml.convention
-        xml.root = options.word("root", standard: xml.root) ?? xml.root
-        xml.mixed = options.word("mixed", standard: xml.mixed) ?? xml.mixed
+        options.word("empty", into: &xml.empty)
+        options.word("namespaces", into: &xml.namespaces)
+        options.word("convention", into: &xml.convention)
+        options.word("root", into: &xml.root)
+        options.word("mixed", into: &xml.mixed)
         if let node = options.take("always_array") {
             for element in context.elements(node, "\"always_array\"") ?? [] {
                 guard let path = context.fieldPath(element, "\"always_array\"") else { continue }
@@ -55,12 +55,12 @@ struct XMLOptionReader {
         xml.itemName = text("item_name", options, standard: xml.itemName)
         xml.attributePrefix = text("attribute_prefix", options, standard: xml.attributePrefix)
         xml.textKey = text("text_key", options, standard: xml.textKey)
-        xml.root = options.word("root", standard: xml.root) ?? xml.root
-        xml.nulls = options.word("nulls", standard: xml.nulls) ?? xml.nulls
-        xml.empties = options.word("empties", standard: xml.empties) ?? xml.empties
-        xml.convention = options.word("convention", standard: xml.convention) ?? xml.convention
-        xml.names = options.word("names", standard: xml.names) ?? xml.names
-        xml.mixed = options.word("mixed", standard: xml.mixed) ?? xml.mixed
+        options.word("root", into: &xml.root)
+        options.word("nulls", into: &xml.nulls)
+        options.word("empties", into: &xml.empties)
+        options.word("convention", into: &xml.convention)
+        options.word("names", into: &xml.names)
+        options.word("mixed", into: &xml.mixed)
         if let node = options.take("declaration"),
             let word = context.word(node, "\"declaration\"", among: ["true", "false"])
         {

@@ -19,7 +19,7 @@ struct ExampleReader {
     }
 
     func read(_ node: SettingsNode) -> [RouteExample] {
-        guard case .convert(let plan, _, _) = route.request else {
+        guard let plan = route.conversion?.plan else {
             context.report(node.position, "\"examples\" are for routes that convert: add \"request\" or remove them")
             return []
         }

@@ -78,7 +78,8 @@ public struct RouteExample: Sendable {
 extension RouteExample {
     /// Sends the example through the route. Nil when what comes out is what it says, else one sentence that shows both.
     public func failure(on route: Route) -> String? {
-        guard case .convert(let plan, let otherTypes, _) = route.request else { return "the route converts nothing" }
+        guard let conversion = route.conversion else { return "the route converts nothing" }
+        let plan = conversion.plan
         do {
             let values = try request.values(for: route)
             let body = try body(for: plan)
@@ -86,7 +87,7 @@ extension RouteExample {
                 let output = try ExampleConversion.run(plan, body.bytes, type: body.type, sources: values.sources)
                 return try compare(output, plan)
             } catch {
-                if error.kind == .unsupported, otherTypes == .pass {
+                if error.kind == .unsupported, conversion.otherTypes == .pass {
                     let output = ExampleConversion.Output(bytes: body.bytes, type: body.type)
                     guard case .text = expectation else {
                         return

@@ -106,9 +106,9 @@ public struct SampleRequest: Hashable, Sendable {
         do throws(ConversionError) {
             var sources: [[UInt8]] = []
             var keepsQuery = true
-            if case .convert(let plan, _, let references) = route.request {
-                keepsQuery = !plan.readsQuery
-                for reference in references {
+            if let conversion = route.conversion {
+                keepsQuery = !conversion.plan.readsQuery
+                for reference in conversion.sources {
                     var value: [UInt8] = []
                     try reference.append(from: head, captures: found.captures, client: address.span, to: &value)
                     sources.append(value)

@@ -129,6 +129,13 @@ final class SectionReader {
         value(key, standard: standard, describe: Units.describe(_:)) { context.time($0, $1, mayBeZero: mayBeZero) }
     }
 
+    /// One of an enumeration's words, which becomes `value` where it is written; what `value` is otherwise is recorded.
+    func word<Word: RawRepresentable<String> & CaseIterable>(
+        _ key: String, into value: inout Word, among words: [Word] = Array(Word.allCases)
+    ) {
+        value = word(key, standard: value, among: words) ?? value
+    }
+
     /// One of an enumeration's words, or of those in `words`. Nil when it isn't written; then `standard` is recorded.
     func word<Word: RawRepresentable<String> & CaseIterable>(
         _ key: String, standard: Word, among words: [Word] = Array(Word.allCases)

@@ -12,13 +12,13 @@ struct YAMLFault {
     ) {
         self.position = position
         let lines = text.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false)
-        if let place = Self.tab(in: lines, upTo: position.line) {
-            self.position = place
+        if let position = Self.tab(in: lines, upTo: position.line) {
+            self.position = position
             message = "a tab indents this line: YAML takes spaces only"
             return
         }
-        if let place = Self.openQuote(in: lines, upTo: position.line) {
-            self.position = place
+        if let position = Self.openQuote(in: lines, upTo: position.line) {
+            self.position = position
             message = "this quote is not closed in its line: close it, or double it where it is part of the text"
             return
         }
@@ -63,8 +63,8 @@ struct YAMLFault {
             if let start { self.position = start }
             message = "a key ends in a colon and a space: write one, as in key: value"
         } else {
-            let place = context.map { " \($0)" } ?? ""
-            message = "this is not YAML: \(problem)\(place)"
+            let during = context.map { " \($0)" } ?? ""
+            message = "this is not YAML: \(problem)\(during)"
         }
     }
 

@@ -35,9 +35,9 @@ struct AccessLogReader {
 
     private func readForm(_ section: SectionReader, _ form: inout AccessLogForm) {
         let failures = context.failures
-        form.format = section.word("format", standard: form.format) ?? form.format
+        section.word("format", into: &form.format)
         let isKnown = context.failures == failures
-        form.query = section.word("query", standard: form.query) ?? form.query
+        section.word("query", into: &form.query)
         if form.format != .json, isKnown {
             section.refuse("fields", "needs format: json, the other format has no place for them")
         }

@@ -96,9 +96,9 @@ enum AddressText {
         var groups = 0
         for (index, half) in halves.enumerated() where !half.isEmpty {
             let parts = half.split(separator: ":", omittingEmptySubsequences: false)
-            for (place, part) in parts.enumerated() {
+            for (partIndex, part) in parts.enumerated() {
                 if part.contains(".") {
-                    guard index == halves.count - 1, place == parts.count - 1, isIPv4(String(part)) else {
+                    guard index == halves.count - 1, partIndex == parts.count - 1, isIPv4(String(part)) else {
                         return false
                     }
                     groups += 2

@@ -19,9 +19,9 @@ struct AdminReader {
                 guard case .mapping = node.content else { return address(node, what, of: "admin", besides: listen) }
                 guard let mapping = SectionReader(node, what, path: "admin", context) else { return nil }
                 hosts = self.hosts(mapping)
-                let place = mapping.required("address", example: "127.0.0.1:9901")
+                let found = mapping.required("address", example: "127.0.0.1:9901")
                 mapping.finish()
-                return place.flatMap { address($0, "\"address\"", of: "admin", besides: listen) }
+                return found.flatMap { address($0, "\"address\"", of: "admin", besides: listen) }
             }.value
         if let hosts { settings.hosts = hosts } else { section.record("admin.hosts", "", .standard) }
         let taken = listen + [settings.address].compactMap(\.self)
@@ -30,8 +30,8 @@ struct AdminReader {
                 address($0, $1, of: "status", besides: taken)
             }.value
         let log = section.part("log")
-        settings.logFormat = log.word("format", standard: settings.logFormat) ?? settings.logFormat
-        settings.logLevel = log.word("level", standard: settings.logLevel) ?? settings.logLevel
+        log.word("format", into: &settings.logFormat)
+        log.word("level", into: &settings.logLevel)
         log.finish()
         return settings
     }

@@ -106,14 +106,14 @@ struct FieldMapReader {
         case "false": return .bool(false)
         default: break
         }
-        if NumberText.isJSON(text) { return .number(text) }
+        if NumberText(Array(text.utf8).span) != nil { return .number(text) }
         let word = text.lowercased()
         if ["yes", "no", "on", "off", "y", "n", "true", "false", "null"].contains(word) {
             context.report(
                 node.position, "\"\(text)\" is not clear: write true, false or null, or the text in quotes")
             return nil
         }
-        if NumberText.looksLikeNumber(word) {
+        if YAMLNumber.looksLikeNumber(word) {
             context.report(
                 node.position, "\"\(text)\" is not written as JSON writes numbers: write it so, or the text in quotes")
             return nil
@@ -122,32 +122,8 @@ struct FieldMapReader {
     }
 }
 
-/// How numbers are written.
-enum NumberText {
-    /// RFC 8259 §6.
-    static func isJSON(_ text: String) -> Bool {
-        var rest = Array(text.utf8)[...]
-        func digits() -> Int {
-            let count = rest.prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }.count
-            rest = rest.dropFirst(count)
-            return count
-        }
-        if rest.first == UInt8(ascii: "-") { rest = rest.dropFirst() }
-        let hasLeadingZero = rest.first == UInt8(ascii: "0")
-        let whole = digits()
-        guard whole > 0, whole == 1 || !hasLeadingZero else { return false }
-        if rest.first == UInt8(ascii: ".") {
-            rest = rest.dropFirst()
-            guard digits() > 0 else { return false }
-        }
-        if rest.first == UInt8(ascii: "e") || rest.first == UInt8(ascii: "E") {
-            rest = rest.dropFirst()
-            if rest.first == UInt8(ascii: "+") || rest.first == UInt8(ascii: "-") { rest = rest.dropFirst() }
-            guard digits() > 0 else { return false }
-        }
-        return rest.isEmpty
-    }
-
+/// Numbers of YAML.
+private enum YAMLNumber {
     /// Whether some YAML reads `text`, in lower case, as a number: `0x1F`, `1_000`, `+1`, `.5`, `.inf`, `007`.
     static func looksLikeNumber(_ text: String) -> Bool {
         let unsigned = text.hasPrefix("-") || text.hasPrefix("+") ? text.dropFirst() : text[...]

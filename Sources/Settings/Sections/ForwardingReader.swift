@@ -14,14 +14,13 @@ struct ForwardingReader {
     /// Takes what `section` says and keeps the rest of `options`.
     func read(_ section: SectionReader, into options: inout ForwardingOptions) {
         options.host = host(section, options.host)
-        options.forwarded = section.word("forwarded", standard: options.forwarded) ?? options.forwarded
+        section.word("forwarded", into: &options.forwarded)
         options.realIP = section.bool("real_ip", standard: options.realIP)
-        options.underscores = section.word("underscores", standard: options.underscores) ?? options.underscores
+        section.word("underscores", into: &options.underscores)
         options.requiresLength = section.bool("require_length", standard: options.requiresLength)
-        options.expectContinue =
-            section.word("expect_continue", standard: options.expectContinue) ?? options.expectContinue
-        options.noTransform = section.word("no_transform", standard: options.noTransform) ?? options.noTransform
-        options.halfClose = section.word("half_close", standard: options.halfClose) ?? options.halfClose
+        section.word("expect_continue", into: &options.expectContinue)
+        section.word("no_transform", into: &options.noTransform)
+        section.word("half_close", into: &options.halfClose)
         options.trailers = trailers(section, options.trailers)
         options.upgrade = upgrade(section, options.upgrade)
     }

@@ -32,10 +32,8 @@ struct ForwardingSettingsReader {
         settings.refusesUnwiseBytes = section.word("target_characters", standard: Characters.lenient) == .strict
         settings.refusesBadPercent = section.word("malformed_escapes", standard: Escapes.reject) != .pass
         let paths = section.part("paths")
-        settings.paths.dotSegments =
-            paths.word("dot_segments", standard: settings.paths.dotSegments) ?? settings.paths.dotSegments
-        settings.paths.emptySegments =
-            paths.word("empty_segments", standard: settings.paths.emptySegments) ?? settings.paths.emptySegments
+        paths.word("dot_segments", into: &settings.paths.dotSegments)
+        paths.word("empty_segments", into: &settings.paths.emptySegments)
         paths.finish()
         return settings
     }

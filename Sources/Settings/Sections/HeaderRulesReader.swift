@@ -9,7 +9,7 @@ final class HeaderRulesReader {
         case request, response
     }
 
-    private struct Place: Hashable {
+    private struct RuleKey: Hashable {
         let side: Side
         let name: String
     }
@@ -17,7 +17,7 @@ final class HeaderRulesReader {
     private let context: ReadingContext
     private let values: RequestValueReader
     /// Where a field stands in what this reader has read, by its name in lower case.
-    private var places: [Place: SettingsNode.Position] = [:]
+    private var positions: [RuleKey: SettingsNode.Position] = [:]
 
     /// - Parameter variables: those of the route's path; nil where that can't be read.
     init(_ context: ReadingContext, variables: [String?]?, isDefault: Bool = false) {
@@ -69,7 +69,7 @@ final class HeaderRulesReader {
         }
         for (key, fields) in [("set", merged.set), ("add", merged.add)] {
             for field in fields {
-                let line = places[Place(side: side, name: field.name.lowercased())]
+                let line = positions[RuleKey(side: side, name: field.name.lowercased())]
                 section.record("\(key).\(field.name)", field.text, origin(line))
             }
         }
@@ -115,7 +115,7 @@ final class HeaderRulesReader {
             context.report(position, "\"\(name)\" \(reason)")
             return nil
         }
-        places[Place(side: side, name: name.lowercased())] = position
+        positions[RuleKey(side: side, name: name.lowercased())] = position
         return name
     }
 
@@ -164,8 +164,8 @@ final class HeaderRulesReader {
             let removed = edits.remove.filter { !$0.isPrefix }.map(\.name)
             for name in removed + (edits.set + edits.add).map(\.name) {
                 guard let reason = owner.reason(name, side) else { continue }
-                if let place = places[Place(side: side, name: name.lowercased())] {
-                    context.report(place, "\"\(name)\" \(reason)")
+                if let position = positions[RuleKey(side: side, name: name.lowercased())] {
+                    context.report(position, "\"\(name)\" \(reason)")
                 } else {
                     context.report(
                         route, "the rule of \"defaults\" for the header \"\(name)\" can't hold here: it \(reason)")
@@ -223,8 +223,8 @@ struct HeaderOwner {
             return "is written by \"codings\", as the route converts responses"
         default: break
         }
-        guard case .convert(let plan, _, _) = request else { return nil }
-        return Self.bodyReason(name, plan)
+        guard case .convert(let conversion) = request else { return nil }
+        return Self.bodyReason(name, conversion.plan)
     }
 
     private func responseReason(_ name: String) -> String? {

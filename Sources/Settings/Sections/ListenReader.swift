@@ -16,20 +16,22 @@ struct ListenReader {
         guard let node = file.required("listen", example: "127.0.0.1:8080") else { return (addresses, tls) }
         for element in elements(node) {
             let section: SectionReader?
-            let place: SettingsNode
+            let addressNode: SettingsNode
             if case .mapping = element.content {
                 guard let mapping = SectionReader(element, "\"listen\"", context),
                     let found = mapping.required("address", example: "0.0.0.0:8443")
                 else { continue }
                 section = mapping
-                place = found
+                addressNode = found
             } else {
                 section = nil
-                place = element
+                addressNode = element
             }
-            let address = self.address(place)
+            let address = self.address(addressNode)
             if let address {
-                if addresses.contains(address) { context.report(place.position, "\(address) is listened on already") }
+                if addresses.contains(address) {
+                    context.report(addressNode.position, "\(address) is listened on already")
+                }
                 addresses.append(address)
             }
             guard let section else { continue }

@@ -5,13 +5,13 @@ internal import Transcoding
 
 /// Reads names of certificate files, and remembers where they stand, so that what is wrong with a file is told there.
 final class TLSFileReader {
-    private struct Place: Hashable {
+    private struct FileKey: Hashable {
         let role: TLSFileError.Role
         let index: Int
     }
 
     private let context: ReadingContext
-    private var places: [Place: SettingsNode.Position] = [:]
+    private var positions: [FileKey: SettingsNode.Position] = [:]
 
     init(_ context: ReadingContext) {
         self.context = context
@@ -32,7 +32,9 @@ final class TLSFileReader {
                 node.position, "\"\(key)\" is the path of a PEM file, not \(text.isEmpty ? "empty" : "its content")")
             return nil
         }
-        if places[Place(role: role, index: index)] == nil { places[Place(role: role, index: index)] = node.position }
+        if positions[FileKey(role: role, index: index)] == nil {
+            positions[FileKey(role: role, index: index)] = node.position
+        }
         return context.environment.path(text)
     }
 
@@ -48,7 +50,7 @@ final class TLSFileReader {
             return nil
         }
         guard section.remaining.contains(where: { $0.key == "key" }) else {
-            places[Place(role: .key, index: index)] = places[Place(role: .certificate, index: index)]
+            positions[FileKey(role: .key, index: index)] = positions[FileKey(role: .certificate, index: index)]
             return TLSIdentity(certificate: certificate, key: certificate)
         }
         guard let key = path(section, "key", .key, index) else { return nil }
@@ -57,8 +59,8 @@ final class TLSFileReader {
 
     func versions(_ section: SectionReader, _ minimum: inout TLSVersion, _ maximum: inout TLSVersion) {
         let failures = context.failures
-        minimum = section.word("min_version", standard: minimum) ?? minimum
-        maximum = section.word("max_version", standard: maximum) ?? maximum
+        section.word("min_version", into: &minimum)
+        section.word("max_version", into: &maximum)
         if minimum == .tls13, maximum == .tls12, context.failures == failures {
             context.report(section.position, "\"min_version\" is above \"max_version\"")
         }
@@ -66,7 +68,7 @@ final class TLSFileReader {
 
     /// Tells what is wrong with a file where the file is named.
     func report(_ error: TLSFileError, _ node: SettingsNode) {
-        let position = places[Place(role: error.role, index: error.index)] ?? node.position
+        let position = positions[FileKey(role: error.role, index: error.index)] ?? node.position
         context.report(position, error.path.isEmpty ? error.reason : "the file \(error.description)")
     }
 
@@ -74,7 +76,7 @@ final class TLSFileReader {
     func checkLives(_ lives: [TLSValidity?]) {
         let now = Int64(time(nil))
         for (index, life) in lives.enumerated() {
-            guard let life, let position = places[Place(role: .certificate, index: index)] else { continue }
+            guard let life, let position = positions[FileKey(role: .certificate, index: index)] else { continue }
             if life.notAfter < now {
                 context.report(position, "this certificate ran out on \(Self.day(life.notAfter))")
             }

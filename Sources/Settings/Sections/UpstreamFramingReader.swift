@@ -11,7 +11,7 @@ struct UpstreamFramingReader {
     /// Takes `framing` and `spool` of the upstream that `section` describes.
     func read(_ section: SectionReader, into upstream: inout UpstreamSettings) {
         let failures = context.failures
-        upstream.framing = section.word("framing", standard: upstream.framing) ?? upstream.framing
+        section.word("framing", into: &upstream.framing)
         // A word that can't be read may be that one.
         guard upstream.framing == .length || context.failures > failures else {
             return section.refuse("spool", "is used with \"framing: length\" only: add that, or remove it")

@@ -48,7 +48,7 @@ struct UpstreamReader {
         }
         var upstream = UpstreamSettings(name: member.key, addresses: addresses)
         connections(section, &upstream)
-        upstream.balance = section.word("balance", standard: upstream.balance) ?? upstream.balance
+        section.word("balance", into: &upstream.balance)
         upstream.health = UpstreamHealthReader(context).read(section, upstream.health)
         let hasName = addresses.allSatisfy { if case .unix = $0 { false } else { true } }
         upstream.tls = UpstreamTLSReader(context).read(section, hasName: hasName)

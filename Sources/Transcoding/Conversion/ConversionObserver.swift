@@ -1,5 +1,10 @@
-/// Hears from the rules of a plan what they do with the values of a tree and with the parts of a flat body, where a conversion is
-/// explained. Those that convert for a client have none, and tell nothing.
+internal import Octets
+
+/// Hears from the stages of a pipeline what they do with the fields and files of one body, and makes entries of it, where a
+/// conversion is explained. The pipelines that convert for a client have none, and tell nothing.
+///
+/// Rules tell what they do with parts, and with the values of a tree; a walk tells which value it sends; the recorders in the
+/// encoders' place tell which name or path begins. Whatever begins between two values that are sent belongs to the first one.
 internal final class ConversionObserver: TreeObserver {
     /// Where the value of a node came from.
     struct Origin {
@@ -14,33 +19,103 @@ internal final class ConversionObserver: TreeObserver {
         fileprivate var position: Int
     }
 
+    /// The part at hand, with the rules that concern it, in the order they did.
+    private struct Part {
+        var name = ""
+        var isFile = false
+        var rules: [String] = []
+    }
+
+    let plan: ConversionPlan
     /// Whether a renamed member stays where it stands, as it does where values pass one by one; on a tree it goes last.
     let renamesInPlace: Bool
-    var origins: [Tree.Node: Origin] = [:]
+    /// What went out, in the order it did.
+    var sent: [ConversionTrace.Entry] = []
     /// What was left out, in the order of the rules.
     var removed: [ConversionTrace.Entry] = []
-    /// The rules that concern the part at hand, in the order they did.
-    private(set) var partRules: [String] = []
+    /// The names and paths that recorders have begun.
+    var names = RecordedNames()
+    /// The values that a walk has sent.
+    var walk = ObservedWalk()
+    private(set) var origins: [Tree.Node: Origin] = [:]
     private var causes: [Tree.Node: String] = [:]
+    private var part = Part()
+    /// The nodes that the tree of fields had when the last part ended.
+    private var knownCount = 0
 
     /// Whether a document is being read: its paths are the origins of what is left out.
     private var readsDocument: Bool
+    /// Where the document came from, for a person.
+    private let root: String
     /// The rule by which a field takes the place of another one, or is too late for it.
     private let replacedBy: String
 
-    init(readsDocument: Bool, renamesInPlace: Bool, replacedBy: String) {
-        self.readsDocument = readsDocument
-        self.renamesInPlace = renamesInPlace
-        self.replacedBy = replacedBy
+    /// - Parameters:
+    ///   - plan: that of the pipelines, in which an output `auto` is what it has become.
+    ///   - streams: whether the values of the document pass one by one where nobody observes them.
+    init(plan: ConversionPlan, input: BodyEncoding, streams: Bool) {
+        self.plan = plan
+        renamesInPlace = !input.isFlat && streams
+        readsDocument = !input.isFlat
+        root = input == .text && plan.inputField == nil ? "the body" : Tree.tracedRoot
+        let options = plan.fieldDecoding
+        replacedBy =
+            options.dialect == .recast
+            ? "duplicates: \(options.duplicates.rawValue)" : "dialect: \(options.dialect.rawValue)"
+    }
+
+    /// What became of the body, when its pipeline has finished.
+    func finish() -> (sent: [ConversionTrace.Entry], removed: [ConversionTrace.Entry]) {
+        settleValue()
+        settleHeld()
+        if plan.output == .text || plan.output == .raw {
+            for index in sent.indices { sent[index].target = "the body" }
+        }
+        return (sent, removed)
     }
 
     // MARK: Parts
 
+    /// What the route sets has gone out, before any part.
+    func assigned() {
+        for target in names.targets { sent.append(.init(source: nil, target: target, rules: ["map.set"])) }
+    }
+
     /// A part begins.
-    func beginPart() { partRules.removeAll() }
+    func beginsPart(_ head: borrowing PartHead) {
+        names.clear()
+        part = Part(name: head.name.lossyString(), isFile: head.isFile)
+    }
 
     /// A rule concerns the part at hand.
-    func concerns(_ rule: String) { partRules.append(rule) }
+    func concerns(_ rule: String) { part.rules.append(rule) }
+
+    /// The part has gone out, or was left out.
+    func endsPart() {
+        let entry = ConversionTrace.Entry(
+            isFile: part.isFile || names.isFile && !names.targets.isEmpty, source: part.name,
+            target: names.targets.last, rules: part.rules)
+        if entry.target == nil { removed.append(entry) } else { sent.append(entry) }
+    }
+
+    /// As above, for a part that may have become a value of the tree, or several.
+    func endsPart(in tree: borrowing Tree) {
+        let nodes = knownCount..<tree.records.count
+        knownCount = nodes.upperBound
+        if part.isFile || !names.targets.isEmpty { return endsPart() }
+        var isKept = false
+        for node in nodes.lazy.map(Tree.Node.init) where node != tree.root {
+            isKept = true
+            let kind = tree.kind(node)
+            guard !kind.isContainer else { continue }
+            let isInferred = plan.fieldDecoding.types == .safe && kind != .string
+            origins[node] = Origin(source: part.name, rules: isInferred ? ["types: safe"] : [])
+        }
+        guard !isKept else { return }
+        // A library's rule has left it out before it came into the tree.
+        removed.append(
+            .init(source: part.name, target: nil, rules: ["dialect: \(plan.fieldDecoding.dialect.rawValue)"]))
+    }
 
     // MARK: Values
 
@@ -49,7 +124,7 @@ internal final class ConversionObserver: TreeObserver {
         readsDocument = false
         for leaf in origins.keys.sorted() where !tree.isPart(leaf) { removes(leaf, of: tree, by: replacedBy) }
         tree.visit(tree.root) { node, tree in
-            if origins[node] == nil { origins[node] = Origin(source: tree.tracedPath(node)) }
+            if origins[node] == nil { origins[node] = Origin(source: node == tree.root ? root : tree.tracedPath(node)) }
         }
     }
 

@@ -2,8 +2,9 @@ internal import Octets
 
 /// Where each field and file of one body went, by which rules, and what was left out: a conversion, explained.
 ///
-/// For a person who looks at one sample. It takes the body through the tree step by step and costs many times what the
-/// conversion does; `make` runs that one too, so a body that is refused is refused here with the same error.
+/// For a person who looks at one sample. `make` converts the body for its bytes, or for the error with which it is refused, and
+/// then sends it once more through the same pipelines with recorders in the encoders' place, which costs many times that.
+/// Encoders that write and record at once would be a second copy of every row of the table.
 public struct ConversionTrace: Hashable, Sendable {
     /// One field or file.
     public struct Entry: Hashable, Sendable {
@@ -26,9 +27,9 @@ public struct ConversionTrace: Hashable, Sendable {
     }
 
     /// What went out, in the order it did. Several fields may have one target, as in `a=1,2` or a JSON text.
-    public internal(set) var sent: [Entry] = []
+    public private(set) var sent: [Entry] = []
     /// What was left out, in the order of the rules.
-    public internal(set) var removed: [Entry] = []
+    public private(set) var removed: [Entry] = []
     /// The whole output.
     public private(set) var output: [UInt8] = []
     /// The Content-Type of the output.
@@ -69,15 +70,35 @@ public struct ConversionTrace: Hashable, Sendable {
         }
         while try !conversion.finish() { take() }
         take()
-        let input = try plan.inputEncoding(for: contentType)
-        let isMultipart = conversion.contentType.starts(with: BodyEncoding.multipart.mediaType.utf8)
-        var tracer = ConversionTracer(plan: plan, input: input, isMultipart: isMultipart, sources: sources)
-        var trace = try tracer.run(input, contentType: contentType, body: body)
+        var trace = try explain(conversion, contentType: contentType, body: body)
         trace.output = output
         trace.outgrewHolding = outgrew
         trace.announcedLength = announced
         trace.contentType = conversion.contentType
         trace.accounting = conversion.accounting
+        return trace
+    }
+
+    /// Sends the body through the pipelines again, with an observer and with recorders as their encoders.
+    private static func explain(
+        _ conversion: Conversion, contentType: Span<UInt8>, body: Span<UInt8>
+    ) throws(ConversionError) -> ConversionTrace {
+        let input = conversion.inputEncoding
+        var plan = conversion.plan
+        let streams = plan.streams(from: input)
+        // An output `auto` has been decided.
+        if let output = conversion.outputEncoding { plan.output = output }
+        // What streams needs no tree; here it does.
+        plan.limits.tree = Int(Int32.max)
+        let observer = ConversionObserver(plan: plan, input: input, streams: streams)
+        let table = PipelineTable(plan, input: input, sources: conversion.sources, observer: observer)
+        let pipeline = try table.pipeline(contentType: contentType)
+        // Recorders are never full.
+        var fed = 0
+        while fed < body.count { fed += try pipeline.feed(body.extracting(fed..<body.count)) }
+        while try !pipeline.finish() {}
+        var trace = ConversionTrace()
+        (trace.sent, trace.removed) = observer.finish()
         return trace
     }
 }

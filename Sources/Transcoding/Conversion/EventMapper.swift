@@ -53,8 +53,7 @@ internal struct EventMapper<Encoder: EventEncoder>: EventSink, OutputEncoder, ~C
     var place = ByteStore()
     private var skipDepth = 0
     private var skipsNext = false
-    private var hasMoved: [Bool]
-    private var hasMet: [Bool]
+    private var renames: RenameProgress
     private var hasSet: [Bool]
 
     private var string = StringState.none
@@ -66,10 +65,15 @@ internal struct EventMapper<Encoder: EventEncoder>: EventSink, OutputEncoder, ~C
     var accounting = Accounting()
     /// Scalars that are part of a file but for its text.
     var absorbed = 0
+    /// Hears which values rules make files of or leave out, where a conversion is explained.
+    let observer: ConversionObserver?
 
     /// - Parameter map: what of the plan's map is done here.
-    init(_ encoder: consuming Encoder, plan: ConversionPlan, map: FieldMap) {
+    init(
+        _ encoder: consuming Encoder, plan: ConversionPlan, map: FieldMap, observer: ConversionObserver? = nil
+    ) {
         self.encoder = encoder
+        self.observer = observer
         self.map = map
         rules = plan.files
         declaresFiles = plan.output.hasFiles
@@ -82,8 +86,7 @@ internal struct EventMapper<Encoder: EventEncoder>: EventSink, OutputEncoder, ~C
         sent = PathMatcher(
             map.set.map(\.path) + plan.files.map(\.path) + plan.files.map { FieldPath($0.path.segments + [.any]) }
                 + nameSources.map(\.path))
-        hasMoved = Array(repeating: false, count: map.rename.count)
-        hasMet = hasMoved
+        renames = RenameProgress(map)
         hasSet = Array(repeating: false, count: map.set.count)
     }
 
@@ -96,7 +99,7 @@ internal struct EventMapper<Encoder: EventEncoder>: EventSink, OutputEncoder, ~C
         if !frames.isEmpty { frames.removeAll(keepingCapacity: true) }
         place.removeAll()
         (skipDepth, skipsNext) = (0, false)
-        for index in hasMoved.indices { (hasMoved[index], hasMet[index]) = (false, false) }
+        renames.reset()
         for index in hasSet.indices { hasSet[index] = false }
         string = .none
         captures = false
@@ -158,22 +161,17 @@ extension EventMapper where Encoder: ~Copyable {
         guard skipDepth == 0 else { return }
         if object != nil { return try enterMember(name) }
         received.enter(key: name)
-        let renames = map.remove.count
-        for rule in 0..<renames where received.isHere(rule) {
+        let removals = map.remove.count
+        for rule in 0..<removals where received.isHere(rule) {
             // Its value is left out, and nothing else applies to it.
             skipsNext = true
             return sent.enter(key: name)
         }
-        for rule in map.rename.indices {
-            if received.isHere(renames + map.rename.count + rule) {
-                hasMet[rule] = true
-                if hasMoved[rule] { throw conflict("the field is there already", map.rename[rule].to) }
-            }
+        for rule in map.rename.indices where received.isHere(removals + map.rename.count + rule) {
+            try renames.meet(rule)
         }
-        for rule in map.rename.indices where received.isHere(renames + rule) {
-            if hasMoved[rule] { throw conflict("the field to rename is there more than once", map.rename[rule].from) }
-            if hasMet[rule] { throw conflict("the field is there already", map.rename[rule].to) }
-            hasMoved[rule] = true
+        for rule in map.rename.indices where received.isHere(removals + rule) {
+            try renames.move(rule, isOnly: true)
             guard case .key(let renamed)? = map.rename[rule].to.segments.last else { continue }
             return try sendKey(renamed.span)
         }
@@ -197,10 +195,10 @@ extension EventMapper where Encoder: ~Copyable {
         guard isLast else { return }
         switch string {
         case .skipped:
-            accounting.removed += 1
+            countRemoved()
             accounting.fields += 1
         case .file: accounting.files += 1
-        case .member: absorbed += 1
+        case .member: absorb()
         case .none, .passing: accounting.fields += 1
         }
         string = .none
@@ -284,7 +282,7 @@ extension EventMapper where Encoder: ~Copyable {
         if frames.isEmpty, !isObject { try checkRoot() }
         // A new parent: what was seen of another one's members no longer counts.
         for rule in map.rename.indices where received.isBelow(map.remove.count + rule) {
-            (hasMoved[rule], hasMet[rule]) = (false, false)
+            renames.forget(rule)
         }
         for (index, source) in nameSources.enumerated() where sent.isBelow(map.set.count + 2 * rules.count + index) {
             gate.forgetName(rule: source.rule)
@@ -316,12 +314,12 @@ extension EventMapper where Encoder: ~Copyable {
         accounting.fields += 1
         guard hasRules else { return true }
         guard skipDepth == 0 else {
-            accounting.removed += 1
+            countRemoved()
             return false
         }
         if object != nil { throw badObject(.member) }
         guard try enterValue() else {
-            accounting.removed += 1
+            countRemoved()
             leaveValue()
             return false
         }
@@ -330,9 +328,14 @@ extension EventMapper where Encoder: ~Copyable {
         return true
     }
 
+    private mutating func countRemoved() {
+        accounting.removed += 1
+        observer?.drops()
+    }
+
     /// A document that is no object has no members to set.
     private func checkRoot() throws(ConversionError) {
-        if let set = map.set.first { throw conflict("a parent of the field is no object", set.path) }
+        if let set = map.set.first { throw MapConflict.parentIsScalar.error(at: set.path) }
     }
 
     /// Goes to the value that begins. Returns false when it is left out.
@@ -393,11 +396,6 @@ extension EventMapper where Encoder: ~Copyable {
             let source = sources[index]
             try encoder.string(source.span, isLast: true)
         }
-    }
-
-    private func conflict(_ reason: String, _ path: FieldPath) -> ConversionError {
-        ConversionError(
-            .unrepresentable, code: "map_conflict", reason: reason, field: path.description, setting: "map")
     }
 }
 

@@ -57,21 +57,18 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: WholeFieldSink, ~
     private var counts = Accounting()
     /// Whether a field has come in that the decoder keeps until its end is known.
     var isAwaiting = false
-    var observer: ConversionObserver? {
-        get { rules.observer }
-        set {
-            rules.observer = newValue
-            fields.tree.observer = newValue
-        }
-    }
 
-    init(_ outlet: consuming Outlet, plan: ConversionPlan, input: BodyEncoding) {
+    /// - Parameter observer: hears of each part and of what becomes of the fields, where a conversion is explained.
+    init(
+        _ outlet: consuming Outlet, plan: ConversionPlan, input: BodyEncoding, observer: ConversionObserver? = nil
+    ) {
         self.outlet = outlet
         readsAsLibrary = plan.fieldDecoding.readsNamesAsLibrary
-        let fields = FieldTreeBuilder(
+        var fields = FieldTreeBuilder(
             options: plan.fieldDecoding, limits: plan.limits, duplicates: plan.spliceDuplicates)
-        let rules = PartRules(plan, input: input, passes: false)
-        takesFields = fields.takesFields && !rules.concernsFields
+        fields.tree.observer = observer
+        let rules = PartRules(plan, input: input, passes: false, observer: observer)
+        takesFields = fields.takesFields && !rules.concernsFields && observer == nil
         self.fields = fields
         self.rules = rules
     }
@@ -96,6 +93,7 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: WholeFieldSink, ~
     var heldCount: Int { fields.tree.cost }
 
     mutating func beginPart(_ part: borrowing PartHead) throws(ConversionError) {
+        rules.observer?.beginsPart(part)
         guard part.isFile else { return try beginField(part) }
         counts.files += 1
         guard case .file(let policy) = try rules.judge(part) else {
@@ -140,6 +138,12 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: WholeFieldSink, ~
     var takesPlainNames: Bool { fields.takesPlainNames }
 
     mutating func content(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
+        try take(piece, isLast: isLast)
+        if isLast { rules.observer?.endsPart(in: fields.tree) }
+    }
+
+    @inline(__always)
+    private mutating func take(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
         switch content {
         case .field: try fields.content(piece, isLast: isLast)
         case .capturedField:
@@ -163,7 +167,10 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: WholeFieldSink, ~
     mutating func settle(
         _ plan: ConversionPlan, sources: [[UInt8]], splicer: inout JSONSplicer
     ) throws(ConversionError) {
-        try settleFields(plan, sources: sources, splicer: &splicer)
+        try fields.settle()
+        try fields.tree.apply(plan, sources: sources, splicer: &splicer)
+        try outlet.endFiles()
+        if !outlet.needsRootObject { fields.settleRoot() }
         let order = plan.treeOrder
         // A walk that was left in its middle, with the body before, must not go on.
         walk = TreeWalk()
@@ -174,16 +181,6 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: WholeFieldSink, ~
             if outlet.claims(rootKey: fields.tree.name(member)) { throw Self.taken(fields.tree.name(member)) }
             member = fields.tree.nextSibling(member)
         }
-    }
-
-    /// Ends the body without making sure of that: what is left of the fields stands in the tree.
-    mutating func settleFields(
-        _ plan: ConversionPlan, sources: [[UInt8]], splicer: inout JSONSplicer
-    ) throws(ConversionError) {
-        try fields.settle()
-        try fields.tree.apply(plan, sources: sources, splicer: &splicer)
-        try outlet.endFiles()
-        if !outlet.needsRootObject { fields.settleRoot() }
     }
 
     /// Sends the fields to the outlet, after `settle`. Returns false when the outlet is full.

@@ -22,14 +22,13 @@ internal struct FieldMapper<Encoder: FieldEncoder>: FieldSink, ~Copyable {
     private var text = OutputBuffer()
     private(set) var accounting = Accounting()
     private(set) var hasBegun = false
-    var observer: ConversionObserver? {
-        get { rules.observer }
-        set { rules.observer = newValue }
-    }
 
-    init(_ encoder: consuming Encoder, plan: ConversionPlan, input: BodyEncoding) {
+    /// - Parameter observer: hears of each part and of the rules that concern it, where a conversion is explained.
+    init(
+        _ encoder: consuming Encoder, plan: ConversionPlan, input: BodyEncoding, observer: ConversionObserver? = nil
+    ) {
         self.encoder = encoder
-        rules = PartRules(plan, input: input, passes: true)
+        rules = PartRules(plan, input: input, passes: true, observer: observer)
         assigned = AssignedFields(plan)
         judgesFields = !plan.map.isEmpty || !plan.files.isEmpty
     }
@@ -48,11 +47,13 @@ internal struct FieldMapper<Encoder: FieldEncoder>: FieldSink, ~Copyable {
     mutating func begin(sources: [[UInt8]]) throws(ConversionError) {
         hasBegun = true
         try assigned.send(sources, to: &encoder)
+        rules.observer?.assigned()
     }
 
     var isFull: Bool { encoder.isFull }
 
     mutating func beginPart(_ part: borrowing PartHead) throws(ConversionError) {
+        rules.observer?.beginsPart(part)
         if part.isFile { accounting.files += 1 } else { accounting.fields += 1 }
         content = .passing
         if !part.isFile, !judgesFields { return try encoder.beginPart(part) }
@@ -85,6 +86,12 @@ internal struct FieldMapper<Encoder: FieldEncoder>: FieldSink, ~Copyable {
     }
 
     mutating func content(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
+        try pass(piece, isLast: isLast)
+        if isLast { rules.observer?.endsPart() }
+    }
+
+    @inline(__always)
+    private mutating func pass(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
         switch content {
         case .passing: try encoder.content(piece, isLast: isLast)
         case .dropped: break

@@ -24,6 +24,7 @@ internal struct FileObject {
 
 extension EventMapper where Encoder: ~Copyable {
     mutating func beginFile(rule: Int, _ source: FileSource) {
+        observer?.makesFile(by: rules[rule])
         gate.make(rule: rule, from: source, field: place)
         spelled.removeAll()
         let isNamed = gate.spell(rule: rule, to: &spelled)
@@ -90,7 +91,13 @@ extension EventMapper where Encoder: ~Copyable {
     /// What is said to be nothing is not said.
     mutating func takeNullMember() throws(ConversionError) {
         guard let file = object, file.member != .data else { throw badObject(.noData) }
+        absorb()
+    }
+
+    /// Counts a scalar that is part of a file.
+    mutating func absorb() {
         absorbed += 1
+        observer?.absorbs()
     }
 
     mutating func endFileObject() throws(ConversionError) {
@@ -120,7 +127,7 @@ extension EventMapper where Encoder: ~Copyable {
                 field: place, setting: "files")
         case .type:
             ConversionError(
-                .unrepresentable, code: Multipart.Fault.mediaTypeUnwritable.rawValue,
+                .unrepresentable, code: Multipart.Fault.mediaTypeUnwritable.code,
                 reason: "content_type is no media type (RFC 9110 section 8.3.1)", field: place, setting: "files")
         case .noFilename: Multipart.Fault.filenameEmpty.error(field: place)
         case .noData:

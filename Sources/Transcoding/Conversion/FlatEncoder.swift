@@ -23,8 +23,9 @@ internal struct FlatEncoder<Target: FieldEncoder>: EventSink, OutputEncoder, ~Co
     private var json = JSON.Encoder(options: FlatEncoder.jsonOptions)
     private var head = PartHead()
 
-    init(_ target: consuming Target, plan: ConversionPlan) {
+    init(_ target: consuming Target, plan: ConversionPlan, observer: ConversionObserver? = nil) {
         flattener = Flattener(target: target, options: plan.fieldEncoding, limits: plan.limits)
+        flattener.observer = observer
         flattener.drainLater()
         parts = plan.jsonParts.count
         hasParts = parts > 0

@@ -14,8 +14,8 @@ internal struct FlatOutlet<Target: PartEncoder & ~Copyable>: FileOutlet, Uniform
     private var base64 = Base64Encoder()
     private var text = OutputBuffer()
 
-    init(_ target: consuming Target, plan: ConversionPlan) {
-        encoder = FlatEncoder(target, plan: plan)
+    init(_ target: consuming Target, plan: ConversionPlan, observer: ConversionObserver? = nil) {
+        encoder = FlatEncoder(target, plan: plan, observer: observer)
         arrays = plan.fieldEncoding.arrays
         nesting = plan.fieldEncoding.nesting
         rewritesNames = plan.rewritesNames

@@ -11,25 +11,16 @@ internal struct NameMapper {
 
     private let map: FieldMap
     /// Hears which rules concern a part, where a conversion is explained.
-    var observer: ConversionObserver?
-    /// For each rename, whether a field has been moved by it and whether one has been met where it moves fields to.
-    private var hasMoved: [Bool]
-    private var hasMet: [Bool]
+    private let observer: ConversionObserver?
+    private var renames: RenameProgress
 
-    init(_ map: FieldMap) {
+    init(_ map: FieldMap, observer: ConversionObserver?) {
         self.map = map
-        hasMoved = Array(repeating: false, count: map.rename.count)
-        hasMet = hasMoved
+        self.observer = observer
+        renames = RenameProgress(map)
     }
 
-    mutating func reset() {
-        for index in hasMoved.indices {
-            hasMoved[index] = false
-            hasMet[index] = false
-        }
-    }
-
-    var isEmpty: Bool { map.isEmpty }
+    mutating func reset() { renames.reset() }
 
     /// Applies the map to `name`. Throws 422 `map_conflict`.
     mutating func apply(to name: inout MappedName) throws(ConversionError) -> Verdict {
@@ -41,14 +32,12 @@ internal struct NameMapper {
         for index in map.rename.indices {
             let rename = map.rename[index]
             if name.isAtOrBelow(rename.from) {
-                hasMoved[index] = true
-                if hasMet[index] { throw Self.conflict("the field is there already", rename.to) }
+                try renames.move(index, isOnly: false)
                 name.move(rename)
                 observer?.concerns("map.rename \(rename.from) to \(rename.to)")
                 verdict = .renamed
             } else if name.isAtOrBelow(rename.to) || name.isAbove(rename.to) {
-                hasMet[index] = true
-                if hasMoved[index] { throw Self.conflict("the field is there already", rename.to) }
+                try renames.meet(index)
             }
         }
         for assignment in map.set {
@@ -57,14 +46,9 @@ internal struct NameMapper {
                 return .removed
             }
             if name.isAbove(assignment.path) {
-                throw Self.conflict("a parent of the field is no object", assignment.path)
+                throw MapConflict.parentIsScalar.error(at: assignment.path)
             }
         }
         return verdict
-    }
-
-    private static func conflict(_ reason: String, _ path: FieldPath) -> ConversionError {
-        ConversionError(
-            .unrepresentable, code: "map_conflict", reason: reason, field: path.description, setting: "map")
     }
 }

@@ -17,8 +17,8 @@ internal struct PartRules: ~Copyable {
     }
 
     var gate: FileGate
-    /// Hears which rules concern a part, where a conversion is explained.
-    var observer: ConversionObserver? { didSet { names.observer = observer } }
+    /// Hears of each part and of the rules that concern it, where a conversion is explained.
+    let observer: ConversionObserver?
     /// Whether fields have to be judged: a rule may make a file of one, or give a file its name.
     let concernsFields: Bool
     /// Whether texts have to be shown to `gate` because files take their names from them.
@@ -42,7 +42,7 @@ internal struct PartRules: ~Copyable {
     /// The head under which the part goes out; see `describe` and `make`.
     private(set) var head = PartHead()
 
-    init(_ plan: ConversionPlan, input: BodyEncoding, passes: Bool) {
+    init(_ plan: ConversionPlan, input: BodyEncoding, passes: Bool, observer: ConversionObserver?) {
         let gate = FileGate(plan)
         let makesFiles = plan.output.hasFiles && plan.files.contains { $0.source(from: input) != nil }
         self.gate = gate
@@ -55,7 +55,8 @@ internal struct PartRules: ~Copyable {
         hasRules = !plan.map.isEmpty || !plan.files.isEmpty
         options = plan.fieldDecoding
         limits = plan.limits
-        names = NameMapper(plan.map)
+        names = NameMapper(plan.map, observer: observer)
+        self.observer = observer
     }
 
     /// Begins another body.

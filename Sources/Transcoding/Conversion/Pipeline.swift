@@ -130,11 +130,11 @@ internal struct FieldPipeline<Decoder: PartDecoder & ~Copyable, Encoder: PartEnc
 
     init(
         _ decoder: consuming Decoder, _ encoder: consuming Encoder, input: BodyEncoding, plan: ConversionPlan,
-        sources: [[UInt8]]
+        sources: [[UInt8]], observer: ConversionObserver?
     ) {
         self.decoder = decoder
         self.sources = sources
-        mapper = FieldMapper(encoder, plan: plan, input: input)
+        mapper = FieldMapper(encoder, plan: plan, input: input, observer: observer)
         limits = plan.limits
     }
 
@@ -193,12 +193,12 @@ internal struct GatheringPipeline<Decoder: PartDecoder & ~Copyable, Outlet: File
 
     init(
         _ decoder: consuming Decoder, _ outlet: consuming Outlet, input: BodyEncoding, plan: ConversionPlan,
-        sources: [[UInt8]]
+        sources: [[UInt8]], observer: ConversionObserver?
     ) {
         self.decoder = decoder
         self.plan = plan
         self.sources = sources
-        gatherer = FieldGatherer(outlet, plan: plan, input: input)
+        gatherer = FieldGatherer(outlet, plan: plan, input: input, observer: observer)
         splicer = JSONSplicer(duplicates: plan.spliceDuplicates, limits: plan.limits)
     }
 
@@ -256,14 +256,15 @@ internal struct TreePipeline<Decoder: DocumentDecoder & ~Copyable, Encoder: Docu
 
     init(
         _ decoder: consuming Decoder, _ encoder: consuming Encoder, input: BodyEncoding, plan: ConversionPlan,
-        sources: [[UInt8]]
+        sources: [[UInt8]], observer: ConversionObserver?
     ) {
         self.decoder = decoder
         self.plan = plan
         self.sources = sources
         tree = Tree(limits: plan.limits, duplicates: plan.effectiveJSONDuplicates)
+        tree.observer = observer
         splicer = JSONSplicer(duplicates: plan.effectiveJSONDuplicates, limits: plan.limits)
-        mapper = EventMapper(encoder, plan: plan, map: FieldMap())
+        mapper = EventMapper(encoder, plan: plan, map: FieldMap(), observer: observer)
         keepsInput = input == .bplist
     }
 

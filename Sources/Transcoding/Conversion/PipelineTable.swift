@@ -4,6 +4,8 @@ internal import Octets
 ///
 /// The switches have no default, so a pair without a row is no program. A row names its codecs, which makes the compiler
 /// specialise the pipeline for them: see `RunningPipeline`.
+///
+/// Where a conversion is explained, the same pipelines run with recorders as their encoders, and tell an observer what they do.
 internal struct PipelineTable {
     private let plan: ConversionPlan
     private let input: BodyEncoding
@@ -11,12 +13,17 @@ internal struct PipelineTable {
     private let streams: Bool
     /// Whether a file decides about the output.
     private let isAuto: Bool
+    private let observer: ConversionObserver?
 
-    /// - Parameter plan: as it is for that input, see `ConversionPlan.decided(for:)`.
-    init(_ plan: ConversionPlan, input: BodyEncoding, sources: [[UInt8]]) {
+    /// - Parameters:
+    ///   - plan: as it is for that input, see `ConversionPlan.decided(for:)`.
+    ///   - observer: nil but where a conversion is explained: no body is written then, and `plan.output` is what `auto` has
+    ///     become.
+    init(_ plan: ConversionPlan, input: BodyEncoding, sources: [[UInt8]], observer: ConversionObserver? = nil) {
         self.plan = plan
         self.input = input
         self.sources = sources
+        self.observer = observer
         streams = plan.streams(from: input)
         isAuto = plan.outputWithoutFiles != nil
     }
@@ -27,7 +34,8 @@ internal struct PipelineTable {
         case .form: fields(Form.Decoder(plan, contentType: contentType))
         case .multipart: fields(try Multipart.Decoder(plan, contentType: contentType))
         case .raw: fields(Raw.Decoder(plan, contentType: contentType))
-        case .json: streams ? values(JSON.Decoder(plan)) : document(JSON.Decoder(plan))
+        // What is observed goes by way of a tree: a value is known by its node, from where it was read to where it is sent.
+        case .json: streams && observer == nil ? values(JSON.Decoder(plan)) : document(JSON.Decoder(plan))
         case .plist, .bplist: document(PropertyList.Decoder(plan, input: input))
         case .xml: document(XML.Decoder(plan))
         case .text: document(PlainText.Decoder(plan))
@@ -37,6 +45,7 @@ internal struct PipelineTable {
     // MARK: Fields
 
     private func fields<Decoder: PartDecoder & ~Copyable>(_ decoder: consuming Decoder) -> RunningPipeline {
+        if let observer { return observed(decoder, by: observer) }
         if isAuto { return streams ? each(decoder, AutoFields(plan)) : gathered(decoder, AutoEncoder(plan)) }
         return switch (plan.output, streams) {
         case (.form, true): each(decoder, Form.Encoder(plan))
@@ -55,13 +64,25 @@ internal struct PipelineTable {
     private func each<Decoder: PartDecoder & ~Copyable, Encoder: PartEncoder & ~Copyable>(
         _ decoder: consuming Decoder, _ encoder: consuming Encoder
     ) -> RunningPipeline {
-        RunningPipeline(FieldPipeline(decoder, encoder, input: input, plan: plan, sources: sources))
+        RunningPipeline(
+            FieldPipeline(decoder, encoder, input: input, plan: plan, sources: sources, observer: observer))
     }
 
     private func gathered<Decoder: PartDecoder & ~Copyable, Outlet: FileOutlet & ~Copyable>(
         _ decoder: consuming Decoder, _ outlet: consuming Outlet
     ) -> RunningPipeline {
-        RunningPipeline(GatheringPipeline(decoder, outlet, input: input, plan: plan, sources: sources))
+        RunningPipeline(
+            GatheringPipeline(decoder, outlet, input: input, plan: plan, sources: sources, observer: observer))
+    }
+
+    private func observed<Decoder: PartDecoder & ~Copyable>(
+        _ decoder: consuming Decoder, by observer: ConversionObserver
+    ) -> RunningPipeline {
+        if streams { return each(decoder, RecordedFields(observer)) }
+        if plan.output.isFlat {
+            return gathered(decoder, FlatOutlet(RecordedFields(observer), plan: plan, observer: observer))
+        }
+        return gathered(decoder, DocumentOutlet(RecordedDocument(observer), plan: plan))
     }
 
     // MARK: Documents
@@ -79,6 +100,7 @@ internal struct PipelineTable {
     }
 
     private func document<Decoder: DocumentDecoder & ~Copyable>(_ decoder: consuming Decoder) -> RunningPipeline {
+        if let observer { return observed(decoder, by: observer) }
         if isAuto { return whole(decoder, AutoEncoder(plan)) }
         return switch plan.output {
         case .json: whole(decoder, JSON.Encoder(plan))
@@ -91,6 +113,15 @@ internal struct PipelineTable {
         }
     }
 
+    private func observed<Decoder: DocumentDecoder & ~Copyable>(
+        _ decoder: consuming Decoder, by observer: ConversionObserver
+    ) -> RunningPipeline {
+        if plan.output.isFlat {
+            return whole(decoder, FlatEncoder(RecordedFields(observer), plan: plan, observer: observer))
+        }
+        return whole(decoder, RecordedDocument(observer))
+    }
+
     private func each<Encoder: DocumentEncoder & ~Copyable>(
         _ decoder: consuming JSON.Decoder, _ encoder: consuming Encoder
     ) -> RunningPipeline {
@@ -100,26 +131,8 @@ internal struct PipelineTable {
     private func whole<Decoder: DocumentDecoder & ~Copyable, Encoder: DocumentEncoder & ~Copyable>(
         _ decoder: consuming Decoder, _ encoder: consuming Encoder
     ) -> RunningPipeline {
-        RunningPipeline(TreePipeline(decoder, encoder, input: input, plan: plan, sources: sources))
-    }
-}
-
-// MARK: Explaining
-
-extension ConversionTracer {
-    /// Takes the body through the stages of its pipeline, whose decoders are those of the table.
-    mutating func decode(
-        _ input: BodyEncoding, contentType: Span<UInt8>, body: Span<UInt8>
-    ) throws(ConversionError) {
-        switch input {
-        case .form: try runFields(Form.Decoder(plan, contentType: contentType), input, body)
-        case .multipart: try runFields(Multipart.Decoder(plan, contentType: contentType), input, body)
-        case .raw: try runFields(Raw.Decoder(plan, contentType: contentType), input, body)
-        case .json: try runDocument(JSON.Decoder(plan), input, body)
-        case .plist, .bplist: try runDocument(PropertyList.Decoder(plan, input: input), input, body)
-        case .xml: try runDocument(XML.Decoder(plan), input, body)
-        case .text: try runDocument(PlainText.Decoder(plan), input, body)
-        }
+        RunningPipeline(
+            TreePipeline(decoder, encoder, input: input, plan: plan, sources: sources, observer: observer))
     }
 }
 

@@ -41,7 +41,7 @@ extension Tree {
                 resolve(rename.from.segments[shared...], below: base, into: &found)
                 guard let node = found.first else { continue }
                 guard found.count == 1 else {
-                    throw Self.conflict("the field to rename is there more than once", rename.from.description)
+                    throw MapConflict.renamesSeveral.error(at: rename.from)
                 }
                 conversionObserver?.moves(node, of: self, by: "map.rename \(rename.from) to \(rename.to)")
                 if let observer = conversionObserver, observer.renamesInPlace,
@@ -84,11 +84,11 @@ extension Tree {
             return try place(array, at: path, from: 0, below: root, mayReplace: false)
         }
         guard found.count == 1 else {
-            throw Self.conflict("the field to append to is there more than once", path.description)
+            throw MapConflict.appendsToSeveral.error(at: path)
         }
         if kind(existing).isArray { return append(node, to: existing) }
         guard !kind(existing).isContainer else {
-            throw Self.conflict("the field to append to is an object", path.description)
+            throw MapConflict.appendsToObject.error(at: path)
         }
         let array = try makeNode(.array)
         replace(existing, by: array)
@@ -136,7 +136,7 @@ extension Tree {
             let isLast = depth == path.segments.count - 1
             let isArray = records[Int(parent)].kind.isArray
             guard records[Int(parent)].kind.isContainer else {
-                throw Self.conflict("a parent of the field is no object", path.description)
+                throw MapConflict.parentIsScalar.error(at: path)
             }
             var found: [Node] = []
             resolve(path.segments[depth...depth], below: parent, into: &found)
@@ -145,7 +145,7 @@ extension Tree {
                     parent = existing
                     continue
                 }
-                guard mayReplace else { throw Self.conflict("the field is there already", path.description) }
+                guard mayReplace else { throw MapConflict.occupied.error(at: path) }
                 for value in found { conversionObserver?.removes(value, of: self, by: "map.set \(path)") }
                 removedCount += leafCount(existing)
                 replace(existing, by: node)
@@ -155,18 +155,18 @@ extension Tree {
             let child = isLast ? node : try makeContainer(for: path.segments[depth + 1])
             switch path.segments[depth] {
             case .key(let key):
-                guard !isArray else { throw Self.conflict("a parent of the field is an array", path.description) }
+                guard !isArray else { throw MapConflict.parentIsArray.error(at: path) }
                 try append(child, to: parent, named: key.span)
             case .index(let index):
                 if isArray {
                     guard index == childCount(parent) else {
-                        throw Self.conflict("the array has no element before that index", path.description)
+                        throw MapConflict.gap.error(at: path)
                     }
                     append(child, to: parent)
                 } else {
                     try append(child, to: parent, named: Array(String(index).utf8).span)
                 }
-            case .any: throw Self.conflict("a rule can't put a field at every place", path.description)
+            case .any: throw MapConflict.everyPlace.error(at: path)
             }
             parent = child
         }
@@ -193,10 +193,6 @@ extension Tree {
             for member in members { try append(try make(member.value), to: node, named: Array(member.name.utf8).span) }
             return node
         }
-    }
-
-    private static func conflict(_ reason: String, _ field: String) -> ConversionError {
-        ConversionError(.unrepresentable, code: "map_conflict", reason: reason, field: field, setting: "map")
     }
 }
 

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 import Transcoding
 
-@Suite("Dialects of input: options, limits and lanes")
+@Suite("Dialects of input: options, limits and pipelines")
 struct FormDialectOptionTests {
     /// What a form becomes as JSON under a dialect, changed by `change`.
     private func read(
@@ -185,7 +185,7 @@ struct FormDialectOptionTests {
         }
     }
 
-    // MARK: Lanes
+    // MARK: Pipelines
 
     @Test("multipart names are read as those of forms", arguments: [Dialect.php, .rack, .qs])
     func multipartNames(_ dialect: Dialect) {

@@ -212,6 +212,68 @@ struct RequestSerializerTests {
         #expect(request.bodyBytes?.text == #"{"sku":"A","lines":[1,2]}"#)
     }
 
+    private struct Parameters: Encodable, Sendable {
+        var id = 7
+        var name = "Ada & \u{e4}"
+        var paid: Bool? = true
+        var list: [[String: Double]] = [["a": 1.5], [:]]
+        var value: Value
+    }
+
+    private static let parameters: [Value] = [
+        "text", .null, [1, .null, "b"], ["b": 1, "a": ["x": [], "y": 2]], .set(["b", "a"]), ["s": [.set([2, 10])]],
+        .date(Timestamp("2001-09-09T01:46:40Z")!), .data([1, 2, 255]), .number(Value.Number(Double.nan)),
+        ["n": [.number(Value.Number(Double.infinity))]], [[[[["deep"]]]]], .object(Value.Object([])),
+    ]
+
+    private static func outcome(_ make: () throws -> SerializedRequest) -> String {
+        do {
+            let request = try make()
+            return "\(request.url) \(request.head.headerFields) \(request.bodyBytes?.text ?? "no body")"
+        } catch {
+            return "\(error)"
+        }
+    }
+
+    @Test("A type in a request is the value that it encodes itself as", arguments: parameters, Dialect.allCases)
+    func sameAsValue(_ value: Value, _ dialect: Dialect) throws {
+        var plist = PropertyListRequestSerializer(dialect: dialect)
+        plist.encoder.nils = .null
+        var shallow = HTTPRequestSerializer(dialect: dialect)
+        shallow.settings.limits.depth = 4
+        shallow.settings.limits.key = 12
+        let serializers: [any RequestSerializer] = [
+            HTTPRequestSerializer(dialect: dialect), JSONRequestSerializer(dialect: dialect), shallow, plist,
+            JSONRequestSerializer(dialect: dialect, writingOptions: [.sortedKeys, .prettyPrinted]),
+            PropertyListRequestSerializer(format: .binary, dialect: dialect),
+        ]
+        for serializer in serializers {
+            for method in [HTTPRequest.Method.get, .post] {
+                // One instance for both, since each dictionary has an order of its own.
+                let source = Parameters(value: value)
+                let encoded = try serializer.encoder.encode(source)
+                for (direct, byValue) in [
+                    (
+                        Self.outcome { try serializer.request(method: method, url: "/p?q=1", encoding: source) },
+                        Self.outcome { try serializer.request(method: method, url: "/p?q=1", parameters: encoded) }
+                    ),
+                    (
+                        Self.outcome { try serializer.request(method: method, url: "/", encoding: value) },
+                        Self.outcome { try serializer.request(method: method, url: "/", parameters: value) }
+                    ),
+                ] { #expect(direct == byValue) }
+            }
+        }
+    }
+
+    @Test("A query serialization gets the value of a type")
+    func customQuery() throws {
+        var serializer = HTTPRequestSerializer(dialect: .recast)
+        serializer.querySerialization = { _, parameters in parameters.description }
+        let request = try serializer.request(method: .post, url: "/", encoding: Parameters(value: .set(["a"])))
+        #expect(request.bodyBytes?.text.contains(#""value":["a"]"#) == true)
+    }
+
     @Test("An error's numbers are those of AFNetworking")
     func numbers() {
         for kind in SerializationError.Kind.allCases {

@@ -275,7 +275,6 @@ import Transcoding
 extension ConversionError {
     /// The error that a codec of property lists throws for `fault`.
     init(plistFault fault: PropertyList.Fault, offset: Int? = nil, field: String? = nil) {
-        self.init(
-            fault.kind, code: fault.code, reason: fault.reason, offset: offset, field: field, setting: fault.setting)
+        self = fault.error(offset: offset, field: field)
     }
 }

@@ -7,15 +7,15 @@ import Transcoding
 struct PropertyListFieldTests {
     static let json = #"{"d":"2001-01-01T00:00:00Z","x":"aGk="}"#
 
-    static let rows: [LaneRow] = [
-        LaneRow(.form, .json, "d=2001-01-01T00:00:00Z&x=aGk=", json) { $0.types = types },
-        LaneRow(.multipart, .json, multipart("d=2001-01-01T00:00:00Z", "x=aGk="), json) { $0.types = types },
+    static let rows: [PipelineRow] = [
+        PipelineRow(.form, .json, "d=2001-01-01T00:00:00Z&x=aGk=", json) { $0.types = types },
+        PipelineRow(.multipart, .json, multipart("d=2001-01-01T00:00:00Z", "x=aGk="), json) { $0.types = types },
     ]
 
     static let types = [TypeRule(path: path("d"), type: .date), TypeRule(path: path("x"), type: .data)]
 
     @Test("a date and bytes that fields declare stay what they are", arguments: rows)
-    func declared(_ row: LaneRow) {
+    func declared(_ row: PipelineRow) {
         row.check()
         var plan = row.plan
         plan.output = .bplist

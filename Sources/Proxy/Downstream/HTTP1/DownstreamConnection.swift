@@ -40,9 +40,11 @@ final class DownstreamConnection: StreamHandler {
     private(set) var stream: Stream!
     private var timer: Timer!
     private(set) var exchange: Exchange?
+    /// There is one as long as there is an exchange.
+    private(set) var reader: RequestReader?
     /// The framing of the response's content.
     @safe @exclusivity(unchecked) var encoder = BodyEncoder(framing: .none)
-    /// The response's head and what frames its content, until the next content takes them along; in memory that the exchange lends.
+    /// The response's head and what frames its content, until the next content takes them along; in memory that the reader lends.
     @safe @exclusivity(unchecked) var output = OutputBuffer()
     private var phase = Phase.idle
     private(set) var wait = Wait.nothing
@@ -145,7 +147,7 @@ final class DownstreamConnection: StreamHandler {
                     stream.pauseReading()
                     return at
                 }
-                let used = exchange.receive(rest)
+                let used = readContent(rest, for: exchange)
                 at += used
                 // Nothing taken means that the body waits for the upstream, or is complete and a next request follows.
                 if used == 0, phase == .exchange { return at }
@@ -165,21 +167,23 @@ final class DownstreamConnection: StreamHandler {
 
     /// Parses one head and starts its exchange. Returns the bytes used, or nil when more are needed or all is over.
     private func parseHead(_ bytes: Span<UInt8>) -> Int? {
-        let exchange = self.exchange ?? takeExchange()
+        if exchange == nil { takeExchange() }
+        guard let exchange, let reader else { return nil }
         if phase == .idle {
             phase = .head
             let now = worker.loop.now
             since = now
             exchange.record.headStartedAt = now
             arm(.head, worker.clientTimes.head)
-            exchange.parser.rules = worker.current.requestRules
+            reader.parser.rules = worker.current.requestRules
         }
         do throws(WireError) {
-            guard let used = try exchange.parseHead(bytes) else { return nil }
+            guard let used = try reader.parser.parse(bytes, into: &exchange.request) else { return nil }
             phase = .exchange
             requests += 1
             flowIsBody = false
             disarm()
+            reader.beginContent(exchange.request.framing)
             exchange.begin(on: self)
             return used
         } catch {
@@ -190,18 +194,82 @@ final class DownstreamConnection: StreamHandler {
         }
     }
 
-    private func takeExchange() -> Exchange {
-        let exchange = worker.takeExchange()
-        self.exchange = exchange
-        swap(&output, &exchange.lentOutput)
-        return exchange
+    /// Takes the bytes behind a head: finds the content among them and hands it to the exchange. Returns how many were used: fewer
+    /// where the exchange takes no more for now, or where the content has ended before them.
+    private func readContent(_ bytes: Span<UInt8>, for exchange: Exchange) -> Int {
+        guard let reader else { return 0 }
+        var at = 0
+        exchange.contentArrived()
+        while exchange.machine.takesContent {
+            let step: BodyDecoder.Step
+            do throws(WireError) {
+                step = try reader.decoder.next(bytes.extracting(at..<bytes.count))
+            } catch {
+                let limit = reader.decoder.limits.body
+                exchange.refuse(error.isBodyTooLarge ? .bodyTooLarge(limit) : .wire(error))
+                return error.isBodyTooLarge ? at : bytes.count
+            }
+            at += step.skipped
+            if step.available > 0 {
+                let count = min(step.available, exchange.longestSlice)
+                let isLast = reader.decoder.remaining == count
+                let taken: Int
+                do throws(Refusal) {
+                    taken = try exchange.receive(bytes.extracting(at..<at + count), isLast: isLast)
+                } catch {
+                    // What was refused has been read; what is behind it may be thrown away.
+                    reader.decoder.took(count)
+                    exchange.refuse(error)
+                    return at + count
+                }
+                reader.decoder.took(taken)
+                at += taken
+                if taken < count { break }
+                // Also when these bytes had to wait: nothing follows that would bring us here again.
+                if reader.decoder.isComplete, exchange.readsContent {
+                    exchange.contentEnded()
+                    return at
+                }
+            } else if step.isEnd {
+                exchange.contentEnded()
+                return at
+            } else {
+                break
+            }
+        }
+        exchange.contentRead(leftover: bytes.count - at)
+        return at
     }
 
-    /// Gives the exchange back, with its memory.
+    func limitContent(to count: Int) {
+        guard let exchange else { return }
+        reader?.limitContent(to: count, framing: exchange.request.framing)
+    }
+
+    func keepTrailers() { reader?.decoder.keepsTrailers = true }
+
+    var contentLeft: Int? { reader?.decoder.remaining }
+
+    func appendTrailers(named names: [[UInt8]], to output: inout OutputBuffer) {
+        reader?.decoder.trailers.write(named: names, into: &output)
+    }
+
+    private func takeExchange() {
+        let reader = worker.takeReader()
+        exchange = worker.takeExchange()
+        self.reader = reader
+        swap(&output, &reader.lentOutput)
+    }
+
+    /// Gives the exchange and the reader back, with their memory.
     private func recycle(_ exchange: Exchange) {
         self.exchange = nil
-        swap(&output, &exchange.lentOutput)
         worker.recycle(exchange)
+        guard let reader else { return }
+        self.reader = nil
+        output.removeAll()
+        swap(&output, &reader.lentOutput)
+        worker.recycle(reader)
     }
 
     /// Whether the request that has begun is the last one here: as many were served as may be, or for as long.

@@ -23,4 +23,16 @@ extension EventSink where Self: ~Copyable {
         }
         try key(data.span)
     }
+
+    /// Begins what a file becomes under `policy`: text, or the `data` of an object, which is what it returns. Throws `refusal` under
+    /// other policies, and `typeRefusal` where the object would hold a media type that is not UTF-8.
+    internal mutating func openFile<Fault: ConversionFault>(
+        _ head: borrowing PartHead, as policy: FilePolicy, refusal: Fault, typeRefusal: Fault
+    ) throws(ConversionError) -> Bool {
+        guard policy == .base64 || policy == .object else { throw refusal.error(field: head.name.lossyString()) }
+        guard policy == .object else { return false }
+        guard UTF8Validator.isValid(head.mediaType) else { throw typeRefusal.error(field: head.name.lossyString()) }
+        try openFileObject(head)
+        return true
+    }
 }

@@ -86,8 +86,8 @@ public struct Timestamp: Hashable, Comparable, Sendable {
         }
         guard at == bytes.count else { return nil }
         let time = hour * 3600 + minute * 60 + second
-        self.init(
-            seconds: Self.dayNumber(year, month, day) * 86_400 + time - offset, nanoseconds: nanoseconds)
+        let days = CivilDay(year: year, month: month, day: day).daysSince1970
+        self.init(seconds: days * 86_400 + time - offset, nanoseconds: nanoseconds)
     }
 
     /// Seconds since 1970 as the nearest `Double`.
@@ -124,16 +124,6 @@ public struct Timestamp: Hashable, Comparable, Sendable {
         (left.seconds, left.nanoseconds) < (right.seconds, right.nanoseconds)
     }
 
-    /// Days from 1970-01-01 to a day of the Gregorian calendar. The year is counted from March, so that the leap day is
-    /// its last; 400 of those years have 146,097 days.
-    private static func dayNumber(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
-        let marchYear = month > 2 ? year : year - 1
-        let era = (marchYear >= 0 ? marchYear : marchYear - 399) / 400
-        let yearOfEra = marchYear - era * 400
-        let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
-        return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
-    }
-
     private static func days(in month: Int64, of year: Int64) -> Int64 {
         switch month {
         case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
@@ -142,32 +132,18 @@ public struct Timestamp: Hashable, Comparable, Sendable {
         }
     }
 
-    /// The calendar day and the time of day, in UTC.
-    private var calendar: (year: Int64, month: Int64, day: Int64, second: Int64) {
-        let days = seconds >= 0 ? seconds / 86_400 : (seconds - 86_399) / 86_400
-        let shifted = days + 719_468
-        let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
-        let dayOfEra = shifted - era * 146_097
-        let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
-        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-        let shiftedMonth = (5 * dayOfYear + 2) / 153
-        let month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9
-        return (
-            yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, dayOfYear - (153 * shiftedMonth + 2) / 5 + 1,
-            seconds - days * 86_400
-        )
-    }
-
     private static func padded(_ value: Int64, to width: Int) -> String {
         let digits = String(value)
         return String(repeating: "0", count: max(0, width - digits.count)) + digits
     }
 
     private func text(separator: String, zone: String, withFraction: Bool) -> String {
-        let parts = calendar
-        var text = Self.padded(parts.year, to: 4) + "-" + Self.padded(parts.month, to: 2)
-        text += "-" + Self.padded(parts.day, to: 2) + separator + Self.padded(parts.second / 3600, to: 2)
-        text += ":" + Self.padded(parts.second / 60 % 60, to: 2) + ":" + Self.padded(parts.second % 60, to: 2)
+        let days = seconds >= 0 ? seconds / 86_400 : (seconds - 86_399) / 86_400
+        let date = CivilDay(daysSince1970: days)
+        let second = seconds - days * 86_400
+        var text = Self.padded(date.year, to: 4) + "-" + Self.padded(date.month, to: 2)
+        text += "-" + Self.padded(date.day, to: 2) + separator + Self.padded(second / 3600, to: 2)
+        text += ":" + Self.padded(second / 60 % 60, to: 2) + ":" + Self.padded(second % 60, to: 2)
         if withFraction, nanoseconds != 0 {
             var fraction = Self.padded(Int64(nanoseconds), to: 9)
             while fraction.hasSuffix("0") { fraction.removeLast() }

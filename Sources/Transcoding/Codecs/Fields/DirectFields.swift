@@ -198,132 +198,14 @@ extension Flattener where Target: DirectFieldEncoder & ~Copyable {
 
     /// Whether there is nothing to do before the next member or element of `container`. Elements of a root that is an array have
     /// names of their own.
-    private func isReady(_ container: FieldContainer) -> Bool {
+    internal func isReady(_ container: FieldContainer) -> Bool {
         guard containers[0].isObject else { return false }
         return container.kind == .object || container.kind == .array && !container.lastIsEmpty
     }
 
-    /// Whether the decoder may put into the document that is held what it reads of a slice, without the events: so much surely
-    /// passes no limit.
-    internal mutating func holdsDirectly(_ count: Int) -> Bool {
-        guard isBetweenGatheredValues, let top = containers.last, isReady(top) else { return false }
-        name.truncate(to: top.nameEnd)
-        // No item is shorter than two bytes.
-        return document.cost + count + (count / 2 + 1) * Tree.nodeCost <= document.limit
-    }
-
-    internal mutating func exchangeHeldBytes(_ bytes: inout ByteStore) { swap(&bytes, &document.bytes) }
-
-    /// Puts items into the document whose names and texts stand in its bytes, those of the first from `base` on; then `depth`
-    /// containers are open below the one that was.
-    @unsafe
-    internal mutating func hold(_ items: UnsafeBufferPointer<recast_item>, from base: Int, depth: Int) {
-        var open = document.open
-        var level = 0
-        // SAFETY: the caller's items stay while this runs.
-        for index in 0..<items.count {
-            let item = unsafe items[index]
-            while level > Int(item.level) {
-                open = document.parent(open)
-                level -= 1
-            }
-            var record = Tree.Record(kind: .string)
-            let start = base + Int(item.start)
-            switch recast_item_kind(UInt32(item.kind)) {
-            case recast_item_object: record.kind = .object
-            case recast_item_array: record.kind = .array
-            default:
-                record.valueStart = Int32(start + Int(item.name_count))
-                record.valueCount = Int32(item.text_count)
-            }
-            document.records.append(record)
-            let node = Tree.Node(document.records.count - 1)
-            let hasName = document.kind(open).hasNames
-            document.link(
-                node, to: open, nameStart: hasName ? Int32(start) : 0, nameCount: Int32(item.name_count))
-            if record.kind.isContainer {
-                open = node
-                level += 1
-            } else {
-                document.scalarCount += 1
-            }
-        }
-        while level > depth {
-            open = document.parent(open)
-            level -= 1
-        }
-        document.open = open
-    }
-
-    /// As `drain`, with the fields of most texts written past the encoder's own way.
-    internal mutating func drainDirectly() throws(ConversionError) -> Bool {
-        guard options.nesting == .brackets, options.arrays == .brackets || options.arrays == .indices,
-            Target.encodesText, let fields = target.directFields
-        else { return try drain() }
-        return try drain { flattener, tree, node in flattener.write(node, of: tree, fields) }
-    }
-
-    /// Writes the field of a text that is held, a member or an element of what is open. Returns false where that is for its
-    /// event.
-    private mutating func write(_ node: Tree.Node, of tree: borrowing Tree, _ fields: DirectFields) -> Bool {
-        guard let top = containers.lastIndex else { return false }
-        let record = tree.records[Int(node)]
-        let (nameCount, textCount) = (Int(record.nameCount), Int(record.valueCount))
-        let isObject = containers[top].isObject
-        guard textCount <= JSON.Decoder.longestText, nameCount <= JSON.Decoder.longestText,
-            isObject || containers[top].kind == .array && top > 0 && !containers[top].lastIsEmpty,
-            containers[top].depth < limits.keyDepth, top == 0 || containers[top].nameEnd > 0,
-            (isObject ? nameCount : 20) <= limits.key - containers[top].nameEnd - 2,
-            containers[top].prefixEnd >= 0 || makeHeldPrefix(fields)
-        else { return false }
-        let prefixEnd = containers[top].prefixEnd
-        let mark = top == 0 ? fields.endOfRootName : fields.endOfName
-        let index = isObject || options.arrays != .indices ? -1 : containers[top].position
-        let skip = target.hasFields ? 0 : 1
-        var output = OutputBuffer()
-        target.exchangeOutput(&output)
-        // SAFETY: the prefix and the tree's pool hold what is read, and there is room for three bytes for each of the name's and
-        // the text's, the digits of an index, the mark and the blocks behind them.
-        unsafe tree.bytes.withRoom { pool in
-            unsafe fields.table.withUnsafeBufferPointer { table in
-                guard let table = table.baseAddress, let bytes = pool.baseAddress else { return }
-                unsafe output.fill(atLeast: prefixEnd + 3 * (nameCount + textCount) + 128) { target, _ in
-                    let target = UnsafeMutableRawPointer(target)
-                    let prefix = unsafe self.prefix.start.unsafelyUnwrapped
-                    unsafe FieldText.copy(prefix + skip, prefixEnd &- skip, to: target)
-                    var to = prefixEnd &- skip
-                    if isObject {
-                        let start = Int(record.nameStart)
-                        to &+= unsafe FieldText.encode(
-                            bytes + start, nameCount, readable: pool.count &- start, to: target + to, table: table)
-                    } else if index >= 0 {
-                        to &+= unsafe JSON.Decoder.writeIndex(index, to: target + to)
-                    }
-                    unsafe (target + to).storeBytes(of: mark.bits.littleEndian, as: UInt64.self)
-                    to &+= mark.count
-                    let start = Int(record.valueStart)
-                    to &+= unsafe FieldText.encode(
-                        bytes + start, textCount, readable: pool.count &- start, to: target + to, table: table)
-                    return to
-                }
-            }
-        }
-        target.exchangeOutput(&output)
-        target.hasFields = true
-        containers[top].position += 1
-        containers[top].written += 1
-        return true
-    }
-
-    /// As `makePrefix`, where the name may still be that of the last value.
-    private mutating func makeHeldPrefix(_ fields: DirectFields) -> Bool {
-        name.truncate(to: containers[containers.count - 1].nameEnd)
-        return makePrefix(fields)
-    }
-
     /// Writes what stands before the names of all containers that are open. Returns false where one of them can't be written
     /// so.
-    private mutating func makePrefix(_ fields: DirectFields) -> Bool {
+    internal mutating func makePrefix(_ fields: DirectFields) -> Bool {
         let table = Target.encodesText ? fields.table : nil
         // A span of the name would hold all of the flattener.
         var name = ByteStore()

@@ -8,6 +8,13 @@ internal struct FieldContainer: BitwiseCopyable {
         case pairs, pair
     }
 
+    /// What a value is to the array it stands in.
+    enum Element {
+        /// One that becomes one field, a JSON text and a file included.
+        case scalar
+        case object, array
+    }
+
     let kind: Kind
     /// The bytes of `name` that name this container.
     let nameEnd: Int

@@ -66,6 +66,14 @@ package struct FieldName: Sendable {
         }
     }
 
+    /// Whether the name as it came begins with these bytes.
+    internal func begins(with prefix: Span<UInt8>) -> Bool {
+        prefix.count <= nameCount && bytes.slice(0..<prefix.count).isEqual(to: prefix)
+    }
+
+    /// The bytes before the bracket of the last segment, where brackets alone part the name.
+    internal var prefixCount: Int { segments.isEmpty ? 0 : segments[segments.count - 1].start - 1 }
+
     /// The whole name as it came, for messages.
     internal var spelling: String { bytes.slice(0..<nameCount).lossyString() }
 

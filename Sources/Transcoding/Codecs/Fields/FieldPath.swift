@@ -201,5 +201,5 @@ private struct FieldPathParser {
         return Int(key.span.lossyString())
     }
 
-    private var fault: ConversionError { FieldFault.path.error(field: text, offset: at) }
+    private var fault: ConversionError { FieldFault.path.error(offset: at, field: text) }
 }

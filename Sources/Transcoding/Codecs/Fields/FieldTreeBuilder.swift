@@ -17,7 +17,7 @@ internal import Octets
 /// its neighbours. What that drops or overwrites is counted in the tree's `removedCount`.
 ///
 /// Limits: `field` for each value, `tree` for all, `keyDepth`; a decoder has counted the fields.
-package struct FieldTreeBuilder: FieldSink, ~Copyable {
+package struct FieldTreeBuilder: WholeFieldSink, ~Copyable {
     /// What the fields so far are. It is the body's once they have been settled.
     package var tree: Tree
     private let options: FieldDecodingOptions
@@ -25,6 +25,10 @@ package struct FieldTreeBuilder: FieldSink, ~Copyable {
     private var name = FieldName()
     /// The containers that the last field's name led through; see `Tree.put(_:at:along:duplicates:)`.
     private var trail: [Tree.Node] = []
+    /// The container of the field placed last, where keys alone lead to it, and the bytes of its name before its last segment:
+    /// fields that differ in that only follow each other.
+    private var lastParent = Tree.none
+    private var lastPrefix = 0
     /// The pieces of a value that came in more than one.
     private var value = ByteStore()
     /// Whether a value may become anything but a string as it stands.
@@ -32,7 +36,7 @@ package struct FieldTreeBuilder: FieldSink, ~Copyable {
     /// Whose rules put the fields together; nil: ours.
     private let library: Dialect?
     /// Whether a name without brackets is one key, so that nothing else has to be looked at.
-    internal let takesPlainNames: Bool
+    package let takesPlainNames: Bool
     /// Whether a value that lies in one piece goes into the tree at once.
     private let isDirect: Bool
     /// The fields under qs, by their whole names; see `Tree+QSFields.swift`.
@@ -42,6 +46,8 @@ package struct FieldTreeBuilder: FieldSink, ~Copyable {
     private var splicer: JSONSplicer
     /// Whether the part at hand is a JSON text that is wanted as its value.
     private var isJSON = false
+    /// See `WholeFieldSink`.
+    package var isAwaiting = false
 
     /// - Parameter duplicates: what happens to repeated members of JSON texts in fields.
     package init(options: FieldDecodingOptions, limits: Limits, duplicates: DuplicatePolicy = .reject) {
@@ -66,7 +72,9 @@ package struct FieldTreeBuilder: FieldSink, ~Copyable {
     package mutating func reset() {
         tree.removeAll()
         if !trail.isEmpty { trail.removeAll(keepingCapacity: true) }
+        lastParent = Tree.none
         pairs = Tree.none
+        isAwaiting = false
         value.removeAll(keepingUpTo: 128 * 1024)
     }
 
@@ -108,23 +116,37 @@ package struct FieldTreeBuilder: FieldSink, ~Copyable {
     }
 
     /// Whether `field` may be called. It can't where the value of a field isn't always one string or scalar.
-    internal var takesFields: Bool { isDirect }
+    package var takesFields: Bool { isDirect }
 
     /// Takes a field that lies before us with its whole value: what `beginPart` and `content` do, in one go. `isPlain` says
     /// that the name has no brackets.
     @inline(__always)
-    internal mutating func field(
+    package mutating func field(
         _ name: Span<UInt8>, _ value: Span<UInt8>, isPlain: Bool
     ) throws(ConversionError) {
         // The usual cases: a name without structure that no other field has, and one with a pair of brackets.
         if takesPlainNames, options.types == .strings, value.count <= limits.field {
             if isPlain {
                 if tree.append(value, to: tree.root, named: name) { return }
-            } else if limits.keyDepth > 0, appendMember(name, value) {
+            } else if appendNeighbour(name, value) || limits.keyDepth > 0 && appendMember(name, value) {
                 return
             }
         }
         try generalField(name, value)
+    }
+
+    /// Takes a field whose name differs from that of the field placed last in nothing but its last segment. Returns false, with
+    /// nothing changed, where that isn't so, or not all that is to be done.
+    private mutating func appendNeighbour(_ name: Span<UInt8>, _ value: Span<UInt8>) -> Bool {
+        let open = UInt8(ascii: "["), close = UInt8(ascii: "]")
+        let prefix = lastPrefix, end = name.count - 1
+        guard lastParent != Tree.none, end > prefix, name[end] == close, name[prefix] == open,
+            self.name.begins(with: name.extracting(0..<prefix))
+        else { return false }
+        let segment = name.extracting((prefix + 1)..<end)
+        if segment.isEmpty { return tree.append(value, to: lastParent) }
+        return Scan.firstIndex(ofAny: open, close, open, close, in: segment, from: 0) == segment.count
+            && tree.kind(lastParent) == .keyed && tree.append(value, to: lastParent, named: segment)
     }
 
     /// Takes a field `a[b]`. Returns false, with nothing changed, where that isn't its name, or not all that is to be done.
@@ -174,6 +196,9 @@ package struct FieldTreeBuilder: FieldSink, ~Copyable {
     private mutating func place(_ node: Tree.Node) throws(ConversionError) {
         try tree.put(node, at: name, along: &trail, duplicates: options.duplicates)
         name.markPlaced()
+        let last = name.segmentCount - 1
+        lastParent = takesPlainNames && last > 0 && trail.count == last ? trail[last - 1] : Tree.none
+        lastPrefix = lastParent == Tree.none ? 0 : name.prefixCount
     }
 
     /// Ends the body: decides which containers are arrays. The root is an object, also of no fields at all, until `settleRoot`.
@@ -286,6 +311,19 @@ extension Tree {
         record.valueCount = Int32(truncatingIfNeeded: value.count)
         bytes.append(name, value)
         records.append(record, lastBelow: Int(object))
+        return true
+    }
+
+    /// Puts a string last into an array that field names have made. Returns false, with nothing changed, where it is none, or
+    /// the limit is reached.
+    internal mutating func append(_ value: Span<UInt8>, to array: Node) -> Bool {
+        guard kind(array) == .array, cost &+ value.count &+ Tree.nodeCost <= limit else { return false }
+        var record = Record(kind: .string)
+        // The limit keeps both below what 32 bits hold.
+        record.valueStart = Int32(truncatingIfNeeded: bytes.count)
+        record.valueCount = Int32(truncatingIfNeeded: value.count)
+        bytes.append(contentsOf: value)
+        records.append(record, lastBelow: Int(array))
         return true
     }
 

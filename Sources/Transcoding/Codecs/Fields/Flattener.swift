@@ -1,3 +1,4 @@
+internal import COctets
 internal import Octets
 
 /// Turns the events of a document into the fields and files of a flat body, each named by its path: the one writer of fields,
@@ -40,7 +41,7 @@ internal import Octets
 package struct Flattener<Target: FieldSink & ~Copyable>: EventSink, ~Copyable {
     package var target: Target
     /// What rules have left out of the document so far: nulls, empty objects and arrays.
-    package private(set) var removedCount = 0
+    package internal(set) var removedCount = 0
 
     internal let options: FieldEncodingOptions
     internal let limits: Limits
@@ -63,6 +64,9 @@ package struct Flattener<Target: FieldSink & ~Copyable>: EventSink, ~Copyable {
     private var json: JSON.Encoder
     private var jsonLevel = 0
 
+    /// Hears where the values go, where a conversion is explained.
+    internal var observer: (any FlattenerObserver)?
+
     // Names that a reader must not take for others.
 
     /// Reads keys of the root that have brackets or dots, and whether the one at hand is such a key.
@@ -76,17 +80,17 @@ package struct Flattener<Target: FieldSink & ~Copyable>: EventSink, ~Copyable {
 
     // A document that is held until its end.
 
-    /// Hears where its values go, where a conversion is explained.
-    internal var observer: (any HeldDocumentObserver)?
     internal var document: Tree
     /// Whether the document is being put into the tree, is there, and is being written.
-    internal private(set) var isGathering = false
-    private var isHolding = false
-    private var isEmitting = false
-    private var walkNode = Tree.none
-    private var walkLeaves = false
+    internal var isGathering = false
+    internal var isHolding = false
+    internal var isEmitting = false
+    internal var walkNode = Tree.none
+    internal var walkLeaves = false
     /// Whether `drain` is called after the document's end; else it is all written there.
-    private var drainsLater = false
+    internal var drainsLater = false
+    /// What C's loop has open.
+    internal var heldLevels = OwnedArray<recast_held_level>()
 
     /// A flattener of one document into `target`, under `options` (all but `spaces` and `files`, and under `recast` `order`).
     package init(target: consuming Target, options: FieldEncodingOptions, limits: Limits) {
@@ -254,7 +258,7 @@ extension Flattener where Target: ~Copyable {
     private mutating func writeEmpty(_ container: FieldContainer, hasValue: Bool) throws(ConversionError) {
         switch options.empties {
         case .reject: throw fault(.empty)
-        case .omit: if container.position == 0 { removedCount += 1 }
+        case .omit: if container.position == 0 { omit() }
         case .marker:
             valueDepth = container.depth
             if container.isObject {
@@ -271,8 +275,14 @@ extension Flattener where Target: ~Copyable {
         }
     }
 
+    /// Leaves a value out by an option.
+    private mutating func omit() {
+        removedCount += 1
+        observer?.omits()
+    }
+
     /// Says that something of the innermost container has been written.
-    private mutating func noteWritten() {
+    internal mutating func noteWritten() {
         guard let top = containers.lastIndex else { return }
         containers[top].written += 1
         containers[top].lastIsEmpty = false
@@ -327,7 +337,7 @@ extension Flattener where Target: ~Copyable {
     }
 
     /// Completes `name` for a value that begins in an object or array: an array's elements are named here.
-    private mutating func beginValue(_ kind: ValueKind) throws(ConversionError) {
+    internal mutating func beginValue(_ kind: FieldContainer.Element) throws(ConversionError) {
         let top = containers.count - 1
         guard containers[top].kind == .array else { return }
         if containers[top].lastIsEmpty, containers[top].position > 0 {
@@ -492,7 +502,7 @@ extension Flattener where Target: ~Copyable {
         }
         guard let top = containers.last else {
             guard style.dropsNullRoot else { throw FieldFault.rootNotObject.error(field: nil) }
-            removedCount += 1
+            omit()
             return
         }
         switch top.kind {
@@ -508,7 +518,7 @@ extension Flattener where Target: ~Copyable {
             try beginValue(.scalar)
             try sendBare()
         case .omit:
-            removedCount += 1
+            omit()
             // One without a name that could be written is left out all the same.
             if style.refusesAmbiguity {
                 if !top.isObject { containers[containers.count - 1].position += 1 }
@@ -523,13 +533,13 @@ extension Flattener where Target: ~Copyable {
     }
 
     /// Sends a name without a value.
-    private mutating func sendBare() throws(ConversionError) {
+    internal mutating func sendBare() throws(ConversionError) {
         if isGathering {
             try document.null()
             return tellHeld()
         }
         if name.isEmpty, style.namelessNull != .pair {
-            removedCount += 1
+            omit()
             if style.namelessNull == .omitted { return }
         }
         try beginField(hasValue: false)
@@ -642,7 +652,7 @@ extension Flattener where Target: ~Copyable {
         if array.position == 0 || style.join == .strict {
             if isGathering, options.empties != .reject {
                 if options.empties == .marker { return try endJoinedText() }
-                removedCount += 1
+                omit()
                 return try holdPlace(isFile: false)
             }
             return try writeEmpty(array, hasValue: true)
@@ -650,7 +660,7 @@ extension Flattener where Target: ~Copyable {
         switch options.nulls {
         case .key: try sendBare()
         case .omit:
-            removedCount += 1
+            omit()
             if isGathering { try holdPlace(isFile: false) }
         case .empty, .literal, .reject:
             if !isGathering { try beginField() }
@@ -746,145 +756,6 @@ extension Flattener where Target: ~Copyable {
         written.removeAll()
         swap(&written, &json.output)
     }
-}
-
-// MARK: Documents that are held
-
-// Their members or fields are sorted, so none can be written before the last one is known.
-extension Flattener where Target: ~Copyable {
-    /// Leaves a document that is held in memory to `drain`, which can pause; else all of it is written at its end.
-    internal mutating func drainLater() { drainsLater = true }
-
-    /// Whether documents are held.
-    internal var holdsDocuments: Bool { style.holdsDocument(options.order) }
-
-    /// Decides at the root whether the document is held.
-    private mutating func beginHolding() {
-        if !isEmitting { isGathering = holdsDocuments }
-    }
-
-    private mutating func endHolding() throws(ConversionError) {
-        guard isGathering else { return }
-        isGathering = false
-        isHolding = true
-        walkNode = Tree.none
-        if !drainsLater { _ = try drain(pauses: false) { _, _, _ in false } }
-    }
-
-    /// Keeps the index of an element that isn't in the tree: a file that has passed, or a null that is left out.
-    private mutating func holdPlace(isFile: Bool) throws(ConversionError) {
-        try document.null()
-        let last = document.records.count - 1
-        document.records[last].isSpliced = true
-        document.records[last].isTyped = isFile
-        observer?.holds(Tree.none)
-    }
-
-    /// Says that the values which have come since the last call are in the latest node.
-    private func tellHeld() { if isGathering { observer?.holds(Tree.Node(document.records.count - 1)) } }
-
-    /// Writes a document that is held. Returns false when the target is full, to be called again.
-    internal mutating func drain() throws(ConversionError) -> Bool { try drain { _, _, _ in false } }
-
-    /// As `drain`, where `write` is asked first whether it writes the field of a text.
-    @inline(__always)
-    internal mutating func drain(
-        pauses: Bool = true, _ write: (inout Self, borrowing Tree, Tree.Node) -> Bool
-    ) throws(ConversionError) -> Bool {
-        guard isHolding else { return true }
-        // The walk calls methods of self, so the tree is taken out meanwhile.
-        var tree = Tree(limits: limits)
-        swap(&tree, &document)
-        if !isEmitting {
-            if style.sorting == .components { try arrangeComponents(&tree) }
-            isEmitting = true
-            walkNode = tree.root
-            walkLeaves = false
-        }
-        let isDone = try walk(&tree, pauses: pauses, write)
-        swap(&tree, &document)
-        if isDone {
-            isHolding = false
-            isEmitting = false
-            document.removeAll()
-        }
-        return isDone
-    }
-
-    private mutating func arrangeComponents(_ tree: inout Tree) throws(ConversionError) {
-        var components = AlamofireComponents(options: options, limits: limits)
-        components.observer = observer
-        try components.take(&tree)
-        removedCount += components.removedCount
-        swap(&tree, &components.tree)
-        guard tree.root != Tree.none, tree.kind(tree.root) == .object else {
-            throw FieldFault.rootNotObject.error(field: nil)
-        }
-    }
-
-    @inline(__always)
-    private mutating func walk(
-        _ tree: inout Tree, pauses: Bool, _ write: (inout Self, borrowing Tree, Tree.Node) -> Bool
-    ) throws(ConversionError) -> Bool {
-        while walkNode != Tree.none {
-            if pauses, target.isFull { return false }
-            let node = walkNode
-            if style.sorting == .components, !walkLeaves { enterComponent(node, of: tree) }
-            if walkLeaves {
-                observer?.writes(node)
-                if tree.kind(node).hasNames { try endObject() } else { try endArray() }
-            } else if !(tree.kind(node) == .string && write(&self, tree, node)), try enter(node, of: &tree) {
-                let first = tree.firstChild(node)
-                if first != Tree.none { walkNode = first } else { walkLeaves = true }
-                continue
-            }
-            let next = tree.nextSibling(node)
-            walkLeaves = node != tree.root && next == Tree.none
-            walkNode = node == tree.root ? Tree.none : next == Tree.none ? tree.parent(node) : next
-        }
-        return true
-    }
-
-    /// Goes to the element that is sorted here, which keeps its index.
-    private mutating func enterComponent(_ node: Tree.Node, of tree: borrowing Tree) {
-        guard options.arrays != .brackets, tree.parent(node) != Tree.none, !tree.kind(tree.parent(node)).hasNames,
-            let position = tree.name(node).canonicalIndex
-        else { return }
-        containers[containers.count - 1].position = position
-    }
-
-    /// Writes a value, or begins it: true for an object or array.
-    private mutating func enter(_ node: Tree.Node, of tree: inout Tree) throws(ConversionError) -> Bool {
-        let parent = tree.parent(node)
-        if parent != Tree.none, tree.kind(parent).hasNames { try key(tree.name(node)) }
-        observer?.writes(node)
-        switch tree.kind(node) {
-        case .object, .keyed:
-            if style.sorting == .members { tree.sortMembers(node) }
-            try beginObject()
-            return true
-        case .array, .collected:
-            try beginArray()
-            return true
-        case .null where tree.records[Int(node)].isSpliced:
-            try beginValue(.scalar)
-            if tree.records[Int(node)].isTyped { noteWritten() }
-        case .null:
-            try beginValue(.scalar)
-            try sendBare()
-        case .string, .number, .date, .data, .yes, .no:
-            // All scalars were gathered as the texts that they are written as.
-            try string(tree.text(node), isLast: true)
-        }
-        return false
-    }
-}
-
-/// What a value is to the array it stands in.
-private enum ValueKind {
-    /// One that becomes one field, a JSON text and a file included.
-    case scalar
-    case object, array
 }
 
 /// The texts of values that have no text of their own.

@@ -16,7 +16,7 @@ extension Form {
     /// a run without escapes is handed on where it lies. Limits: `fields`, `key`. Errors carry the offset of the byte at
     /// fault, or of the name's first byte where a whole name is; after an error only `reset` may follow.
     public struct Decoder: FieldDecoder, ~Copyable {
-        internal enum Place {
+        internal enum State {
             /// Between pairs; goes to `name`.
             case pairStart
             /// In a name; goes to `value` at `=` and, without taking it, at `&`.
@@ -32,7 +32,7 @@ extension Form {
 
         internal let options: FieldDecodingOptions
         internal let limits: Limits
-        internal var place = Place.pairStart
+        internal var state = State.pairStart
         internal var fields = 0
         /// Bytes taken in earlier calls.
         internal var consumed = 0
@@ -73,7 +73,7 @@ extension Form {
 
         /// Makes the decoder as new for another body, with its allocations kept.
         public mutating func reset() {
-            place = .pairStart
+            state = .pairStart
             fields = 0
             emptyPairs = 0
             consumed = 0
@@ -103,10 +103,10 @@ extension Form {
         internal mutating func step<Sink: FieldSink & ~Copyable>(
             _ input: Span<UInt8>, _ at: inout Int, into sink: inout Sink
         ) throws(ConversionError) -> Bool {
-            switch place {
+            switch state {
             case .pairStart:
                 try startPair(input, &at)
-                guard place == .name else { return false }
+                guard state == .name else { return false }
                 return try readName(input, &at, into: &sink)
             case .name: return try readName(input, &at, into: &sink)
             case .value: return try readValue(input, &at, into: &sink)
@@ -117,14 +117,14 @@ extension Form {
         public mutating func finish<Sink: FieldSink & ~Copyable>(into sink: inout Sink) throws(ConversionError) {
             if pair != nil { return try finishPair(into: &sink) }
             if carryCount > 0 { try endEscape() }
-            if place == .name {
+            if state == .name {
                 try takeCarriedIntoName()
                 try beginField(hasValue: false, into: &sink)
             }
-            if place == .value {
+            if state == .value {
                 try sendDecoded(Span(), from: 0, isLast: true, end: 0, into: &sink)
             }
-            place = .pairStart
+            state = .pairStart
         }
 
         internal mutating func startPair(_ input: Span<UInt8>, _ at: inout Int) throws(ConversionError) {
@@ -134,7 +134,7 @@ extension Form {
             guard fields < limits.fields else { throw tooManyFields(at) }
             fields += 1
             nameOffset = consumed + at
-            place = .name
+            state = .name
         }
 
         /// Skips what a library takes for empty pairs and counts them; with Rack, spaces behind a separator too.
@@ -235,7 +235,7 @@ extension Form.Decoder {
     ) throws(ConversionError) {
         head.setName(name)
         head.hasValue = hasValue
-        place = .value
+        state = .value
         try sink.beginPart(head)
     }
 
@@ -260,7 +260,7 @@ extension Form.Decoder {
         guard head.name.count <= limits.key else { throw nameTooLong }
         head.hasValue = hasValue
         name.removeAll()
-        place = .value
+        state = .value
         if let charsets, !charsets.beginValue(of: head.name) { return }
         try sink.beginPart(head)
     }
@@ -320,7 +320,7 @@ extension Form.Decoder {
             throw invalidValue(at: offset + fault)
         }
         guard isLast || !run.isEmpty else { return false }
-        if isLast { place = .pairStart }
+        if isLast { state = .pairStart }
         try sink.content(run, isLast: isLast)
         return true
     }
@@ -346,7 +346,7 @@ extension Form.Decoder {
             throw invalidValue(
                 at: fault == decoded.count ? consumed + end : offset(ofDecoded: fault, in: input, from: start))
         }
-        if isLast { place = .pairStart }
+        if isLast { state = .pairStart }
         try sink.content(decoded.span, isLast: isLast)
         clearDecoded()
         return true
@@ -373,7 +373,7 @@ extension Form.Decoder {
             let isValue = try charsets.value(run, isLast: isLast, to: &text, offset: nameOffset, field: head.name)
             swap(&text, &mended)
             if !isValue {
-                if isLast { place = .pairStart }
+                if isLast { state = .pairStart }
                 return false
             }
         } else {
@@ -381,7 +381,7 @@ extension Form.Decoder {
             if isLast { repair?.finish(to: &mended) }
         }
         guard isLast || !mended.isEmpty else { return false }
-        if isLast { place = .pairStart }
+        if isLast { state = .pairStart }
         try sink.content(mended.span, isLast: isLast)
         return true
     }
@@ -486,7 +486,7 @@ extension Form.Decoder {
     }
 
     /// The name of the field that is being read, where it is known.
-    private var fieldName: String? { place == .value ? head.name.lossyString() : nil }
+    private var fieldName: String? { state == .value ? head.name.lossyString() : nil }
 }
 
 extension FieldDecodingOptions {
@@ -547,9 +547,9 @@ extension Form.Decoder {
         if sink.isAwaiting, !input.isEmpty { try sendPending(into: &sink) }
         if carryCount > 0 { try resumeEscape(input, &at) }
         while at < input.count || carriedDecoded > 0 {
-            if place == .pairStart {
+            if state == .pairStart {
                 try startPair(input, &at)
-                guard place == .name else { break }
+                guard state == .name else { break }
                 if try readPair(input, &at, into: &sink) {
                     if sink.isFull { break }
                     continue
@@ -561,9 +561,9 @@ extension Form.Decoder {
         return at
     }
 
-    /// Reads the pair that begins at `at` where all of it lies here, its name needs no decoding, and its value is short and
-    /// valid. Returns false, with nothing read, for any other pair, whose way is by `readName` and `readValue`: there,
-    /// too, is found out what is wrong with one.
+    /// Reads the pair that begins at `at` where all of it lies here, its name is of ASCII, and its value is short and valid.
+    /// Returns false, with nothing read, for any other pair, whose way is by `readName` and `readValue`: there, too, is found
+    /// out what is wrong with one.
     @inline(__always)
     private mutating func readPair<Sink: WholeFieldSink & ~Copyable>(
         _ input: Span<UInt8>, _ at: inout Int, into sink: inout Sink
@@ -576,22 +576,57 @@ extension Form.Decoder {
                 to: UInt8(ascii: "="), UInt8(ascii: "&"), UInt8(ascii: "%"), UInt8(ascii: "+"), in: input,
                 from: scan.end)
         }
-        guard scan.isASCII, scan.end < input.count, input[scan.end] == UInt8(ascii: "="), scan.end - at <= limits.key
-        else { return false }
-        let name = input.extracting(at..<scan.end)
-        let start = scan.end + 1
+        guard scan.isASCII, scan.end < input.count, scan.end - at <= limits.key else { return false }
+        if input[scan.end] == UInt8(ascii: "%") { return try readEscapedPair(input, &at, into: &sink) }
+        guard input[scan.end] == UInt8(ascii: "=") else { return false }
+        return try readPair(
+            input.extracting(at..<scan.end), isPlain: isPlain, input, &at, valueFrom: scan.end + 1, into: &sink)
+    }
+
+    /// As above, where the name has escapes, as those of its brackets.
+    @inline(never)
+    private mutating func readEscapedPair<Sink: WholeFieldSink & ~Copyable>(
+        _ input: Span<UInt8>, _ at: inout Int, into sink: inout Sink
+    ) throws(ConversionError) -> Bool {
+        // The name moves out: a method of self can't be given a span into self.
+        var name = ByteStore()
+        swap(&name, &self.name)
+        let bound = min(input.count, at + Self.wholeValue)
+        let run = name.append(formDecoding: input, from: at, to: bound, endingAt: UInt8(ascii: "="))
+        var isRead = false
+        if run.isASCII, run.end < bound, input[run.end] == UInt8(ascii: "="), name.count <= limits.key {
+            let whole = name.span
+            let open = UInt8(ascii: "["), close = UInt8(ascii: "]")
+            let isPlain = Scan.firstIndex(ofAny: open, close, open, close, in: whole, from: 0) == whole.count
+            // A plain name may be the last one, which is kept in the place of this one.
+            if !isPlain {
+                isRead = try readPair(
+                    whole, isPlain: false, input, &at, valueFrom: run.end + 1, into: &sink)
+            }
+        }
+        name.removeAll()
+        swap(&name, &self.name)
+        return isRead
+    }
+
+    /// Reads the value of a pair whose name is known.
+    @inline(__always)
+    private mutating func readPair<Sink: WholeFieldSink & ~Copyable>(
+        _ name: Span<UInt8>, isPlain: Bool, _ input: Span<UInt8>, _ at: inout Int, valueFrom start: Int,
+        into sink: inout Sink
+    ) throws(ConversionError) -> Bool {
         let value = Scan.formValue(in: input, from: start)
         if value.isASCII, value.end < input.count, input[value.end] == UInt8(ascii: "&") {
             at = value.end + 1
-            place = .pairStart
+            state = .pairStart
             try sink.field(name, input.extracting(start..<value.end), isPlain: isPlain)
             return true
         }
-        return try readPair(name, isPlain: isPlain, input, &at, valueFrom: start, into: &sink)
+        return try readDecodedPair(name, isPlain: isPlain, input, &at, valueFrom: start, into: &sink)
     }
 
-    /// Reads the rest of the pair whose name is known, where its value has to be decoded or may be the last one.
-    private mutating func readPair<Sink: WholeFieldSink & ~Copyable>(
+    /// As above, where the value has to be decoded or may be the last one.
+    private mutating func readDecodedPair<Sink: WholeFieldSink & ~Copyable>(
         _ name: Span<UInt8>, isPlain: Bool, _ input: Span<UInt8>, _ at: inout Int, valueFrom start: Int,
         into sink: inout Sink
     ) throws(ConversionError) -> Bool {
@@ -600,7 +635,7 @@ extension Form.Decoder {
         let run = decoded.append(formDecoding: input, from: start, to: bound)
         if run.end < bound, input[run.end] == UInt8(ascii: "&"), run.isASCII || repair == nil && Self.isValid(decoded) {
             at = run.end + 1
-            place = .pairStart
+            state = .pairStart
             try sink.field(name, decoded.span, isPlain: isPlain)
             decoded.removeAll()
             return true
@@ -624,7 +659,7 @@ extension Form.Decoder {
         head.setName(copying: name)
         head.hasValue = true
         name.removeAll()
-        place = .value
+        state = .value
         try sink.beginPart(head)
         if !decoded.isEmpty { try sink.content(decoded.span, isLast: false) }
         decoded.removeAll()
@@ -635,7 +670,7 @@ extension Form.Decoder {
     ) throws(ConversionError) {
         guard sink.isAwaiting else { return try finish(into: &sink) }
         sink.isAwaiting = false
-        place = .pairStart
+        state = .pairStart
         try sink.field(name.span, decoded.span, isPlain: true)
     }
 
@@ -649,12 +684,12 @@ extension Form.Decoder {
         _ input: Span<UInt8>, into sink: inout Sink
     ) throws(ConversionError) -> Int {
         var at = 0
-        if place == .value {
+        if state == .value {
             try sendValue(into: &sink)
             if sink.isFull { return 0 }
         }
         while at < input.count {
-            if place == .pairStart { try startPair(input, &at) }
+            if state == .pairStart { try startPair(input, &at) }
             guard at < input.count else { break }
             guard let end = Scan.firstIndex(of: UInt8(ascii: "&"), in: input, from: at) else {
                 try gather(input.extracting(at..<input.count))
@@ -676,13 +711,13 @@ extension Form.Decoder {
     }
 
     internal mutating func finishPair<Sink: FieldSink & ~Copyable>(into sink: inout Sink) throws(ConversionError) {
-        if place == .name { try sendGathered(into: &sink) }
-        if place == .value { try sendValue(into: &sink) }
+        if state == .name { try sendGathered(into: &sink) }
+        if state == .value { try sendValue(into: &sink) }
     }
 
     /// Sends the value of the pair whose name has been sent.
     private mutating func sendValue<Sink: FieldSink & ~Copyable>(into sink: inout Sink) throws(ConversionError) {
-        place = .pairStart
+        state = .pairStart
         guard let pair else { return }
         try sink.content(pair.value.span, isLast: true)
     }
@@ -722,11 +757,11 @@ extension Form.Decoder {
         }
         head.setName(copying: pair.name)
         head.hasValue = pair.hasValue
-        place = .value
+        state = .value
         try sink.beginPart(head)
         // A sink that is full gets the value with the next call.
         guard !sink.isFull else { return }
-        place = .pairStart
+        state = .pairStart
         try sink.content(pair.value.span, isLast: true)
     }
 }

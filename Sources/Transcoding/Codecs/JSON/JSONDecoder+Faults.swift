@@ -25,9 +25,9 @@ extension JSON.Decoder {
     func failure(_ fault: JSON.Fault, at: Int, in input: Span<UInt8>) -> ConversionError {
         let position = offset + at
         if at >= 0, at < input.count, isOtherCharset(input[at], at: position) {
-            return ConversionError(.unsupportedCharset, offset: position)
+            return JSON.Fault.unsupportedCharset.error(offset: position)
         }
-        return ConversionError(fault, offset: position, field: pointer(in: input))
+        return fault.error(offset: position, field: pointer(in: input))
     }
 
     @inline(never)

@@ -244,7 +244,7 @@ extension JSON.Decoder {
         switch memberNames.insert(name, depth: levels.count) {
         case .known:
             if options.duplicates == .reject {
-                throw ConversionError(.duplicateKey, offset: nameOffset, field: pointer(endingIn: name))
+                throw JSON.Fault.duplicateKey.error(offset: nameOffset, field: pointer(endingIn: name))
             }
             if mutedDepth < 0 { mutedDepth = levels.count }
         case .full:

@@ -105,21 +105,8 @@ extension JSON {
         internal mutating func beginFile(
             _ head: borrowing PartHead, as policy: FilePolicy
         ) throws(ConversionError) {
-            guard policy == .base64 || policy == .object else {
-                throw ConversionError(.file, field: head.name.lossyString())
-            }
-            if policy == .object { try beginFileObject(head) }
-            isInFileObject = policy == .object
+            isInFileObject = try openFile(head, as: policy, refusal: Fault.file, typeRefusal: .fileType)
             output.append(opening(Self.quote))
-        }
-
-        /// Writes an object up to the name of its `data`, which comes last so that it can stream.
-        private mutating func beginFileObject(_ head: borrowing PartHead) throws(ConversionError) {
-            var validator = UTF8Validator()
-            guard validator.firstFault(in: head.mediaType, isLast: true) == nil else {
-                throw ConversionError(.fileType, field: head.name.lossyString())
-            }
-            try openFileObject(head)
         }
 
         package mutating func fileContent(_ piece: Span<UInt8>, isLast: Bool) {

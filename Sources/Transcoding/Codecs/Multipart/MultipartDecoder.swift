@@ -153,7 +153,7 @@ extension Multipart {
                     var sentEvent = false
                     switch state {
                     case .preamble: try readPreamble(input, &at)
-                    case .delimiterEnd(let place): try readDelimiterEnd(place, input[at], &at)
+                    case .delimiterEnd(let end): try readDelimiterEnd(end, input[at], &at)
                     case .headers: sentEvent = try readHeaders(input, &at, into: &sink)
                     case .content: sentEvent = try readContent(input, &at, into: &sink)
                     case .epilogue: try readEpilogue(input, &at)
@@ -211,9 +211,9 @@ extension Multipart.Decoder {
     }
 
     private mutating func readDelimiterEnd(
-        _ place: DelimiterEnd, _ byte: UInt8, _ at: inout Int
+        _ end: DelimiterEnd, _ byte: UInt8, _ at: inout Int
     ) throws(ConversionError) {
-        switch (place, byte) {
+        switch (end, byte) {
         case (.start, ASCII.carriageReturn), (.padding, ASCII.carriageReturn): state = .delimiterEnd(.carriageReturn)
         case (.start, ASCII.space), (.start, ASCII.tab): state = .delimiterEnd(.padding(1))
         case (.padding(let count), ASCII.space) where count < Self.maximumPadding,

@@ -13,7 +13,7 @@ internal struct PartHeaders {
         let offset: Int
     }
 
-    private enum Place {
+    private enum State {
         /// At the start of a line; goes to `line`, `fold` or `emptyLineEnd`.
         case lineStart
         /// Within a line; goes to `lineEnd`.
@@ -32,7 +32,7 @@ internal struct PartHeaders {
     /// Where the headers begin in the body.
     private(set) var offset = 0
     private let limits: Limits
-    private var place = Place.lineStart
+    private var state = State.lineStart
     private var lineCount = 0
     private var lineLength = 0
     private var length = 0
@@ -48,24 +48,24 @@ internal struct PartHeaders {
         self.offset = offset
         bytes.removeAll()
         if !fields.isEmpty { fields.removeAll(keepingCapacity: true) }
-        place = .lineStart
+        state = .lineStart
         lineCount = 0
         length = 0
         openField = nil
     }
 
     /// Whether nothing of the headers has been taken.
-    var isUntouched: Bool { place == .lineStart && lineCount == 0 }
+    var isUntouched: Bool { state == .lineStart && lineCount == 0 }
 
     /// Takes bytes from `at` on, which is the offset `base + at` of the body, up to the end of the headers. Returns
     /// whether it has come.
     mutating func read(_ input: Span<UInt8>, _ at: inout Int, base: Int) throws(ConversionError) -> Bool {
         while at < input.count {
             let byte = input[at]
-            switch place {
+            switch state {
             case .lineStart:
                 if byte == ASCII.carriageReturn {
-                    place = .emptyLineEnd
+                    state = .emptyLineEnd
                     at += 1
                 } else {
                     try startLine(with: byte, offset: base + at)
@@ -75,13 +75,13 @@ internal struct PartHeaders {
                     try count(1, offset: base + at)
                     at += 1
                 } else {
-                    place = .line
+                    state = .line
                 }
             case .line: try readLine(input, &at, base: base)
             case .lineEnd:
                 guard byte == ASCII.lineFeed else { throw Multipart.Fault.headerLineEnd.error(offset: base + at) }
                 try endLine()
-                place = .lineStart
+                state = .lineStart
                 at += 1
             case .emptyLineEnd:
                 guard byte == ASCII.lineFeed else { throw Multipart.Fault.headerLineEnd.error(offset: base + at) }
@@ -113,7 +113,7 @@ internal struct PartHeaders {
                 "part_headers", of: limits.partHeaders, what: "the number of a part's header lines", offset: offset)
         }
         lineLength = 0
-        place = isFold ? .fold : .line
+        state = isFold ? .fold : .line
     }
 
     private mutating func readLine(_ input: Span<UInt8>, _ at: inout Int, base: Int) throws(ConversionError) {
@@ -126,7 +126,7 @@ internal struct PartHeaders {
         guard at < input.count else { return }
         switch input[at] {
         case ASCII.carriageReturn:
-            place = .lineEnd
+            state = .lineEnd
             at += 1
         case ASCII.lineFeed: throw Multipart.Fault.headerLineEnd.error(offset: base + at)
         default:

@@ -61,23 +61,18 @@ extension PropertyList {
         let limits: Limits
 
         private var body = ByteStore()
-        var path = Path()
+        var path: ReadingPath
         var frames: [Frame] = []
         /// Whether each object is one of those in `frames`.
         private var isOpen: [Bool] = []
         var scratch: [UInt8] = []
-        var memberNames: JSON.MemberNames?
-        /// The number of open containers around the member that is being left out, or -1.
-        private var mutedDepth = -1
         /// What has been emitted, counted as a tree counts it.
         private var cost = 0
 
         init(options: DecodingOptions, limits: Limits) {
             self.options = options
             self.limits = limits
-            if options.duplicates == .reject || options.duplicates == .first {
-                memberNames = JSON.MemberNames(limit: limits.tree)
-            }
+            path = ReadingPath(options.duplicates, limits: limits)
         }
 
         mutating func reset() {
@@ -85,8 +80,6 @@ extension PropertyList {
             path.removeAll()
             frames.removeAll(keepingCapacity: true)
             if isOpen.capacity > 4096 { isOpen = [] }
-            memberNames?.removeAll()
-            mutedDepth = -1
             cost = 0
         }
 
@@ -97,8 +90,7 @@ extension PropertyList {
                     // SAFETY: the index is below 8, which is the literal's length.
                     guard unsafe input[index] == magic.utf8Start[body.count + index] else {
                         let isVersion = body.count + index >= 6
-                        throw ConversionError(
-                            plist: isVersion ? .unsupportedVersion : .unknownFormat, offset: body.count + index)
+                        throw (isVersion ? Fault.unsupportedVersion : .unknownFormat).error(offset: body.count + index)
                     }
                 }
             }
@@ -115,13 +107,13 @@ extension PropertyList {
             var whole = ByteStore()
             swap(&whole, &body)
             defer { swap(&whole, &body) }
-            guard whole.count > 0 else { throw ConversionError(plist: .emptyBody, offset: 0) }
+            guard whole.count > 0 else { throw Fault.emptyBody.error(offset: 0) }
             guard whole.count >= Trailer.magicSize else {
-                throw ConversionError(plist: .unexpectedEnd, offset: whole.count)
+                throw Fault.unexpectedEnd.error(offset: whole.count)
             }
             let input = whole.span
             guard let trailer = Trailer(input) else {
-                throw ConversionError(plist: .invalidTrailer, offset: max(0, input.count - Trailer.size))
+                throw Fault.invalidTrailer.error(offset: max(0, input.count - Trailer.size))
             }
             isOpen.removeAll(keepingCapacity: true)
             for _ in 0..<trailer.objectCount { isOpen.append(false) }
@@ -141,10 +133,8 @@ extension PropertyList {
             }
         }
 
-        var isMuted: Bool { mutedDepth >= 0 }
-
         func failure(_ fault: Fault, at offset: Int) -> ConversionError {
-            ConversionError(plist: fault, offset: offset, field: path.pointer)
+            fault.error(offset: offset, field: path.pointer)
         }
 
         /// Counts a value or a name, or refuses.
@@ -181,11 +171,9 @@ extension PropertyList {
             guard head.count <= (trailer.tableStart - head.start) / size else {
                 throw failure(.invalidOffset, at: head.offset)
             }
-            path.open(isObject: isObject, mark: memberNames?.count ?? 0)
             frames.append(Frame(object: object, isObject: isObject, references: head.start, count: head.count))
             isOpen[object] = true
-            guard !isMuted else { return }
-            if isObject { try sink.beginObject() } else { try sink.beginArray() }
+            _ = try path.open(isObject: isObject, into: &sink)
         }
 
         private mutating func close<Sink: EventSink & ~Copyable>(
@@ -193,21 +181,10 @@ extension PropertyList {
         ) throws(ConversionError) {
             frames.removeLast()
             isOpen[frame.object] = false
-            let wasMuted = isMuted
-            let mark = path.close()
-            if frame.isObject { memberNames?.close(to: mark) }
-            endValue()
-            guard !wasMuted else { return }
-            if frame.isObject { try sink.endObject() } else { try sink.endArray() }
+            _ = try path.close(into: &sink)
         }
 
-        /// Moves on to what follows a value, after its event's mutedness was looked at.
-        mutating func endValue() {
-            if mutedDepth == path.depth { mutedDepth = -1 }
-            path.endValue()
-        }
-
-        /// Sends a name, after a look at those that came before it.
+        /// Sends a name.
         mutating func sendKey<Sink: EventSink & ~Copyable>(
             _ name: Span<UInt8>, at offset: Int, into sink: inout Sink
         ) throws(ConversionError) {
@@ -215,20 +192,7 @@ extension PropertyList {
                 throw .limit("key", of: limits.key, what: "a key", offset: offset, field: path.pointer)
             }
             try charge(bytes: name.count, at: offset)
-            path.setName(name)
-            switch memberNames?.insert(name, depth: path.depth) {
-            case .known:
-                if options.duplicates == .reject { throw failure(.duplicateKey, at: offset) }
-                if mutedDepth < 0 { mutedDepth = path.depth }
-            case .full:
-                throw .limit(
-                    "tree", of: limits.tree, what: "what is held to find members of the same name", offset: offset,
-                    field: path.pointer)
-            case .new, nil:
-                break
-            }
-            guard !isMuted else { return }
-            try sink.key(name)
+            _ = try path.key(name, at: offset, into: &sink)
         }
     }
 }
@@ -257,7 +221,7 @@ extension PropertyList.BinaryReader {
             case 0xC, 0xD, 0xE: throw failure(.objectType, at: head.offset)
             default: throw failure(.invalidObject, at: head.offset)
             }
-            guard sends() else { return }
+            guard path.endValue() else { return }
             if head.info == 0 { try sink.null() } else { try sink.bool(head.info == 0x9) }
         case 0x1:
             scratch.removeAll(keepingCapacity: true)
@@ -273,22 +237,22 @@ extension PropertyList.BinaryReader {
             scratch.removeAll(keepingCapacity: true)
             date.append(to: &scratch, withFraction: true)
             try charge(bytes: scratch.count, at: head.offset)
-            guard sends() else { return }
+            guard path.endValue() else { return }
             try sink.date(scratch.span)
         case 0x4:
             try charge(bytes: head.count, at: head.offset)
-            guard sends() else { return }
+            guard path.endValue() else { return }
             try sink.data(input.extracting(head.start..<head.start + head.count))
         case 0x5:
             let text = try asciiText(head, input)
             try charge(bytes: text.count, at: head.offset)
-            guard sends() else { return }
+            guard path.endValue() else { return }
             try sink.string(text, isLast: true)
         case 0x6:
             try charge(bytes: head.count, at: head.offset)
             try readUTF16(head, input)
             try charge(bytes: scratch.count - head.count, at: head.offset)
-            guard sends() else { return }
+            guard path.endValue() else { return }
             try sink.string(scratch.span, isLast: true)
         case 0x8: throw failure(.uid, at: head.offset)
         case 0xA, 0xD: try open(object, head, trailer, into: &sink)
@@ -319,21 +283,14 @@ extension PropertyList.BinaryReader {
         }
     }
 
-    /// Goes on behind a scalar; whether its event is to be sent.
-    private mutating func sends() -> Bool {
-        let wasMuted = isMuted
-        endValue()
-        return !wasMuted
-    }
-
     /// Finds an object and sees that all it holds, but the references of a container, lies among the objects.
     private func head(
         of object: Int, _ trailer: Trailer, _ input: Span<UInt8>
     ) throws(ConversionError) -> Head {
-        let place = trailer.tableStart + object * trailer.offsetSize
-        let found = input.bigEndian(at: place, size: trailer.offsetSize)
+        let entry = trailer.tableStart + object * trailer.offsetSize
+        let found = input.bigEndian(at: entry, size: trailer.offsetSize)
         guard found >= UInt64(Trailer.magicSize), found < UInt64(trailer.tableStart) else {
-            throw failure(.invalidOffset, at: place)
+            throw failure(.invalidOffset, at: entry)
         }
         let offset = Int(found)
         let type = input[offset] >> 4
@@ -415,7 +372,7 @@ extension PropertyList.BinaryReader {
             guard options.nonFiniteReals == .string else { throw failure(.nonFiniteReal, at: head.offset) }
             scratch.append(contentsOf: (value.isNaN ? "nan" : value < 0 ? "-inf" : "inf").utf8)
             try charge(bytes: scratch.count, at: head.offset)
-            guard sends() else { return }
+            guard path.endValue() else { return }
             return try sink.string(scratch.span, isLast: true)
         }
         PropertyList.Number.append(value, to: &scratch)
@@ -426,7 +383,7 @@ extension PropertyList.BinaryReader {
         at offset: Int, into sink: inout Sink
     ) throws(ConversionError) {
         try charge(bytes: scratch.count, at: offset)
-        guard sends() else { return }
+        guard path.endValue() else { return }
         try sink.number(scratch.span)
     }
 

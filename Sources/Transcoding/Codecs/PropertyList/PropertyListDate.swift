@@ -8,12 +8,9 @@ extension PropertyList {
         /// The fraction's digits without zeros at the end; empty where there is none.
         var fraction: [UInt8] = []
 
-        /// Days from 0000-01-01 to 2001-01-01 of the Gregorian calendar.
-        private static let reference = days(year: 2001, month: 1, day: 1)
         /// The seconds of the years 0000 to 9999, which RFC 3339 can write.
         static let range: Range<Int64> =
-            (days(year: 0, month: 1, day: 1) - reference) * 86_400..<(days(year: 10_000, month: 1, day: 1) - reference)
-            * 86_400
+            days(year: 0, month: 1, day: 1) * 86_400..<days(year: 10_000, month: 1, day: 1) * 86_400
 
         /// Reads a date-time of RFC 3339 §5.6, in any zone.
         init(rfc3339 text: Span<UInt8>) throws(Reading) {
@@ -25,7 +22,7 @@ extension PropertyList {
                 return value
             }
             guard number(17, 2) < 60 else { throw Reading(fault: .leapSecond) }
-            let day = Self.days(year: number(0, 4), month: number(5, 2), day: number(8, 2)) - Self.reference
+            let day = Self.days(year: number(0, 4), month: number(5, 2), day: number(8, 2))
             seconds = day * 86_400 + number(11, 2) * 3600 + number(14, 2) * 60 + number(17, 2)
             var at = 19
             if text[at] == UInt8(ascii: ".") {
@@ -105,7 +102,7 @@ extension PropertyList {
                 rest += 86_400
                 days -= 1
             }
-            let (year, month, day) = Self.civil(days + Self.reference)
+            let date = CivilDay(daysSince1970: days + CivilDay.daysTo2001)
             func append(_ value: Int64, _ width: Int) {
                 var divisor: Int64 = width == 4 ? 1000 : 10
                 while divisor > 0 {
@@ -113,11 +110,11 @@ extension PropertyList {
                     divisor /= 10
                 }
             }
-            append(year, 4)
+            append(date.year, 4)
             output.append(UInt8(ascii: "-"))
-            append(month, 2)
+            append(date.month, 2)
             output.append(UInt8(ascii: "-"))
-            append(day, 2)
+            append(date.day, 2)
             output.append(UInt8(ascii: "T"))
             append(rest / 3600, 2)
             output.append(UInt8(ascii: ":"))
@@ -131,24 +128,9 @@ extension PropertyList {
             output.append(UInt8(ascii: "Z"))
         }
 
-        /// Days since 0000-03-01, less the sixty to 0000-01-01: years begin in March so that leap days are last.
+        /// Days since 2001-01-01.
         private static func days(year: Int64, month: Int64, day: Int64) -> Int64 {
-            let shifted = month <= 2 ? year - 1 : year
-            let era = (shifted >= 0 ? shifted : shifted - 399) / 400
-            let yearOfEra = shifted - era * 400
-            let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
-            return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
-        }
-
-        /// The date that is so many days after 0000-03-01: the inverse of `days`.
-        private static func civil(_ days: Int64) -> (year: Int64, month: Int64, day: Int64) {
-            let era = (days >= 0 ? days : days - 146_096) / 146_097
-            let dayOfEra = days - era * 146_097
-            let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
-            let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-            let shifted = (5 * dayOfYear + 2) / 153
-            let month = shifted < 10 ? shifted + 3 : shifted - 9
-            return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, dayOfYear - (153 * shifted + 2) / 5 + 1)
+            CivilDay(year: year, month: month, day: day).daysSince1970 - CivilDay.daysTo2001
         }
     }
 }

@@ -92,7 +92,7 @@ extension PropertyList {
             }
         }
 
-        func failure(_ fault: Fault) -> ConversionError { ConversionError(plist: fault, field: path.pointer) }
+        func failure(_ fault: Fault) -> ConversionError { fault.error(field: path.pointer) }
 
         /// Writes what stands before a value: the header, the tag of the container, the name.
         mutating func beginValue() throws(ConversionError) {
@@ -117,7 +117,7 @@ extension PropertyList {
             output.append("<key>")
             characters = CharacterCheck()
             guard characters.append(path.name, to: &output) else {
-                throw ConversionError(plist: .unwritableCharacter, field: path.pointer)
+                throw Fault.unwritableCharacter.error(field: path.pointer)
             }
             output.append("</key>\n")
             appendTabs(path.depth)
@@ -250,16 +250,8 @@ extension PropertyList.Encoder {
 
     /// As above, by a policy of the file's own.
     internal mutating func beginFile(_ head: borrowing PartHead, as policy: FilePolicy) throws(ConversionError) {
-        guard policy == .base64 || policy == .object else {
-            throw ConversionError(plist: .file, field: head.name.lossyString())
-        }
-        isInFileObject = policy == .object
-        if isInFileObject {
-            guard UTF8Validator.isValid(head.mediaType) else {
-                throw ConversionError(plist: .fileType, field: head.name.lossyString())
-            }
-            try openFileObject(head)
-        }
+        isInFileObject = try openFile(
+            head, as: policy, refusal: PropertyList.Fault.file, typeRefusal: .fileType)
         try beginValue()
         if isBinary { file.removeAll() } else { beginData() }
     }

@@ -28,7 +28,7 @@ extension PropertyList.XMLElements {
         if element.isContainer { return try openContainer(isObject: element == .dict, into: &sink) }
         leaf = element
         elementOffset = markupOffset
-        held.removeAll()
+        buffered.removeAll()
         if element == .data {
             base64 = Base64Decoder()
             base64Count = 0
@@ -66,31 +66,16 @@ extension PropertyList.XMLElements {
         guard path.depth < limits.depth else {
             throw limitFailure("depth", of: limits.depth, what: "the nesting of the document", offset: markupOffset)
         }
-        path.open(isObject: isObject, mark: memberNames?.count ?? 0)
         position = .inside
-        guard !isMuted else { return false }
-        if isObject { try sink.beginObject() } else { try sink.beginArray() }
-        return sink.isFull
+        return try path.open(isObject: isObject, into: &sink) && sink.isFull
     }
 
-    mutating func closeContainer<Sink: EventSink & ~Copyable>(
+    private mutating func closeContainer<Sink: EventSink & ~Copyable>(
         into sink: inout Sink
     ) throws(ConversionError) -> Bool {
-        let wasObject = path.isInObject
-        let wasMuted = isMuted
-        let mark = path.close()
-        if wasObject { memberNames?.close(to: mark) }
-        endValue()
-        guard !wasMuted else { return false }
-        if wasObject { try sink.endObject() } else { try sink.endArray() }
-        return sink.isFull
-    }
-
-    /// Moves on to what follows a value, after its event's mutedness was looked at.
-    private mutating func endValue() {
-        if mutedDepth == path.depth { mutedDepth = -1 }
-        path.endValue()
+        let isSent = try path.close(into: &sink)
         if path.depth == 0 { position = .rootEnd }
+        return isSent && sink.isFull
     }
 
     /// Sends the value of the leaf that has ended.
@@ -100,9 +85,9 @@ extension PropertyList.XMLElements {
         leaf = nil
         // Taken out so that its span doesn't borrow the reader while it changes.
         var text = ByteStore()
-        swap(&text, &held)
-        defer { swap(&text, &held) }
-        if element == .key { return try endKey(text.span, into: &sink) }
+        swap(&text, &buffered)
+        defer { swap(&text, &buffered) }
+        if element == .key { return try path.key(text.span, at: elementOffset, into: &sink) && sink.isFull }
         if !number.isEmpty { number.removeAll(keepingCapacity: true) }
         var isString = element == .string
         switch element {
@@ -128,9 +113,9 @@ extension PropertyList.XMLElements {
             guard bytes.count <= limits.tree else { throw dataTooLong }
         default: break
         }
-        let wasMuted = isMuted
-        endValue()
-        if wasMuted { return false }
+        let isSent = path.endValue()
+        if path.depth == 0 { position = .rootEnd }
+        guard isSent else { return false }
         switch element {
         case _ where isString: try sink.string(text.span, isLast: true)
         case .integer, .real: try sink.number(number.span)
@@ -143,26 +128,6 @@ extension PropertyList.XMLElements {
 
     var dataTooLong: ConversionError {
         limitFailure("tree", of: limits.tree, what: "data that must be held in memory", offset: elementOffset)
-    }
-
-    /// Sends the name that has ended, after a look at those that came before it.
-    private mutating func endKey<Sink: EventSink & ~Copyable>(
-        _ name: Span<UInt8>, into sink: inout Sink
-    ) throws(ConversionError) -> Bool {
-        path.setName(name)
-        switch memberNames?.insert(name, depth: path.depth) {
-        case .known:
-            if options.duplicates == .reject { throw failure(.duplicateKey, from: elementOffset) }
-            if mutedDepth < 0 { mutedDepth = path.depth }
-        case .full:
-            throw limitFailure(
-                "tree", of: limits.tree, what: "what is held to find members of the same name", offset: elementOffset)
-        case .new, nil:
-            break
-        }
-        guard !isMuted else { return false }
-        try sink.key(name)
-        return sink.isFull
     }
 }
 
@@ -178,18 +143,20 @@ extension PropertyList.XMLElements {
                 // What has gathered goes out first; the run is looked at again where the sink is full.
                 if try flush(into: &sink) { return true }
                 at = end
-                guard !isMuted else { return false }
+                guard !path.isMuted else { return false }
                 try sink.string(input.extracting(start..<end), isLast: false)
                 return sink.isFull
             }
             at = end
-            held.append(contentsOf: input.extracting(start..<end))
-            return held.count < Self.batch ? false : try flush(into: &sink)
-        case .key: try hold(to: end, input, at: &at, limit: limits.key, "key", "a key")
-        case .integer, .real: try hold(to: end, input, at: &at, limit: limits.number, "number", "a number")
+            buffered.append(contentsOf: input.extracting(start..<end))
+            return buffered.count < Self.batch ? false : try flush(into: &sink)
+        case .key: try buffer(to: end, input, at: &at, limit: limits.key, "key", "a key")
+        case .integer, .real: try buffer(to: end, input, at: &at, limit: limits.number, "number", "a number")
         case .date:
-            guard end - start <= Self.dateLimit - held.count else { throw failure(.invalidDate, from: elementOffset) }
-            held.append(contentsOf: input.extracting(start..<end))
+            guard end - start <= Self.dateLimit - buffered.count else {
+                throw failure(.invalidDate, from: elementOffset)
+            }
+            buffered.append(contentsOf: input.extracting(start..<end))
             at = end
         case .data: try takeBase64(input.extracting(start..<end), at: &at)
         default:
@@ -201,22 +168,22 @@ extension PropertyList.XMLElements {
         return false
     }
 
-    /// Holds the run, which with what is held must not pass `limit`.
-    private mutating func hold(
+    /// Buffers the run, which with what is buffered must not pass `limit`.
+    private mutating func buffer(
         to end: Int, _ input: Span<UInt8>, at: inout Int, limit: Int, _ name: String, _ what: String
     ) throws(ConversionError) {
-        let fitting = at + min(end - at, limit - held.count)
+        let fitting = at + min(end - at, limit - buffered.count)
         if fitting < end { throw limitFailure(name, of: limit, what: what, offset: offset + fitting) }
-        held.append(contentsOf: input.extracting(at..<end))
+        buffered.append(contentsOf: input.extracting(at..<end))
         at = end
     }
 
     /// Sends the text that has gathered. Returns whether to return from `feed`.
     private mutating func flush<Sink: EventSink & ~Copyable>(into sink: inout Sink) throws(ConversionError) -> Bool {
-        guard !held.isEmpty else { return false }
-        defer { held.removeAll() }
-        guard !isMuted else { return false }
-        try sink.string(held.span, isLast: false)
+        guard !buffered.isEmpty else { return false }
+        defer { buffered.removeAll() }
+        guard !path.isMuted else { return false }
+        try sink.string(buffered.span, isLast: false)
         return sink.isFull
     }
 
@@ -266,11 +233,11 @@ extension PropertyList.XMLElements {
             return false
         default: break
         }
-        if held.count + text.count > limit {
+        if buffered.count + text.count > limit {
             if name.isEmpty { throw failure(.invalidDate, from: elementOffset) }
             throw limitFailure(name, of: limit, what: what, offset: markupOffset)
         }
-        held.append(contentsOf: text)
-        return leaf == .string && held.count >= Self.batch ? try flush(into: &sink) : false
+        buffered.append(contentsOf: text)
+        return leaf == .string && buffered.count >= Self.batch ? try flush(into: &sink) : false
     }
 }

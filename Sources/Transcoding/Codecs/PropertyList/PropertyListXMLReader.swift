@@ -101,7 +101,7 @@ extension PropertyList {
         var position = Position.prolog
         /// Bytes of the body before the slice that is being fed.
         var offset = 0
-        var path = Path()
+        var path: ReadingPath
         /// The element whose text is being read.
         var leaf: Element?
         /// Where the `<` or `&` of what is being read stands in the body.
@@ -110,24 +110,17 @@ extension PropertyList {
         var elementOffset = 0
 
         /// The text of a name, number or date, or of a string that has not gone out.
-        var held = ByteStore()
+        var buffered = ByteStore()
         var base64 = Base64Decoder()
         var base64Count = 0
         var bytes = OutputBuffer()
         /// The text of a number as it goes out.
         var number: [UInt8] = []
 
-        /// The names of the open dictionaries, when they are looked at.
-        var memberNames: JSON.MemberNames?
-        /// The number of open containers around the member that is being left out, or -1.
-        var mutedDepth = -1
-
         init(options: DecodingOptions, limits: Limits) {
             self.options = options
             self.limits = limits
-            if options.duplicates == .reject || options.duplicates == .first {
-                memberNames = JSON.MemberNames(limit: limits.tree)
-            }
+            path = ReadingPath(options.duplicates, limits: limits)
         }
 
         mutating func reset() {
@@ -135,15 +128,11 @@ extension PropertyList {
             offset = 0
             path.removeAll()
             leaf = nil
-            held.removeAll(keepingUpTo: 64 * 1024)
+            buffered.removeAll(keepingUpTo: 64 * 1024)
             base64 = Base64Decoder()
             bytes.removeAll()
             bytes.shrink(to: 64 * 1024)
-            memberNames?.removeAll()
-            mutedDepth = -1
         }
-
-        var isMuted: Bool { mutedDepth >= 0 }
 
         /// Takes a token. Returns whether to return from `feed`; text that wasn't taken is then left at `at`.
         @inline(__always)
@@ -161,10 +150,10 @@ extension PropertyList {
                 }
                 return try takeRun(to: end, input, at: &at, into: &sink)
             case .start:
-                guard tokenizer.isHeld else { return try start(input, &tokenizer, into: &sink) }
+                guard tokenizer.isBuffered else { return try start(input, &tokenizer, into: &sink) }
                 // A copy that shares the memory: a span of the property would borrow all of the tokenizer.
-                let held = tokenizer.held
-                return try start(held.span, &tokenizer, into: &sink)
+                let buffered = tokenizer.buffered
+                return try start(buffered.span, &tokenizer, into: &sink)
             case .end: return try endElement(into: &sink)
             case .replacement:
                 guard takesText else { throw failure(.unexpectedText, from: markupOffset) }
@@ -174,7 +163,7 @@ extension PropertyList {
             case .declaration:
                 guard tokenizer.isVersion10 else { throw failure(.invalidDeclaration, from: markupOffset) }
             case .documentType:
-                let text = tokenizer.held.slice(9..<tokenizer.held.count - 1)
+                let text = tokenizer.buffered.slice(9..<tokenizer.buffered.count - 1)
                 guard Self.isAppleDocumentType(text) else { throw failure(.doctype, from: markupOffset) }
             }
             return false
@@ -206,7 +195,7 @@ extension PropertyList {
 
         /// The error `fault` in the markup or the text that began at `offset` of the body.
         func failure(_ fault: Fault, from offset: Int) -> ConversionError {
-            ConversionError(plist: fault, offset: offset, field: path.pointer)
+            fault.error(offset: offset, field: path.pointer)
         }
 
         func limitFailure(_ name: String, of value: Int, what: String, offset: Int) -> ConversionError {

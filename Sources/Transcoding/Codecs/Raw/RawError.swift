@@ -1,23 +1,21 @@
 /// A body as it is: its bytes are one file.
 package enum Raw {
-    /// What can't become a body of bytes. The raw value is the `code` of the error.
-    package enum Fault: String, Hashable, Sendable, CaseIterable {
-        /// A field or file beside the one that becomes the body.
-        case otherField = "raw_other_field"
-        /// Nothing is there that could become the body.
-        case missingField = "raw_missing_field"
+    /// What can't become a body of bytes.
+    package enum Fault: ConversionFault, CaseIterable {
+        case otherField, missingField
 
-        internal var reason: String {
+        package var row: ConversionError {
             switch self {
-            case .otherField: "a raw body holds one field or file only; remove the others by a map"
-            case .missingField: "there is no field or file that could become the raw body"
+            // A field or file beside the one that becomes the body.
+            case .otherField:
+                .unrepresentable(
+                    "raw_other_field", "a raw body holds one field or file only; remove the others by a map",
+                    setting: "map.remove")
+            // Nothing is there that could become the body.
+            case .missingField:
+                .unrepresentable(
+                    "raw_missing_field", "there is no field or file that could become the raw body", setting: "field")
             }
-        }
-
-        internal func error(field: String?) -> ConversionError {
-            ConversionError(
-                .unrepresentable, code: rawValue, reason: reason, field: field,
-                setting: self == .otherField ? "map.remove" : "field")
         }
     }
 }

@@ -136,22 +136,19 @@ public struct Charset: Hashable, Sendable {
 
 extension Charset {
     /// What is wrong with a text and its charset.
-    internal enum Fault {
+    internal enum Fault: ConversionFault {
         /// The bytes are none of the charset's.
         case invalid
         /// Nobody knows the charset, or it is not one that is taken.
         case unknown
 
-        func error(offset: Int? = nil, field: String? = nil) -> ConversionError {
+        var row: ConversionError {
             switch self {
             case .invalid:
-                ConversionError(
-                    .malformed, code: "charset_invalid", reason: "a name or a text has bytes that its charset has not",
-                    offset: offset, field: field, setting: "invalid_utf8")
+                .malformed(
+                    "charset_invalid", "a name or a text has bytes that its charset has not", setting: "invalid_utf8")
             case .unknown:
-                ConversionError(
-                    .unsupported, code: "charset_unknown", reason: "the text is in a charset that can't be read here",
-                    offset: offset, field: field, setting: "charset")
+                .unsupported("charset_unknown", "the text is in a charset that can't be read here", setting: "charset")
             }
         }
     }

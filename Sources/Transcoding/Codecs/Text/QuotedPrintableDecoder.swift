@@ -6,7 +6,7 @@ internal import Octets
 /// Lines end in CRLF. A control, a byte above 0x7E, or an `=` before anything else is a fault. At most 998 bytes of white
 /// space are held, until it is known whether the line ends behind them.
 internal struct QuotedPrintableDecoder {
-    private enum Place {
+    private enum State {
         case text, equals
         case digit(UInt8)
         case carriageReturn
@@ -17,7 +17,7 @@ internal struct QuotedPrintableDecoder {
 
     private static var blankLimit: Int { 998 }
 
-    private var place = Place.text
+    private var state = State.text
     private var blanks = ByteStore()
 
     /// Appends the bytes that `text` makes certain. Returns nil, or the index of the first byte that can't stand where it
@@ -25,16 +25,16 @@ internal struct QuotedPrintableDecoder {
     mutating func decode(_ text: Span<UInt8>, into output: inout OutputBuffer) -> Int? {
         for index in text.indices {
             let byte = text[index]
-            switch place {
+            switch state {
             case .text:
                 switch byte {
                 case UInt8(ascii: "="):
                     flush(&output)
-                    place = .equals
+                    state = .equals
                 case ASCII.space, ASCII.tab:
                     guard blanks.count < Self.blankLimit else { return index }
                     blanks.append(byte)
-                case ASCII.carriageReturn: place = .carriageReturn
+                case ASCII.carriageReturn: state = .carriageReturn
                 case 0x21...0x7E:
                     flush(&output)
                     output.append(byte)
@@ -42,32 +42,32 @@ internal struct QuotedPrintableDecoder {
                 }
             case .equals:
                 if let high = ASCII.hexValue(byte) {
-                    place = .digit(high)
+                    state = .digit(high)
                 } else if byte == ASCII.carriageReturn {
-                    place = .softCarriageReturn
+                    state = .softCarriageReturn
                 } else if byte == ASCII.space || byte == ASCII.tab {
-                    place = .softEnd
+                    state = .softEnd
                 } else {
                     return index
                 }
             case .digit(let high):
                 guard let low = ASCII.hexValue(byte) else { return index }
                 output.append(high << 4 | low)
-                place = .text
+                state = .text
             case .carriageReturn:
                 guard byte == ASCII.lineFeed else { return index }
                 blanks.removeAll()
                 output.append("\r\n")
-                place = .text
+                state = .text
             case .softEnd:
                 if byte == ASCII.carriageReturn {
-                    place = .softCarriageReturn
+                    state = .softCarriageReturn
                 } else if byte != ASCII.space, byte != ASCII.tab {
                     return index
                 }
             case .softCarriageReturn:
                 guard byte == ASCII.lineFeed else { return index }
-                place = .text
+                state = .text
             }
         }
         return nil
@@ -76,10 +76,10 @@ internal struct QuotedPrintableDecoder {
     /// Says that the text has ended and makes the decoder as new. Returns false when it ended within an escape.
     mutating func finish() -> Bool {
         defer {
-            place = .text
+            state = .text
             blanks.removeAll()
         }
-        if case .text = place { return true }
+        if case .text = state { return true }
         return false
     }
 

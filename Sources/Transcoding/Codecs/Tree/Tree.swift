@@ -213,6 +213,17 @@ package struct Tree: ~Copyable {
         link(node, to: parent, nameStart: 0, nameCount: 0)
     }
 
+    /// Appends a node, which has its name, as the last child of `parent`.
+    @inline(__always)
+    internal mutating func append(_ record: Record, lastBelow parent: Node) {
+        let container = records[Int(parent)]
+        if container.count < Int32(TreeIndex.threshold) || !container.kind.hasNames {
+            return records.append(record, lastBelow: Int(parent))
+        }
+        records.append(record)
+        link(Node(records.count - 1), to: parent, nameStart: record.nameStart, nameCount: record.nameCount)
+    }
+
     package mutating func link(_ node: Node, to parent: Node, nameStart: Int32, nameCount: Int32) {
         let last = records[Int(parent)].last
         records[Int(node)].parent = parent

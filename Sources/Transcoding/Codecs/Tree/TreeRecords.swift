@@ -1,3 +1,5 @@
+internal import COctets
+
 /// The nodes of a tree, in one run of memory that it alone owns: no access has to ask who else holds it, as each change of an
 /// array does.
 @safe
@@ -12,6 +14,10 @@ package struct TreeRecords: ~Copyable {
     deinit { unsafe base?.deallocate() }
 
     package var indices: Range<Int> { 0..<count }
+
+    /// Where the nodes lie; there must be one.
+    @unsafe
+    var start: UnsafeMutableRawPointer { UnsafeMutableRawPointer(unsafe base.unsafelyUnwrapped) }
 
     package subscript(index: Int) -> Tree.Record {
         @inline(__always)
@@ -82,5 +88,40 @@ package struct TreeRecords: ~Copyable {
         }
         unsafe base = new
         capacity = size
+    }
+}
+
+extension Tree.Record {
+    /// Whether records are laid out as C's loops declare them, which Swift doesn't promise.
+    static let isLaidOutAsInC =
+        MemoryLayout<Self>.stride == MemoryLayout<recast_node>.stride
+        && MemoryLayout<Self>.alignment == MemoryLayout<recast_node>.alignment
+        && MemoryLayout<Self>.offset(of: \.parent) == MemoryLayout<recast_node>.offset(of: \.parent)
+        && MemoryLayout<Self>.offset(of: \.first) == MemoryLayout<recast_node>.offset(of: \.first)
+        && MemoryLayout<Self>.offset(of: \.last) == MemoryLayout<recast_node>.offset(of: \.last)
+        && MemoryLayout<Self>.offset(of: \.next) == MemoryLayout<recast_node>.offset(of: \.next)
+        && MemoryLayout<Self>.offset(of: \.previous) == MemoryLayout<recast_node>.offset(of: \.previous)
+        && MemoryLayout<Self>.offset(of: \.count) == MemoryLayout<recast_node>.offset(of: \.count)
+        && MemoryLayout<Self>.offset(of: \.nameStart) == MemoryLayout<recast_node>.offset(of: \.name_start)
+        && MemoryLayout<Self>.offset(of: \.nameCount) == MemoryLayout<recast_node>.offset(of: \.name_count)
+        && MemoryLayout<Self>.offset(of: \.valueStart) == MemoryLayout<recast_node>.offset(of: \.text_start)
+        && MemoryLayout<Self>.offset(of: \.valueCount) == MemoryLayout<recast_node>.offset(of: \.text_count)
+        && MemoryLayout<Self>.offset(of: \.kind) == MemoryLayout<recast_node>.offset(of: \.kind)
+        && MemoryLayout<Self>.offset(of: \.isSpliced) == MemoryLayout<recast_node>.offset(of: \.is_spliced)
+        && MemoryLayout<Self>.offset(of: \.isTyped) == MemoryLayout<recast_node>.offset(of: \.is_typed)
+        && Tree.Kind.isNumberedAsInC
+}
+
+extension Tree.Kind {
+    /// Whether kinds lie in memory as the numbers that C's loops know them by.
+    fileprivate static var isNumberedAsInC: Bool {
+        let kinds: [(Self, recast_node_kind)] = [
+            (.object, recast_node_object), (.keyed, recast_node_keyed), (.array, recast_node_array),
+            (.collected, recast_node_collected), (.string, recast_node_string), (.null, recast_node_null),
+        ]
+        return kinds.allSatisfy { kind, number in
+            // SAFETY: a kind is one byte, which any byte may be read from.
+            unsafe MemoryLayout<Self>.size == 1 && UInt32(unsafeBitCast(kind, to: UInt8.self)) == number.rawValue
+        }
     }
 }

@@ -38,6 +38,7 @@ package struct TreeWalk {
             if sink.isFull { return false }
             switch step {
             case .enter:
+                tree.observer?.sends(node, of: tree)
                 let record = tree.records[Int(node)]
                 if record.parent != Tree.none, tree.kind(record.parent).hasNames {
                     try sink.key(tree.slice(record.nameStart, record.nameCount))
@@ -74,6 +75,7 @@ package struct TreeWalk {
                 offset = end
                 if isLast { leave(tree.records[Int(node)], tree.root) }
             case .leave:
+                tree.observer?.sendsEnd()
                 if tree.kind(node).hasNames { try sink.endObject() } else { try sink.endArray() }
                 leave(tree.records[Int(node)], tree.root)
             case .done: break
@@ -96,58 +98,5 @@ package struct TreeWalk {
     private mutating func descend(_ tree: borrowing Tree) {
         let first = tree.firstChild(node)
         if first == Tree.none { step = .leave } else { (node, step) = (first, .enter) }
-    }
-}
-
-extension Tree {
-    /// Puts the members of an object in the order of their names' bytes; equal names keep their order.
-    internal mutating func sortMembers(_ parent: Node) {
-        sortChildren(of: parent) { tree, left, right in tree.name(left).precedes(tree.name(right)) }
-    }
-
-    /// Puts the children of `parent` in an order; those that are equal in it stay as they came.
-    @inline(__always)
-    internal mutating func sortChildren(of parent: Node, by precedes: (borrowing Tree, Node, Node) -> Bool) {
-        guard records[Int(parent)].count > 1 else { return }
-        scratch.removeAll(keepingCapacity: true)
-        var child = records[Int(parent)].first
-        var isSorted = true
-        while child != Tree.none {
-            if let last = scratch.last, isSorted { isSorted = !precedes(self, child, last) }
-            scratch.append(child)
-            child = records[Int(child)].next
-        }
-        if isSorted { return }
-        var order: [Node] = []
-        swap(&order, &scratch)
-        if order.count <= 16 {
-            // Nearly all objects have few members.
-            for index in 1..<order.count {
-                let node = order[index]
-                var at = index
-                while at > 0, precedes(self, node, order[at - 1]) {
-                    order[at] = order[at - 1]
-                    at -= 1
-                }
-                order[at] = node
-            }
-        } else {
-            order.sort { precedes(self, $0, $1) }
-        }
-        swap(&order, &scratch)
-        relinkScratch(below: parent)
-    }
-}
-
-extension Span<UInt8> {
-    /// Whether the bytes come before the others.
-    internal func precedes(_ other: Span<UInt8>) -> Bool {
-        let least = Swift.min(count, other.count)
-        var at = 0
-        while at < least {
-            if self[at] != other[at] { return self[at] < other[at] }
-            at += 1
-        }
-        return count < other.count
     }
 }

@@ -65,10 +65,11 @@ extension XML {
             }
         }
 
-        /// Says that the body has ended and puts the document where `tree` was, which must be empty. It has the same limit.
+        /// Says that the body has ended and puts the document where `tree` was, which must be empty. It has the same limit and observer.
         internal mutating func finish(exchanging tree: inout Tree) throws(ConversionError) {
             try close()
             swap(&document.tree.duplicates, &tree.duplicates)
+            swap(&document.tree.observer, &tree.observer)
             swap(&document.tree, &tree)
         }
 

@@ -70,10 +70,10 @@ extension XML {
         ) throws(ConversionError) {
             switch token {
             case .start:
-                guard tokenizer.isHeld else { return try start(bytes, &tokenizer) }
+                guard tokenizer.isBuffered else { return try start(bytes, &tokenizer) }
                 // A copy that shares the memory: a span of the property would borrow all of the tokenizer.
-                let held = tokenizer.held
-                try start(held.span, &tokenizer)
+                let buffered = tokenizer.buffered
+                try start(buffered.span, &tokenizer)
             case .end: try end()
             case .text: try text(bytes.extracting(tokenizer.textRange))
             case .replacement: try text(tokenizer.replacement.span)
@@ -147,7 +147,7 @@ extension XML {
         internal func failure(_ stop: Tokenizer.Stop) -> ConversionError {
             switch stop.reason {
             case .fault(let fault), .reference(let fault), .declaration(let fault):
-                return ConversionError(xml: fault, offset: stop.at, field: field)
+                return fault.error(offset: stop.at, field: field)
             case .attributes:
                 return ConversionError(
                     .limit, code: "limit_xml_attributes",

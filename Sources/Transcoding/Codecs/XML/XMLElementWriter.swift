@@ -1,10 +1,10 @@
 internal import Octets
 
 extension XML {
-    /// Writes elements under the convention `attributes`. Every value has a place, which is the document, a member, or
-    /// an array's; the place decides about its element's name.
+    /// Writes elements under the convention `attributes`. Every value has a position, which is the document, a member, or
+    /// an array's; the position decides about its element's name.
     internal struct ElementWriter: ~Copyable {
-        private enum Place {
+        private enum Position {
             case root
             /// The text of the innermost element, or one of its attributes.
             case text, attribute
@@ -42,8 +42,8 @@ extension XML {
         private var rootName = ByteStore()
         private var frames: [Frame] = []
         private var names = ByteStore()
-        private var place = Place.root
-        /// The name that belongs to `place`.
+        private var position = Position.root
+        /// The name that belongs to `position`.
         private var name = ByteStore()
         /// The attributes of the tag that is open, to see that none comes twice.
         private var attributes: JSON.MemberNames
@@ -55,7 +55,7 @@ extension XML {
         private var text = TextWriter()
         /// The escaped text of an element whose start tag isn't closed, for attributes may follow it: sorted members have it
         /// before them. At most `limits.field` bytes and a piece.
-        private var heldText = OutputBuffer()
+        private var bufferedText = OutputBuffer()
         /// Whether some pieces of a string have been written.
         private var isInText = false
 
@@ -73,13 +73,13 @@ extension XML {
             rootName = ByteStore(copying: Array(options.rootName.utf8).span)
             frames.removeAll(keepingCapacity: true)
             names.removeAll(keepingUpTo: 64 * 1024)
-            place = .root
+            position = .root
             attributes.removeAll()
             namespaces.removeAll()
             isTagOpen = false
             depth = 0
             text.reset()
-            heldText.removeAll()
+            bufferedText.removeAll()
             isInText = false
         }
 
@@ -97,12 +97,12 @@ extension XML {
             let last = frames.count - 1
             name.removeAll()
             if !textKey.isEmpty, key.isEqual(to: textKey.span) {
-                place = .text
+                position = .text
                 guard !frames[last].hasText else { throw fault(.writtenTwice) }
                 guard !frames[last].hasChildren || options.mixed == .join else { throw fault(.mixedWriting) }
                 frames[last].hasText = true
             } else if !prefix.isEmpty, key.hasPrefix(prefix) {
-                place = .attribute
+                position = .attribute
                 name.append(contentsOf: key.extracting(prefix.count..<key.count))
                 guard isTagOpen else { throw fault(.lateAttribute) }
                 try checkLength()
@@ -113,20 +113,20 @@ extension XML {
                 case .full: throw .limit("tree", of: limits.tree, what: "the names of one element's attributes")
                 }
             } else {
-                place = .element
+                position = .element
                 name.append(contentsOf: key)
             }
         }
 
-        /// Finds the place of the value that begins; a member's is known from its key.
-        private mutating func findPlace() {
+        /// Finds the position of the value that begins; a member's is known from its key.
+        private mutating func findPosition() {
             guard let frame = frames.last else {
-                place = .root
+                position = .root
                 name = rootName
                 return
             }
             guard frame.kind != .object else { return }
-            place = .element
+            position = .element
             name.removeAll()
             if frame.kind == .list {
                 name.append(contentsOf: itemName)
@@ -147,7 +147,7 @@ extension XML {
         // MARK: Values
 
         internal mutating func beginObject(into output: inout OutputBuffer) throws(ConversionError) {
-            findPlace()
+            findPosition()
             try beginElement(into: &output)
             push(.object, isBegun: true)
         }
@@ -157,8 +157,8 @@ extension XML {
         }
 
         internal mutating func beginArray(into output: inout OutputBuffer) throws(ConversionError) {
-            findPlace()
-            switch place {
+            findPosition()
+            switch position {
             case .text: throw fault(.textValue)
             case .attribute: throw fault(.attributeValue)
             case .root:
@@ -178,7 +178,7 @@ extension XML {
             name.removeAll()
             name.append(names, frame.nameStart..<names.count)
             pop()
-            place = .element
+            position = .element
             if options.empties == .reject { throw fault(.emptyArray) }
             guard options.empties == .marker else { return }
             try beginElement(into: &output)
@@ -189,24 +189,24 @@ extension XML {
             _ piece: Span<UInt8>, isLast: Bool, into output: inout OutputBuffer
         ) throws(ConversionError) {
             if !isInText {
-                findPlace()
+                findPosition()
                 try beginScalar(into: &output)
                 text.reset()
                 isInText = true
             }
             let isWritten: Bool
-            if place == .text, isTagOpen {
-                isWritten = text.write(piece, isAttribute: false, into: &heldText)
-                if heldText.count > limits.field { try closeTag(into: &output) }
-            } else if place == .attribute, isDeclaration {
+            if position == .text, isTagOpen {
+                isWritten = text.write(piece, isAttribute: false, into: &bufferedText)
+                if bufferedText.count > limits.field { try closeTag(into: &output) }
+            } else if position == .attribute, isDeclaration {
                 guard namespaces.value.count + piece.count <= limits.field else {
                     throw .limit("field", of: limits.field, what: "the length of a namespace", field: path)
                 }
                 namespaces.value.append(contentsOf: piece)
                 isWritten = true
             } else {
-                if place != .attribute, !piece.isEmpty { try closeTag(into: &output) }
-                isWritten = text.write(piece, isAttribute: place == .attribute, into: &output)
+                if position != .attribute, !piece.isEmpty { try closeTag(into: &output) }
+                isWritten = text.write(piece, isAttribute: position == .attribute, into: &output)
             }
             guard isWritten else { throw fault(.forbiddenCharacter) }
             guard isLast else { return }
@@ -215,16 +215,16 @@ extension XML {
         }
 
         internal mutating func null(into output: inout OutputBuffer) throws(ConversionError) {
-            findPlace()
+            findPosition()
             switch options.nulls {
             case .reject: throw fault(.null)
             // The document itself can't be left out.
-            case .omit where place != .root: return
-            case .nilAttribute where place == .attribute: throw fault(.attributeNull)
+            case .omit where position != .root: return
+            case .nilAttribute where position == .attribute: throw fault(.attributeNull)
             case .omit, .empty, .nilAttribute: break
             }
             try beginScalar(into: &output)
-            if options.nulls == .nilAttribute, place != .text {
+            if options.nulls == .nilAttribute, position != .text {
                 output.append(" xmlns:xsi=\"")
                 output.append(schemaInstance)
                 output.append("\" xsi:nil=\"true\"")
@@ -233,7 +233,7 @@ extension XML {
         }
 
         private mutating func beginScalar(into output: inout OutputBuffer) throws(ConversionError) {
-            switch place {
+            switch position {
             case .text: break
             // It is written when it is known to be fine.
             case .attribute where isDeclaration: namespaces.value.removeAll()
@@ -246,7 +246,7 @@ extension XML {
         }
 
         private mutating func endScalar(into output: inout OutputBuffer) throws(ConversionError) {
-            switch place {
+            switch position {
             case .text: break
             case .attribute where isDeclaration: try endDeclaration(into: &output)
             case .attribute: output.append("\"")
@@ -271,7 +271,7 @@ extension XML {
 
         /// Writes the start tag of the value that begins, up to where attributes may follow.
         private mutating func beginElement(into output: inout OutputBuffer) throws(ConversionError) {
-            switch place {
+            switch position {
             case .text: throw fault(.textValue)
             case .attribute: throw fault(.attributeValue)
             case .root, .element: break
@@ -345,9 +345,9 @@ extension XML {
             try checkTag()
             output.append(">")
             isTagOpen = false
-            guard !heldText.isEmpty else { return }
-            output.append(heldText.span)
-            heldText.removeAll()
+            guard !bufferedText.isEmpty else { return }
+            output.append(bufferedText.span)
+            bufferedText.removeAll()
         }
 
         /// Whether no attribute of the tag that is open, which is the innermost object's, comes twice under two prefixes.
@@ -356,7 +356,7 @@ extension XML {
             guard !repeated.isFull else {
                 throw .limit("tree", of: limits.tree, what: "the names of one element's attributes")
             }
-            place = .attribute
+            position = .attribute
             name = repeated.name
             throw fault(.writtenTwice)
         }
@@ -365,7 +365,7 @@ extension XML {
         private mutating func endElement(into output: inout OutputBuffer) throws(ConversionError) {
             depth -= 1
             namespaces.close(to: depth)
-            if isTagOpen, heldText.isEmpty {
+            if isTagOpen, bufferedText.isEmpty {
                 output.append("/>")
                 isTagOpen = false
                 return
@@ -412,9 +412,9 @@ extension XML {
             guard name.count <= options.nameLimit else { throw .xmlName(options.nameLimit, field: path) }
         }
 
-        private func fault(_ fault: Fault) -> ConversionError { ConversionError(xml: fault, field: path) }
+        private func fault(_ fault: Fault) -> ConversionError { fault.error(field: path) }
 
-        /// The place at hand for messages: `/root/a`, `/root/@x`.
+        /// The path at hand for messages: `/root/a`, `/root/@x`.
         private var path: String {
             var text = ""
             for (index, frame) in frames.enumerated() where frame.kind != .array {
@@ -422,7 +422,7 @@ extension XML {
                 text += "/" + names.slice(frame.nameStart..<end).lossyString()
             }
             let own = name.span.lossyString()
-            switch place {
+            switch position {
             case .text: return text + "/" + options.textKey
             case .attribute: return text + "/" + options.attributePrefix + own
             case .root, .element: return text + "/" + own

@@ -18,12 +18,12 @@ extension XML {
             case start
             /// The document is an object; next: `member`, `direct`.
             case object
-            /// Its first key has come, and its value hasn't begun; next: `holding`, `direct`.
+            /// Its first key has come, and its value hasn't begun; next: `buffering`, `direct`.
             case member
-            /// That member is being held; next: `held`.
-            case holding
+            /// That member is being held; next: `buffered`.
+            case buffering
             /// That member is held as a whole; next: `direct`.
-            case held
+            case buffered
             /// Events are written as they come.
             case direct
         }
@@ -86,7 +86,7 @@ extension XML {
                 state = .object
                 return
             }
-            if try isHeld(isArray: false) {
+            if try isBuffered(isArray: false) {
                 memberDepth += 1
                 return try member.beginObject()
             }
@@ -100,11 +100,11 @@ extension XML {
 
         package mutating func endObject() throws(ConversionError) {
             switch state {
-            case .holding:
+            case .buffering:
                 try member.endObject()
                 return endMemberContainer()
             case .object: try wrap()
-            case .held:
+            case .buffered:
                 try hide()
                 try replay()
             case .start, .member, .direct: break
@@ -115,7 +115,7 @@ extension XML {
         }
 
         package mutating func beginArray() throws(ConversionError) {
-            if try isHeld(isArray: true) {
+            if try isBuffered(isArray: true) {
                 memberDepth += 1
                 return try member.beginArray()
             }
@@ -128,7 +128,7 @@ extension XML {
         }
 
         package mutating func endArray() throws(ConversionError) {
-            if state == .holding {
+            if state == .buffering {
                 try member.endArray()
                 return endMemberContainer()
             }
@@ -138,7 +138,7 @@ extension XML {
 
         package mutating func key(_ name: Span<UInt8>) throws(ConversionError) {
             switch state {
-            case .holding: return try member.key(name)
+            case .buffering: return try member.key(name)
             case .object:
                 guard elements.isElement(name) else {
                     try wrap()
@@ -148,7 +148,7 @@ extension XML {
                 memberName.append(contentsOf: name)
                 state = .member
                 return
-            case .held:
+            case .buffered:
                 try wrap()
                 try keyMember()
                 try replay()
@@ -159,7 +159,7 @@ extension XML {
         }
 
         package mutating func string(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
-            if try isHeld(isArray: false) {
+            if try isBuffered(isArray: false) {
                 try member.string(piece, isLast: isLast)
                 if isLast { endMemberScalar() }
             } else if isLossless {
@@ -170,7 +170,7 @@ extension XML {
         }
 
         package mutating func number(_ text: Span<UInt8>) throws(ConversionError) {
-            if try isHeld(isArray: false) {
+            if try isBuffered(isArray: false) {
                 try member.number(text)
                 endMemberScalar()
             } else if isLossless {
@@ -181,7 +181,7 @@ extension XML {
         }
 
         package mutating func bool(_ value: Bool) throws(ConversionError) {
-            if try isHeld(isArray: false) {
+            if try isBuffered(isArray: false) {
                 try member.bool(value)
                 endMemberScalar()
             } else if isLossless {
@@ -193,7 +193,7 @@ extension XML {
         }
 
         package mutating func null() throws(ConversionError) {
-            if try isHeld(isArray: false) {
+            if try isBuffered(isArray: false) {
                 try member.null()
                 endMemberScalar()
             } else if isLossless {
@@ -214,16 +214,8 @@ extension XML {
         internal mutating func beginFile(
             _ head: borrowing PartHead, as policy: FilePolicy
         ) throws(ConversionError) {
-            guard policy == .base64 || policy == .object else {
-                throw ConversionError(xml: .file, field: head.name.lossyString())
-            }
             base64 = Base64Encoder()
-            isInFileObject = policy == .object
-            guard isInFileObject else { return }
-            guard UTF8Validator.isValid(head.mediaType) else {
-                throw ConversionError(xml: .fileType, field: head.name.lossyString())
-            }
-            try openFileObject(head)
+            isInFileObject = try openFile(head, as: policy, refusal: Fault.file, typeRefusal: .fileType)
         }
 
         package mutating func fileContent(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {
@@ -240,10 +232,10 @@ extension XML {
 
         /// Whether the value that begins, or goes on, is part of the member that is held. It begins the document where
         /// that has to be now.
-        private mutating func isHeld(isArray: Bool) throws(ConversionError) -> Bool {
+        private mutating func isBuffered(isArray: Bool) throws(ConversionError) -> Bool {
             switch state {
             case .direct: return false
-            case .holding: return true
+            case .buffering: return true
             case .start:
                 guard isLossless || options.root != .member else { throw rootFault }
                 beginDocument(nil)
@@ -259,9 +251,9 @@ extension XML {
                     try keyMember()
                     return false
                 }
-                state = .holding
+                state = .buffering
                 return true
-            case .object, .held: preconditionFailure("a value without a key in an object")
+            case .object, .buffered: preconditionFailure("a value without a key in an object")
             }
         }
 
@@ -292,13 +284,13 @@ extension XML {
 
         /// Writes the member that was held.
         private mutating func replay() throws(ConversionError) {
-            var held = Tree(limits: limits)
-            swap(&held, &member)
+            var buffered = Tree(limits: limits)
+            swap(&buffered, &member)
             var walk = TreeWalk()
-            walk.start(&held, order: .input)
+            walk.start(&buffered, order: .input)
             // The tree is bounded, and goes out whether the output is full or not.
             isReplaying = true
-            _ = try walk.advance(&held, into: &self)
+            _ = try walk.advance(&buffered, into: &self)
             isReplaying = false
         }
 
@@ -308,10 +300,10 @@ extension XML {
         }
 
         private mutating func endMemberScalar() {
-            if memberDepth == 0 { state = .held }
+            if memberDepth == 0 { state = .buffered }
         }
 
-        private var rootFault: ConversionError { ConversionError(xml: .root) }
+        private var rootFault: ConversionError { Fault.root.error() }
     }
 
     private enum Words {

@@ -180,7 +180,7 @@ extension XML {
             return false
         }
 
-        private func fault(_ fault: Fault) -> ConversionError { ConversionError(xml: fault, field: path.text()) }
+        private func fault(_ fault: Fault) -> ConversionError { fault.error(field: path.text()) }
 
         /// Replaces JSON's escapes; false where one is none, or half of a surrogate pair.
         private static func unescape(_ text: ByteStore, into result: inout ByteStore) -> Bool {

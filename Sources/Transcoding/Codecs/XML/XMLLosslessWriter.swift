@@ -124,7 +124,7 @@ extension XML {
 
         /// The last key that came says where.
         private func fault(_ fault: Fault) -> ConversionError {
-            ConversionError(xml: fault, field: key.isEmpty ? nil : key.span.lossyString())
+            fault.error(field: key.isEmpty ? nil : key.span.lossyString())
         }
     }
 }

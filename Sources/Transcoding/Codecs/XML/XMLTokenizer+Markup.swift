@@ -16,7 +16,7 @@ extension XML.Tokenizer {
                 return hold(bytes, &at, .tag)
             }
             if byte != UInt8(ascii: "!"), byte != UInt8(ascii: "?") {
-                isHeld = false
+                isBuffered = false
                 if let end = try readStartTag(bytes, from: at, base: offset) {
                     at = end
                     return .start
@@ -25,8 +25,8 @@ extension XML.Tokenizer {
             }
             if byte == UInt8(ascii: "?") { return try beginInstruction(bytes, &at) }
         }
-        held.removeAll()
-        held.append(UInt8(ascii: "<"))
+        buffered.removeAll()
+        buffered.append(UInt8(ascii: "<"))
         at += 1
         state = .markup
         return nil
@@ -34,11 +34,11 @@ extension XML.Tokenizer {
 
     /// Goes on while it isn't known what `<` begins.
     mutating func readMarkup(_ bytes: Span<UInt8>, _ at: inout Int) throws(Stop) -> Token? {
-        held.append(bytes[at])
+        buffered.append(bytes[at])
         at += 1
         matched = 0
         quote = 0
-        guard let next = Self.state(after: held.span) else {
+        guard let next = Self.state(after: buffered.span) else {
             throw Stop(reason: .fault(.syntax), at: tokenStart)
         }
         state = next
@@ -52,7 +52,7 @@ extension XML.Tokenizer {
         case .tag:
             // Nothing of it was read, so its first byte is taken with the rest.
             at -= 1
-            held.truncate(to: 1)
+            buffered.truncate(to: 1)
         default: break
         }
         return nil
@@ -75,8 +75,8 @@ extension XML.Tokenizer {
 
     /// Holds the markup from `at` on, of which the slice has no end.
     mutating func hold(_ bytes: Span<UInt8>, _ at: inout Int, _ state: State) -> Token? {
-        held.removeAll()
-        held.append(UInt8(ascii: "<"))
+        buffered.removeAll()
+        buffered.append(UInt8(ascii: "<"))
         at += 1
         self.state = state
         matched = 0
@@ -85,21 +85,21 @@ extension XML.Tokenizer {
     }
 
     /// Goes on in markup that is held, up to its end in the slice.
-    mutating func readHeld(_ bytes: Span<UInt8>, _ at: inout Int) throws(Stop) -> Token? {
-        let found = endOfHeld(bytes, from: at)
+    mutating func readBuffered(_ bytes: Span<UInt8>, _ at: inout Int) throws(Stop) -> Token? {
+        let found = endOfBuffered(bytes, from: at)
         let end = found.map { $0 + 1 } ?? bytes.count
-        if held.count + end - at > rules.tagLimit {
-            held.append(contentsOf: bytes.extracting(at..<at + max(0, rules.tagLimit - held.count)))
-            try checkHeld()
+        if buffered.count + end - at > rules.tagLimit {
+            buffered.append(contentsOf: bytes.extracting(at..<at + max(0, rules.tagLimit - buffered.count)))
+            try checkBuffered()
             throw tagLengthStop
         }
-        held.append(contentsOf: bytes.extracting(at..<end))
+        buffered.append(contentsOf: bytes.extracting(at..<end))
         at = end
         guard found != nil else { return nil }
         // Taken out so that its span doesn't borrow the reader while it changes.
         var markup = ByteStore()
-        swap(&markup, &held)
-        defer { swap(&markup, &held) }
+        swap(&markup, &buffered)
+        defer { swap(&markup, &buffered) }
         let kind = state
         state = .content
         if kind == .documentType {
@@ -122,7 +122,7 @@ extension XML.Tokenizer {
             guard try readEndTag(markup.span, from: 0, base: tokenStart) != nil else { throw incomplete }
             return endElement(at)
         }
-        isHeld = true
+        isBuffered = true
         guard try readStartTag(markup.span, from: 0, base: tokenStart) != nil else { throw incomplete }
         // The `>` of an empty element is left for its end.
         if state == .emptyEnd { at -= 1 }
@@ -130,7 +130,7 @@ extension XML.Tokenizer {
     }
 
     /// What has its end and yet isn't whole.
-    private var incomplete: Stop { Stop(reason: .fault(.syntax), at: tokenStart + held.count) }
+    private var incomplete: Stop { Stop(reason: .fault(.syntax), at: tokenStart + buffered.count) }
 
     private var tagLengthStop: Stop {
         state == .documentType
@@ -138,13 +138,13 @@ extension XML.Tokenizer {
     }
 
     /// The index of the last byte of the markup that is held, or nil where the slice doesn't have it.
-    mutating func endOfHeld(_ bytes: Span<UInt8>, from start: Int) -> Int? {
+    mutating func endOfBuffered(_ bytes: Span<UInt8>, from start: Int) -> Int? {
         var at = start
         while at < bytes.count {
             if state == .target {
                 let byte = bytes[at]
                 // Held are `<`, or `<?` and the target so far.
-                if held.count + at - start > 1, byte.isXMLSpace || byte == UInt8(ascii: "?") { return at }
+                if buffered.count + at - start > 1, byte.isXMLSpace || byte == UInt8(ascii: "?") { return at }
                 at += 1
             } else if state == .declaration {
                 if matched == 1, bytes[at] == UInt8(ascii: ">") { return at }
@@ -170,8 +170,8 @@ extension XML.Tokenizer {
     }
 
     /// Throws what is wrong with markup that is held and will not go on.
-    mutating func checkHeld() throws(Stop) {
-        let markup = held
+    mutating func checkBuffered() throws(Stop) {
+        let markup = buffered
         if state == .target {
             _ = try readTarget(markup.span, from: 0, base: tokenStart)
         } else if state == .declaration {
@@ -359,8 +359,8 @@ extension XML.Tokenizer {
     mutating func beginReference(_ bytes: Span<UInt8>, _ at: inout Int) throws(Stop) -> Token? {
         tokenStart = offset + at
         guard let end = try endOfReference(bytes, from: at, base: offset) else {
-            held.removeAll()
-            held.append(UInt8(ascii: "&"))
+            buffered.removeAll()
+            buffered.append(UInt8(ascii: "&"))
             at += 1
             state = .reference
             return nil
@@ -371,11 +371,11 @@ extension XML.Tokenizer {
     }
 
     /// Goes on in a reference that the slice before ended in.
-    mutating func readHeldReference(_ bytes: Span<UInt8>, _ at: inout Int) throws(Stop) -> Token? {
-        held.append(bytes[at])
+    mutating func readBufferedReference(_ bytes: Span<UInt8>, _ at: inout Int) throws(Stop) -> Token? {
+        buffered.append(bytes[at])
         at += 1
         // A copy that shares the memory: a span of the property would borrow all of self.
-        let reference = held
+        let reference = buffered
         guard let end = try endOfReference(reference.span, from: 0, base: tokenStart) else { return nil }
         let scalar = try scalar(reference.slice(1..<end), start: tokenStart)
         state = .content

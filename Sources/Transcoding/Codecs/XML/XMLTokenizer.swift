@@ -26,7 +26,7 @@ extension XML {
             case start
             case end
             case declaration
-            /// What stands between `<!DOCTYPE` and `>`, in `held`.
+            /// What stands between `<!DOCTYPE` and `>`, in `buffered`.
             case documentType
         }
 
@@ -72,9 +72,9 @@ extension XML {
             case start
             /// Text, or white space outside of the root element.
             case content
-            /// After `<`, in `held`, while it isn't known what it begins.
+            /// After `<`, in `buffered`, while it isn't known what it begins.
             case markup
-            /// In these, which are in `held` so far.
+            /// In these, which are in `buffered` so far.
             case tag, target, declaration, documentType, reference
             /// In these, which aren't held: an instruction behind its target, a comment, a CDATA section.
             case instruction, comment, section
@@ -129,9 +129,9 @@ extension XML {
         internal var isSpace = false
         internal var replacement = ByteStore()
         /// Markup that isn't whole yet.
-        internal var held = ByteStore()
-        /// Whether `tag` is in `held` and not in the slice.
-        internal var isHeld = false
+        internal var buffered = ByteStore()
+        /// Whether `tag` is in `buffered` and not in the slice.
+        internal var isBuffered = false
         /// Within a tag that is held: the quotation mark of the value at hand, or 0.
         internal var quote: UInt8 = 0
         /// Bytes of an end sign or a byte order mark that have come.
@@ -184,8 +184,8 @@ extension XML {
             declaresASCII = false
             tokenStart = 0
             eventOffset = 0
-            held.removeAll(keepingUpTo: 64 * 1024)
-            isHeld = false
+            buffered.removeAll(keepingUpTo: 64 * 1024)
+            isBuffered = false
             quote = 0
             matched = 0
             brackets = 0
@@ -215,7 +215,7 @@ extension XML {
         internal mutating func end(_ count: Int) throws(Stop) {
             offset += count
             guard let unreadable, offset == unreadable.at else { return }
-            try checkHeld()
+            try checkBuffered()
             throw unreadable.stop
         }
 
@@ -224,7 +224,7 @@ extension XML {
 
         /// Says that the body has ended.
         internal mutating func finish() throws(Stop) {
-            try checkHeld()
+            try checkBuffered()
             if state == .content, hasRoot, depth == 0, validator.isComplete { return }
             let isEmpty = !hasMarkup && (state == .content || state == .start && matched == 0)
             throw Stop(reason: .fault(isEmpty ? .emptyBody : .unexpectedEnd), at: offset)
@@ -284,9 +284,9 @@ extension XML {
             if let unreadable { readable = min(readable, max(0, unreadable.at - offset)) }
         }
 
-        private mutating func makeUnreadable(from at: Int, _ fault: Fault, at place: Int) {
+        private mutating func makeUnreadable(from at: Int, _ fault: Fault, at faultOffset: Int) {
             if let unreadable, unreadable.at <= at { return }
-            unreadable = (at, Stop(reason: .fault(fault), at: place))
+            unreadable = (at, Stop(reason: .fault(fault), at: faultOffset))
         }
 
         // MARK: Tokens
@@ -304,8 +304,8 @@ extension XML {
                     try readStart(bytes, &at)
                     continue
                 case .markup: token = try readMarkup(bytes, &at)
-                case .tag, .target, .declaration, .documentType: token = try readHeld(bytes, &at)
-                case .reference: token = try readHeldReference(bytes, &at)
+                case .tag, .target, .declaration, .documentType: token = try readBuffered(bytes, &at)
+                case .reference: token = try readBufferedReference(bytes, &at)
                 case .comment:
                     try readComment(bytes, &at)
                     continue

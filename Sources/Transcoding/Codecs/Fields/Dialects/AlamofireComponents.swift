@@ -1,3 +1,4 @@
+internal import COctets
 internal import Octets
 
 /// The components that Alamofire's URLEncodedFormEncoder makes of a document, and the order it writes them in.
@@ -15,7 +16,7 @@ internal struct AlamofireComponents: ~Copyable {
     internal var tree: Tree
     internal private(set) var removedCount = 0
     /// Hears which component a value becomes.
-    internal var observer: (any HeldDocumentObserver)?
+    internal var observer: (any FlattenerObserver)?
 
     private let options: FieldEncodingOptions
     private let limits: Limits
@@ -149,7 +150,7 @@ internal struct AlamofireComponents: ~Copyable {
 
     /// Gives the elements of arrays their positions as names, where these are written.
     private mutating func numberElements() {
-        guard options.arrays == .indices || options.arrays == .auto else { return }
+        guard isNumbered else { return }
         for parent in tree.records.indices where tree.records[parent].kind == .array {
             var child = tree.records[parent].first
             var position = 0
@@ -168,80 +169,34 @@ internal struct AlamofireComponents: ~Copyable {
     /// Sorts the children of everything by their encoded text. A node is made after its parent, so children come first.
     private mutating func sort() {
         let table = FieldStyle.of(options.dialect).escaping(options.spaces).table
-        var order = ComponentOrder(options: options, table: table)
+        var order: ComponentOrder?
         for parent in tree.records.indices.reversed() where tree.records[parent].count > 1 {
-            tree.sortChildren(of: Tree.Node(parent)) { tree, first, second in order.isBefore(first, second, in: tree) }
+            if options.nesting == .brackets,
+                tree.sortComponents(Tree.Node(parent), table, areNumbered: isNumbered)
+            {
+                continue
+            }
+            var full = order ?? ComponentOrder(options: options)
+            tree.sortChildren(of: Tree.Node(parent)) { tree, first, second in full.isBefore(first, second, in: tree) }
+            order = full
         }
     }
+
+    /// Whether elements have their position as a name.
+    private var isNumbered: Bool { options.arrays == .indices || options.arrays == .auto }
 }
 
 /// Compares components by their encoded text.
 private struct ComponentOrder {
     let options: FieldEncodingOptions
-    /// What each byte becomes in the form.
-    let table: [UInt32]
     private var left = EncodedFields()
     private var right = EncodedFields()
 
-    init(options: FieldEncodingOptions, table: [UInt32]) {
-        self.options = options
-        self.table = table
-    }
+    init(options: FieldEncodingOptions) { self.options = options }
 
     /// Whether the fields of a node, joined with `&`, come before those of its sibling. What the names of both begin with is left
     /// aside.
-    mutating func isBefore(_ first: Tree.Node, _ second: Tree.Node, in tree: borrowing Tree) -> Bool {
-        switch difference(first, second, in: tree) {
-        case .before: true
-        case .behind: false
-        case .unknown: isBeforeInFull(first, second, in: tree)
-        }
-    }
-
-    private enum Difference {
-        case before, behind
-        /// More than the first names and texts have to be looked at.
-        case unknown
-    }
-
-    /// Looks at the names down to the first text, and at that: nearly all siblings differ there.
-    private func difference(_ first: Tree.Node, _ second: Tree.Node, in tree: borrowing Tree) -> Difference {
-        guard options.nesting == .brackets else { return .unknown }
-        var (first, second) = (first, second)
-        var isSibling = true
-        while true {
-            let (parent, other) = (tree.parent(first), tree.parent(second))
-            guard tree.kind(parent).isArray == tree.kind(other).isArray else { return .unknown }
-            let isNumbered = options.arrays == .indices || options.arrays == .auto
-            if !tree.kind(parent).isArray || isNumbered {
-                let found = compare(tree.name(first), tree.name(second))
-                // Behind a name stands a mark, which the other name may have, too.
-                if found != .unknown || tree.name(first).count != tree.name(second).count { return found }
-            }
-            let isContainer = tree.kind(first).isContainer
-            guard isContainer == tree.kind(second).isContainer else { return .unknown }
-            guard isContainer else { break }
-            (first, second) = (tree.firstChild(first), tree.firstChild(second))
-            guard first != Tree.none, second != Tree.none else { return .unknown }
-            isSibling = false
-        }
-        guard tree.kind(first) != .null, tree.kind(second) != .null else { return .unknown }
-        let found = compare(tree.text(first), tree.text(second))
-        guard found == .unknown, isSibling else { return found }
-        return tree.text(first).count < tree.text(second).count ? .before : .behind
-    }
-
-    /// Compares two texts where one is not the beginning of the other. No byte's form begins with that of another byte.
-    private func compare(_ first: Span<UInt8>, _ second: Span<UInt8>) -> Difference {
-        for at in 0..<min(first.count, second.count) where first[at] != second[at] {
-            // The bytes of an entry, lowest first, without their number.
-            return (table[Int(first[at])] &<< 8).byteSwapped < (table[Int(second[at])] &<< 8).byteSwapped
-                ? .before : .behind
-        }
-        return .unknown
-    }
-
-    private mutating func isBeforeInFull(
+    mutating func isBefore(
         _ first: Tree.Node, _ second: Tree.Node, in tree: borrowing Tree
     ) -> Bool {
         left.start(first)
@@ -342,6 +297,15 @@ extension Tree {
     /// leaves nothing, and no name passes the limit.
     fileprivate mutating func standsForItself(keyLimit: Int) -> Bool {
         guard root != Tree.none, kind(root) == .object else { return false }
+        if isLaidOutAsInC {
+            bytes.reserve(Self.overhang)
+            let (root, count) = (root, Int32(records.count))
+            // SAFETY: the root is one of so many nodes.
+            let isSure = unsafe withNodes { nodes, pool in
+                unsafe recast_stands_for_itself(nodes, pool, count, root, keyLimit)
+            }
+            if isSure { return true }
+        }
         // The bytes of the names down to each node; a node is made after its parent.
         scratch.removeAll(keepingCapacity: true)
         for index in records.indices {
@@ -363,6 +327,34 @@ extension Tree {
             scratch.append(short)
         }
         return true
+    }
+
+    /// Sorts the children of a container by their encoded fields. Returns false, with nothing done, where C's loop can't tell two of
+    /// them apart.
+    fileprivate mutating func sortComponents(_ parent: Node, _ table: [UInt32], areNumbered: Bool) -> Bool {
+        guard isLaidOutAsInC else { return false }
+        bytes.reserve(Self.overhang)
+        let count = Int(records[Int(parent)].count)
+        // Few are sorted without it.
+        if count > 16, scratch.count < 2 * count { scratch = Array(repeating: Tree.none, count: 2 * count) }
+        var order: [Node] = []
+        swap(&order, &scratch)
+        var components = unsafe recast_components()
+        unsafe components.root = root
+        unsafe components.are_numbered = areNumbered
+        // SAFETY: the parent is a node with children, and the scratch has room for twice as many where they aren't few.
+        let isSorted = unsafe table.withUnsafeBufferPointer { table in
+            unsafe order.withUnsafeMutableBufferPointer { order in
+                unsafe withNodes { nodes, pool in
+                    unsafe components.nodes = nodes
+                    unsafe components.pool = pool
+                    unsafe components.table = table.baseAddress
+                    return unsafe recast_sort_components(&components, parent, order.baseAddress)
+                }
+            }
+        }
+        swap(&order, &scratch)
+        return isSorted
     }
 
     /// The element of an array at `index`, or `none`.

@@ -37,12 +37,8 @@ internal enum DateStyle {
             let day = number(text, 8..<10), let hour = number(text, 11..<13), let minute = number(text, 14..<16),
             let second = number(text, 17..<19), (1...12).contains(month)
         else { return nil }
-        // Days by the civil calendar, in years that begin with March.
-        let shifted = month > 2 ? year : year - 1
-        let era = shifted >= 0 ? shifted / 400 : (shifted - 399) / 400
-        let yearOfEra = shifted - era * 400
-        let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
-        let days = era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 730_791
+        let date = CivilDay(year: Int64(year), month: Int64(month), day: Int64(day))
+        let days = Int(date.daysSince1970 - CivilDay.daysTo2001)
         return (days * 24 + hour) * 3600 + minute * 60 + second
     }
 

@@ -8,7 +8,7 @@ import Transcoding
 @testable import Proxy
 
 /// The work of a held response is done in slices, and others have their turn between them.
-@Suite struct HeldSliceTests {
+@Suite struct BufferedSliceTests {
     /// 40 KiB of JSON that become about 2 MiB of form: long names, each in front of many short values.
     private static let document: String = {
         let name = String(repeating: "n", count: 1000)

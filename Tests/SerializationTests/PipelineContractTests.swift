@@ -6,7 +6,7 @@ import Transcoding
 
 /// What holds for every pair of encodings, whatever way the input is cut and the output is taken.
 @Suite("Contract of conversions")
-struct LaneContractTests {
+struct PipelineContractTests {
     static let long = String(repeating: "0123456789 äöü+&=%\\\"", count: 20)
     static let form =
         "a=1&b%5Bc%5D=%C3%A4%26&b%5Bd%5D%5B%5D=x+y&e%5B1%5D=2&e%5B0%5D=1&a=3&k&long="
@@ -31,8 +31,8 @@ struct LaneContractTests {
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<r><a>1</a><b><c>\u{e4}&amp;&#65;</c><d/></b><e>2</e><e>1</e>"
         + "<!-- - --><t x=\"y\"><![CDATA[a<b]]></t><z><y>true</y><w>1</w></z></r>"
 
-    static let rows: [LaneRow] = {
-        var rows: [LaneRow] = []
+    static let rows: [PipelineRow] = {
+        var rows: [PipelineRow] = []
         let inputs: [BodyEncoding: String] = [
             .form: form, .json: json, .multipart: body,
             .plist: plist, .xml: xml, .text: long, .raw: body,
@@ -41,7 +41,7 @@ struct LaneContractTests {
             for to in BodyEncoding.structured {
                 func add(_ change: (inout ConversionPlan) -> Void) {
                     rows.append(
-                        LaneRow(from, to, inputs[from]!, "") { plan in
+                        PipelineRow(from, to, inputs[from]!, "") { plan in
                             plan.fieldEncoding.files = to == .multipart ? .stream : .base64
                             plan.propertyListEncoding.nulls = .omit
                             plan.xmlDecoding.root = .drop
@@ -74,7 +74,7 @@ struct LaneContractTests {
     }()
 
     @Test("the bytes are the same however the input is cut and the output taken", arguments: rows)
-    func recut(_ row: LaneRow) {
+    func recut(_ row: PipelineRow) {
         let input = Array(row.input.utf8)
         let whole = ConversionRun.run(row.plan, .whole(input))
         #expect(whole.failure == nil && !whole.output.bytes.isEmpty && whole.violations.isEmpty)
@@ -93,7 +93,7 @@ struct LaneContractTests {
     static let endingRows = rows.filter { ![.text, .raw].contains($0.plan.inputs[0]) }
 
     @Test("an input that is cut off gives an error and no whole output", arguments: endingRows)
-    func truncation(_ row: LaneRow) {
+    func truncation(_ row: PipelineRow) {
         let input = Array(row.input.utf8)
         let whole = ConversionRun.run(row.plan, .whole(input))
         for count in stride(from: 0, to: input.count, by: triesTenth ? 7 : 1) {
@@ -121,7 +121,7 @@ struct LaneContractTests {
     }
 
     @Test("a conversion that is restarted, also after an error, gives what a new one gives", arguments: rows)
-    func restart(_ row: LaneRow) throws {
+    func restart(_ row: PipelineRow) throws {
         let type = Array(ConversionRun.defaultType(row.plan.inputs[0]).utf8)
         let input = Array(row.input.utf8)
         let whole = ConversionRun.run(row.plan, .whole(input))
@@ -135,7 +135,7 @@ struct LaneContractTests {
     }
 
     @Test("what came in and was not removed has gone out", arguments: endingRows)
-    func accounting(_ row: LaneRow) {
+    func accounting(_ row: PipelineRow) {
         guard row.plan.output == .multipart else { return }
         let run = ConversionRun.run(row.plan, .whole(Array(row.input.utf8)))
         let added = row.plan.map.set.count
@@ -153,23 +153,28 @@ struct LaneContractTests {
     // MARK: Limits
 
     /// A limit, a body that needs exactly `size` of it, and the code beyond.
-    static let limits: [(name: String, row: LaneRow, size: Int, set: @Sendable (inout Limits, Int) -> Void)] = [
-        ("limit_tree", LaneRow(.form, .json, "a=12&b=345", ""), 3 * Tree.nodeCost + 7, { $0.tree = $1 }),
+    static let limits: [(name: String, row: PipelineRow, size: Int, set: @Sendable (inout Limits, Int) -> Void)] = [
+        ("limit_tree", PipelineRow(.form, .json, "a=12&b=345", ""), 3 * Tree.nodeCost + 7, { $0.tree = $1 }),
         (
             "limit_tree",
-            LaneRow(.json, .json, #"{"a":[12,"345"]}"#, "") { $0.types = [TypeRule(path: path("x"), type: .string)] },
+            PipelineRow(.json, .json, #"{"a":[12,"345"]}"#, "") {
+                $0.types = [TypeRule(path: path("x"), type: .string)]
+            },
             4 * Tree.nodeCost + 6, { $0.tree = $1 }
         ),
-        ("limit_field", LaneRow(.form, .json, "a=12345", ""), 5, { $0.field = $1 }),
-        ("limit_field", LaneRow(.multipart, .json, multipart("a=12345"), ""), 5, { $0.field = $1 }),
-        ("limit_fields", LaneRow(.form, .json, "a=1&b=2&c=3", ""), 3, { $0.fields = $1 }),
-        ("limit_fields", LaneRow(.form, .multipart, "a=1&b=2&c=3", ""), 3, { $0.fields = $1 }),
-        ("limit_fields", LaneRow(.multipart, .json, multipart("a=1", "b=2", "c=3"), ""), 3, { $0.fields = $1 }),
-        ("limit_parts", LaneRow(.multipart, .multipart, multipart("a=1", "f:x=2", "c=3"), ""), 3, { $0.parts = $1 }),
-        ("limit_key_depth", LaneRow(.form, .json, "a[b][c]=1", ""), 2, { $0.keyDepth = $1 }),
-        ("limit_depth", LaneRow(.json, .json, "[[[1]]]", ""), 3, { $0.depth = $1 }),
-        ("limit_body", LaneRow(.json, .form, #"{"a":1}"#, ""), 7, { $0.body = $1 }),
-        ("limit_body", LaneRow(.form, .form, "a=1&b=2", ""), 7, { $0.body = $1 }),
+        ("limit_field", PipelineRow(.form, .json, "a=12345", ""), 5, { $0.field = $1 }),
+        ("limit_field", PipelineRow(.multipart, .json, multipart("a=12345"), ""), 5, { $0.field = $1 }),
+        ("limit_fields", PipelineRow(.form, .json, "a=1&b=2&c=3", ""), 3, { $0.fields = $1 }),
+        ("limit_fields", PipelineRow(.form, .multipart, "a=1&b=2&c=3", ""), 3, { $0.fields = $1 }),
+        ("limit_fields", PipelineRow(.multipart, .json, multipart("a=1", "b=2", "c=3"), ""), 3, { $0.fields = $1 }),
+        (
+            "limit_parts", PipelineRow(.multipart, .multipart, multipart("a=1", "f:x=2", "c=3"), ""), 3,
+            { $0.parts = $1 }
+        ),
+        ("limit_key_depth", PipelineRow(.form, .json, "a[b][c]=1", ""), 2, { $0.keyDepth = $1 }),
+        ("limit_depth", PipelineRow(.json, .json, "[[[1]]]", ""), 3, { $0.depth = $1 }),
+        ("limit_body", PipelineRow(.json, .form, #"{"a":1}"#, ""), 7, { $0.body = $1 }),
+        ("limit_body", PipelineRow(.form, .form, "a=1&b=2", ""), 7, { $0.body = $1 }),
     ]
 
     @Test("each limit lets n through and refuses n + 1 with 413, however the input is cut", arguments: limits.indices)

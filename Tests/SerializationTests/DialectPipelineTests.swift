@@ -4,14 +4,14 @@ import TestSupport
 import Testing
 import Transcoding
 
-/// Dialects of the output in each lane: what is written, that it doesn't depend on cuts and pauses, and the accounting.
-@Suite("Dialects in lanes")
-struct DialectLaneTests {
+/// Dialects of the output in each pipeline: what is written, that it doesn't depend on cuts and pauses, and the accounting.
+@Suite("Dialects in pipelines")
+struct DialectPipelineTests {
     private static func row(
         _ dialect: Dialect, _ from: BodyEncoding, _ to: BodyEncoding, _ input: String, _ expected: String,
         _ change: (inout ConversionPlan) -> Void = { _ in }
-    ) -> LaneRow {
-        LaneRow(from, to, input, expected) { plan in
+    ) -> PipelineRow {
+        PipelineRow(from, to, input, expected) { plan in
             plan.fieldEncoding = FieldEncodingOptions(dialect: dialect)
             plan.rewritesNames = dialect != .recast && dialect != .whatwg
             change(&plan)
@@ -22,7 +22,7 @@ struct DialectLaneTests {
         #"{"n":"p.jpg","b":[{"y":"\u00e9 +&","x":1.50},["z",true]],"a":{"2":null,"k":"v"},"e":[[],{}],"#
         + #""f":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ"}"#
 
-    static let table: [LaneRow] = [
+    static let table: [PipelineRow] = [
         row(
             .php, .json, .form, document,
             "n=p.jpg&b[0][y]=%C3%A9+%2B%26&b[0][x]=1.5&b[1][0]=z&b[1][1]=1&a[k]=v"
@@ -85,11 +85,11 @@ struct DialectLaneTests {
             "p[0]:x:application/octet-stream=A|p[1]:y:application/octet-stream=B|b[0]=2|a=1"),
     ]
 
-    @Test("each lane writes the dialect", arguments: table)
-    func writes(_ row: LaneRow) { row.check() }
+    @Test("each pipeline writes the dialect", arguments: table)
+    func writes(_ row: PipelineRow) { row.check() }
 
     @Test("the bytes are the same however the input is cut and the output taken, and after a restart", arguments: table)
-    func recut(_ row: LaneRow) throws {
+    func recut(_ row: PipelineRow) throws {
         let input = Array(row.input.utf8)
         let whole = ConversionRun.run(row.plan, .whole(input))
         #expect(whole.failure == nil && !whole.output.bytes.isEmpty && whole.violations.isEmpty)

@@ -6,7 +6,7 @@ import Transcoding
 
 /// Bodies that nobody thought of: a conversion gives a whole output that can be read, or an error; never a trap.
 @Suite("Conversions of mutated bodies")
-struct LaneMutationTests {
+struct PipelineMutationTests {
     /// A generator whose numbers are the same in every run.
     private struct Numbers {
         var state: UInt64
@@ -22,9 +22,9 @@ struct LaneMutationTests {
         "\r\n", "--b", "--b--", "name=\"a\"", "; filename=\"x\"", "\u{0}", "ä", "data:", ";base64,", "QQ==", "a", "0",
     ].map { Array($0.utf8) }
 
-    @Test("a mutated body gives a readable output or an error", arguments: LaneContractTests.rows.indices)
+    @Test("a mutated body gives a readable output or an error", arguments: PipelineContractTests.rows.indices)
     func mutation(_ index: Int) {
-        let row = LaneContractTests.rows[index]
+        let row = PipelineContractTests.rows[index]
         let input = Array(row.input.utf8)
         var numbers = Numbers(state: UInt64(index) + 1)
         for _ in 0..<tries(100) {

@@ -1,0 +1,89 @@
+internal import HTTPTypes
+internal import Octets
+internal import Transcoding
+
+/// What is put into a request: a value, or the document that a type has encoded itself into, of which no value is made.
+internal enum RequestParameters {
+    case value(Value)
+    case document(EncodedDocument)
+
+    /// The parameters as a value.
+    internal var value: Value {
+        switch self {
+        case .value(let value): value
+        case .document(let document): document.tree.value(of: document.tree.root, setsAreCollected: true)
+        }
+    }
+
+    /// The parameters where a document is written as it stands, and as a value where the spelling asks for more than the tree
+    /// has, or for an error.
+    internal func asWritten(_ spelling: ValueSpelling) -> RequestParameters {
+        if case .document(let document) = self, !document.tree.isSpelled(spelling) { return .value(value) }
+        return self
+    }
+
+    /// The text of a form.
+    internal func form(_ options: FieldEncodingOptions, _ limits: Limits) throws(ConversionError) -> String {
+        let spelling = ValueSpelling(for: options, limits: limits)
+        guard case .document(let document) = asWritten(spelling) else {
+            var source = value
+            let text = try source.form(options, spelling, limits: limits)
+            return text.span.lossyString()
+        }
+        let text = try document.tree.form(options, spelling, limits: limits)
+        return text.span.lossyString()
+    }
+
+    /// Whether the parameters are an object or an array, which a set isn't.
+    internal var isContainer: Bool {
+        switch self {
+        case .value(.object), .value(.array): return true
+        case .value: return false
+        case .document(let document):
+            let kind = document.tree.kind(document.tree.root)
+            return kind == .object || kind == .array
+        }
+    }
+}
+
+/// A serializer of this module, which takes a document as it takes a value.
+internal protocol DocumentRequestSerializer: RequestSerializer {
+    func serialize(
+        _ request: HTTPRequest, _ parameters: RequestParameters?
+    ) throws(SerializationError) -> SerializedRequest
+}
+
+extension Tree {
+    /// Whether the events of the document, which a type has encoded itself into on the way to a value, are those of the value
+    /// under the spelling: sets and dates are not, where they become something else, nor is what a value is refused for.
+    fileprivate func isSpelled(_ spelling: ValueSpelling) -> Bool {
+        var level = 0
+        var node = root
+        while true {
+            switch kind(node) {
+            case .collected: return false
+            case .date: guard spelling.dates == .events else { return false }
+            case .number: guard text(node).isFiniteNumber else { return false }
+            case .object, .keyed, .array: guard level < spelling.depth else { return false }
+            case .data: guard !spelling.sendsDataAsFiles else { return false }
+            case .string, .yes, .no, .null: break
+            }
+            if firstChild(node) != Tree.none {
+                node = firstChild(node)
+                level += 1
+                continue
+            }
+            while node != root, nextSibling(node) == Tree.none {
+                node = parent(node)
+                level -= 1
+            }
+            if node == root { return true }
+            node = nextSibling(node)
+        }
+    }
+}
+
+extension Span where Element == UInt8 {
+    /// As `Value.Number.isFinite`.
+    fileprivate var isFiniteNumber: Bool { count > 0 && ASCII.isDigit(self[count - 1]) }
+}

@@ -1,0 +1,320 @@
+internal import COctets
+internal import Octets
+
+// Documents that are held until their end: their members or fields are sorted, so none can be written before the last one is
+// known. They come by events or by the decoder's loop, are put in order, and go out by C's loop, or by events again.
+extension Flattener where Target: ~Copyable {
+    /// Leaves a document that is held in memory to `drain`, which can pause; else all of it is written at its end.
+    internal mutating func drainLater() { drainsLater = true }
+
+    /// Whether documents are held.
+    internal var holdsDocuments: Bool { style.holdsDocument(options.order) }
+
+    /// Decides at the root whether the document is held.
+    internal mutating func beginHolding() {
+        if !isEmitting { isGathering = holdsDocuments }
+    }
+
+    internal mutating func endHolding() throws(ConversionError) {
+        guard isGathering else { return }
+        isGathering = false
+        isHolding = true
+        walkNode = Tree.none
+        if !drainsLater { _ = try drain(pauses: false) { _, _ in false } }
+    }
+
+    /// Keeps the index of an element that isn't in the tree: a file that has passed, or a null that is left out.
+    internal mutating func holdPlace(isFile: Bool) throws(ConversionError) {
+        try document.null()
+        let last = document.records.count - 1
+        document.records[last].isSpliced = true
+        document.records[last].isTyped = isFile
+        observer?.holds(Tree.none)
+    }
+
+    /// Says that the values which have come since the last call are in the latest node.
+    internal func tellHeld() { if isGathering { observer?.holds(Tree.Node(document.records.count - 1)) } }
+
+    /// Writes a document that is held. Returns false when the target is full, to be called again.
+    internal mutating func drain() throws(ConversionError) -> Bool { try drain { _, _ in false } }
+
+    /// As `drain`, where `write` is asked first whether it writes something from the walk's node on, and goes on with the walk.
+    @inline(__always)
+    internal mutating func drain(
+        pauses: Bool = true, _ write: (inout Self, inout Tree) -> Bool
+    ) throws(ConversionError) -> Bool {
+        guard isHolding else { return true }
+        // The walk calls methods of self, so the tree is taken out meanwhile.
+        var tree = Tree(limits: limits)
+        swap(&tree, &document)
+        if !isEmitting {
+            if style.sorting == .components { try arrangeComponents(&tree) }
+            isEmitting = true
+            walkNode = tree.root
+            walkLeaves = false
+        }
+        let isDone = try walk(&tree, pauses: pauses, write)
+        swap(&tree, &document)
+        if isDone {
+            isHolding = false
+            isEmitting = false
+            document.removeAll()
+        }
+        return isDone
+    }
+
+    private mutating func arrangeComponents(_ tree: inout Tree) throws(ConversionError) {
+        var components = AlamofireComponents(options: options, limits: limits)
+        components.observer = observer
+        try components.take(&tree)
+        removedCount += components.removedCount
+        swap(&tree, &components.tree)
+        guard tree.root != Tree.none, tree.kind(tree.root) == .object else {
+            throw FieldFault.rootNotObject.error(field: nil)
+        }
+    }
+
+    @inline(__always)
+    private mutating func walk(
+        _ tree: inout Tree, pauses: Bool, _ write: (inout Self, inout Tree) -> Bool
+    ) throws(ConversionError) -> Bool {
+        while walkNode != Tree.none {
+            if pauses, target.isFull { return false }
+            if !walkLeaves, write(&self, &tree) { continue }
+            let node = walkNode
+            if style.sorting == .components, !walkLeaves { enterComponent(node, of: tree) }
+            if walkLeaves {
+                observer?.writes(node)
+                if tree.kind(node).hasNames { try endObject() } else { try endArray() }
+            } else if try enter(node, of: &tree) {
+                let first = tree.firstChild(node)
+                if first != Tree.none { walkNode = first } else { walkLeaves = true }
+                continue
+            }
+            let next = tree.nextSibling(node)
+            walkLeaves = node != tree.root && next == Tree.none
+            walkNode = node == tree.root ? Tree.none : next == Tree.none ? tree.parent(node) : next
+        }
+        return true
+    }
+
+    /// Goes to the element that is sorted here, which keeps its index.
+    private mutating func enterComponent(_ node: Tree.Node, of tree: borrowing Tree) {
+        guard options.arrays != .brackets, tree.parent(node) != Tree.none, !tree.kind(tree.parent(node)).hasNames,
+            let position = tree.name(node).canonicalIndex
+        else { return }
+        containers[containers.count - 1].position = position
+    }
+
+    /// Writes a value, or begins it: true for an object or array.
+    private mutating func enter(_ node: Tree.Node, of tree: inout Tree) throws(ConversionError) -> Bool {
+        let parent = tree.parent(node)
+        if parent != Tree.none, tree.kind(parent).hasNames { try key(tree.name(node)) }
+        observer?.writes(node)
+        switch tree.kind(node) {
+        case .object, .keyed:
+            if style.sorting == .members { tree.sortMembers(node) }
+            try beginObject()
+            return true
+        case .array, .collected:
+            try beginArray()
+            return true
+        case .null where tree.records[Int(node)].isSpliced:
+            try beginValue(.scalar)
+            if tree.records[Int(node)].isTyped { noteWritten() }
+        case .null:
+            try beginValue(.scalar)
+            try sendBare()
+        case .string, .number, .date, .data, .yes, .no:
+            // All scalars were gathered as the texts that they are written as.
+            try string(tree.text(node), isLast: true)
+        }
+        return false
+    }
+}
+
+// MARK: Without events
+
+extension Flattener where Target: DirectFieldEncoder & ~Copyable {
+    /// Whether the decoder may put into the document that is held what it reads of a slice, without the events: so much surely
+    /// passes no limit.
+    internal mutating func holdsDirectly(_ count: Int) -> Bool {
+        guard isBetweenGatheredValues, let top = containers.last, isReady(top) else { return false }
+        name.truncate(to: top.nameEnd)
+        // No item is shorter than two bytes.
+        return document.cost + count + (count / 2 + 1) * Tree.nodeCost <= document.limit
+    }
+
+    internal mutating func exchangeHeldBytes(_ bytes: inout ByteStore) { swap(&bytes, &document.bytes) }
+
+    /// Puts items into the document whose names and texts stand in its bytes, those of the first from `base` on; then `depth`
+    /// containers are open below the one that was.
+    @unsafe
+    internal mutating func hold(_ items: UnsafeBufferPointer<recast_item>, from base: Int, depth: Int) {
+        var open = document.open
+        var hasNames = document.kind(open).hasNames
+        var level = 0
+        // SAFETY: the caller's items stay while this runs.
+        for index in 0..<items.count {
+            let item = unsafe items[index]
+            while level > Int(item.level) {
+                open = document.parent(open)
+                hasNames = document.kind(open).hasNames
+                level -= 1
+            }
+            var record = Tree.Record(kind: .string)
+            let start = base &+ Int(item.start)
+            switch recast_item_kind(UInt32(item.kind)) {
+            case recast_item_object: record.kind = .object
+            case recast_item_array: record.kind = .array
+            default:
+                record.valueStart = Int32(truncatingIfNeeded: start &+ Int(item.name_count))
+                record.valueCount = Int32(truncatingIfNeeded: item.text_count)
+                document.scalarCount += 1
+            }
+            if hasNames {
+                record.nameStart = Int32(truncatingIfNeeded: start)
+                record.nameCount = Int32(truncatingIfNeeded: item.name_count)
+            }
+            document.append(record, lastBelow: open)
+            if record.kind.isContainer {
+                open = Tree.Node(document.records.count - 1)
+                hasNames = record.kind == .object
+                level += 1
+            }
+        }
+        while level > depth {
+            open = document.parent(open)
+            level -= 1
+        }
+        document.open = open
+    }
+
+    /// As `drain`, with the fields of most texts written past the encoder's own way.
+    internal mutating func drainDirectly() throws(ConversionError) -> Bool {
+        guard options.nesting == .brackets, options.arrays == .brackets || options.arrays == .indices, observer == nil,
+            Target.encodesText, let fields = target.directFields
+        else { return try drain() }
+        return try drain { flattener, tree in flattener.write(&tree, fields) }
+    }
+
+    /// The objects and arrays that C's loop may have open.
+    private static var mostLevels: Int { 32 }
+    /// The room for what stands before names, beside what does already.
+    private static var prefixRoom: Int { 1024 }
+    /// The room for fields at least.
+    private static var room: Int { 1024 }
+
+    /// Writes fields by C's loop from the walk's node on, and opens here what the loop leaves open. Returns false where that is
+    /// nothing: the node is for its event.
+    private mutating func write(_ tree: inout Tree, _ fields: DirectFields) -> Bool {
+        let record = tree.records[Int(walkNode)]
+        guard record.kind == .string || record.count > 0, tree.isLaidOutAsInC, let top = containers.lastIndex,
+            containers[top].isObject || containers[top].kind == .array && top > 0 && !containers[top].lastIsEmpty,
+            top == 0 || containers[top].nameEnd > 0, directNameRoom >= 0
+        else { return false }
+        name.truncate(to: containers[top].nameEnd)
+        guard containers[top].prefixEnd >= 0 || makePrefix(fields) else { return false }
+        tree.bytes.reserve(Tree.overhang)
+        var output = OutputBuffer()
+        target.exchangeOutput(&output)
+        var held = unsafe makeHeld(fields)
+        let first = unsafe held.levels[0]
+        // SAFETY: the nodes, the pool with the overhang, the table, the prefix and the levels stay where they are while the loop
+        // runs, and the room is what the output says.
+        unsafe fields.table.withUnsafeBufferPointer { table in
+            unsafe tree.withNodes { nodes, pool in
+                unsafe held.nodes = nodes
+                unsafe held.pool = pool
+                unsafe held.table = table.baseAddress
+                var least = Self.room
+                repeat {
+                    let left = max(0, output.highWatermark - output.count)
+                    unsafe output.fill(atLeast: least) { target, room in
+                        unsafe held.target = target
+                        unsafe held.room = room
+                        unsafe held.left = left
+                        unsafe recast_held_write(&held)
+                        return unsafe held.to
+                    }
+                    least = unsafe held.needed
+                } while least > 0
+            }
+        }
+        target.exchangeOutput(&output)
+        guard unsafe held.node != walkNode else { return false }
+        if unsafe held.fields > 0 { target.hasFields = true }
+        unsafe takeLevels(held, first, tree)
+        return true
+    }
+
+    /// What C's loop needs to know of what is open.
+    @unsafe
+    private mutating func makeHeld(_ fields: DirectFields) -> recast_held {
+        let top = containers.count - 1
+        let container = containers[top]
+        var level = recast_held_level()
+        level.prefix_count = container.prefixEnd
+        level.name_end = container.nameEnd
+        level.name_room = directNameRoom
+        level.position = container.position
+        level.is_object = container.isObject
+        _ = unsafe prefix.reserve(container.prefixEnd + Self.prefixRoom)
+        // SAFETY: the prefix and the levels are this flattener's, and stay while the loop runs. There is room for the first level.
+        var held = unsafe recast_held()
+        unsafe held.levels = heldLevels.reserve(Self.mostLevels)
+        unsafe held.levels[0] = level
+        // No level may be open that has no place for a scalar.
+        let more = limits.keyDepth &- container.depth &- 1
+        unsafe held.levels_room = 1 + max(0, min(Self.mostLevels - 1, more))
+        unsafe held.prefix = prefix.start.unsafelyUnwrapped.assumingMemoryBound(to: UInt8.self)
+        unsafe held.prefix_room = prefix.room
+        unsafe held.root_mark = fields.endOfRootName.inC
+        unsafe held.name_mark = fields.endOfName.inC
+        unsafe held.open_mark = fields.open.inC
+        unsafe held.close_mark = fields.close.inC
+        unsafe held.longest_text = JSON.Decoder.longestText
+        unsafe held.longest_name = limits.key
+        unsafe held.is_root = top == 0
+        unsafe held.sorts_members = style.sorting == .members
+        unsafe held.has_indices = options.arrays == .indices
+        unsafe held.elements_are_named = hasNamedElements
+        unsafe held.node = walkNode
+        unsafe held.skip = target.hasFields ? 0 : 1
+        return unsafe held
+    }
+
+    /// Whether elements have their index as a name, as components are numbered.
+    private var hasNamedElements: Bool { style.sorting == .components && options.arrays == .indices }
+
+    /// Brings the walk and the open containers to where the loop has come, which was at `first` in the innermost one.
+    @unsafe
+    private mutating func takeLevels(_ held: recast_held, _ first: recast_held_level, _ tree: borrowing Tree) {
+        // SAFETY: the loop has filled in the levels up to that of its depth.
+        for number in 0...(unsafe held.depth) {
+            let level = unsafe held.levels[number]
+            if number > 0 {
+                appendName(of: level.node, tree)
+                openDirectly(isObject: level.is_object, prefixEnd: level.prefix_count)
+            }
+            let top = containers.count - 1
+            let written = number > 0 ? level.position : level.position - first.position
+            containers[top].position += written
+            containers[top].written += written
+        }
+        walkLeaves = unsafe held.node == Tree.none
+        walkNode = walkLeaves ? tree.parent(walkNode) : unsafe held.node
+    }
+
+    /// Appends to the name what a member or an element of the innermost container has of its own.
+    private mutating func appendName(of node: Tree.Node, _ tree: borrowing Tree) {
+        let top = containers.count - 1
+        if top > 0 { name.append(UInt8(ascii: "[")) }
+        if containers[top].isObject || hasNamedElements {
+            name.append(contentsOf: tree.name(node))
+        } else if options.arrays == .indices {
+            name.append(decimal: containers[top].position)
+        }
+        if top > 0 { name.append(UInt8(ascii: "]")) }
+    }
+}
