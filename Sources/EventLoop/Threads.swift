@@ -60,19 +60,14 @@ public func startThread(name: String, _ body: @escaping @Sendable () -> Void) th
 
 /// A thread that runs, by which another one can ask it where it is.
 public struct ThreadReference: Sendable {
-    /// Opaque; 0 stands for no thread.
-    public let number: UInt
+    private let number: UInt
 
     /// The calling thread.
     public static var current: ThreadReference { ThreadReference(number: recast_thread_current()) }
 
-    public init(number: UInt) { self.number = number }
-
     /// Lets the thread, which must not have ended, write its stack to standard error at once, whatever it is doing. Needs
     /// `prepareStacks()`.
-    public func showStack() {
-        if number != 0 { recast_thread_show_stack(number) }
-    }
+    public func showStack() { recast_thread_show_stack(number) }
 }
 
 /// Takes a real-time signal (`SIGRTMIN+1`) for `ThreadReference.showStack`.

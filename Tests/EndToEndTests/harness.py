@@ -251,6 +251,34 @@ def make_multipart(parts, boundary="BOUNDARY-of-the-client"):
     return body + f"--{boundary}--\r\n".encode(), f"multipart/form-data; boundary={boundary}"
 
 
+class ReadySocket:
+    """The socket of a service manager. That a port of Recast's answers doesn't say that all of them do: each worker begins to
+    listen by itself, and it is ready when the last one listens at all addresses."""
+
+    def __init__(self):
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind("")  # a name of the kernel's choice in the abstract namespace
+        self.socket.settimeout(0.2)  # how often to look whether the process has ended
+        self.name = "@" + self.socket.getsockname()[1:].decode()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+    def wait(self, process):
+        deadline = time.monotonic() + DEADLINE
+        while time.monotonic() < deadline:
+            try:
+                if b"READY=1" in self.socket.recv(4096).split(b"\n"):
+                    return
+            except TimeoutError:
+                if process.poll() is not None:
+                    raise AssertionError(f"recast ended with {process.returncode}") from None
+        raise AssertionError("recast is not ready")
+
+
 class Recast:
     """`recast serve` on a configuration of its own and a free port."""
 
@@ -266,21 +294,16 @@ class Recast:
                        f"access_log: {access_log}\n{settings}"
                        f"upstreams:\n{lines}routes:\n{routes}")
         self.output, self.errors = os.path.join(self.folder, "stdout"), os.path.join(self.folder, "stderr")
-        with open(self.output, "wb") as output, open(self.errors, "wb") as errors:
+        with ReadySocket() as ready, open(self.output, "wb") as output, open(self.errors, "wb") as errors:
             self.process = subprocess.Popen(
-                [RECAST, "serve", self.config], stdin=subprocess.DEVNULL, stdout=output, stderr=errors)
-        deadline = time.monotonic() + DEADLINE
-        while True:
-            if self.process.poll() is not None:
-                raise AssertionError(f"recast ended with {self.process.returncode}: {self.error_text()}")
+                [RECAST, "serve", self.config], stdin=subprocess.DEVNULL, stdout=output, stderr=errors,
+                env={**os.environ, "NOTIFY_SOCKET": ready.name})
             try:
-                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
-                return
-            except OSError:
-                if time.monotonic() > deadline:
-                    self.process.kill()
-                    raise AssertionError(f"recast doesn't listen: {self.error_text()}") from None
-                select_nothing()
+                ready.wait(self.process)
+            except AssertionError as error:
+                self.process.kill()
+                self.process.wait()
+                raise AssertionError(f"{error}: {self.error_text()}") from None
 
     def error_text(self):
         with open(self.errors, errors="replace") as file:

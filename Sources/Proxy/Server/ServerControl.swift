@@ -31,9 +31,10 @@ final class ServerControl {
         /// Ends it where it may not wait for ever.
         var timer: Timer?
     }
-    /// A worker on a thread of its own, by its number from 1, which is the thread's name too.
-    private struct Other {
+    /// A worker and its thread, by its number, which is the thread's name too; 0 is the main thread's.
+    private struct Other: Sendable {
         let number: Int
+        let thread: ThreadReference
         let inbox: LoopInbox
     }
 
@@ -135,7 +136,8 @@ final class ServerControl {
             worker.listen(on: endpoints)
             loop.context = worker
             let inbox = loop.inbox
-            main.perform { loop in ServerControl.of(loop).started(Other(number: number, inbox: inbox)) }
+            let other = Other(number: number, thread: .current, inbox: inbox)
+            main.perform { loop in ServerControl.of(loop).started(other) }
             loop.run()
             let cut = worker.connectionsCut
             let samples = WorkerSamples(worker)
@@ -168,9 +170,11 @@ final class ServerControl {
         guard !isStopping else { return }
         worker.counters.lifecycle.lastReload = worker.loop.wallClockSeconds
         ready(addresses)
-        let main = (name: Self.name(ofWorker: 0), inbox: worker.loop.inbox)
+        let main = Other(number: 0, thread: .current, inbox: worker.loop.inbox)
         watchdog = Watchdog(
-            workers: [main] + others.map { (Self.name(ofWorker: $0.number), $0.inbox) }, notifier: notifier)
+            workers: ([main] + others).map {
+                Watchdog.Worker(name: Self.name(ofWorker: $0.number), thread: $0.thread, inbox: $0.inbox)
+            }, notifier: notifier)
         notifier?.ready(status: "serving \(settings.routes.count) routes")
         ProgramPages.letGo()
         if isReloadWaiting { reloadRequested() }

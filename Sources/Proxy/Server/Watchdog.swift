@@ -13,19 +13,27 @@ final class Watchdog: Sendable {
     /// The number of the last question that each worker has answered. The owner of the numbers outlives all workers.
     private final class Answers: Sendable {
         let last = Atomic<UInt64>(0)
-        /// The thread that answers, once it has.
-        let thread = Atomic<UInt>(0)
         /// Whether the worker has come to its end: then it needn't answer.
         let hasEnded = Atomic<Bool>(false)
     }
 
-    private let workers: [(name: String, inbox: LoopInbox, answers: Answers)]
+    /// One that is watched.
+    struct Worker: Sendable {
+        /// What it is called, as its thread is.
+        let name: String
+        /// The thread itself, known from the start: a worker that is stuck before its first answer shows its stack too.
+        let thread: ThreadReference
+        /// The inbox of its loop.
+        let inbox: LoopInbox
+    }
+
+    private let workers: [(worker: Worker, answers: Answers)]
     private let notifier: ServiceNotifier?
     private let isStopped = Atomic<Bool>(false)
 
-    /// - Parameter workers: what they are called, as their threads are, and the inboxes of their loops; the main thread's first.
-    init?(workers: [(name: String, inbox: LoopInbox)], notifier: ServiceNotifier?) {
-        self.workers = workers.map { ($0.name, $0.inbox, Answers()) }
+    /// - Parameter workers: the main thread's first.
+    init?(workers: [Worker], notifier: ServiceNotifier?) {
+        self.workers = workers.map { ($0, Answers()) }
         self.notifier = notifier
         // Without a thread there is no watch; serving is possible all the same.
         guard (try? startThread(name: "watchdog") { [self] in run() }) != nil else { return nil }
@@ -33,7 +41,9 @@ final class Watchdog: Sendable {
 
     /// The worker with this inbox has come to its end.
     func forget(_ inbox: LoopInbox) {
-        for worker in workers where worker.inbox === inbox { worker.answers.hasEnded.store(true, ordering: .relaxed) }
+        for (worker, answers) in workers where worker.inbox === inbox {
+            answers.hasEnded.store(true, ordering: .relaxed)
+        }
     }
 
     func stop() { isStopped.store(true, ordering: .relaxed) }
@@ -53,19 +63,16 @@ final class Watchdog: Sendable {
         let patience = max(2, Self.patience * 1_000_000 / step)
         var sights = [Sight](repeating: Sight(), count: workers.count)
         while !isStopped.load(ordering: .relaxed) {
-            for (index, worker) in workers.enumerated() where sights[index].waited == 0 {
+            for (index, (worker, answers)) in workers.enumerated() where sights[index].waited == 0 {
                 sights[index].asked += 1
-                let (number, answers) = (sights[index].asked, worker.answers)
-                worker.inbox.post {
-                    answers.thread.store(ThreadReference.current.number, ordering: .relaxed)
-                    answers.last.store(number, ordering: .relaxed)
-                }
+                let number = sights[index].asked
+                worker.inbox.post { answers.last.store(number, ordering: .relaxed) }
             }
             pauseThread(microseconds: step)
-            for (index, worker) in workers.enumerated() {
+            for (index, (_, answers)) in workers.enumerated() {
                 let answered =
-                    worker.answers.last.load(ordering: .relaxed) == sights[index].asked
-                    || worker.answers.hasEnded.load(ordering: .relaxed)
+                    answers.last.load(ordering: .relaxed) == sights[index].asked
+                    || answers.hasEnded.load(ordering: .relaxed)
                 sights[index].waited = answered ? 0 : sights[index].waited + 1
                 let isStuck = sights[index].waited >= patience
                 if isStuck != sights[index].isStuck { tell(index, isStuck: isStuck) }
@@ -76,11 +83,12 @@ final class Watchdog: Sendable {
     }
 
     private func tell(_ index: Int, isStuck: Bool) {
-        let name = workers[index].name
-        guard isStuck else { return OperationalLog.logger.warning("\(name) answers again") }
-        OperationalLog.logger.error("\(name) has not answered for \(Self.patience) s: what it serves stands still")
-        ThreadReference(number: workers[index].answers.thread.load(ordering: .relaxed)).showStack()
+        let worker = workers[index].worker
+        guard isStuck else { return OperationalLog.logger.warning("\(worker.name) answers again") }
+        OperationalLog.logger.error(
+            "\(worker.name) has not answered for \(Self.patience) s: what it serves stands still")
+        worker.thread.showStack()
         // When it is the main thread that hangs, this is counted as soon as it goes on.
-        workers[0].inbox.perform { loop in ServerControl.of(loop).worker.counters.lifecycle.stalls += 1 }
+        workers[0].worker.inbox.perform { loop in ServerControl.of(loop).worker.counters.lifecycle.stalls += 1 }
     }
 }
