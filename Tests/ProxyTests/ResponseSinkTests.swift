@@ -147,7 +147,7 @@ import Testing
 /// A client's side that speaks no HTTP/1: requests are made of fields, and it notes what it is told.
 private final class StreamedDownstream: Downstream {
     let peer = SocketAddress(ipv4: 0x0A00_0001, port: 4711)
-    let place = ListenerInfo(port: 443)
+    let listener = ListenerInfo(port: 443)
     let isSecure = true
     let isSpent = false
     var tlsFacts: TLSFacts? { nil }

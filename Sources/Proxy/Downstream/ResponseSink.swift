@@ -12,7 +12,7 @@ protocol RequestSource: AnyObject {
     /// Whom its connection leads to.
     var peer: SocketAddress { get }
     /// Where the connection was accepted.
-    var place: ListenerInfo { get }
+    var listener: ListenerInfo { get }
     var isSecure: Bool { get }
     /// What the TLS handshake agreed on; nil without TLS.
     var tlsFacts: TLSFacts? { get }

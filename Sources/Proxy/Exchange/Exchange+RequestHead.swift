@@ -138,14 +138,14 @@ extension Exchange {
         guard let downstream else { return }
         let peer = downstream.peer
         let isSecure = downstream.isSecure
-        let place = downstream.place
+        let listener = downstream.listener
         // Nearly every address is none to be looked at in another form, of which it would be a copy.
         let address = peer.isIPv4 ? peer : peer.unmapped
         rule.format.appendClient(
             of: request,
             ClientPeer(
-                isUnix: address.isUnix, isIPv6: address.isIPv6, isSecure: isSecure, port: place.port,
-                schemeLines: isSecure ? place.securedSchemeLines : place.schemeLines),
+                isUnix: address.isUnix, isIPv6: address.isIPv6, isSecure: isSecure, port: listener.port,
+                schemeLines: isSecure ? listener.securedSchemeLines : listener.schemeLines),
             isTrusted: trustsPeer, to: &output
         ) { address.appendIP(to: &$0) }
         if rule.realIP, let client, !client.isUnix {

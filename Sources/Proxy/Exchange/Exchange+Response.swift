@@ -137,15 +137,15 @@ extension Exchange {
     func responseEnded(reusable: Bool) {
         record.upstreamTime = worker.loop.now &- record.upstreamStartedAt
         catchingRefusal { () throws(Refusal) in
-            guard machine.response == .buffering, let held, let upstream else {
+            guard machine.response == .buffering, let responseTranscoder, let upstream else {
                 return try completeResponse(reusable: reusable)
             }
-            held.bodyEnded()
-            heldSource = upstream
-            heldSourceIsReusable = reusable
+            responseTranscoder.bodyEnded()
+            bufferedSource = upstream
+            bufferedSourceIsReusable = reusable
             try handle(.responseArrived)
             // Where input still waits, the tick's end goes on with it.
-            if !held.hasInput { try continueHeld() }
+            if !responseTranscoder.hasInput { try continueBuffered() }
         }
     }
 
@@ -249,8 +249,8 @@ extension Exchange {
     /// Gives back the coders of an exchange that is over.
     func recycleCoders() {
         recycleDecoder()
-        recycleHeldDecoder()
-        if let held { dropCoded(held) }
+        recycleResponseDecoder()
+        if let responseTranscoder { dropCoded(responseTranscoder) }
         if let coding = responseCoding {
             responseCoding = nil
             recycle(coding.encoder)
@@ -328,13 +328,14 @@ extension Exchange {
             if let count = length.count, count > conversion.plan.limits.body {
                 throw .limit("body", of: conversion.plan.limits.body, what: "the body")
             }
-            let held = self.held ?? ResponseTranscoder()
-            self.held = held
-            held.begin(taken, of: rule, changes: changes.union([.otherBytes, .weakTag]), limit: route.responseLimit)
+            let responseTranscoder = self.responseTranscoder ?? ResponseTranscoder()
+            self.responseTranscoder = responseTranscoder
+            responseTranscoder.begin(
+                taken, of: rule, changes: changes.union([.otherBytes, .weakTag]), limit: route.responseLimit)
             if !codings.isEmpty {
                 let decoder = worker.coders.takeDecoder(codings)
                 decoder.begin(codings, limits: route.options.coding.limits)
-                held.undo(with: decoder, limit: conversion.plan.limits.body)
+                responseTranscoder.undo(with: decoder, limit: conversion.plan.limits.body)
             }
         } catch {
             if error.kind == .unsupported { return .type }
@@ -347,70 +348,78 @@ extension Exchange {
     /// Converts bytes of the content. Returns whether the next ones can be taken at once: what is more than a slice waits for the
     /// end of the tick, and the upstream with it.
     private func buffer(_ body: Span<UInt8>) throws(Refusal) -> Bool {
-        guard let held else { return true }
+        guard let responseTranscoder else { return true }
         do throws(ConversionError) {
-            try held.feed(body)
+            try responseTranscoder.feed(body)
         } catch {
-            throw refusal(ofHeld: error)
+            throw refusal(ofResponse: error)
         }
-        try payForHeld(held)
-        guard held.hasInput else { return true }
+        try payForResponse(responseTranscoder)
+        guard responseTranscoder.hasInput else { return true }
         worker.loop.afterTick(self)
         return false
     }
 
     /// Whether what has come of a response still waits for its tick.
     var holdsInput: Bool {
-        (machine.response == .buffering || machine.response == .buffered) && held?.hasInput == true
+        (machine.response == .buffering || machine.response == .buffered) && responseTranscoder?.hasInput == true
     }
 
     /// Does the next slice of a buffered response's work: converts what has come, ends the conversion, codes what it has written,
     /// and at last sends it.
-    func continueHeld() throws(Refusal) {
-        guard let held else { return }
-        if held.hasInput {
-            try convert(held) { (held) throws(ConversionError) in try held.continueSlice() }
-            try payForHeld(held)
-            guard !held.hasInput else { return worker.loop.afterTick(self) }
+    func continueBuffered() throws(Refusal) {
+        guard let responseTranscoder else { return }
+        if responseTranscoder.hasInput {
+            try convert(responseTranscoder) { (responseTranscoder) throws(ConversionError) in
+                try responseTranscoder.continueSlice()
+            }
+            try payForResponse(responseTranscoder)
+            guard !responseTranscoder.hasInput else { return worker.loop.afterTick(self) }
         }
-        guard held.isWhole else {
+        guard responseTranscoder.isWhole else {
             upstream?.resume()
             return
         }
-        try convert(held) { (held) throws(ConversionError) in try held.finishDecoding() }
-        recycleHeldDecoder()
-        let isOver = try convert(held) { (held) throws(ConversionError) in
-            if held.isUntouched { return true }
-            return try held.finish()
+        try convert(responseTranscoder) { (responseTranscoder) throws(ConversionError) in
+            try responseTranscoder.finishDecoding()
         }
-        try payForHeld(held)
-        guard isOver, codeHeld(held) else { return worker.loop.afterTick(self) }
-        let isReusable = heldSourceIsReusable
-        try sendHeld(held)
+        recycleResponseDecoder()
+        let isOver = try convert(responseTranscoder) { (responseTranscoder) throws(ConversionError) in
+            if responseTranscoder.isUntouched { return true }
+            return try responseTranscoder.finish()
+        }
+        try payForResponse(responseTranscoder)
+        guard isOver, codeTranscoded(responseTranscoder) else { return worker.loop.afterTick(self) }
+        let isReusable = bufferedSourceIsReusable
+        try sendTranscoded(responseTranscoder)
         try completeResponse(reusable: isReusable)
     }
 
     /// Does a piece of the conversion; an error in it is a refusal.
     private func convert<Result>(
-        _ held: ResponseTranscoder, _ work: (ResponseTranscoder) throws(ConversionError) -> Result
+        _ responseTranscoder: ResponseTranscoder, _ work: (ResponseTranscoder) throws(ConversionError) -> Result
     ) throws(Refusal) -> Result {
         do throws(ConversionError) {
-            return try work(held)
+            return try work(responseTranscoder)
         } catch {
             // It was read to its end all the same, and its connection can serve on.
-            if held.isWhole, heldSourceIsReusable { try handle(.responseRead) }
-            throw refusal(ofHeld: error)
+            if responseTranscoder.isWhole, bufferedSourceIsReusable { try handle(.responseRead) }
+            throw refusal(ofResponse: error)
         }
     }
 
-    private func refusal(ofHeld error: ConversionError) -> Refusal {
-        if held?.hasCodingError == true { worker.counters.coding.countError(error.code, .responseDecoded) }
+    private func refusal(ofResponse error: ConversionError) -> Refusal {
+        if responseTranscoder?.hasCodingError == true {
+            worker.counters.coding.countError(error.code, .responseDecoded)
+        }
         return .upstreamBody(error)
     }
 
     /// Whether a converted response is one that gets a coding where the client takes it.
-    private func variesByCoding(_ held: ResponseTranscoder) -> Bool {
-        guard let compression = route?.compression, let conversion = held.conversion, !held.isUntouched else {
+    private func variesByCoding(_ responseTranscoder: ResponseTranscoder) -> Bool {
+        guard let compression = route?.compression, let conversion = responseTranscoder.conversion,
+            !responseTranscoder.isUntouched
+        else {
             return false
         }
         return conversion.outputCount >= max(compression.options.least, 1)
@@ -420,57 +429,58 @@ extension Exchange {
 
     /// Applies a coding to a slice of converted content, where the route and the client want one and there is memory for the encoder
     /// and what it writes; without a coding the content is as good. Returns whether that is all of it.
-    private func codeHeld(_ held: ResponseTranscoder) -> Bool {
-        if !held.isCodingChosen {
-            held.isCodingChosen = true
-            guard variesByCoding(held), let compression = route?.compression,
+    private func codeTranscoded(_ responseTranscoder: ResponseTranscoder) -> Bool {
+        if !responseTranscoder.isCodingChosen {
+            responseTranscoder.isCodingChosen = true
+            guard variesByCoding(responseTranscoder), let compression = route?.compression,
                 let coding = AcceptEncodingField.choose(among: compression.options.codings, for: request),
                 worker.pressure == 0
             else { return true }
-            held.coded = ResponseCoding(
+            responseTranscoder.coded = ResponseCoding(
                 worker.coders.takeEncoder(coding, level: compression.options.level), flushes: false)
         }
-        guard let coded = held.coded else { return true }
-        guard responseCharge.set(held.bufferedCount, from: worker.memory) else {
-            dropCoded(held)
+        guard let coded = responseTranscoder.coded else { return true }
+        guard responseCharge.set(responseTranscoder.bufferedCount, from: worker.memory) else {
+            dropCoded(responseTranscoder)
             return true
         }
         var isOver = false
         var isFine = true
-        held.withBody { body in
-            let end = min(held.codedAt + ResponseTranscoder.sliceSize, body.count)
+        responseTranscoder.withBody { body in
+            let end = min(responseTranscoder.codedAt + ResponseTranscoder.sliceSize, body.count)
             isOver = end == body.count
-            isFine = coded.encoder.encode(body.extracting(held.codedAt..<end), into: &coded.output)
+            isFine = coded.encoder.encode(body.extracting(responseTranscoder.codedAt..<end), into: &coded.output)
             if isFine, isOver { isFine = coded.encoder.finish(into: &coded.output) }
-            held.codedAt = end
+            responseTranscoder.codedAt = end
         }
         guard isFine else {
-            dropCoded(held)
+            dropCoded(responseTranscoder)
             return true
         }
         return isOver
     }
 
     /// Lets go of a coded copy that isn't wanted any more.
-    private func dropCoded(_ held: ResponseTranscoder) {
-        guard let coded = held.coded else { return }
-        held.coded = nil
+    private func dropCoded(_ responseTranscoder: ResponseTranscoder) {
+        guard let coded = responseTranscoder.coded else { return }
+        responseTranscoder.coded = nil
         recycle(coded.encoder)
-        if responseCharge.bytes > 0 { responseCharge.force(held.bufferedCount, from: worker.memory) }
+        if responseCharge.bytes > 0 { responseCharge.force(responseTranscoder.bufferedCount, from: worker.memory) }
     }
 
     /// Sends the response, all of which is at hand.
-    private func sendHeld(_ held: ResponseTranscoder) throws(Refusal) {
-        guard let source = heldSource else { preconditionFailure("a buffered response without its connection") }
-        let isUntouched = held.isUntouched
-        var changes = isUntouched ? held.changes.intersection(.variesByAccept) : held.changes
+    private func sendTranscoded(_ responseTranscoder: ResponseTranscoder) throws(Refusal) {
+        guard let source = bufferedSource else { preconditionFailure("a buffered response without its connection") }
+        let isUntouched = responseTranscoder.isUntouched
+        var changes =
+            isUntouched ? responseTranscoder.changes.intersection(.variesByAccept) : responseTranscoder.changes
         // What is sent of content that was coded isn't what came, even where the conversion leaves it alone.
-        if held.isDecoded { changes.formUnion([.otherBytes, .weakTag]) }
-        if variesByCoding(held) { changes.formUnion(.variesByCoding) }
-        let contentType = isUntouched ? nil : held.conversion?.contentType
-        let coded = held.coded
-        held.coded = nil
-        let count = coded?.output.count ?? held.bodyCount
+        if responseTranscoder.isDecoded { changes.formUnion([.otherBytes, .weakTag]) }
+        if variesByCoding(responseTranscoder) { changes.formUnion(.variesByCoding) }
+        let contentType = isUntouched ? nil : responseTranscoder.conversion?.contentType
+        let coded = responseTranscoder.coded
+        responseTranscoder.coded = nil
+        let count = coded?.output.count ?? responseTranscoder.bodyCount
         try beginResponse(
             source.head, length: .known(count), changes: changes, contentType: contentType,
             coding: coded?.encoder.coding)
@@ -478,21 +488,25 @@ extension Exchange {
             _ = write(response: coded.output.span)
             recycle(coded.encoder)
         } else if count > 0 {
-            held.withBody { _ = write(response: $0) }
+            responseTranscoder.withBody { _ = write(response: $0) }
         }
     }
 
     /// Gives the decoders of a response's content back.
-    private func recycleHeldDecoder() {
-        guard let decoder = held?.takeDecoder() else { return }
+    private func recycleResponseDecoder() {
+        guard let decoder = responseTranscoder?.takeDecoder() else { return }
         count(decoder, .responseDecoded)
         worker.coders.recycle(decoder)
     }
 
     /// Lets go of a buffered response; called once it is logged.
-    func recycleHeld() {
-        guard let held, held.isActive, let route, let rule = held.rule else { return }
-        if let conversion = held.end() { snapshot?.conversions(of: rule, route: route).recycle(conversion) }
+    func recycleResponseTranscoder() {
+        guard let responseTranscoder, responseTranscoder.isActive, let route, let rule = responseTranscoder.rule else {
+            return
+        }
+        if let conversion = responseTranscoder.end() {
+            snapshot?.conversions(of: rule, route: route).recycle(conversion)
+        }
     }
 
     // MARK: Tunnels

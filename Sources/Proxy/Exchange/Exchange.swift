@@ -79,11 +79,11 @@ final class Exchange {
 
     // The response.
     /// The response that is converted, while `isActive`; made when a route of the worker's first needs it.
-    var held: ResponseTranscoder?
-    /// The connection that has brought the whole body of `held`: its head goes out at the end. It may be closed by then.
-    var heldSource: UpstreamConnection?
-    /// Whether `heldSource` may serve another exchange.
-    var heldSourceIsReusable = false
+    var responseTranscoder: ResponseTranscoder?
+    /// The connection that has brought the whole body of `responseTranscoder`: its head goes out at the end. It may be closed by then.
+    var bufferedSource: UpstreamConnection?
+    /// Whether `bufferedSource` may serve another exchange.
+    var bufferedSourceIsReusable = false
     /// The content coding that a streamed response gets on its way to the client.
     var responseCoding: ResponseCoding?
     /// What is answered in the upstream's place.
@@ -135,9 +135,9 @@ final class Exchange {
         recycleCoders()
         if requestTranscoder.isBegun { requestTranscoder.reset() }
         awaitsTick = false
-        held?.reset()
-        heldSource = nil
-        heldSourceIsReusable = false
+        responseTranscoder?.reset()
+        bufferedSource = nil
+        bufferedSourceIsReusable = false
         if spool != nil { endSpool() }
         if requestCharge.bytes + responseCharge.bytes > 0 { endCharges() }
         if isQueuedForMemory { leaveQueue() }
@@ -292,7 +292,7 @@ final class Exchange {
     /// Goes on with what one tick was too short for.
     func tickEnded() {
         catchingRefusal { () throws(Refusal) in
-            if holdsInput || machine.response == .buffered { try continueHeld() }
+            if holdsInput || machine.response == .buffered { try continueBuffered() }
             if awaitsTick { return try transcodeAfterTick() }
             let hasMore = spool != nil || requestTranscoder.conversion != nil || requestTranscoder.isPadded
             guard hasMore, machine.request == .ending, machine.upstream == .open else { return }
@@ -400,7 +400,7 @@ final class Exchange {
     private func end(keepAlive: Bool, requestComplete: Bool) {
         guard let downstream else { return }
         logEnd()
-        recycleHeld()
+        recycleResponseTranscoder()
         downstream.exchangeEnded(keepAlive: keepAlive, requestComplete: requestComplete)
     }
 
@@ -411,7 +411,7 @@ final class Exchange {
         }
         endTunnel()
         logEnd()
-        recycleHeld()
+        recycleResponseTranscoder()
         releaseUpstream(reusable: false)
         downstream = nil
     }
@@ -496,9 +496,9 @@ final class Exchange {
     }
 
     /// Pays for a response that is converted, where it has become large.
-    func payForHeld(_ held: ResponseTranscoder) throws(Refusal) {
-        guard held.bufferedCount >= MemoryCharge.step else { return }
-        guard responseCharge.set(held.bufferedCount, from: worker.memory) else {
+    func payForResponse(_ transcoder: ResponseTranscoder) throws(Refusal) {
+        guard transcoder.bufferedCount >= MemoryCharge.step else { return }
+        guard responseCharge.set(transcoder.bufferedCount, from: worker.memory) else {
             worker.memory.counters.refusedResponse += 1
             throw .memoryExhausted
         }

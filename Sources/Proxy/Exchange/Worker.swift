@@ -129,13 +129,13 @@ public final class Worker {
     /// Accepts on sockets that were opened for this worker.
     func listen(on endpoints: [BoundListener]) {
         for endpoint in endpoints {
-            let place = ListenerInfo(
+            let info = ListenerInfo(
                 port: Int(endpoint.socket.address.port), tls: current.settings.tls[endpoint.name])
             let listener = Listener(loop: loop, socket: endpoint.socket) { [unowned self] descriptor, peer in
-                accept(descriptor, from: peer, at: place)
+                accept(descriptor, from: peer, at: info)
             }
             listener.onShortage = { [unowned self] in ranShort() }
-            gate.add(listener, endpoint.name, place)
+            gate.add(listener, endpoint.name, info)
         }
     }
 
@@ -151,14 +151,15 @@ public final class Worker {
         }
     }
 
-    private func accept(_ descriptor: Int32, from peer: SocketAddress, at place: ListenerInfo) {
-        let tls = place.tls
+    private func accept(_ descriptor: Int32, from peer: SocketAddress, at listener: ListenerInfo) {
+        let tls = listener.tls
         let client: ClientKey?
         switch admit(descriptor, from: peer, speaksTLS: tls != nil) {
         case .refused: return
         case .admitted(let key): client = key
         }
-        let connection = DownstreamConnection(descriptor, peer: peer, place: place, tls: tls?.context, worker: self)
+        let connection = DownstreamConnection(
+            descriptor, peer: peer, listener: listener, tls: tls?.context, worker: self)
         connection.client = client
         connection.listIndex = connections.count
         connections.append(connection)

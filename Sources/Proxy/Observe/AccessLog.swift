@@ -136,7 +136,7 @@ final class AccessLog {
             line.member("dropped", number: accounting.removed)
         }
         if record.headers != HeaderEditCount() || record.responseHeaders != HeaderEditCount() { line.headers(record) }
-        if let held = exchange.held, held.isActive { line.conversion(of: held) }
+        if let transcoder = exchange.responseTranscoder, transcoder.isActive { line.conversion(of: transcoder) }
         if record.attempts > 0, let route = exchange.route, let snapshot = exchange.snapshot {
             line.member("upstream", ascii: snapshot.upstreamName(of: route).utf8Span.span)
             if let address = exchange.upstreamAddress { line.address("upstream_address", address) }
@@ -214,13 +214,15 @@ extension LogLine {
     }
 
     /// What a response was, what it became, and what became of its fields where it came to its end.
-    fileprivate mutating func conversion(of held: ResponseTranscoder) {
-        guard let conversion = held.conversion, let output = held.rule?.conversion?.plan.output else { return }
+    fileprivate mutating func conversion(of transcoder: ResponseTranscoder) {
+        guard let conversion = transcoder.conversion, let output = transcoder.rule?.conversion?.plan.output else {
+            return
+        }
         member("response_from", conversion.inputEncoding.name)
         member("response_to", output.name)
-        if let coding = held.coding { member("coding_upstream", coding.logName) }
-        member("bytes_in_upstream", number: held.coding == nil ? held.count : held.codedCount)
-        guard let accounting = held.accounting else { return }
+        if let coding = transcoder.coding { member("coding_upstream", coding.logName) }
+        member("bytes_in_upstream", number: transcoder.coding == nil ? transcoder.count : transcoder.codedCount)
+        guard let accounting = transcoder.accounting else { return }
         member("response_fields", number: accounting.fields)
         member("response_files", number: accounting.files)
         member("response_dropped", number: accounting.removed)

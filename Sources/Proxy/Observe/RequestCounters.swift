@@ -49,12 +49,16 @@ final class RequestCounters {
             fields &+= UInt64(accounting.fields)
             files &+= UInt64(accounting.files)
         }
-        if let held = exchange.held, held.isActive { count(held, counters, wasRefused: record.status == 502) }
+        if let transcoder = exchange.responseTranscoder, transcoder.isActive {
+            count(transcoder, counters, wasRefused: record.status == 502)
+        }
     }
 
-    private func count(_ held: ResponseTranscoder, _ counters: RouteCounters, wasRefused: Bool) {
-        guard let conversion = held.conversion, let output = held.rule?.conversion?.plan.output else { return }
-        let accounting = held.accounting
+    private func count(_ transcoder: ResponseTranscoder, _ counters: RouteCounters, wasRefused: Bool) {
+        guard let conversion = transcoder.conversion, let output = transcoder.rule?.conversion?.plan.output else {
+            return
+        }
+        let accounting = transcoder.accounting
         counters.count(
             response: conversion.inputEncoding, to: output, isWhole: accounting != nil, wasRefused: wasRefused)
         fields &+= UInt64(accounting?.fields ?? 0)

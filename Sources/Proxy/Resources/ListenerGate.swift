@@ -11,18 +11,18 @@ struct ListenerGate {
         static let pressure = Reasons(rawValue: 2)
     }
 
-    private var listeners: [(name: ListenAddress, listener: Listener, place: ListenerInfo)] = []
+    private var listeners: [(name: ListenAddress, listener: Listener, info: ListenerInfo)] = []
     private(set) var reasons: Reasons = []
 
-    mutating func add(_ listener: Listener, _ name: ListenAddress, _ place: ListenerInfo) {
-        listeners.append((name, listener, place))
+    mutating func add(_ listener: Listener, _ name: ListenAddress, _ info: ListenerInfo) {
+        listeners.append((name, listener, info))
         if !reasons.isEmpty { listener.pause() }
     }
 
     /// Gives the listeners of `addresses` what new settings say of TLS there. One whose address isn't among them keeps what it
     /// had: who waits there is served as the address was, never in plain text where TLS was asked for.
     func secure(_ addresses: [ListenAddress], by tls: (ListenAddress) -> ServerTLS?) {
-        for (name, _, place) in listeners where addresses.contains(name) { place.tls = tls(name) }
+        for (name, _, info) in listeners where addresses.contains(name) { info.tls = tls(name) }
     }
 
     /// Whether `reason` is new.

@@ -34,7 +34,7 @@ final class DownstreamConnection: StreamHandler {
     let worker: Worker
     let peer: SocketAddress
     /// Where the connection was accepted.
-    let place: ListenerInfo
+    let listener: ListenerInfo
     /// Whether the client's connection is secured.
     var isSecure: Bool { stream.isSecured }
     private(set) var stream: Stream!
@@ -85,12 +85,12 @@ final class DownstreamConnection: StreamHandler {
     private static let halfClosedTime: UInt64 = 30_000_000_000
 
     /// - Parameter tls: what the connection begins TLS with; nil: it speaks without.
-    init(_ descriptor: Int32, peer: SocketAddress, place: ListenerInfo, tls: TLSServerContext?, worker: Worker) {
+    init(_ descriptor: Int32, peer: SocketAddress, listener: ListenerInfo, tls: TLSServerContext?, worker: Worker) {
         self.worker = worker
         self.peer = peer
         openedAt = worker.loop.now
         since = openedAt
-        self.place = place
+        self.listener = listener
         self.stream = Stream(
             loop: worker.loop, descriptor: descriptor, isAccepted: true, tls: tls.map(TLSRole.server), handler: self)
         self.timer = Timer(loop: worker.loop) { [unowned self] in timedOut() }
