@@ -80,6 +80,11 @@ let package = Package(
         .target(
             name: "ContentCoding", dependencies: ["CZlib", "CBrotli", "CZstd", "Octets"], exclude: ["README.md"],
             swiftSettings: settings),
+        .target(name: "CSignatures", dependencies: ["COpenSSL", "CZlib"], exclude: ["README.md"]),
+        .target(
+            name: "Signatures", dependencies: ["CSignatures", "HTTPWire", "Transcoding", "Octets"],
+            exclude: ["README.md"],
+            swiftSettings: settings),
         .target(
             name: "EventLoop", dependencies: ["CEvent", "CEventShims", "CTLSShims", "CCares", "Octets"],
             exclude: ["README.md"],
@@ -151,6 +156,9 @@ let package = Package(
         .testTarget(
             name: "EventLoopTests", dependencies: ["EventLoop", "Octets", "TestSupport", "CertificateSupport"],
             swiftSettings: settings),
+        .testTarget(
+            name: "SignaturesTests",
+            dependencies: ["Signatures", "HTTPWire", "Transcoding", "Octets", "TestSupport"], swiftSettings: settings),
         .testTarget(
             name: "GatewayTests",
             dependencies: ["Gateway", "HTTPWire", "ContentCoding", "Transcoding", "Octets", "TestSupport"],

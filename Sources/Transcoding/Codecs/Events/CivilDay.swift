@@ -1,17 +1,17 @@
 /// A day of the Gregorian calendar, also before there was one (RFC 3339 §1).
-internal struct CivilDay {
-    internal var year: Int64
-    internal var month: Int64
-    internal var day: Int64
+package struct CivilDay {
+    package var year: Int64
+    package var month: Int64
+    package var day: Int64
 
-    internal init(year: Int64, month: Int64, day: Int64) {
+    package init(year: Int64, month: Int64, day: Int64) {
         self.year = year
         self.month = month
         self.day = day
     }
 
     /// The day that is so many days after 1970-01-01: the inverse of `daysSince1970`.
-    internal init(daysSince1970: Int64) {
+    package init(daysSince1970: Int64) {
         let days = daysSince1970 + Self.epoch
         let era = (days >= 0 ? days : days - 146_096) / 146_097
         let dayOfEra = days - era * 146_097
@@ -25,7 +25,7 @@ internal struct CivilDay {
 
     /// Days since 1970-01-01. The year is counted from March, so that the leap day is its last; 400 of those years have
     /// 146,097 days.
-    internal var daysSince1970: Int64 {
+    package var daysSince1970: Int64 {
         let marchYear = month > 2 ? year : year - 1
         let era = (marchYear >= 0 ? marchYear : marchYear - 399) / 400
         let yearOfEra = marchYear - era * 400
@@ -34,7 +34,7 @@ internal struct CivilDay {
     }
 
     /// Days from 1970-01-01 to 2001-01-01, from where Apple's dates count.
-    internal static let daysTo2001: Int64 = 11_323
+    package static let daysTo2001: Int64 = 11_323
 
     /// Days from 0000-03-01 to 1970-01-01.
     private static let epoch: Int64 = 719_468

@@ -1,0 +1,241 @@
+internal import HTTPWire
+internal import Octets
+
+/// Senders whose signatures need code: those that sign the fields of a body, or carry the signature in it, or name a certificate.
+struct SenderCheck {
+    private let options: SignatureVerifier.Options
+    private let head: SignedHead
+    private let now: Int
+    /// What the sender calls the request.
+    private(set) var id: [UInt8] = []
+
+    init(options: SignatureVerifier.Options, head: SignedHead, now: Int) {
+        self.options = options
+        self.head = head
+        self.now = now
+    }
+
+    /// Fields that are read besides those of the scheme.
+    static func headers(_ special: SignatureScheme.Special) -> [String] {
+        special == .payPal
+            ? ["PAYPAL-TRANSMISSION-ID", "PAYPAL-TRANSMISSION-TIME", "PAYPAL-CERT-URL", "PAYPAL-AUTH-ALGO"] : []
+    }
+
+    mutating func verify(_ special: SignatureScheme.Special, _ content: Span<UInt8>) throws(SignatureFault) {
+        switch special {
+        case .twilio: try verifyTwilio(content)
+        case .mandrill: try verifyMandrill(content)
+        case .mailgun: try verifyMailgun(content)
+        case .sns: try verifySNS(content)
+        case .payPal: try verifyPayPal(content)
+        }
+    }
+
+    /// The signature of the scheme's own field.
+    private func signature() throws(SignatureFault) -> [UInt8] {
+        guard let text = try head.field(among: options.scheme.headers) else { throw .missing }
+        guard let bytes = options.scheme.encoding.decode(text.span), !bytes.isEmpty else { throw .malformed }
+        return bytes
+    }
+
+    /// Whether one of the shared secrets has made this HMAC of one of these messages.
+    private func isSigned(_ messages: [[UInt8]], _ signature: [UInt8], _ algorithm: DigestAlgorithm) -> Bool {
+        for secret in options.secrets {
+            guard case .shared(let key) = secret.material else { continue }
+            for message in messages {
+                let expected = Digest.hmac(message.span, key: key.span, algorithm)
+                if ConstantTime.areEqual(expected.span, signature.span) { return true }
+            }
+        }
+        return false
+    }
+
+    // MARK: Forms
+
+    /// Names and values of a form, sorted by their names' bytes; nil of content that is none. Of Twilio's fields with one name the
+    /// values are sorted too, and the same value counts once; of Mandrill's they stay in their order.
+    static func formSuffix(
+        _ special: SignatureScheme.Special, _ content: Span<UInt8>, contentType: Span<UInt8>
+    ) throws(SignatureFault) -> [UInt8]? {
+        guard let fields = try BodyFields.fields(content, contentType: contentType) else { return nil }
+        let sorted = fields.enumerated().sorted {
+            let (one, other) = ($0.element, $1.element)
+            if one.name != other.name { return one.name.lexicographicallyPrecedes(other.name) }
+            guard special == .twilio, one.value != other.value else { return $0.offset < $1.offset }
+            return one.value.lexicographicallyPrecedes(other.value)
+        }
+        var suffix: [UInt8] = []
+        for (index, (_, field)) in sorted.enumerated() {
+            if special == .twilio, index > 0, sorted[index - 1].element == field { continue }
+            suffix += field.name + field.value
+        }
+        return suffix
+    }
+
+    // MARK: Twilio
+
+    /// The URL, and of a form each name with its values, sorted by bytes; of other content its SHA-256, which the query has.
+    private mutating func verifyTwilio(_ content: Span<UInt8>) throws(SignatureFault) {
+        let signature = try signature()
+        var suffix: [UInt8] = []
+        if let fields = try Self.formSuffix(.twilio, content, contentType: head.contentType.span) {
+            suffix = fields
+        } else if let text = head.url.parameter("bodySHA256") {
+            guard let digest = BinaryEncoding.hex.decode(text.span) else { throw .malformed }
+            guard ConstantTime.areEqual(Digest.of(content, .sha256).span, digest.span) else { throw .mismatch }
+        } else if content.count > 0 {
+            // Nothing signed such content: without this check anybody could change it.
+            throw .missing
+        }
+        guard isSigned(head.url.portSpellings.map { $0 + suffix }, signature, .sha1) else { throw .mismatch }
+        id = signature
+    }
+
+    // MARK: Mandrill
+
+    /// The URL, and each field's name and value, sorted by the names.
+    private mutating func verifyMandrill(_ content: Span<UInt8>) throws(SignatureFault) {
+        let signature = try signature()
+        guard let fields = try Self.formSuffix(.mandrill, content, contentType: head.contentType.span) else {
+            throw .body
+        }
+        let message = head.url.bytes + fields
+        guard isSigned([message], signature, .sha1) else { throw .mismatch }
+        id = signature
+    }
+
+    // MARK: Mailgun
+
+    /// Time and token, which stand in the body with the signature: what else the body holds isn't signed.
+    private mutating func verifyMailgun(_ content: Span<UInt8>) throws(SignatureFault) {
+        let time: [UInt8]?
+        let token: [UInt8]?
+        let text: [UInt8]?
+        if let fields = try BodyFields.fields(content, contentType: head.contentType.span) {
+            func value(_ name: String) throws(SignatureFault) -> [UInt8]? {
+                let name = Array(name.utf8)
+                let found = fields.filter { $0.name == name }
+                guard found.count <= 1 else { throw .duplicated }
+                return found.first?.value
+            }
+            time = try value("timestamp")
+            token = try value("token")
+            text = try value("signature")
+        } else {
+            let document = try BodyFields.Document(json: content)
+            time = document.text("signature", "timestamp")
+            token = document.text("signature", "token")
+            text = document.text("signature", "signature")
+        }
+        guard let time, let token, let text else { throw .missing }
+        guard let milliseconds = SignedTime.milliseconds(time.span, .seconds),
+            let signature = options.scheme.encoding.decode(text.span), !signature.isEmpty
+        else { throw .malformed }
+        if let past = options.scheme.tolerance.past, now - milliseconds > past { throw .expired }
+        if let future = options.scheme.tolerance.future, milliseconds - now > future { throw .future }
+        guard isSigned([time + token], signature, .sha256) else { throw .mismatch }
+        id = token
+    }
+
+    // MARK: SNS
+
+    /// Members by their names, each with its decoded text; the signature stands beside them.
+    private mutating func verifySNS(_ content: Span<UInt8>) throws(SignatureFault) {
+        let document = try BodyFields.Document(json: content)
+        guard let type = document.text("Type"), let version = document.text("SignatureVersion"),
+            let text = document.text("Signature"), let url = document.text("SigningCertURL"),
+            let messageID = document.text("MessageId")
+        else { throw .missing }
+        let digest: DigestAlgorithm
+        switch String(decoding: version, as: UTF8.self) {
+        case "1": digest = .sha1
+        case "2": digest = .sha256
+        default: throw .malformed
+        }
+        let names: [String]
+        switch String(decoding: type, as: UTF8.self) {
+        case "Notification": names = ["Message", "MessageId", "Subject", "Timestamp", "TopicArn", "Type"]
+        case "SubscriptionConfirmation", "UnsubscribeConfirmation":
+            names = ["Message", "MessageId", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type"]
+        default: throw .malformed
+        }
+        guard Self.isSNS(certificate: String(decoding: url, as: UTF8.self)) else { throw .certificate }
+        guard let signature = options.scheme.encoding.decode(text.span) else { throw .malformed }
+        var message: [UInt8] = []
+        for name in names {
+            // What is missing is left out: a message without a subject has none.
+            guard let value = document.text(name) else { continue }
+            message += Array(name.utf8) + [ASCII.lineFeed] + value + [ASCII.lineFeed]
+        }
+        try verify(message.span, signature, .rsaPKCS1(digest), named: [".amazonaws.com", ".amazonaws.com.cn"])
+        id = messageID
+    }
+
+    /// `https://sns.REGION.amazonaws.com/….pem`, or that of China.
+    static func isSNS(certificate url: String) -> Bool {
+        let prefix = "https://sns."
+        guard url.hasPrefix(prefix), url.hasSuffix(".pem") else { return false }
+        let rest = url.dropFirst(prefix.count)
+        guard let slash = rest.firstIndex(of: "/") else { return false }
+        var host = rest[..<slash]
+        if host.hasSuffix(".cn") { host = host.dropLast(3) }
+        guard host.hasSuffix(".amazonaws.com") else { return false }
+        let region = host.dropLast(".amazonaws.com".count)
+        return region.utf8.count >= 3
+            && region.utf8.allSatisfy { ASCII.isAlpha($0) || ASCII.isDigit($0) || $0 == UInt8(ascii: "-") }
+    }
+
+    // MARK: PayPal
+
+    /// Id and time of the transmission, the webhook's id and the content's CRC-32, parted by `|`.
+    private mutating func verifyPayPal(_ content: Span<UInt8>) throws(SignatureFault) {
+        let signature = try signature()
+        guard let transmission = try head.field("PAYPAL-TRANSMISSION-ID"),
+            let time = try head.field("PAYPAL-TRANSMISSION-TIME"), let url = try head.field("PAYPAL-CERT-URL"),
+            let algorithm = try head.field("PAYPAL-AUTH-ALGO")
+        else { throw .missing }
+        guard String(decoding: algorithm, as: UTF8.self) == "SHA256withRSA" else { throw .malformed }
+        guard Self.isPayPal(certificate: String(decoding: url, as: UTF8.self)) else { throw .certificate }
+        let bar = [UInt8(ascii: "|")]
+        let check = Array(String(Digest.crc32(content)).utf8)
+        let message = transmission + bar + time + bar + Array(options.webhookID.utf8) + bar + check
+        try verify(message.span, signature, .rsaPKCS1(.sha256), named: [".paypal.com"])
+        id = transmission
+    }
+
+    /// `https://` and a host of PayPal's.
+    static func isPayPal(certificate url: String) -> Bool {
+        let prefix = "https://"
+        guard url.hasPrefix(prefix), let slash = url.dropFirst(prefix.count).firstIndex(of: "/") else { return false }
+        let host = url.dropFirst(prefix.count)[..<slash]
+        return host.hasSuffix(".paypal.com")
+            && host.utf8.allSatisfy {
+                ASCII.isAlpha($0) || ASCII.isDigit($0) || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: ".")
+            }
+    }
+
+    // MARK: Certificates
+
+    /// By any certificate that is pinned, is the sender's by its name, and is within its time; or by a bare key.
+    private func verify(
+        _ message: Span<UInt8>, _ signature: [UInt8], _ form: SignatureForm, named names: [String]
+    ) throws(SignatureFault) {
+        let digest = Digest.of(message, form.digest)
+        var isTrusted = false
+        for secret in options.secrets {
+            let key: SignatureKey
+            switch secret.material {
+            case .shared: continue
+            case .key(let bare): key = bare
+            case .certificate(let certificate):
+                guard names.contains(where: { certificate.isFor($0) }), certificate.isCurrent(now / 1000) else {
+                    continue
+                }
+                key = certificate.key
+            }
+            isTrusted = true
+            if key.verify(form, digest.span, signature.span) { return }
+        }
+        throw isTrusted ? .mismatch : .certificate
+    }
+}

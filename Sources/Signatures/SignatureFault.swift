@@ -1,0 +1,40 @@
+/// Why a request is not taken for its sender's. The reasons are told in logs, metrics and answers; none of them holds a byte of a
+/// secret, of an expected signature or of the body.
+package enum SignatureFault: String, Error, Sendable, CaseIterable {
+    /// A field that the signature stands in, or that is signed, is missing.
+    case missing
+    /// A field that may come once came more often: which one was meant can't be known.
+    case duplicated
+    /// The signature, the time or what holds them can't be read.
+    case malformed
+    /// The signature is no secret's over these bytes.
+    case mismatch
+    /// The time that was signed is too long ago.
+    case expired
+    /// The time that was signed is too far ahead.
+    case future
+    /// The same request came before.
+    case replayed
+    /// The content is longer than what is held until its signature is known.
+    case tooLong = "too_long"
+    /// The body can't be read in the way that its signature needs.
+    case body
+    /// The certificate that the sender names is none of those that are pinned, isn't the sender's, or is out of its time.
+    case certificate
+
+    /// For an answer's detail.
+    package var detail: String {
+        switch self {
+        case .missing: "the request has no signature, or not all that is signed"
+        case .duplicated: "the request has more than one signature field"
+        case .malformed: "the signature or its time can't be read"
+        case .mismatch: "the signature doesn't match the request"
+        case .expired: "the signature is too old"
+        case .future: "the signature's time lies ahead"
+        case .replayed: "the request came before"
+        case .tooLong: "the content is longer than what can be verified"
+        case .body: "the body can't be read for its signature"
+        case .certificate: "the certificate of the signature isn't trusted"
+        }
+    }
+}

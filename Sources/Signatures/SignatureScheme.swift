@@ -1,0 +1,179 @@
+internal import Octets
+
+/// What proves that bytes are a sender's.
+package enum SignatureAlgorithm: Hashable, Sendable {
+    case hmac(DigestAlgorithm)
+    case key(SignatureForm)
+    /// The signature is the secret itself: a token.
+    case equal
+
+    /// As the settings call them.
+    package static let names: [(String, SignatureAlgorithm)] = [
+        ("hmac-sha1", .hmac(.sha1)), ("hmac-sha256", .hmac(.sha256)), ("hmac-sha384", .hmac(.sha384)),
+        ("hmac-sha512", .hmac(.sha512)), ("ed25519", .key(.ed25519)), ("ecdsa-p256", .key(.ecdsaDER(.sha256))),
+        ("ecdsa-p256-raw", .key(.ecdsaRaw(.sha256))), ("ecdsa-p384", .key(.ecdsaDER(.sha384))),
+        ("rsa-sha256", .key(.rsaPKCS1(.sha256))), ("rsa-sha512", .key(.rsaPKCS1(.sha512))),
+        ("rsa-pss-sha512", .key(.rsaPSS(.sha512))), ("equal", .equal),
+    ]
+
+    package var name: String { Self.names.first { $0.1 == self }?.0 ?? "rsa-sha1" }
+}
+
+/// What is signed: texts and parts of the request, one behind the other. It has the content once, or not at all.
+package struct SignedLayout: Hashable, Sendable, CustomStringConvertible {
+    package enum Piece: Hashable, Sendable {
+        case literal([UInt8])
+        case id
+        /// The time as its sender wrote it.
+        case timestamp
+        case method
+        /// The whole URL as the sender was told it.
+        case url
+        /// The same, with the escapes undone that HubSpot undoes.
+        case decodedURL
+        /// Path and query as they came.
+        case path
+        /// The content as it came, before codings are undone.
+        case body
+    }
+
+    package let pieces: [Piece]
+
+    package init(_ pieces: [Piece]) { self.pieces = pieces }
+
+    private static let names: [(String, Piece)] = [
+        ("id", .id), ("timestamp", .timestamp), ("method", .method), ("url", .url), ("decoded_url", .decodedURL),
+        ("path", .path), ("body", .body),
+    ]
+
+    /// Why a text is no layout.
+    package struct Fault: Error, Equatable, Sendable {
+        package let reason: String
+    }
+
+    /// Reads `{timestamp}.{body}`: names in braces, `{{` and `}}` for braces, and all else as it stands.
+    package init(parsing text: String) throws(Fault) {
+        var pieces: [Piece] = []
+        var literal: [UInt8] = []
+        var rest = Array(text.utf8)[...]
+        while let byte = rest.first {
+            rest.removeFirst()
+            let isBrace = byte == UInt8(ascii: "{") || byte == UInt8(ascii: "}")
+            if isBrace, rest.first == byte {
+                rest.removeFirst()
+                literal.append(byte)
+            } else if byte == UInt8(ascii: "{") {
+                guard let end = rest.firstIndex(of: UInt8(ascii: "}")) else {
+                    throw Fault(reason: "has a { without its }")
+                }
+                let name = String(decoding: rest[..<end], as: UTF8.self)
+                rest = rest[(end + 1)...]
+                guard let piece = Self.names.first(where: { $0.0 == name }) else {
+                    let known = Self.names.map { "{\($0.0)}" }.joined(separator: ", ")
+                    throw Fault(reason: "has {\(name)}, which is none of \(known)")
+                }
+                if !literal.isEmpty { pieces.append(.literal(literal)) }
+                literal = []
+                pieces.append(piece.1)
+            } else if byte == UInt8(ascii: "}") {
+                throw Fault(reason: "has a } without its {")
+            } else {
+                literal.append(byte)
+            }
+        }
+        if !literal.isEmpty { pieces.append(.literal(literal)) }
+        guard pieces.count(where: { $0 == .body }) <= 1 else { throw Fault(reason: "has {body} more than once") }
+        self.pieces = pieces
+    }
+
+    package func contains(_ piece: Piece) -> Bool { pieces.contains(piece) }
+
+    package var description: String {
+        pieces.map { piece in
+            switch piece {
+            case .literal(let bytes):
+                String(decoding: bytes, as: UTF8.self).replacing("{", with: "{{").replacing("}", with: "}}")
+            default: "{\(Self.names.first { $0.1 == piece }?.0 ?? "")}"
+            }
+        }.joined()
+    }
+}
+
+/// Where a time stands.
+package enum TimestampSource: Hashable, Sendable {
+    /// In a field: of several names the one at the place that the signature's field has among `SignatureScheme.headers`.
+    case headers([String])
+    /// In the list that the signature stands in.
+    case list
+    /// In a member of the JSON text that is the content.
+    case member(String)
+}
+
+/// How a time is written.
+package enum TimestampUnit: String, Sendable, CaseIterable {
+    case seconds = "s"
+    case milliseconds = "ms"
+    /// RFC 3339.
+    case iso
+}
+
+/// How one sender signs, or whoever signs as it does.
+package struct SignatureScheme: Sendable {
+    /// How the value of the signature's field is built.
+    package enum Value: Hashable, Sendable {
+        /// A text in front, and the signature.
+        case plain(prefix: String)
+        /// Elements like `t=1,v1=ab`, parted by `separator`; `pair` stands behind their names. The time is called `timestamp`.
+        case list(separator: UInt8, pair: UInt8, timestamp: String?)
+    }
+
+    /// One kind of signature that is taken: of a list the elements of this name, else the whole value.
+    package struct Method: Hashable, Sendable {
+        package var name = ""
+        package var algorithm: SignatureAlgorithm
+    }
+
+    /// What only code can describe.
+    package enum Special: Hashable, Sendable { case twilio, mandrill, mailgun, sns, payPal }
+
+    /// What logs, metrics and the mark call the sender: a word in lower case.
+    package var name: String
+    package var special: Special?
+    /// The signature's field. Of several names the first that a request has: some senders have an old and a new one.
+    package var headers: [String] = []
+    package var value = Value.plain(prefix: "")
+    package var methods: [Method] = []
+    package var encoding = BinaryEncoding.hex
+    package var layout = SignedLayout([.body])
+    package var timestamp: TimestampSource?
+    package var timestampUnit = TimestampUnit.seconds
+    /// Fields that `{id}` stands for, as `headers`.
+    package var idHeaders: [String] = []
+    /// Milliseconds that the signed time may be in the past, and ahead; nil where it may be any.
+    package var tolerance: (past: Int?, future: Int?) = (nil, nil)
+    /// Bytes that id and time must not have, since the signed bytes could then be cut in two ways.
+    package var separator: UInt8?
+    /// How secrets are written where the settings don't say.
+    package var secretWriting = SigningSecret.Writing.text
+    /// Fields that the sender's library wants besides.
+    package var requiredHeaders: [String] = []
+    /// What the answer to a request that isn't the sender's must be; nil where it is a matter of taste.
+    package var failureStatus: Int?
+
+    package init(name: String) { self.name = name }
+
+    /// Whether the URL that the sender knows is signed.
+    package var signsURL: Bool {
+        switch special {
+        case .twilio, .mandrill: true
+        case .mailgun, .sns, .payPal: false
+        case nil: layout.contains(.url) || layout.contains(.decodedURL)
+        }
+    }
+
+    /// Whether all of the content has to be there at once to be verified, or signed.
+    package var needsWholeContent: Bool {
+        if case .member? = timestamp { return true }
+        return special != nil || methods.contains { $0.algorithm == .key(.ed25519) }
+    }
+}

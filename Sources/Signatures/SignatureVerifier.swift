@@ -1,0 +1,284 @@
+package import HTTPWire
+internal import Octets
+internal import Transcoding
+
+/// Sees whether one request is its sender's: made from the request's head, fed its content as it comes, before codings are undone,
+/// and asked at the end.
+///
+/// It reads the head once; what it needs of it, it copies. An HMAC and a digest go along with the content. Only where the scheme
+/// says so (`needsWholeContent`) the content has to be there at once.
+package final class SignatureVerifier {
+    /// What the settings say of the requests of one route.
+    package struct Options: Sendable {
+        package var scheme: SignatureScheme
+        /// Any of them may have signed.
+        package var secrets: [SigningSecret]
+        /// What the sender was told: `https://hooks.example.com`; nil where the request itself says it.
+        package var publicURL: String?
+        /// PayPal's id of the webhook, which is signed.
+        package var webhookID = ""
+
+        package init(scheme: SignatureScheme, secrets: [SigningSecret]) {
+            self.scheme = scheme
+            self.secrets = secrets
+        }
+    }
+
+    /// What one kind of signature and one secret are compared by.
+    private struct Candidate {
+        let method: SignatureScheme.Method
+        let secret: SigningSecret
+        /// Goes along with the content; nil where the whole of it is signed at once.
+        let digest: Digest?
+    }
+
+    private let options: Options
+    private var scheme: SignatureScheme { options.scheme }
+    private let head: SignedHead
+    /// The signatures that the request has, by their method's index.
+    private var signatures: [(method: Int, bytes: [UInt8])] = []
+    private var candidates: [Candidate] = []
+    private var timestamp: [UInt8] = []
+    /// Milliseconds since 1970.
+    private let now: Int
+    /// What the sender calls this request; empty where it has no name for it.
+    package private(set) var id: [UInt8] = []
+
+    /// Whether `finish` needs all of the content.
+    package var needsWholeContent: Bool { scheme.needsWholeContent }
+
+    /// Reads the head. A head that can't be its sender's is refused at once.
+    ///
+    /// - Parameters:
+    ///   - target: path and query as they came.
+    ///   - isSecure: whether the request came over TLS; used where the settings name no URL.
+    ///   - now: milliseconds since 1970.
+    package init(
+        _ options: Options, _ request: borrowing MessageHead, target: Span<UInt8>, isSecure: Bool, now: Int
+    ) throws(SignatureFault) {
+        self.options = options
+        self.now = now
+        head = SignedHead(request, target: target, isSecure: isSecure, options)
+        if scheme.special != nil {
+            id = try head.field(among: scheme.headers) ?? []
+            return
+        }
+        for name in scheme.requiredHeaders where try head.field(name) == nil { throw .missing }
+        guard let (place, value) = try head.firstField(scheme.headers) else { throw .missing }
+        try readSignatures(value)
+        try readTime(place)
+        if place < scheme.idHeaders.count {
+            guard let value = try head.field(scheme.idHeaders[place]) else { throw .missing }
+            id = value
+        }
+        if let separator = scheme.separator, id.contains(separator) || timestamp.contains(separator) {
+            throw .malformed
+        }
+        // Without a name of its own a signature is as good as one: it has the time in it, where there is one.
+        if id.isEmpty { id = value }
+        beginCandidates()
+    }
+
+    /// Takes the signatures out of their field, and the time where it stands there too.
+    private func readSignatures(_ value: [UInt8]) throws(SignatureFault) {
+        switch scheme.value {
+        case .plain(let prefix):
+            let prefix = Array(prefix.utf8)
+            guard value.starts(with: prefix) else { throw .malformed }
+            let rest = value[prefix.count...]
+            if scheme.methods.first?.algorithm == .equal {
+                signatures = [(0, Array(rest))]
+            } else {
+                guard let bytes = scheme.encoding.decode(Array(rest).span), !bytes.isEmpty else { throw .malformed }
+                signatures = scheme.methods.indices.map { ($0, bytes) }
+            }
+        case .list(let separator, let pair, let timestampName):
+            var times = 0
+            for element in value.split(separator: separator) {
+                let element = Array(element).trimmed
+                guard let mark = element.firstIndex(of: pair) else { continue }
+                let name = String(decoding: element[..<mark], as: UTF8.self)
+                let text = Array(element[(mark + 1)...])
+                if let timestampName, name == timestampName {
+                    timestamp = text
+                    times += 1
+                } else if let method = scheme.methods.firstIndex(where: { $0.name == name }) {
+                    // One that can't be read is none, as one of a version that isn't known: another may hold.
+                    guard let bytes = scheme.encoding.decode(text.span), !bytes.isEmpty else { continue }
+                    signatures.append((method, bytes))
+                }
+            }
+            guard times <= 1 else { throw .duplicated }
+            if timestampName != nil, times == 0 { throw .missing }
+            guard !signatures.isEmpty else { throw .malformed }
+        }
+    }
+
+    private func readTime(_ place: Int) throws(SignatureFault) {
+        switch scheme.timestamp {
+        case nil, .member?: return
+        case .headers(let names)?:
+            guard place < names.count, let value = try head.field(names[place]) else { throw .missing }
+            timestamp = value
+        case .list?: break
+        }
+        try checkTime(timestamp)
+    }
+
+    private func checkTime(_ text: [UInt8]) throws(SignatureFault) {
+        guard let time = SignedTime.milliseconds(text.span, scheme.timestampUnit) else { throw .malformed }
+        if let past = scheme.tolerance.past, now - time > past { throw .expired }
+        if let future = scheme.tolerance.future, time - now > future { throw .future }
+    }
+
+    /// One candidate for each secret that such a signature can be of, fed with what stands in front of the content.
+    private func beginCandidates() {
+        for (index, method) in scheme.methods.enumerated() where signatures.contains(where: { $0.method == index }) {
+            for secret in options.secrets {
+                switch (method.algorithm, secret.material) {
+                case (.hmac(let algorithm), .shared(let key)):
+                    candidates.append(
+                        Candidate(method: method, secret: secret, digest: Digest(algorithm, key: key.span)))
+                case (.key(let form), .key(let key)) where form.fits(key.kind):
+                    let digest = form == .ed25519 ? nil : Digest(form.digest)
+                    candidates.append(Candidate(method: method, secret: secret, digest: digest))
+                case (.equal, .shared): candidates.append(Candidate(method: method, secret: secret, digest: nil))
+                default: break
+                }
+            }
+        }
+        for candidate in candidates {
+            guard let digest = candidate.digest else { continue }
+            for piece in scheme.layout.pieces {
+                if piece == .body { break }
+                digest.update(text(of: piece).span)
+            }
+        }
+    }
+
+    private func text(of piece: SignedLayout.Piece) -> [UInt8] {
+        switch piece {
+        case .literal(let bytes): bytes
+        case .id: id
+        case .timestamp: timestamp
+        case .method: head.method
+        case .url: head.url.bytes
+        case .decodedURL: head.url.decoded
+        case .path: head.target
+        case .body: []
+        }
+    }
+
+    /// Takes the next bytes of the content.
+    package func update(_ content: Span<UInt8>) {
+        guard scheme.special == nil, scheme.layout.contains(.body) else { return }
+        for candidate in candidates { candidate.digest?.update(content) }
+    }
+
+    /// All of the content has come: throws where the request isn't its sender's.
+    ///
+    /// - Parameter content: all of it where `needsWholeContent`, else nothing.
+    package func finish(_ content: Span<UInt8>) throws(SignatureFault) {
+        if let special = scheme.special {
+            var check = SenderCheck(options: options, head: head, now: now)
+            try check.verify(special, content)
+            id = check.id
+            return
+        }
+        if case .member(let name)? = scheme.timestamp {
+            let document = try BodyFields.Document(json: content)
+            guard let text = document.text(name) else { throw .missing }
+            try checkTime(text)
+        }
+        for candidate in candidates {
+            let signed = signedBytes(candidate, content)
+            for signature in signatures where scheme.methods[signature.method] == candidate.method {
+                if Self.holds(candidate, signed.span, signature.bytes.span) { return }
+            }
+        }
+        throw .mismatch
+    }
+
+    /// What a candidate's signatures are compared with: an HMAC, a digest, or the message itself.
+    private func signedBytes(_ candidate: Candidate, _ content: Span<UInt8>) -> [UInt8] {
+        guard let digest = candidate.digest else {
+            guard candidate.method.algorithm != .equal else { return [] }
+            var message: [UInt8] = []
+            for piece in scheme.layout.pieces {
+                if piece == .body { message.append(contentsOf: content) } else { message += text(of: piece) }
+            }
+            return message
+        }
+        if let body = scheme.layout.pieces.firstIndex(of: .body) {
+            for piece in scheme.layout.pieces[(body + 1)...] { digest.update(text(of: piece).span) }
+        }
+        return digest.finish()
+    }
+
+    private static func holds(_ candidate: Candidate, _ signed: Span<UInt8>, _ signature: Span<UInt8>) -> Bool {
+        switch (candidate.method.algorithm, candidate.secret.material) {
+        case (.hmac, _): ConstantTime.areEqual(signed, signature)
+        case (.key(let form), .key(let key)): key.verify(form, signed, signature)
+        case (.equal, .shared(let secret)): ConstantTime.isSame(token: signature, as: secret.span)
+        default: false
+        }
+    }
+}
+
+/// What is taken of a request's head.
+struct SignedHead {
+    let method: [UInt8]
+    let target: [UInt8]
+    let url: SignedURL
+    let contentType: [UInt8]
+    private let fields: [(name: String, value: [UInt8])]
+
+    init(_ request: borrowing MessageHead, target: Span<UInt8>, isSecure: Bool, _ options: SignatureVerifier.Options) {
+        method = request.method.copied()
+        self.target = target.copied()
+        let base =
+            options.publicURL
+            ?? "\(isSecure ? "https" : "http")://\(String(decoding: request.authority.copied(), as: UTF8.self))"
+        url = SignedURL(base: base, target: self.target)
+        let scheme = options.scheme
+        var names = scheme.headers + scheme.idHeaders + scheme.requiredHeaders
+        if case .headers(let headers)? = scheme.timestamp { names += headers }
+        if let special = scheme.special { names += SenderCheck.headers(special) }
+        var fields: [(name: String, value: [UInt8])] = []
+        for name in names where !fields.contains(where: { $0.name == name }) {
+            let bytes = Array(name.utf8)
+            var start = 0
+            while let index = request.first(named: bytes.span, from: start) {
+                fields.append((name, request.value(index).copied().trimmed))
+                start = index + 1
+            }
+        }
+        self.fields = fields
+        contentType = request.first(.contentType).map { request.value($0).copied() } ?? []
+    }
+
+    /// The value of a field that may come once; nil where there is none.
+    func field(_ name: String) throws(SignatureFault) -> [UInt8]? {
+        var found: [UInt8]?
+        for field in fields where field.name == name {
+            guard found == nil else { throw .duplicated }
+            found = field.value
+        }
+        return found
+    }
+
+    /// The first of these fields that there is, and its place among them.
+    func firstField(_ names: [String]) throws(SignatureFault) -> (place: Int, value: [UInt8])? {
+        for (place, name) in names.enumerated() {
+            if let value = try field(name) { return (place, value) }
+        }
+        return nil
+    }
+
+    func field(among names: [String]) throws(SignatureFault) -> [UInt8]? { try firstField(names)?.value }
+}
+
+extension [UInt8] {
+    /// Without spaces and tabs at its ends.
+    var trimmed: [UInt8] { span.trimmingSpace().copied() }
+}

@@ -1,0 +1,99 @@
+internal import Octets
+
+/// A secret that is shared with a sender, a key of one, or one of ours. Nothing of it is ever told: its description says its kind.
+package struct SigningSecret: Sendable, CustomStringConvertible {
+    package enum Material: Sendable {
+        /// The bytes of an HMAC's key, or a token.
+        case shared([UInt8])
+        case key(SignatureKey)
+        case certificate(PinnedCertificate)
+    }
+
+    /// How a secret is written in the settings.
+    package enum Writing: String, Sendable, CaseIterable {
+        /// The bytes of the text.
+        case text
+        case hex
+        case base64
+        /// Standard Webhooks: `whsec_` and base64 of 24 to 64 bytes, `whpk_` a public, `whsk_` a private Ed25519 key.
+        case whsec
+        /// A key or a certificate: PEM text, or base64 of a SubjectPublicKeyInfo.
+        case pem
+        /// Hex of an Ed25519 key, 32 bytes.
+        case ed25519
+    }
+
+    /// Why a text is no secret.
+    package struct Fault: Error, Equatable, Sendable {
+        package let reason: String
+    }
+
+    package let material: Material
+
+    package init(_ material: Material) { self.material = material }
+
+    /// Reads what the settings say. An error never shows any of it.
+    package init(_ text: String, as writing: Writing) throws(Fault) {
+        let bytes = Array(text.utf8)
+        guard !bytes.isEmpty else { throw Fault(reason: "is empty") }
+        switch writing {
+        case .text: material = .shared(bytes)
+        case .hex, .base64:
+            guard let decoded = (writing == .hex ? BinaryEncoding.hex : .base64).decode(bytes.span), !decoded.isEmpty
+            else { throw Fault(reason: "is not \(writing.rawValue)") }
+            material = .shared(decoded)
+        case .whsec: material = try Self.standardWebhooks(text)
+        case .pem:
+            if text.contains("-----BEGIN CERTIFICATE-----") {
+                guard let certificate = PinnedCertificate(pem: bytes) else {
+                    throw Fault(reason: "is no certificate in PEM")
+                }
+                material = .certificate(certificate)
+                return
+            }
+            if let key = SignatureKey(pem: bytes.span) {
+                material = .key(key)
+            } else if let der = BinaryEncoding.base64.decode(bytes.span), let key = SignatureKey(der: der.span) {
+                material = .key(key)
+            } else {
+                throw Fault(reason: "is no key in PEM, nor base64 of a public key, that can be read without a password")
+            }
+        case .ed25519:
+            guard let raw = BinaryEncoding.hex.decode(bytes.span),
+                let key = SignatureKey(ed25519: raw.span, isPrivate: false)
+            else { throw Fault(reason: "is no Ed25519 key: 64 digits of hex") }
+            material = .key(key)
+        }
+    }
+
+    /// Standard Webhooks, "Signature scheme": a text without a prefix is the base64 of an HMAC's key.
+    private static func standardWebhooks(_ text: String) throws(Fault) -> Material {
+        for prefix in ["whpk_", "whsk_"] where text.hasPrefix(prefix) {
+            let isPrivate = prefix == "whsk_"
+            guard let bytes = BinaryEncoding.base64.decode(Array(text.utf8.dropFirst(5)).span),
+                // A private key is followed by its public half.
+                bytes.count == 32 || isPrivate && bytes.count == 64,
+                let key = SignatureKey(ed25519: bytes.span.extracting(0..<32), isPrivate: isPrivate)
+            else { throw Fault(reason: "is no Ed25519 key behind \(prefix)") }
+            return .key(key)
+        }
+        let encoded = text.hasPrefix("whsec_") ? text.utf8.dropFirst(6) : text.utf8[...]
+        guard let bytes = BinaryEncoding.base64.decode(Array(encoded).span), !bytes.isEmpty else {
+            throw Fault(reason: "is not whsec_ and base64")
+        }
+        return .shared(bytes)
+    }
+
+    /// Bytes of a shared secret; nil of a key.
+    package var sharedCount: Int? {
+        if case .shared(let bytes) = material { bytes.count } else { nil }
+    }
+
+    package var description: String {
+        switch material {
+        case .shared: "a shared secret"
+        case .key(let key): key.isPrivate ? "a private key" : "a public key"
+        case .certificate: "a certificate"
+        }
+    }
+}

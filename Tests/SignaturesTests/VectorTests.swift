@@ -1,0 +1,114 @@
+import Octets
+import Signatures
+import Testing
+
+@Suite("Signature vectors")
+struct VectorTests {
+    @Test("there are vectors")
+    func count() { #expect(SignatureVector.all.count == 33) }
+
+    @Test("each holds, or doesn't, as it says", arguments: SignatureVector.all)
+    func holds(_ vector: SignatureVector) {
+        #expect(vector.holds(Array(vector.signed.utf8), vector.signatureBytes) == vector.valid)
+    }
+
+    @Test("one bit changed anywhere is refused", arguments: SignatureVector.all.filter(\.valid))
+    func changed(_ vector: SignatureVector) {
+        let signed = Array(vector.signed.utf8)
+        for at in signed.indices {
+            var other = signed
+            other[at] ^= 1 << (at % 8)
+            #expect(!vector.holds(other, vector.signatureBytes), "byte \(at) of what is signed")
+        }
+        for at in vector.signatureBytes.indices {
+            var other = vector.signatureBytes
+            other[at] ^= 1 << (at % 8)
+            #expect(!vector.holds(signed, other), "byte \(at) of the signature")
+        }
+        #expect(!vector.holds(signed, Array(vector.signatureBytes.dropLast())), "cut short")
+        #expect(!vector.holds(signed, vector.signatureBytes + [0]), "with a byte more")
+        #expect(!vector.holds(signed, []), "none")
+    }
+
+    @Test("texts that are no bytes are refused")
+    func encodings() {
+        let rows: [(BinaryEncoding, String, [UInt8]?)] = [
+            (.hex, "00fF", [0, 255]), (.hex, "0", nil), (.hex, "0g", nil), (.hex, "", []),
+            (.base64, "AP8=", [0, 255]), (.base64, "AP8", [0, 255]), (.base64, "A", nil), (.base64, "-_8=", nil),
+            (.base64, "AP8=x", nil), (.base64url, "-_8", [251, 255]), (.base64url, "+/8=", nil),
+            (.base64url, "-_8=", [251, 255]),
+        ]
+        for (encoding, text, bytes) in rows {
+            #expect(encoding.decode(Array(text.utf8).span) == bytes, "\(encoding) \(text)")
+        }
+        for encoding in BinaryEncoding.allCases {
+            for count in 0..<70 {
+                let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 37 &+ 251) }
+                #expect(encoding.decode(encoding.encode(bytes.span).span) == bytes)
+            }
+        }
+    }
+
+    @Test("times are read as they are written, and nothing else is")
+    func times() {
+        let rows: [(TimestampUnit, String, Int?)] = [
+            (.seconds, "1614265330", 1_614_265_330_000), (.milliseconds, "1614265330123", 1_614_265_330_123),
+            (.seconds, "Infinity", nil), (.seconds, "-1", nil), (.seconds, "1.5", nil), (.seconds, "", nil),
+            (.seconds, " 1", nil), (.seconds, "1e9", nil), (.seconds, "1234567890123456", nil), (.seconds, "0", 0),
+            (.iso, "2021-07-25T10:00:00Z", 1_627_207_200_000), (.iso, "2021-07-25T10:00:00.5Z", 1_627_207_200_500),
+            (.iso, "2021-07-25T12:00:00+02:00", 1_627_207_200_000), (.iso, "2021-07-25T10:00:00", nil),
+            (.iso, "2021-13-25T10:00:00Z", nil), (.iso, "2021-07-25T10:00:00Zx", nil),
+            (.iso, "2021-07-25T24:00:00Z", nil),
+            (.iso, "1970-01-01T00:00:00Z", 0), (.iso, "2024-02-29T23:59:60Z", 1_709_251_199_000),
+        ]
+        for (unit, text, milliseconds) in rows {
+            #expect(SignedTime.milliseconds(Array(text.utf8).span, unit) == milliseconds, "\(text)")
+        }
+        for unit in TimestampUnit.allCases {
+            for time in [0, 951_782_400_000, 1_614_265_330_000, 4_102_444_799_000] {
+                #expect(SignedTime.milliseconds(Array(SignedTime.text(time, unit).utf8).span, unit) == time)
+            }
+        }
+    }
+
+    @Test("layouts are read, written, and refused with a reason")
+    func layouts() throws {
+        for text in ["{body}", "v0:{timestamp}:{body}", "{id}.{timestamp}.{body}", "{{x}}{method}{url}", ""] {
+            #expect(try SignedLayout(parsing: text).description == text)
+        }
+        for text in ["{", "}", "{bod}", "{body}{body}", "a{body", "{}"] {
+            #expect(throws: SignedLayout.Fault.self, "\(text)") { try SignedLayout(parsing: text) }
+        }
+    }
+
+    @Test("secrets are read as they are written, and an error has nothing of them")
+    func secrets() {
+        let fine: [(String, SigningSecret.Writing, Int?)] = [
+            ("abc", .text, 3), ("00ff", .hex, 2), ("AP8=", .base64, 2),
+            ("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", .whsec, 24),
+            ("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", .whsec, 24),
+            ("whpk_1SiA4o9hyqTCpIqC5V9HUakiiaeACeqfZTInDBbOir4=", .whsec, nil),
+            (TestKeys.ed25519Public, .ed25519, nil),
+        ]
+        for (text, writing, count) in fine {
+            do throws(SigningSecret.Fault) {
+                #expect(try SigningSecret(text, as: writing).sharedCount == count)
+            } catch {
+                Issue.record("\(writing) \(text): \(error.reason)")
+            }
+        }
+        let wrong: [(String, SigningSecret.Writing)] = [
+            ("", .text), ("xyz", .hex), ("***", .base64), ("whsec_***", .whsec), ("whpk_AP8=", .whsec),
+            ("geheim", .pem),
+            ("geheim", .ed25519), ("-----BEGIN CERTIFICATE-----\ngeheim\n-----END CERTIFICATE-----", .pem),
+        ]
+        for (text, writing) in wrong {
+            do throws(SigningSecret.Fault) {
+                _ = try SigningSecret(text, as: writing)
+                Issue.record("\(writing) \(text) was taken")
+            } catch {
+                #expect(!error.reason.contains("geheim") && !error.reason.contains("xyz"))
+            }
+        }
+    }
+}
