@@ -90,19 +90,20 @@ let package = Package(
             exclude: ["README.md"],
             swiftSettings: settings),
         .target(
-            name: "Gateway", dependencies: ["HTTPWire", "ContentCoding", "Transcoding", "Octets"],
+            name: "Gateway", dependencies: ["Signatures", "HTTPWire", "ContentCoding", "Transcoding", "Octets"],
             exclude: ["README.md"], swiftSettings: settings),
         .target(
             name: "Proxy",
             dependencies: [
-                "CBuild", "EventLoop", "Gateway", "HTTPWire", "ContentCoding", "Transcoding", "Octets",
+                "CBuild", "EventLoop", "Gateway", "Signatures", "HTTPWire", "ContentCoding", "Transcoding", "Octets",
                 .product(name: "Logging", package: "swift-log", condition: proxy),
             ],
             exclude: ["README.md"], swiftSettings: settings),
         .target(
             name: "Settings",
             dependencies: [
-                "CYAML", "Proxy", "Gateway", "EventLoop", "HTTPWire", "ContentCoding", "Transcoding", "Octets",
+                "CYAML", "Proxy", "Gateway", "Signatures", "EventLoop", "HTTPWire", "ContentCoding", "Transcoding",
+                "Octets",
             ],
             exclude: ["README.md"], swiftSettings: settings),
         .executableTarget(

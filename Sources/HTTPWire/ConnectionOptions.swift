@@ -106,7 +106,7 @@ extension KnownField {
         switch self {
         case .host, .contentLength, .transferEncoding, .authorization, .cookie, .setCookie, .contentType,
             .contentEncoding, .contentRange, .via, .forwarded, .xForwardedFor, .xForwardedProto, .xForwardedHost,
-            .xForwardedPort, .xRealIP, .xRequestID:
+            .xForwardedPort, .xRealIP, .xRequestID, .recastVerified:
             true
         default: false
         }

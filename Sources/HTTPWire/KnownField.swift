@@ -18,6 +18,8 @@ public enum KnownField: UInt8, Hashable, Sendable, BitwiseCopyable, CaseIterable
     // Forwarding and tracing.
     case via, forwarded, xForwardedFor, xForwardedProto, xForwardedHost, xForwardedPort, xRealIP, xRequestID
     case traceparent, tracestate
+    // Whose webhook it is, as we say it to the upstream.
+    case recastVerified
 
     /// The usual spelling, for writing; empty for `other`.
     public var name: StaticString {
@@ -82,6 +84,7 @@ public enum KnownField: UInt8, Hashable, Sendable, BitwiseCopyable, CaseIterable
         case .xForwardedPort: "X-Forwarded-Port"
         case .xRealIP: "X-Real-IP"
         case .xRequestID: "X-Request-ID"
+        case .recastVerified: "Recast-Verified"
         case .traceparent: "traceparent"
         case .tracestate: "tracestate"
         }
@@ -209,6 +212,7 @@ extension KnownField {
         case 15:
             switch first {
             case UInt8(ascii: "a"): return .acceptEncoding
+            case UInt8(ascii: "r"): return .recastVerified
             case UInt8(ascii: "x"): return .xForwardedFor
             default: return .other
             }

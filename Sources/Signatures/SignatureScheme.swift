@@ -131,6 +131,11 @@ package struct SignatureScheme: Sendable {
     package struct Method: Hashable, Sendable {
         package var name = ""
         package var algorithm: SignatureAlgorithm
+
+        package init(name: String = "", algorithm: SignatureAlgorithm) {
+            self.name = name
+            self.algorithm = algorithm
+        }
     }
 
     /// What only code can describe.

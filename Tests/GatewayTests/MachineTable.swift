@@ -132,6 +132,14 @@ enum MachineTable {
             "began, converts, relays 100",
             .began(plan { ($0.isConverted, $0.expectsContinue, $0.relaysExpectation) = (true, true, true) })
         ),
+        ("began, verifies", .began(plan { $0.isVerified = true })),
+        (
+            "began, verifies, spools, relays",
+            .began(
+                plan {
+                    ($0.isVerified, $0.isSpooled, $0.expectsContinue, $0.relaysExpectation) = (true, true, true, true)
+                })
+        ),
         ("began, spools", .began(plan { $0.isSpooled = true })),
         ("began without memory", .began(plan { $0.hasMemory = false })),
         ("memoryFreed", .memoryFreed),

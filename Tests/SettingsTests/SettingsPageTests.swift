@@ -25,7 +25,7 @@ import Testing
 
     /// What conversions have is on pages of their own, and what a route matches has no default.
     private func isListed(_ value: EffectiveValue) -> Bool {
-        !["request.", "response.", "match.", "rewrite."].contains(where: value.key.hasPrefix)
+        !["request.", "response.", "match.", "rewrite.", "verify."].contains(where: value.key.hasPrefix)
     }
 
     private func values(_ file: SettingsFile) -> [EffectiveValue] {

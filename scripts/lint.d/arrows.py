@@ -22,8 +22,9 @@ ARROWS = {
         "Headers": "Patterns",
         "Refusals": "Headers",
         "Exchange": "Refusals",
-        "Routing": "Coding Headers Patterns Retry",
+        "Routing": "Coding Headers Patterns Retry Verification",
         "Transcoding": "Coding Headers Refusals Routing",
+        "Verification": "",
     },
     "Proxy": {
         "Admin": "Configuration Exchange Observe Server Upstream",

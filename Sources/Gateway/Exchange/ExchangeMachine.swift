@@ -70,6 +70,8 @@ public struct ExchangeMachine: Equatable, Sendable {
         public var hasContent = false
         /// Whether the request is converted: its connection is asked for when there is output.
         public var isConverted = false
+        /// Whether content is held by the driver until it is whole and known to be its sender's: the upstream hears nothing before.
+        public var isVerified = false
         /// Whether content of unknown length is held until it is whole, because the upstream wants its length.
         public var isSpooled = false
         /// Whether the client waits for a 100.
@@ -445,7 +447,7 @@ public struct ExchangeMachine: Equatable, Sendable {
     }
 
     private mutating func startContent() -> Actions {
-        let first: Actions = plan.isConverted ? [] : plan.isSpooled ? .beginSpool : .connect
+        let first: Actions = plan.isConverted || plan.isVerified ? [] : plan.isSpooled ? .beginSpool : .connect
         if plan.expectsContinue, plan.relaysExpectation, first == .connect {
             expectation = .asked
             return first

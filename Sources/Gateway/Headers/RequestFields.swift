@@ -4,7 +4,9 @@ package import Octets
 /// Fields of the client's that don't go on.
 private enum RemovedFields {
     /// What the head that goes on says itself.
-    static let always: KnownFieldSet = [.host, .contentLength, .transferEncoding, .expect, .xRequestID]
+    static let always: KnownFieldSet = [
+        .host, .contentLength, .transferEncoding, .expect, .xRequestID, .recastVerified,
+    ]
     static let trace: KnownFieldSet = [.traceparent, .tracestate]
     static let forwarded: KnownFieldSet = [
         .xForwardedFor, .xForwardedProto, .xForwardedHost, .xForwardedPort, .xRealIP, .forwarded,

@@ -35,6 +35,8 @@ package enum EndReason: String, CaseIterable {
     case responseLimit = "RL"
     /// The target encoding can't carry what the response holds.
     case responseCarry = "RC"
+    /// The request isn't its sender's, or can't be verified.
+    case signature = "SV"
     /// The request has been here too often: it goes round in a loop.
     case loop = "LP"
     /// A tunnel, as of a WebSocket, had no byte in either direction for its time.

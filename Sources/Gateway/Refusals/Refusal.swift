@@ -1,5 +1,6 @@
 package import ContentCoding
 package import HTTPWire
+package import Signatures
 package import Transcoding
 
 /// What is wrong with an upstream's response.
@@ -47,6 +48,8 @@ package indirect enum Refusal: Error {
     /// The route converts the body, and the request forbids it; what the upstream reads.
     case noTransform(BodyEncoding)
     case typeNotAccepted([String])
+    /// The route takes a sender's requests alone, and this is none, or can't be known to be one; what the route answers then.
+    case notVerified(SignatureFault, status: Int)
     /// One that is not undone; those that would be.
     case contentCoding([Coding])
     case bodyTooLarge(Int)
@@ -96,6 +99,9 @@ extension Refusal {
         case .underscoreName, .badMaxForwards: 400
         case .loopDetected: 508
         case .forwardedTooLong, .headerValue(.tooLong): 431
+        case .notVerified(.tooLong, _): 413
+        case .notVerified(.replayed, _): 409
+        case .notVerified(_, let status): status
         case .typeNotAccepted, .contentCoding, .noTransform: 415
         case .bodyTooLarge, .spool(.tooLarge, _): 413
         case .spool(.full, _), .spool(.failed, _): 507
@@ -134,6 +140,8 @@ extension Refusal {
         case .noTransform: "request_no_transform"
         case .typeNotAccepted: "unsupported_media_type"
         case .contentCoding: "unsupported_content_coding"
+        case .notVerified(.tooLong, _): "limit_signed"
+        case .notVerified(let fault, _): "signature_\(fault.rawValue)"
         case .bodyTooLarge: "limit_body"
         case .spool(.tooLarge, _): "limit_spool"
         case .spool(.total, _): "spool_exhausted"
@@ -198,6 +206,7 @@ extension Refusal {
         case .noTransform: "the route converts bodies, and Cache-Control forbids it for this one"
         case .typeNotAccepted: "the route doesn't take this Content-Type"
         case .contentCoding: "the route converts bodies, and this Content-Encoding can't be undone"
+        case .notVerified(let fault, _): fault.detail
         case .bodyTooLarge(let limit): "the body passes the limit of \(limit) bytes (limits.body)"
         case .spool(.tooLarge(let limit), let upstream):
             "the body passes the \(limit) bytes that may be held until its length is known "
@@ -240,6 +249,7 @@ extension Refusal {
             .lengthRequired, .underscoreName, .forwardedTooLong, .badMaxForwards:
             .badRequest
         case .loopDetected: .loop
+        case .notVerified: .signature
         case .conversion(let error, _):
             switch error.kind {
             case .malformed: .badBody
@@ -282,6 +292,8 @@ extension Refusal {
             ("Accept-Encoding", undone.isEmpty ? "identity" : undone.map(\.rawValue).joined(separator: ", "))
         case .typeNotAccepted(let types): ("Accept-Post", types.joined(separator: ", "))
         case .noTransform(let output): ("Accept-Post", output.mediaType)
+        // A 401 says how one gets in (RFC 9110 §15.5.2).
+        case .notVerified(_, 401): ("WWW-Authenticate", "Signature")
         case .conversion(let error, let accepted) where error.kind == .unsupported && !accepted.isEmpty:
             ("Accept-Post", accepted.map(\.mediaType).joined(separator: ", "))
         // Each of them may be over in a moment: bodies end, addresses are tried every second, the queue moves on.
@@ -306,6 +318,8 @@ extension Refusal {
     package var conversionError: ConversionError? {
         switch self {
         case .conversion(let error, _), .upstreamBody(let error): error
+        case .notVerified(.tooLong, _):
+            ConversionError(.limit, code: code, reason: detail, setting: "limits.signed")
         case .bodyTooLarge: ConversionError(.limit, code: code, reason: detail, setting: "limits.body")
         case .spool(.tooLarge, let upstream):
             ConversionError(.limit, code: code, reason: detail, setting: "\(Self.spoolSetting(upstream)).disk")

@@ -17,6 +17,8 @@ public final class Route: Sendable {
     public let timeouts: RouteTimeouts
     /// What request bodies become; nil: they pass as they are, streamed.
     public let conversion: RequestConversion?
+    /// Whose requests it takes alone; nil: anybody's.
+    public let verification: RequestVerification?
     /// In the order of the settings; the first that holds decides. Empty: responses pass as they are.
     public let responses: [ResponseRule]
     /// Bytes of a converted response that are held until it is whole; 8 MiB by default.
@@ -46,7 +48,8 @@ public final class Route: Sendable {
     public init(
         index: Int, name: String, match: RouteMatch, upstream: Int, rewrite: Rewrite? = nil, limits: Limits = Limits(),
         timeouts: RouteTimeouts = RouteTimeouts(), request: RequestRule = .forward,
-        responses: [ResponseRule] = [], responseLimit: Int = Route.standardResponseLimit,
+        verification: RequestVerification? = nil, responses: [ResponseRule] = [],
+        responseLimit: Int = Route.standardResponseLimit,
         options: RouteOptions = RouteOptions()
     ) {
         self.index = index
@@ -57,6 +60,7 @@ public final class Route: Sendable {
         self.limits = limits
         self.timeouts = timeouts
         if case .convert(let conversion) = request { self.conversion = conversion } else { conversion = nil }
+        self.verification = verification
         self.responses = responses
         self.responseLimit = responseLimit
         self.options = options

@@ -107,6 +107,8 @@ public final class RouteTable: Sendable {
     private let skipsSlashes: Bool
     /// Whether `normalize` has something to do.
     let normalizes: Bool
+    /// Whether a route may have to know the target as it came, which `normalize` changes.
+    package let keepsTargets: Bool
     private let paths: PathRules
 
     public init(_ routes: [Route], checksEscapes: Bool = true, paths: PathRules = PathRules()) {
@@ -117,6 +119,7 @@ public final class RouteTable: Sendable {
         checksSlashes = paths.emptySegments == .reject
         skipsSlashes = paths.emptySegments == .ignore
         normalizes = paths.dotSegments == .normalize || paths.emptySegments == .merge
+        keepsTargets = normalizes && routes.contains { $0.verification != nil }
         var lists = Lists()
         for node in RouteTree(routes).nodes { lists.add(node) }
         (nodes, literals, stars) = (lists.nodes, lists.literals, lists.stars)

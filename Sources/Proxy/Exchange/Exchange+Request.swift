@@ -54,10 +54,12 @@ extension Exchange {
             // Before the request goes up: the values are the request's.
             for rule in rules.rules { _ = try values(of: rule.conversion?.sources ?? []) }
         }
+        if let rule = route.verification { try beginVerification(rule, route, snapshot, framing: framing) }
         if requestTranscoder.readsQuery { try requestTranscoder.feedQuery(of: request) }
         var plan = ExchangeMachine.Plan()
         plan.hasContent = hasContent
         plan.isConverted = requestTranscoder.isBegun
+        plan.isVerified = verification != nil
         plan.isSpooled =
             snapshot.framings[route.upstream].mode == .length
             && (requestTranscoder.isBegun || framing == .chunked)
@@ -88,6 +90,7 @@ extension Exchange {
 
     /// The route of this request.
     private func findRoute(_ snapshot: ConfigurationSnapshot) throws(Refusal) -> Destination {
+        if snapshot.routes.keepsTargets { noteTarget() }
         snapshot.routes.normalize(&request)
         switch snapshot.routes.find(request) {
         case .found(let found):
@@ -305,6 +308,7 @@ extension Exchange {
     func contentEnded() {
         catchingRefusal { () throws(Refusal) in
             requestThrottle?.stop()
+            if let verification, machine.request == .content { try endVerification(verification) }
             noteContentEnd()
             try handle(.contentEnded)
         }
@@ -335,6 +339,7 @@ extension Exchange {
     }
 
     private func takeContent(_ slice: Span<UInt8>, isLast: Bool) throws(Refusal) -> Int {
+        if let verification { return try hold(slice, in: verification) }
         record.bytesIn += slice.count
         let taken = requestTranscoder.isBegun ? try transcode(slice, isLast: isLast) : try forward(slice)
         if taken < slice.count { record.bytesIn -= slice.count - taken }
@@ -427,7 +432,7 @@ extension Exchange {
     }
 
     /// Sends what the conversion has written on its way. Returns false when the upstream can't take it now.
-    private func pushOutput() throws(Refusal) -> Bool {
+    func pushOutput() throws(Refusal) -> Bool {
         switch machine.destination {
         case .spool:
             try spoolOutput()
@@ -447,7 +452,7 @@ extension Exchange {
         return true
     }
 
-    private func awaitNextTick() {
+    func awaitNextTick() {
         guard !awaitsTick else { return }
         awaitsTick = true
         worker.loop.afterTick(self)
@@ -500,6 +505,7 @@ extension Exchange {
 
     /// Brings the request to its end as far as it goes: the rest of the conversion, a connection, the last bytes.
     func finishRequest() throws(Refusal) {
+        if let verification, try !sendVerified(verification) { return }
         if let conversion = requestTranscoder.conversion {
             guard try finishTranscoding() else { return }
             record.accounting = conversion.accounting
@@ -548,7 +554,7 @@ extension Exchange {
     }
 
     /// Makes more room for output in front of the head, where the upstream wants a length if it can have one.
-    private func bufferMore() throws(Refusal) -> Bool {
+    func bufferMore() throws(Refusal) -> Bool {
         guard machine.upstream == .none, let route, let snapshot,
             snapshot.framings[route.upstream].mode == .auto, requestTranscoder.bufferMore()
         else { return false }

@@ -205,7 +205,7 @@ extension Exchange {
     // take a chunked request for an empty one.
 
     /// Pieces of padding, or of a spool, that are sent in one tick before the other connections have theirs.
-    private static let piecesPerTick = 4
+    static let piecesPerTick = 4
 
     var upstreamName: String { route.flatMap { snapshot?.settings.upstreams[$0.upstream].name } ?? "" }
 

@@ -3,6 +3,7 @@ internal import EventLoop
 internal import Gateway
 internal import HTTPWire
 internal import Octets
+internal import Signatures
 internal import Transcoding
 
 /// One request and its response: the driver of an `ExchangeMachine`, between a client's connection and an upstream's.
@@ -68,6 +69,10 @@ final class Exchange {
     var tunnel: Tunnel?
     /// The content, where it is held until its length is known; until the response begins.
     var spool: Spool?
+    /// The content, where it is held until it is known whose it is.
+    var verification: PendingVerification?
+    /// Path and query as they came, on routes that verify.
+    var signedTarget: [UInt8] = []
     /// What the request and the response hold of the worker's memory.
     @safe @exclusivity(unchecked) var requestCharge = MemoryCharge(.request)
     @safe @exclusivity(unchecked) var responseCharge = MemoryCharge(.response)
@@ -139,6 +144,7 @@ final class Exchange {
         bufferedSource = nil
         bufferedSourceIsReusable = false
         if spool != nil { endSpool() }
+        if verification != nil { dropHeld() }
         if requestCharge.bytes + responseCharge.bytes > 0 { endCharges() }
         if isQueuedForMemory { leaveQueue() }
         record = ExchangeRecord()
@@ -572,5 +578,8 @@ struct ExchangeRecord {
     var responseCoding: Coding?
     /// What header rules did to the head that went upstream, and to the response's.
     var headers = HeaderEditCount()
+    /// What the route says of whose requests it takes, and why this one isn't such; nil where it is.
+    var verification: RequestVerification?
+    var signatureFault: SignatureFault?
     var responseHeaders = HeaderEditCount()
 }

@@ -5,6 +5,7 @@ internal import Glibc
 internal import HTTPWire
 internal import Logging
 internal import Octets
+internal import Signatures
 internal import Transcoding
 
 /// The access log of one worker: one line an exchange, never a value of a body.
@@ -134,6 +135,10 @@ final class AccessLog {
             line.member("fields", number: accounting.fields)
             line.member("files", number: accounting.files)
             line.member("dropped", number: accounting.removed)
+        }
+        if let rule = record.verification {
+            line.member("sender", ascii: rule.sender.utf8Span.span)
+            line.member("signature", ascii: (record.signatureFault?.rawValue ?? "verified").utf8Span.span)
         }
         if record.headers != HeaderEditCount() || record.responseHeaders != HeaderEditCount() { line.headers(record) }
         if let transcoder = exchange.responseTranscoder, transcoder.isActive { line.conversion(of: transcoder) }

@@ -6,6 +6,7 @@ struct Counters {
     var coding = CodingCounters()
     var forwarding = ForwardingCounters()
     var framing = FramingCounters()
+    var verification = VerificationCounters()
     let tls = TLSCounters()
     let upstreams = UpstreamCounters()
     /// The gauges of these two stand with what they count.
@@ -19,6 +20,7 @@ struct Counters {
         coding.visit(&samples)
         forwarding.visit(&samples)
         framing.visit(&samples)
+        verification.visit(&samples)
         tls.visit(&samples)
         upstreams.visit(&samples)
         memory.visit(&samples)

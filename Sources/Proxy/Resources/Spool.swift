@@ -5,7 +5,7 @@ internal import Synchronization
 
 /// A request's body that waits until its length is known: its beginning in memory, the rest in a file without a name.
 ///
-/// First it is written, then read, once. Files are written and read on the loop's thread, in pieces of at most
+/// First it is written, then read: once, or from the beginning again behind `rewind`. Files are written and read on the loop's thread, in pieces of at most
 /// 64 KiB: mostly that is a copy into the page cache or out of it, cheaper than handing the piece to another thread and
 /// being told of it. A disk that stalls under its writes stalls the worker for as long; docs/framing.md says what to do.
 final class Spool {
@@ -92,6 +92,9 @@ final class Spool {
             }
         }
     }
+
+    /// Lets all of it be read once more.
+    func rewind() { readCount = 0 }
 
     /// Gives back memory, file and quota.
     func end() {

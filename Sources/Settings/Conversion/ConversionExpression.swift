@@ -32,6 +32,17 @@ struct ConversionExpression {
         return (decode, encode)
     }
 
+    /// One name alone, perhaps with options: `github(secret: a)`. `example` is what to write instead of none.
+    consuming func readName(_ what: String, path: String, example: String) -> ConversionSide? {
+        var parser = self
+        guard let side = parser.side(what, path: path, missing: "\(what) is missing here: write \(example)") else {
+            return nil
+        }
+        parser.skipBlanks()
+        guard parser.at == parser.scalars.count else { return parser.fail("nothing follows \(what)") }
+        return side
+    }
+
     private func fail<Nothing>(_ message: String, at offset: Int? = nil) -> Nothing? {
         context.report(position(offset ?? at), message)
         return nil
@@ -53,17 +64,25 @@ struct ConversionExpression {
 
     private static func isOfWord(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar {
-        case "a"..."z", "A"..."Z", "_": true
+        case "a"..."z", "A"..."Z", "_", "0"..."9": true
         default: false
         }
     }
 
     /// A word and perhaps options in parentheses.
-    private mutating func side(_ what: String, path: String) -> ConversionSide? {
+    private mutating func side(_ what: String, path: String, missing: String? = nil) -> ConversionSide? {
         skipBlanks()
         let start = at
-        while at < scalars.count, Self.isOfWord(scalars[at]) { at += 1 }
-        guard at > start else { return fail("\(what) of a conversion is missing here: write form, json or multipart") }
+        // A hyphen is of a name, but not that of an arrow.
+        while at < scalars.count,
+            Self.isOfWord(scalars[at])
+                || scalars[at] == "-" && at > start && at + 1 < scalars.count && Self.isOfWord(scalars[at + 1])
+        {
+            at += 1
+        }
+        guard at > start else {
+            return fail(missing ?? "\(what) of a conversion is missing here: write form, json or multipart")
+        }
         var word = ""
         for scalar in scalars[start..<at] { word.unicodeScalars.append(scalar) }
         skipBlanks()

@@ -38,7 +38,7 @@ struct LimitSettings {
     private static let standards = keys.map { Limits()[keyPath: $0.limit] }
 
     /// What a route can limit, for those who look for it at the top of the file.
-    static var routeKeys: [String] { keys.map(\.name) + ["response"] }
+    static var routeKeys: [String] { keys.map(\.name) + ["response", "signed"] }
 
     private var values: [Sourced<Int>]
     /// Bytes of a converted response that are held: a route's, and no limit of the conversion itself.
@@ -46,6 +46,8 @@ struct LimitSettings {
     /// The same: what is undone of a content coding isn't the conversion's to count.
     private var decompressed = Sourced(CodingLimits().decompressed)
     private var ratio = Sourced(CodingLimits().ratio)
+    /// Bytes of content that are held until its signature is known.
+    private var signed = Sourced(RequestVerification.standardLimit)
 
     /// The limits that hold where nothing is written. `response` is that of a route; nil where there is none.
     init(standard: Limits = Limits(), response: Int? = nil) {
@@ -66,6 +68,7 @@ struct LimitSettings {
             response = section.size("response", standard: standard)
             decompressed = section.size("decompressed", standard: decompressed)
             ratio = section.count("ratio", standard: ratio, in: 1...1_000_000)
+            signed = section.size("signed", standard: signed)
         }
         for key in ["request_line", "head", "field_line", "header_fields"] {
             section.refuse(key, "holds before a route is known: write it under \"limits\" at the top of the file")
@@ -75,6 +78,9 @@ struct LimitSettings {
 
     /// The limit of a converted response.
     var responseLimit: Int { response?.value ?? Route.standardResponseLimit }
+
+    /// The limit of content that is verified.
+    var signedLimit: Int { signed.value }
 
     /// The limits of bodies with a content coding.
     var codingLimits: CodingLimits {

@@ -81,6 +81,7 @@ struct RouteReader {
         timeouts.read(section.part("timeouts"))
         let request = RequestReader(context, values: values).read(section, limits: limits.limits)
         let responses = ResponseReader(context, variables: match?.path.variables).read(section, limits: limits.limits)
+        let verification = VerifyReader(context).read(section, limit: limits.signedLimit)
         let examples = section.take("examples")
         var options = options
         let compress = section.remaining.first { $0.key == "compress" }
@@ -99,7 +100,7 @@ struct RouteReader {
         let route = Route(
             index: index, name: name, match: match, upstream: upstream, rewrite: rewrite, limits: limits.limits,
             timeouts: timeouts.timeouts, request: request,
-            responses: responses, responseLimit: limits.responseLimit,
+            verification: verification, responses: responses, responseLimit: limits.responseLimit,
             options: options)
         // What the body goes through; its path and headers count in their own place.
         let judged = ["match", "request", "limits", "on_other_type"]

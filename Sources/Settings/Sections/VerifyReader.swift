@@ -1,0 +1,310 @@
+internal import Gateway
+internal import HTTPWire
+internal import Signatures
+
+/// Reads `verify` of a route: a sender's name with its secret, or how any other sender signs.
+struct VerifyReader {
+    private let context: ReadingContext
+
+    init(_ context: ReadingContext) {
+        self.context = context
+    }
+
+    /// Takes `verify` of a route; nil where it isn't there, or is wrong.
+    ///
+    /// - Parameter limit: bytes of content that are held until its signature is known (`limits.signed`).
+    func read(_ route: SectionReader, limit: Int) -> RequestVerification? {
+        guard let node = route.take("verify") else {
+            route.record("verify", "off", .standard)
+            return nil
+        }
+        let section: SectionReader
+        var preset: (name: String, position: SettingsNode.Position)?
+        if case .scalar(let text, _) = node.content {
+            let expression = ConversionExpression(node, text, path: "verify", context)
+            guard
+                let call = expression.readName(
+                    "the sender", path: "verify", example: "one, as in github(secret: \"${env:GITHUB_SECRET}\")")
+            else { return nil }
+            section = call.options
+            preset = (call.encoding, call.position)
+        } else {
+            guard let mapping = SectionReader(node, "\"verify\"", path: "verify", context) else { return nil }
+            section = mapping
+            if let node = section.take("preset") {
+                guard let name = context.text(node, "\"preset\"") else { return nil }
+                preset = (name, node.position)
+            }
+        }
+        let failures = context.failures
+        guard var scheme = scheme(section, preset, node.position) else { return nil }
+        let hasTime = scheme.timestamp != nil || scheme.special == .mailgun
+        tolerance(section, &scheme, hasTime: hasTime)
+        let secrets = secrets(section, scheme, node)
+        var options = SignatureVerifier.Options(scheme: scheme, secrets: secrets)
+        options.publicURL = publicURL(section, scheme)
+        if scheme.special == .payPal {
+            options.webhookID =
+                section.required("webhook_id", example: "8PT597110X687430LKGECATA").flatMap {
+                    context.text($0, "\"webhook_id\"")
+                } ?? ""
+        }
+        let failure = failure(section, scheme)
+        section.finish()
+        guard context.failures == failures else { return nil }
+        route.record("verify", describe(scheme, secrets), .line(node.position.line))
+        return RequestVerification(options, failure: failure, limit: limit)
+    }
+
+    private func describe(_ scheme: SignatureScheme, _ secrets: [SigningSecret]) -> String {
+        "\(scheme.name), \(secrets.count) \(secrets.count == 1 ? "secret" : "secrets")"
+    }
+
+    // MARK: The scheme
+
+    private func scheme(
+        _ section: SectionReader, _ preset: (name: String, position: SettingsNode.Position)?,
+        _ position: SettingsNode.Position
+    ) -> SignatureScheme? {
+        guard let preset else { return generic(section, position) }
+        if let scheme = SenderPresets.find(preset.name) { return scheme }
+        let names = SenderPresets.all.map(\.name) + SenderPresets.aliases.keys.sorted()
+        context.report(
+            preset.position,
+            "there is no preset \"\(preset.name)\": \(NearestWord.hint(for: preset.name, among: names))")
+        return nil
+    }
+
+    /// A sender without a preset.
+    private func generic(_ section: SectionReader, _ position: SettingsNode.Position) -> SignatureScheme? {
+        var scheme = SignatureScheme(name: "custom")
+        if let node = section.take("sender"), let name = context.text(node, "\"sender\"") {
+            if SettingsName.isValid(name) {
+                scheme.name = name
+            } else {
+                context.report(node.position, "the sender's name \"\(name)\" \(SettingsName.rule)")
+            }
+        }
+        guard let header = section.required("header", example: "X-Signature").flatMap({ field($0, "\"header\"") })
+        else {
+            return nil
+        }
+        scheme.headers = [header]
+        let algorithm = algorithm(section)
+        scheme.methods = [.init(algorithm: algorithm)]
+        if algorithm == .key(.ed25519) {
+            scheme.secretWriting = .ed25519
+        } else if case .key = algorithm {
+            scheme.secretWriting = .pem
+        }
+        section.word("encoding", into: &scheme.encoding)
+        if let node = section.take("id"), let name = field(node, "\"id\"") { scheme.idHeaders = [name] }
+        timestamp(section, &scheme)
+        let prefix = section.take("prefix")
+        if let node = section.take("list") {
+            if let prefix { context.report(prefix.position, "\"prefix\" and \"list\" exclude each other") }
+            list(node, &scheme, algorithm)
+        } else if let prefix, let text = context.text(prefix, "\"prefix\"") {
+            scheme.value = .plain(prefix: text)
+        }
+        layout(section, &scheme, position)
+        return scheme
+    }
+
+    private func field(_ node: SettingsNode, _ what: String) -> String? {
+        guard let name = context.text(node, what) else { return nil }
+        if HeaderName.isValid(name) { return name }
+        context.report(node.position, "\(what) is the name of a field, not \"\(name)\"")
+        return nil
+    }
+
+    private func algorithm(_ section: SectionReader) -> SignatureAlgorithm {
+        let names = SignatureAlgorithm.names.map(\.0)
+        let word = section.value("algorithm", standard: Sourced("hmac-sha256"), describe: { $0 }) {
+            context.word($0, $1, among: names)
+        }.value
+        return SignatureAlgorithm.names.first { $0.0 == word }?.1 ?? .hmac(.sha256)
+    }
+
+    private func timestamp(_ section: SectionReader, _ scheme: inout SignatureScheme) {
+        guard let node = section.take("timestamp") else { return }
+        guard let part = SectionReader(node, "\"timestamp\"", path: "verify.timestamp", context) else { return }
+        let header = part.take("header").flatMap { field($0, "\"header\"") }
+        let member = part.take("member").flatMap { context.text($0, "\"member\"") }
+        part.word("unit", into: &scheme.timestampUnit)
+        part.finish()
+        switch (header, member) {
+        case (let name?, nil): scheme.timestamp = .headers([name])
+        case (nil, let name?): scheme.timestamp = .member(name)
+        case (nil, nil): scheme.timestamp = .list
+        case (.some, .some):
+            context.report(node.position, "a time stands in a \"header\" or in a \"member\" of the body, not in both")
+        }
+        scheme.tolerance = (300_000, 300_000)
+    }
+
+    private func list(_ node: SettingsNode, _ scheme: inout SignatureScheme, _ algorithm: SignatureAlgorithm) {
+        guard let part = SectionReader(node, "\"list\"", path: "verify.list", context) else { return }
+        func character(_ key: String, _ standard: String) -> UInt8 {
+            part.value(key, standard: Sourced(standard), describe: { $0 }) { node, what in
+                guard let text = context.text(node, what) else { return nil }
+                if text.utf8.count == 1 { return text }
+                context.report(node.position, "\(what) is one character, not \"\(text)\"")
+                return nil
+            }.value.utf8.first ?? 0
+        }
+        let separator = character("separator", ",")
+        let pair = character("pair", "=")
+        let time = part.take("timestamp").flatMap { context.text($0, "\"timestamp\"") }
+        let name = part.required("signature", example: "v1").flatMap { context.text($0, "\"signature\"") }
+        part.finish()
+        scheme.value = .list(separator: separator, pair: pair, timestamp: time)
+        scheme.methods = [.init(name: name ?? "", algorithm: algorithm)]
+        if time != nil {
+            if scheme.timestamp == nil { scheme.tolerance = (300_000, 300_000) }
+            scheme.timestamp = .list
+        }
+    }
+
+    private func layout(_ section: SectionReader, _ scheme: inout SignatureScheme, _ position: SettingsNode.Position) {
+        if let node = section.take("signed"), let text = context.text(node, "\"signed\"") {
+            do throws(SignedLayout.Fault) {
+                scheme.layout = try SignedLayout(parsing: text)
+            } catch {
+                context.report(node.position, "\"signed\" \(error.reason)")
+            }
+        }
+        if scheme.timestamp == .list, case .plain = scheme.value {
+            context.report(
+                position,
+                "the time needs a place: \"timestamp\" has a \"header\" or a \"member\", or \"list\" a \"timestamp\"")
+        }
+        if scheme.layout.contains(.timestamp), scheme.timestamp == nil {
+            context.report(
+                position, "\"signed\" has {timestamp}, and nothing says where the time stands: add \"timestamp\"")
+        }
+        if case .member? = scheme.timestamp, scheme.layout.contains(.timestamp) {
+            context.report(position, "a time in the body can't stand in \"signed\": {body} has it")
+        }
+        if scheme.layout.contains(.id), scheme.idHeaders.isEmpty {
+            context.report(position, "\"signed\" has {id}, and nothing says which field that is: add \"id\"")
+        }
+    }
+
+    // MARK: What every sender has
+
+    private func tolerance(_ section: SectionReader, _ scheme: inout SignatureScheme, hasTime: Bool) {
+        guard let node = section.take("tolerance") else { return }
+        guard hasTime else {
+            return context.report(node.position, "\"tolerance\" is for signatures with a time, and this one has none")
+        }
+        if case .scalar("off", _) = node.content {
+            scheme.tolerance = (nil, nil)
+            return section.record("tolerance", "off", .line(node.position.line))
+        }
+        guard let time = context.time(node, "\"tolerance\"") else { return }
+        let milliseconds = Int(time / .milliseconds(1))
+        // Who refuses what is too old alone goes on doing so.
+        let refusesOldAlone = scheme.tolerance.past != nil && scheme.tolerance.future == nil
+        scheme.tolerance = (milliseconds, refusesOldAlone ? nil : milliseconds)
+        section.record("tolerance", Units.describe(time), .line(node.position.line))
+    }
+
+    /// `secret`, or `secrets`, any of which may have signed.
+    private func secrets(_ section: SectionReader, _ scheme: SignatureScheme, _ node: SettingsNode) -> [SigningSecret] {
+        let one = section.take("secret")
+        let many = section.take("secrets")
+        if one != nil, let many { context.report(many.position, "\"secret\" and \"secrets\" exclude each other") }
+        guard let list = many ?? one else {
+            context.report(
+                node.position, "\"verify\" needs a secret, as in secret: \"${env:SECRET}\", or several as \"secrets\"")
+            return []
+        }
+        let elements: [SettingsNode]
+        if case .mapping = list.content {
+            elements = [list]
+        } else {
+            elements = context.elements(list, "\"secrets\"") ?? []
+        }
+        return elements.compactMap { secret($0, scheme) }
+    }
+
+    private func secret(_ node: SettingsNode, _ scheme: SignatureScheme) -> SigningSecret? {
+        var writing = scheme.secretWriting
+        var value = node
+        if case .mapping = node.content {
+            guard let part = SectionReader(node, "a secret", path: "verify.secrets", context) else { return nil }
+            guard let written = part.required("value", example: "\"${env:SECRET}\"") else { return nil }
+            if let encoding = part.take("encoding"),
+                let word = context.word(encoding, "\"encoding\"", among: SigningSecret.Writing.allCases.map(\.rawValue))
+            {
+                writing = SigningSecret.Writing(rawValue: word) ?? writing
+            }
+            part.finish()
+            value = written
+        }
+        guard let text = context.text(value, "a secret") else { return nil }
+        // What a placeholder stands for isn't known.
+        if context.isUnresolved(value) { return SigningSecret(.shared(Array(text.utf8))) }
+        do throws(SigningSecret.Fault) {
+            // A file's last line end is none of the secret's.
+            let secret = try SigningSecret(text.hasSuffix("\n") ? String(text.dropLast()) : text, as: writing)
+            guard fits(secret, scheme) else {
+                context.report(value.position, "\(secret) is nothing that \(scheme.name) signs with")
+                return nil
+            }
+            return secret
+        } catch {
+            context.report(value.position, "the secret \(error.reason)")
+            return nil
+        }
+    }
+
+    /// Whether one of the scheme's kinds of signature can be of this secret.
+    private func fits(_ secret: SigningSecret, _ scheme: SignatureScheme) -> Bool {
+        switch (scheme.special, secret.material) {
+        case (.twilio?, .shared), (.mandrill?, .shared), (.mailgun?, .shared): true
+        case (.sns?, .key(let key)), (.payPal?, .key(let key)): key.kind == .rsa && !key.isPrivate
+        case (.sns?, .certificate), (.payPal?, .certificate): true
+        case (.some, _): false
+        case (nil, _):
+            scheme.methods.contains { method in
+                switch (method.algorithm, secret.material) {
+                case (.hmac, .shared), (.equal, .shared): true
+                case (.key(let form), .key(let key)): form.fits(key.kind) && !key.isPrivate
+                default: false
+                }
+            }
+        }
+    }
+
+    /// `https://hooks.example.com`: what the sender was told.
+    private func publicURL(_ section: SectionReader, _ scheme: SignatureScheme) -> String? {
+        guard let node = section.take("public_url") else { return nil }
+        guard let text = context.text(node, "\"public_url\"") else { return nil }
+        guard scheme.signsURL else {
+            context.report(node.position, "\(scheme.name) doesn't sign the URL: remove \"public_url\"")
+            return nil
+        }
+        let rest = text.hasPrefix("https://") ? text.dropFirst(8) : text.hasPrefix("http://") ? text.dropFirst(7) : ""
+        guard let first = rest.utf8.first, first != UInt8(ascii: "/"),
+            rest.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") })
+        else {
+            context.report(
+                node.position,
+                "\"public_url\" is what the sender was told, without a query, as https://hooks.example.com")
+            return nil
+        }
+        section.record("public_url", text, .line(node.position.line))
+        return text
+    }
+
+    /// A status, or `report`.
+    private func failure(_ section: SectionReader, _ scheme: SignatureScheme) -> RequestVerification.Failure {
+        let standard = String(scheme.failureStatus ?? 401)
+        let word = section.value("on_failure", standard: Sourced(standard), describe: { $0 }) {
+            context.word($0, $1, among: ["400", "401", "403", "report"])
+        }.value
+        return Int(word).map(RequestVerification.Failure.status) ?? .report
+    }
+}

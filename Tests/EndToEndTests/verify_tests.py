@@ -1,0 +1,294 @@
+"""Routes with `verify`: whose requests come through, what others are answered, and that nothing goes upstream before."""
+
+import base64
+import gzip
+import hmac
+import json
+import os
+import subprocess
+import tempfile
+import time
+import unittest
+
+from admin import Admin, admin_port
+from harness import FORM, JSON, RECAST, ProxyTestCase
+
+SECRET = "A Secret to Everybody"
+KIB = 1024
+
+
+def sign(body, secret=SECRET, digest="sha256"):
+    return hmac.new(secret.encode(), body, digest).digest()
+
+
+def github(body, secret=SECRET):
+    return f"X-Hub-Signature-256: sha256={sign(body, secret).hex()}"
+
+
+def chunked(body, size):
+    return b"".join(b"%x\r\n%s\r\n" % (len(body[at:at + size]), body[at:at + size])
+                    for at in range(0, len(body), size)) + b"0\r\n\r\n"
+
+
+class VerifyTests(ProxyTestCase):
+    admin_address, admin_line = admin_port()
+    settings = admin_line
+    routes = f"""
+  - {{ name: plain, match: /plain, upstream: app, verify: {{ preset: github, secret: "{SECRET}" }} }}
+  - {{ name: form, match: /form, upstream: app, request: form -> json, verify: {{ preset: github, secrets: [new, "{SECRET}"] }} }}
+  - {{ name: big, match: /big, upstream: app, request: form -> json, limits: {{ signed: 4MiB, field: 4MiB, tree: 8MiB }},
+      verify: {{ preset: github, secret: "{SECRET}" }} }}
+  - {{ name: limit, match: /limit, upstream: app, verify: {{ preset: github, secret: "{SECRET}" }}, limits: {{ signed: 1KiB }} }}
+  - {{ name: report, match: /report, upstream: app, verify: {{ preset: github, secret: "{SECRET}", on_failure: report }} }}
+  - {{ name: forbidden, match: /forbidden, upstream: app, verify: {{ preset: github, secret: "{SECRET}", on_failure: 403 }} }}
+  - {{ name: slack, match: /slack, upstream: app, request: form -> json, verify: 'slack(secret: "{SECRET}")' }}
+  - {{ name: twilio, match: "/twilio/*", upstream: app, request: form -> json,
+      verify: {{ preset: twilio, secret: "{SECRET}", public_url: "https://hooks.example.com" }} }}
+  - name: acme
+    match: /acme
+    upstream: app
+    verify:
+      sender: acme
+      header: X-Acme
+      list: {{ timestamp: t, signature: v1 }}
+      signed: "{{id}}.{{method}}.{{path}}.{{timestamp}}.{{body}}"
+      id: X-Delivery
+      encoding: base64
+      algorithm: hmac-sha512
+      secret: {{ value: "{SECRET.encode().hex()}", encoding: hex }}
+  - {{ name: length, match: /length, upstream: wants-length, verify: {{ preset: github, secret: "{SECRET}" }} }}
+  - {{ name: open, match: /open, upstream: app }}
+"""
+    further_upstreams = {"wants-length": "{ address: $APP, framing: length }"}
+
+    def post(self, path, body, *fields, media_type=JSON):
+        return self.send("POST", path, body, media_type, fields)
+
+    def assert_refused(self, response, code, status=401):
+        self.assert_problem(response, status, code)
+        self.assertEqual(self.upstream.requests, [])
+
+    def test_what_the_sender_has_signed_goes_on_with_its_mark_and_its_length(self):
+        for path in ("/plain", "/length"):
+            with self.subTest(path):
+                self.upstream.reset()
+                body = b'{"a": "\xc3\xa4"}'
+                self.assertEqual(self.post(path, body, github(body)).status, 200)
+                request = self.upstream.one()
+                self.assertEqual(request.body, body)
+                self.assertEqual(request.fields.get("recast-verified"), "github")
+                self.assertEqual(request.fields.get("content-length"), str(len(body)))
+
+    def test_a_form_is_verified_as_it_came_and_converted_then(self):
+        body = b"payload=%7B%22a%22%3A1%7D&b=%C3%A4+x"
+        self.assertEqual(self.post("/form", body, github(body), media_type=FORM).status, 200)
+        self.assertEqual(self.upstream.one().json, {"payload": '{"a":1}', "b": "\u00e4 x"})
+
+    def test_any_bytes_that_differ_are_refused(self):
+        body = b"payload=%7B%22a%22%3A1%7D&b=2"
+        for at in range(len(body)):
+            other = body[:at] + bytes([body[at] ^ 1]) + body[at + 1:]
+            self.assert_refused(self.post("/form", other, github(body), media_type=FORM), "signature_mismatch")
+        for other in (body[:-1], body + b" ", b"", body + b"&"):
+            self.assert_refused(self.post("/form", other, github(body), media_type=FORM), "signature_mismatch")
+        self.assert_refused(self.post("/form", body, github(body, "other"), media_type=FORM), "signature_mismatch")
+
+    def test_the_signature_is_looked_at_before_the_body_is_read(self):
+        self.assert_refused(self.post("/form", b"%zz" * 10, github(b"x"), media_type="text/none"), "unsupported_media_type", 415)
+        body = b"a[b=1&" * 2000
+        self.assert_refused(self.post("/form", body, github(b"x"), media_type=FORM), "signature_mismatch")
+
+    def test_fields_that_are_missing_twice_or_no_signature(self):
+        body = b"{}"
+        self.assert_refused(self.post("/plain", body), "signature_missing")
+        self.assert_refused(self.post("/plain", body, github(body), github(body)), "signature_duplicated")
+        for value in ("", "sha256=", "sha256=xyz", sign(body).hex(), "sha1=" + sign(body).hex(), "sha256=" + sign(body).hex() + ", x"):
+            response = self.post("/plain", body, f"X-Hub-Signature-256: {value}")
+            self.assert_refused(response, "signature_malformed")
+            self.assertEqual(response.fields.get("www-authenticate"), "Signature")
+        self.assert_refused(self.post("/forbidden", body), "signature_missing", 403)
+
+    def test_the_mark_is_never_the_clients(self):
+        self.assertEqual(self.post("/open", b"{}", "Recast-Verified: github").status, 200)
+        self.assertIsNone(self.upstream.one().fields.get("recast-verified"))
+        self.upstream.reset()
+        self.assertEqual(self.post("/report", b"{}", "Recast-Verified: github").status, 200)
+        self.assertEqual(self.upstream.one().fields.get("recast-verified"), "failed; sender=github; reason=missing")
+        self.upstream.reset()
+        body = b"{}"
+        self.assertEqual(self.post("/report", body, github(body), "Connection: recast-verified").status, 400)
+        self.assertEqual(self.post("/report", body, github(body)).status, 200)
+        self.assertEqual(self.upstream.one().fields.get("recast-verified"), "github")
+
+    def test_without_content_the_signature_is_over_nothing(self):
+        self.assertEqual(self.send("GET", "/plain", fields=(github(b""),)).status, 200)
+        self.assertEqual(self.upstream.one().fields.get("recast-verified"), "github")
+        self.upstream.reset()
+        self.assert_refused(self.send("GET", "/plain"), "signature_missing")
+
+    def test_chunks_codings_and_pauses_change_nothing(self):
+        body = b"a=" + b"x" * 5000
+        for size in (1, 7, 4096, 5002):
+            client = self.client()
+            client.send(f"POST /form HTTP/1.1\r\nHost: a\r\nContent-Type: {FORM}\r\nTransfer-Encoding: chunked\r\n"
+                        f"{github(body)}\r\n\r\n")
+            client.send(chunked(body, size))
+            self.assertEqual(client.response().status, 200)
+            # The connection goes on.
+            client.send(f"POST /form HTTP/1.1\r\nHost: a\r\nContent-Type: {FORM}\r\nContent-Length: 3\r\n{github(b'a=b')}\r\n\r\na=b")
+            self.assertEqual(client.response().status, 200)
+        coded = gzip.compress(body)
+        response = self.post("/form", coded, github(coded), "Content-Encoding: gzip", media_type=FORM)
+        self.assertEqual(response.status, 200)
+        self.upstream.reset()
+        self.assert_refused(
+            self.post("/form", coded, github(body), "Content-Encoding: gzip", media_type=FORM), "signature_mismatch")
+
+    def test_nothing_reaches_the_upstream_before_the_last_byte(self):
+        body = b"a=" + b"x" * 200_000
+        client = self.client()
+        client.send(f"POST /big HTTP/1.1\r\nHost: a\r\nContent-Type: {FORM}\r\nContent-Length: {len(body)}\r\n{github(body)}\r\n\r\n")
+        client.send(body[:-1])
+        # Another request is served meanwhile, so what came first would have gone on by now.
+        self.assertEqual(self.post("/open", b"{}").status, 200)
+        self.assertEqual([request.target for request in self.upstream.requests], ["/open"])
+        client.send(body[-1:])
+        self.assertEqual(client.response().status, 200)
+
+    def test_long_content_is_held_on_disk_and_converted_in_pieces(self):
+        value = os.urandom(1_500_000).hex().encode()
+        body = b"a=" + value
+        for framing in ("length", "chunked"):
+            self.upstream.reset()
+            client = self.client()
+            head = f"POST /big HTTP/1.1\r\nHost: a\r\nContent-Type: {FORM}\r\n{github(body)}\r\n"
+            if framing == "length":
+                client.send(head + f"Content-Length: {len(body)}\r\n\r\n")
+                client.send(body)
+            else:
+                client.send(head + "Transfer-Encoding: chunked\r\n\r\n")
+                client.send(chunked(body, 65_537))
+            self.assertEqual(client.response().status, 200)
+            self.assertEqual(self.upstream.one().json, {"a": value.decode()})
+
+    def test_the_limit_at_n_and_one_more(self):
+        for count, status in ((KIB - 1, 200), (KIB, 200), (KIB + 1, 413)):
+            body = b"x" * count
+            for is_chunked in (False, True):
+                self.upstream.reset()
+                client = self.client()
+                framing = "Transfer-Encoding: chunked" if is_chunked else f"Content-Length: {count}"
+                client.send(f"POST /limit HTTP/1.1\r\nHost: a\r\n{framing}\r\n{github(body)}\r\n\r\n")
+                client.send(chunked(body, 100) if is_chunked else body)
+                response = client.response()
+                self.assertEqual(response.status, status, (count, is_chunked))
+                if status == 413:
+                    self.assert_refused(response, "limit_signed", 413)
+
+    def test_expect_is_answered_here(self):
+        body = b"{}"
+        client = self.client()
+        client.send(f"POST /plain HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nExpect: 100-continue\r\n{github(body)}\r\n\r\n")
+        self.assertEqual(client.response().status, 100)
+        client.send(body)
+        self.assertEqual(client.response().status, 200)
+
+    def test_slack_within_its_time(self):
+        body = b"token=a&text=hi"
+        for offset, code in ((0, None), (-290, None), (290, None), (-400, "signature_expired"), (400, "signature_future")):
+            self.upstream.reset()
+            stamp = str(int(time.time()) + offset)
+            signature = "v0=" + sign(b"v0:" + stamp.encode() + b":" + body).hex()
+            response = self.post("/slack", body, f"X-Slack-Signature: {signature}", f"X-Slack-Request-Timestamp: {stamp}",
+                                 media_type=FORM)
+            if code:
+                self.assert_refused(response, code)
+            else:
+                self.assertEqual(response.status, 200, offset)
+                self.assertEqual(self.upstream.one().json, {"token": "a", "text": "hi"})
+
+    def test_twilio_signs_the_public_url_and_the_sorted_fields(self):
+        target = "/twilio/call?foo=1&bar=%2F"
+        signed = f"https://hooks.example.com{target}" + "Digits1234" + "To+1800"
+        signature = base64.b64encode(sign(signed.encode(), digest="sha1")).decode()
+        response = self.post(target, b"To=%2B1800&Digits=1234", f"X-Twilio-Signature: {signature}", media_type=FORM)
+        self.assertEqual(response.status, 200)
+        self.assertEqual(self.upstream.one().json, {"To": "+1800", "Digits": "1234"})
+        self.upstream.reset()
+        for other in ("/twilio/call?foo=1&bar=/", "/twilio/calls?foo=1&bar=%2F"):
+            self.assert_refused(
+                self.post(other, b"To=%2B1800&Digits=1234", f"X-Twilio-Signature: {signature}", media_type=FORM),
+                "signature_mismatch")
+
+    def test_any_other_sender_as_data(self):
+        body, stamp = b"{}", str(int(time.time()))
+        signed = f"d-1.POST./acme?x=1.{stamp}.".encode() + body
+        value = base64.b64encode(sign(signed, digest="sha512")).decode()
+        fields = (f"X-Acme: t={stamp},v1=AAAA,v1={value}", "X-Delivery: d-1")
+        self.assertEqual(self.post("/acme?x=1", body, *fields).status, 200)
+        self.assertEqual(self.upstream.one().fields.get("recast-verified"), "acme")
+        self.upstream.reset()
+        self.assert_refused(self.post("/acme?x=2", body, *fields), "signature_mismatch")
+        self.assert_refused(self.post("/acme?x=1", body, fields[0]), "signature_missing")
+        self.assert_refused(self.post("/acme?x=1", body, fields[0], "X-Delivery: d-2"), "signature_mismatch")
+
+    def test_log_and_metrics_say_whose_it_is_and_nothing_secret(self):
+        body = b"{}"
+        with open(self.recast.output) as file:
+            before = len(file.readlines())
+        metrics = Admin(self.admin_address).metrics
+        count = {result: metrics().sum("recast_verifications_total", sender="github", result=result)
+                 for result in ("verified", "mismatch")}
+        self.post("/plain", body, github(body))
+        self.post("/plain", body, github(b"x"))
+        lines = self.recast.log_lines(before + 2)[before:]
+        self.assertEqual([(line["sender"], line["signature"], line.get("flags")) for line in lines],
+                         [("github", "verified", None), ("github", "mismatch", "SV")])
+        for result, number in count.items():
+            self.assertEqual(metrics().sum("recast_verifications_total", sender="github", result=result), number + 1)
+        text = json.dumps(lines) + self.recast.error_text() + Admin(self.admin_address).get("/config").decode()
+        for secret in (SECRET, SECRET.encode().hex(), sign(body).hex(), sign(b"x").hex()):
+            self.assertNotIn(secret, text)
+
+
+class CheckTests(unittest.TestCase):
+    def check(self, verify):
+        if "(" in verify:
+            verify = f'"{verify}"'
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+            file.write("version: 1\nlisten: 127.0.0.1:1\nupstreams: { app: 127.0.0.1:2 }\n"
+                       f"routes:\n  - name: a\n    match: /\n    upstream: app\n    verify: {verify}\n")
+            file.flush()
+            result = subprocess.run([RECAST, "check", "--quiet", file.name], capture_output=True, text=True)
+            return result.returncode, (result.stdout + result.stderr).replace(file.name, "FILE")
+
+    def test_what_is_wrong_is_told(self):
+        for verify, message in (
+            ("github(secret: geheim)", None), ("{ preset: slack, secret: a, tolerance: off }", None),
+            ("githup(secret: geheim)", 'there is no preset "githup": '), ("github", "needs a secret"),
+            ("github(secret: '')", "the secret is empty"), ("github(secret: geheim, tolerance: 5m)", "this one has none"),
+            ("github(secret: geheim) -> x", "nothing follows"), ("discord(secret: geheim)", "is no Ed25519 key"),
+            ("sns(secret: geheim)", "is no key"), ("github(secret: geheim, public_url: 'https://a')", "doesn't sign the URL"),
+            ("twilio(secret: geheim, public_url: hooks)", '"public_url" is what'), ("github(secret: geheim, extra: 1)", 'no key "extra"'),
+            ("{ secret: geheim }", 'needs "header"'), ("{ header: X-A, secret: geheim, signed: '{time}' }", "has {time}, which is none"),
+            ("{ header: X-A, secret: geheim, signed: '{id}{body}' }", 'add "id"'),
+            ("{ header: X-A, secret: geheim, signed: '{timestamp}{body}' }", 'add "timestamp"'),
+            ("{ header: X-A, secret: geheim, algorithm: md5 }", '"algorithm" is not "md5"'),
+            ("{ header: X-A, secret: geheim, algorithm: rsa-sha256 }", "is no key"),
+            ("{ header: 'X A', secret: geheim }", '"header" is the name of a field'),
+            ("{ header: X-A, prefix: a, list: { signature: v1 }, secret: geheim }", "exclude each other"),
+            ("{ header: X-A, list: { separator: ', ', signature: v1 }, secret: geheim }", "is one character"),
+            ("{ preset: github, secret: a, secrets: [b] }", "exclude each other"), ("[a]", "is a mapping"),
+            ("{ preset: github, secret: a, on_failure: 500 }", '"on_failure" is not "500"'),
+            ("paypal(secret: geheim)", "is no key"),
+        ):
+            with self.subTest(verify):
+                code, output = self.check(verify)
+                self.assertEqual(code == 0, message is None, output)
+                if message:
+                    self.assertIn(message, output)
+                    self.assertNotIn("geheim", output)
+
+
+if __name__ == "__main__":
+    unittest.main()
