@@ -35,6 +35,8 @@ extension PropertyList {
         var file = OutputBuffer()
         /// Whether the file at hand is the `data` of a dictionary.
         var isInFileObject = false
+        /// What rules have left out of the document so far: nulls in objects.
+        package internal(set) var removedCount = 0
 
         package init(options: EncodingOptions = .init(), limits: Limits) {
             self.options = options
@@ -56,6 +58,7 @@ extension PropertyList {
             file.removeAll()
             file.shrink(to: 64 * 1024)
             isInFileObject = false
+            removedCount = 0
         }
 
         // MARK: Containers and names
@@ -199,6 +202,7 @@ extension PropertyList.Encoder {
         switch options.nulls {
         case .omit:
             guard path.isInObject else { throw failure(.nullElement) }
+            removedCount += 1
             path.endValue()
         case .empty: try string(Span(), isLast: true)
         case .key, .literal, .reject: throw failure(path.isInObject ? .null : .nullElement)

@@ -31,7 +31,12 @@ extension XML {
             var hasChildren = false
             /// Whether the member that is its text has come.
             var hasText = false
+            /// Whether a rule has left out something in it.
+            var isReduced = false
         }
+
+        /// What rules have left out of the document so far: nulls and empty arrays.
+        internal private(set) var removedCount = 0
 
         private let options: EncodingOptions
         private let limits: Limits
@@ -70,6 +75,7 @@ extension XML {
         }
 
         internal mutating func reset() {
+            removedCount = 0
             rootName = ByteStore(copying: Array(options.rootName.utf8).span)
             frames.removeAll(keepingCapacity: true)
             names.removeAll(keepingUpTo: 64 * 1024)
@@ -180,7 +186,7 @@ extension XML {
             pop()
             position = .element
             if options.empties == .reject { throw fault(.emptyArray) }
-            guard options.empties == .marker else { return }
+            guard options.empties == .marker else { return omit(counts: !frame.isReduced) }
             try beginElement(into: &output)
             try endElement(into: &output)
         }
@@ -219,7 +225,7 @@ extension XML {
             switch options.nulls {
             case .reject: throw fault(.null)
             // The document itself can't be left out.
-            case .omit where position != .root: return
+            case .omit where position != .root: return omit()
             case .nilAttribute where position == .attribute: throw fault(.attributeNull)
             case .omit, .empty, .nilAttribute: break
             }
@@ -230,6 +236,12 @@ extension XML {
                 output.append("\" xsi:nil=\"true\"")
             }
             try endScalar(into: &output)
+        }
+
+        /// Leaves a value out of the innermost object or array by an option. An array whose elements were counted isn't.
+        private mutating func omit(counts: Bool = true) {
+            if counts { removedCount += 1 }
+            if let last = frames.indices.last { frames[last].isReduced = true }
         }
 
         private mutating func beginScalar(into output: inout OutputBuffer) throws(ConversionError) {

@@ -50,6 +50,9 @@ extension XML {
         private var base64 = Base64Encoder()
         private var isInFileObject = false
 
+        /// What rules have left out of the document so far.
+        package var removedCount: Int { elements.removedCount }
+
         package init(options: EncodingOptions = .init(), limits: Limits) {
             self.options = options
             self.limits = limits
