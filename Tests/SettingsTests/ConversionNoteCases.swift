@@ -81,8 +81,30 @@ extension ConversionNoteTests {
             conversion: "json -> form", code: "name_marks", body: #"{"a[b]":"x"}"#,
             output: "!field_name_unrepresentable a[b]", mended: ("json -> form(nesting: json)", "a[b]=x")),
         Case(
-            conversion: "xml -> form(nesting: dots)", code: "name_marks", body: "<a.b>x</a.b>",
+            conversion: "xml -> form(nesting: dots)", code: "name_dot", body: "<a.b>x</a.b>",
             output: "!field_name_unrepresentable a.b", mended: ("xml -> form(nesting: json)", "a.b=x")),
+        Case(
+            conversion: "json -> form", code: "document_rejected", body: #"["x"]"#, output: "!root_not_object"),
+        Case(
+            conversion: "json -> form(nesting: flat)", code: "array", body: #"{"a":["x","y"]}"#, output: "a[]=x&a[]=y",
+            back: ("form(nesting: flat) -> json", #"{"a[]":["x","y"]}"#),
+            mended: ("json -> form(nesting: flat, arrays: repeat)", "a=x&a=y")),
+        Case(
+            conversion: "json -> form(arrays: indices, nulls: omit)", code: "array_hole",
+            body: #"{"a":["x",null,"y"]}"#,
+            output: "a[0]=x&a[2]=y", back: ("form -> json", #"{"a":{"0":"x","2":"y"}}"#)),
+        Case(
+            conversion: "json -> multipart", code: "name_control", body: ##"{"a\u0000":"x"}"##,
+            output: "!multipart_name_unwritable a\u{0}", mended: ("json -> form", "a%00=x")),
+        Case(
+            conversion: "xml -> form(nulls: omit)", code: "array_of_nulls", body: "<r><a/><a/></r>",
+            output: "!field_empty r[a]", mended: ("xml -> form(nulls: omit, arrays: json)", "r[a]=[null,null]")),
+        Case(
+            conversion: "json -> form(arrays: brackets, empties: marker)", code: "object_empty_in_array",
+            body: #"{"a":[{},{"b":"x"}]}"#, output: "!field_regrouped a[]",
+            mended: (
+                "json -> form(arrays: json, empties: marker)", "a=[%7B%7D,%7B%22b%22%3A%22x%22%7D]"
+            )),
         Case(
             conversion: "json -> form", code: "name_empty", body: #"{"a":{"":"x"}}"#,
             output: "!field_name_unrepresentable a[]",
@@ -134,9 +156,9 @@ extension ConversionNoteTests {
             conversion: "json -> form(dialect: qs, empties: reject)", code: "empty_rejected", body: #"{"a":[]}"#,
             output: "!field_empty a", mended: ("json -> form(dialect: qs, empties: marker)", "a[]")),
         Case(
-            conversion: "json -> form(dialect: qs, arrays: comma)", code: "comma_in_text", body: #"{"a":["x,y"]}"#,
+            conversion: "json -> form(dialect: php, arrays: comma)", code: "comma_in_array", body: #"{"a":["x,y"]}"#,
             output: "a=x,y", twin: #"{"a":["x","y"]}"#,
-            mended: ("json -> form(dialect: qs, arrays: indices)", "a[0]=x,y")),
+            mended: ("json -> form(dialect: php, arrays: indices)", "a[0]=x,y")),
         Case(
             conversion: "json -> form(dialect: whatwg)", code: "array_of_one", body: #"{"a":["x"]}"#, output: "a=x",
             twin: #"{"a":"x"}"#, mended: ("json -> form(dialect: whatwg, arrays: brackets)", "a[]=x")),
@@ -153,6 +175,33 @@ extension ConversionNoteTests {
             conversion: "json -> form(dialect: php)", code: "php_array_hole", body: #"{"a":["x",null,"y"]}"#,
             output: "a[0]=x&a[2]=y", back: ("form(dialect: php) -> json", #"{"a":{"0":"x","2":"y"}}"#)),
         Case(
+            conversion: "json -> form(dialect: alamofire)", code: "array_sorted", body: #"{"a":["y","x"]}"#,
+            output: "a[]=x&a[]=y", twin: #"{"a":["x","y"]}"#,
+            mended: ("json -> form(dialect: alamofire, arrays: indices)", "a[0]=y&a[1]=x")),
+        Case(
+            conversion: "json -> form(dialect: alamofire, arrays: comma)", code: "array_of_empty_text",
+            body: #"{"a":[""],"b":"x"}"#, output: "b=x", twin: #"{"b":"x"}"#,
+            mended: ("json -> form(dialect: alamofire, arrays: indices)", "a[0]=&b=x")),
+        Case(
+            conversion: "json -> form(dialect: alamofire)", code: "object_number", body: #"{"a":{"0":"x","b":"y"}}"#,
+            output: "!field_digit_keys a.0",
+            mended: ("json -> form(dialect: alamofire, nesting: json)", "a=%7B%220%22%3A%22x%22,%22b%22%3A%22y%22%7D")),
+        Case(
+            conversion: "json -> form(dialect: php)", code: "name_empty_root", body: #"{"":"x","b":"y"}"#,
+            output: "=x&b=y", back: ("form(dialect: php) -> json", #"{"b":"y"}"#),
+            mended: ("json -> form(dialect: php, nesting: json)", "=x&b=y")),
+        Case(
+            conversion: "json -> form(dialect: qs)", code: "document_array", body: #"["x"]"#, output: "0=x",
+            twin: #"{"0":"x"}"#),
+        Case(
+            conversion: "json -> form(dialect: qs)", code: "document_null", body: "null", output: "", twin: "{}"),
+        Case(
+            conversion: "json -> form(dialect: whatwg)", code: "document_pairs", body: #"[["a","x"]]"#, output: "a=x",
+            twin: #"{"a":"x"}"#),
+        Case(
+            conversion: "json -> form(dialect: afnetworking)", code: "document_scalar", body: #""x""#, output: "=x",
+            twin: #"{"":"x"}"#),
+        Case(
             conversion: "json -> form(dialect: qs)", code: "qs_array_long", body: longArray,
             output: (0..<22).map { "a[\($0)]=x" }.joined(separator: "&"),
             back: (
@@ -160,7 +209,8 @@ extension ConversionNoteTests {
                 #"{"a":{"# + (0..<22).map { "\"\($0)\":\"x\"" }.joined(separator: ",") + "}}"
             ),
             mended: (
-                "json -> form(dialect: qs, arrays: brackets)", (0..<22).map { _ in "a[]=x" }.joined(separator: "&")
+                "json -> form(dialect: qs, arrays: json)",
+                "a=[" + Array(repeating: "%22x%22", count: 22).joined(separator: ",") + "]"
             )),
         Case(
             conversion: "json -> form(dialect: qs)", code: "qs_deep",
@@ -173,6 +223,14 @@ extension ConversionNoteTests {
         Case(
             conversion: "json -> form(dialect: qs)", code: "qs_name_dropped", body: #"{"toString":"x","":"y","b":"z"}"#,
             output: "toString=x&=y&b=z", back: ("form(dialect: qs) -> json", #"{"b":"z"}"#)),
+        Case(
+            conversion: "form -> multipart", code: "name_escaped", body: "a%22b=x",
+            output: "--BOUNDARY\r\nContent-Disposition: form-data; name=\"a%22b\"\r\n\r\nx\r\n--BOUNDARY--\r\n",
+            twin: "a%2522b=x"),
+        Case(
+            conversion: "form(dialect: afnetworking) -> multipart", code: "null_empty", body: "a",
+            output: "--BOUNDARY\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n\r\n--BOUNDARY--\r\n",
+            twin: "a="),
         Case(
             conversion: "json -> multipart", code: "name_escaped", body: #"{"a\"b":"x"}"#,
             output: "--BOUNDARY\r\nContent-Disposition: form-data; name=\"a%22b\"\r\n\r\nx\r\n--BOUNDARY--\r\n",
@@ -243,6 +301,16 @@ extension ConversionNoteTests {
             output: #"bplist {"a":0.1}"#, twin: #"{"a":0.1}"#,
             mended: ("json -> plist", written("<real>0.10000000000000000555</real>"))),
         Case(
+            conversion: "json -> bplist", code: "zero_sign", body: #"{"a":-0}"#, output: #"bplist {"a":-0.0}"#,
+            twin: #"{"a":-0.0}"#, mended: ("json -> plist", written("<integer>-0</integer>"))),
+        Case(
+            conversion: "json -> plist", code: "real_large", body: #"{"a":1e999}"#, output: "!plist_large_real /a",
+            mended: ("json -> plist(large_integers: string)", written("<string>1e999</string>"))),
+        Case(
+            conversion: "json -> plist(large_integers: string)", code: "real_text", body: #"{"a":1e999}"#,
+            output: written("<string>1e999</string>"), twin: #"{"a":"1e999"}"#,
+            mended: ("json -> plist", "!plist_large_real /a")),
+        Case(
             conversion: "json -> plist", code: "control_character", body: #"{"a":"\u0001"}"#,
             output: "!plist_unwritable_character /a", mended: ("json -> bplist", #"bplist {"a":"\u0001"}"#)),
         Case(
@@ -266,11 +334,38 @@ extension ConversionNoteTests {
             twin: propertyList("<dict><key>a</key><string>aGk=</string></dict>"),
             mended: ("plist -> plist", written("<data>\n\taGk=\n\t</data>"))),
         Case(
-            conversion: "json -> xml", code: "null_empty", body: #"{"a":null}"#, output: xml("<a/>"),
-            twin: #"{"a":""}"#,
+            conversion: "json -> xml", code: "text_empty", body: #"{"a":""}"#, output: xml("<a/>"),
+            twin: #"{"a":null}"#, back: ("xml(empty: string) -> json", #"{"a":""}"#)),
+        Case(
+            conversion: "json -> xml", code: "character_excluded", body: "{\"a\":\"\u{FFFE}\"}",
+            output: "!xml_forbidden_character /a"),
+        Case(
+            conversion: "json -> xml", code: "text_member", body: ##"{"r":{"#text":"x"}}"##, output: xml("<r>x</r>"),
+            twin: #"{"r":"x"}"#,
             mended: (
-                "json -> xml(nulls: nil)",
-                xml(#"<a xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:nil="true"/>"#)
+                "json -> xml(convention: lossless)",
+                lossless(##"<map key="r"><string key="#text">x</string></map>"##)
+            )),
+        Case(
+            conversion: "json -> xml", code: "text_member_rejected", body: ##"{"r":{"b":"x","#text":"y"}}"##,
+            output: "!xml_mixed_text /r/#text",
+            mended: (
+                "json -> xml(convention: lossless)",
+                lossless(##"<map key="r"><string key="b">x</string><string key="#text">y</string></map>"##)
+            )),
+        Case(
+            conversion: "json -> xml", code: "attribute_null", body: #"{"r":{"@a":null}}"#,
+            output: xml(#"<r a=""/>"#), twin: #"{"r":{"@a":""}}"#,
+            mended: (
+                "json -> xml(convention: lossless)",
+                lossless(#"<map key="r"><null key="@a"/></map>"#)
+            )),
+        Case(
+            conversion: "json -> xml(root: wrap)", code: "document_empty", body: "{}", output: xml("<root/>"),
+            back: ("xml(root: drop) -> json", "null"),
+            mended: (
+                "json -> xml(root: wrap, convention: lossless)",
+                xml(#"<map xmlns="http://www.w3.org/2005/xpath-functions"/>"#)
             )),
         Case(
             conversion: "json -> xml(nulls: omit)", code: "null_omitted", body: #"{"r":{"a":null}}"#,
@@ -370,6 +465,16 @@ extension ConversionNoteTests {
         Case(
             conversion: "json -> text(nulls: reject)", code: "null_rejected", body: "null", output: "!text_null",
             mended: ("json -> text(nulls: literal)", "null")),
+        Case(
+            conversion: "json -> text(field: a)", code: "text_missing_field", body: "{}",
+            output: "!text_missing_field a"),
+        Case(conversion: "json -> raw", code: "raw_missing_field", body: "{}", output: "!raw_missing_field"),
+        Case(
+            conversion: "json -> raw", code: "raw_name", body: #"{"a":"x"}"#, output: "x", twin: #"{"b":"x"}"#,
+            mended: (
+                "json -> multipart",
+                "--BOUNDARY\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nx\r\n--BOUNDARY--\r\n"
+            )),
         Case(
             conversion: "json -> raw", code: "raw_other_field", body: #"{"a":"x","b":"y"}"#,
             output: "!raw_other_field b"),
