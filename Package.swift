@@ -109,7 +109,7 @@ let package = Package(
         .executableTarget(
             name: "recast",
             dependencies: [
-                "Settings", "Proxy", "Gateway", "EventLoop", "HTTPWire", "Transcoding", "Octets",
+                "Settings", "Proxy", "Gateway", "Signatures", "EventLoop", "HTTPWire", "Transcoding", "Octets",
                 .product(name: "ArgumentParser", package: "swift-argument-parser", condition: proxy),
             ],
             exclude: ["README.md"], swiftSettings: settings),

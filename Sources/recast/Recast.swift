@@ -14,7 +14,10 @@ struct Recast: ParsableCommand {
             70 a fault of recast.
             """,
         version: BuildInformation.line(with: SettingsLibraries.versions),
-        subcommands: [Serve.self, Check.self, Convert.self, Explain.self, Routes.self, EchoCommand.self, Probe.self])
+        subcommands: [
+            Serve.self, Check.self, Convert.self, Explain.self, Routes.self, Sign.self, Verify.self, EchoCommand.self,
+            Probe.self,
+        ])
 
     /// Runs the command that the arguments name. Whatever is wrong is one line on standard error.
     static func main() {

@@ -251,6 +251,62 @@ class VerifyTests(ProxyTestCase):
             self.assertNotIn(secret, text)
 
 
+class CommandTests(unittest.TestCase):
+    """`recast sign` and `recast verify`."""
+
+    def run_command(self, *arguments, body=b"a=1&b=%C3%A4"):
+        result = subprocess.run([RECAST, *arguments], input=body, capture_output=True)
+        return result.returncode, result.stdout.decode(), result.stderr.decode()
+
+    def test_what_is_signed_is_verified_and_nothing_else_is(self):
+        for sender, secret in (
+            ("github", "s"), ("slack", "s"), ("stripe", "whsec_x"), ("svix", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"),
+            ("twilio", "s"), ("mandrill", "s"), ("square", "s"), ("hubspot", "s"), ("zendesk", "s"), ("gitlab-token", "s"),
+            ("shopify", "s"),
+        ):
+            with self.subTest(sender):
+                url = "https://hooks.example.com/a?b=%2F"
+                common = (sender, "--secret", secret, "--url", url)
+                code, output, errors = self.run_command("sign", *common)
+                self.assertEqual((code, errors), (0, ""))
+                fields = [part for line in output.splitlines() for part in ("-H", line)]
+                if sender == "shopify":
+                    fields += [part for name in ("Topic", "Shop-Domain", "API-Version")
+                               for part in ("-H", f"X-Shopify-{name}: x")]
+                self.assertEqual(self.run_command("verify", *common, *fields), (0, f"verified: {sender}\n", ""))
+                code, output, errors = self.run_command("verify", sender, "--secret", secret + "A", "--url", url, *fields)
+                self.assertEqual((code, output), (65, "") if sender != "svix" else (code, ""), errors)
+                if sender != "gitlab-token":
+                    code, output, errors = self.run_command("verify", *common, *fields, body=b"a=2&b=%C3%A4")
+                    self.assertEqual((code, output), (65, ""))
+                    self.assertIn("mismatch", errors)
+                self.assertEqual(self.run_command("verify", *common)[0], 65)
+
+    def test_a_secret_from_a_file_and_a_time(self):
+        with tempfile.NamedTemporaryFile("w") as file:
+            file.write("s\n")
+            file.flush()
+            one = self.run_command("sign", "slack", "--secret-file", file.name, "--time", "1700000000")
+        self.assertEqual(one, self.run_command("sign", "slack", "--secret", "s", "--time", "1700000000"))
+        self.assertIn("X-Slack-Request-Timestamp: 1700000000\n", one[1])
+
+    def test_wrong_usage_is_told(self):
+        for arguments, message in (
+            (("sign", "nobody", "--secret", "geheim"), 'there is no sender "nobody"'), (("sign", "github"), "give --secret"),
+            (("sign", "github", "--secret", "geheim", "--secret-file", "/x"), "give --secret"),
+            (("sign", "github", "--secret-file", "/nowhere"), "can't be read"), (("sign", "sns", "--secret", "geheim"), "is no key"),
+            (("sign", "mailgun", "--secret", "geheim"), "signs in the body"), (("sign", "svix", "--secret", "ge.heim"), "is not whsec_"),
+            (("verify", "github", "--secret", "geheim", "-H", "a b"), "Name: value"),
+            (("sign", "github", "--secret", "geheim", "--encoding", "rot13"), "--encoding"),
+        ):
+            with self.subTest(arguments):
+                code, output, errors = self.run_command(*arguments)
+                self.assertIn(code, (64, 69))
+                self.assertEqual(output, "")
+                self.assertIn(message, errors)
+                self.assertNotIn("heim", errors)
+
+
 class CheckTests(unittest.TestCase):
     def check(self, verify):
         if "(" in verify:

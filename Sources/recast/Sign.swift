@@ -1,0 +1,213 @@
+internal import ArgumentParser
+internal import Glibc
+internal import HTTPWire
+internal import Octets
+internal import Signatures
+
+/// What `recast sign` and `recast verify` have in common: a sender, a secret, and the request around the body.
+struct SignedRequestOptions: ParsableArguments {
+    @Argument(help: "The sender, as in github, slack or standard-webhooks: docs/webhooks.md has all of them.")
+    var sender: String
+
+    @Option(
+        help: "The secret, as a route's \"verify\" has it. Other users of the machine may see it: prefer --secret-file."
+    )
+    var secret: String?
+
+    @Option(help: "A file whose text is the secret; a line end behind it isn't.")
+    var secretFile: String?
+
+    @Option(
+        help:
+            "How the secret is written: text, hex, base64, whsec, pem or ed25519; by default as the sender gives it out."
+    )
+    var encoding: String?
+
+    @Option(help: "The URL that the sender was told, with path and query.")
+    var url = "http://localhost/"
+
+    @Option(help: "The request's method.")
+    var method = "POST"
+
+    @Option(help: "The body's Content-Type; Twilio and Mandrill sign the fields of a form.")
+    var type = "application/x-www-form-urlencoded"
+
+    @Option(help: "The time of the request in seconds since 1970; now without it.")
+    var time: Int?
+
+    /// The sender's scheme, and the secret.
+    func read(_ command: String) throws(CommandFault) -> (SignatureScheme, SigningSecret) {
+        guard let scheme = SenderPresets.find(sender) else {
+            let names = SenderPresets.all.map(\.name).joined(separator: ", ")
+            throw CommandFault(
+                CommandFault.usage, "recast \(command): there is no sender \"\(sender)\": known are \(names)")
+        }
+        var writing = scheme.secretWriting
+        if let encoding {
+            guard let named = SigningSecret.Writing(rawValue: encoding) else {
+                throw CommandFault(CommandFault.usage, "recast \(command): --encoding is no \"\(encoding)\"")
+            }
+            writing = named
+        }
+        var text: String
+        switch (secret, secretFile) {
+        case (let given?, nil): text = given
+        case (nil, let path?):
+            guard let bytes = TextFile.read(path) else {
+                throw CommandFault(CommandFault.unavailable, "recast \(command): the file \(path) can't be read")
+            }
+            text = String(decoding: bytes, as: UTF8.self)
+            if text.hasSuffix("\n") { text.removeLast() }
+        default: throw CommandFault(CommandFault.usage, "recast \(command): give --secret or --secret-file")
+        }
+        do throws(SigningSecret.Fault) {
+            return (scheme, try SigningSecret(text, as: writing))
+        } catch {
+            throw CommandFault(CommandFault.usage, "recast \(command): the secret \(error.reason)")
+        }
+    }
+
+    /// Scheme and authority, and path and query.
+    var splitURL: (base: String, target: [UInt8]) {
+        let bytes = Array(url.utf8)
+        guard
+            let slashes = bytes.indices.dropLast().first(where: {
+                bytes[$0] == UInt8(ascii: "/") && bytes[$0 + 1] == UInt8(ascii: "/")
+            })
+        else { return ("", bytes) }
+        let slash = bytes[(slashes + 2)...].firstIndex(of: UInt8(ascii: "/")) ?? bytes.endIndex
+        return (String(decoding: bytes[..<slash], as: UTF8.self), Array(bytes[slash...]))
+    }
+
+    /// Milliseconds since 1970.
+    var milliseconds: Int { (time ?? Int(Glibc.time(nil))) * 1000 }
+}
+
+/// Reads a short file.
+enum TextFile {
+    static func read(_ path: String) -> [UInt8]? {
+        // SAFETY: the path is read during the call.
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var bytes = [UInt8](repeating: 0, count: 64 * 1024)
+        // SAFETY: read writes at most the buffer's count of bytes.
+        let count = unsafe bytes.withUnsafeMutableBytes { unsafe Glibc.read(descriptor, $0.baseAddress, $0.count) }
+        return count >= 0 ? Array(bytes[..<count]) : nil
+    }
+}
+
+/// `recast sign`: the fields that a sender would sign a body with, for trying a route out.
+struct Sign: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Print the fields that sign the body on standard input.",
+        discussion: """
+            For curl: recast sign github --secret S < body | curl -H @- --data-binary @body http://127.0.0.1:8080/hook
+            """)
+
+    @OptionGroup var options: SignedRequestOptions
+
+    @Option(help: "The request's id, for senders that sign one.")
+    var id = "msg_recast"
+
+    func run() throws {
+        let (scheme, secret) = try options.read("sign")
+        let signer: MessageSigner
+        do throws(MessageSigner.Fault) {
+            signer = try MessageSigner(scheme, secret: secret)
+        } catch {
+            throw CommandFault(CommandFault.usage, "recast sign: \(error.reason)")
+        }
+        var message = MessageSigner.Message()
+        message.method = options.method
+        message.url = options.url
+        message.id = id
+        message.time = options.milliseconds
+        message.contentType = options.type
+        let body = try StandardStreams.readAll()
+        let fields: [(name: String, value: String)]
+        do throws(SignatureFault) {
+            fields = try signer.sign(message, body.span)
+        } catch {
+            throw CommandFault(CommandFault.data, "recast sign: \(error.detail)")
+        }
+        for field in fields { try StandardStreams.write(text: "\(field.name): \(field.value)\n") }
+    }
+}
+
+/// `recast verify`: whether a body and its fields are a sender's.
+struct Verify: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Say whether the body on standard input is the sender's.",
+        discussion: """
+            With the request's fields: recast verify github --secret S -H 'X-Hub-Signature-256: sha256=…' < body
+            """)
+
+    @OptionGroup var options: SignedRequestOptions
+
+    @Option(
+        name: [.customShort("H"), .customLong("header")],
+        help: "A field of the request, as 'Name: value'; as many as it has.")
+    var fields: [String] = []
+
+    @Option(help: "PayPal's id of the webhook.")
+    var webhookID = ""
+
+    func run() throws {
+        let (scheme, secret) = try options.read("verify")
+        let head = try head()
+        let body = try StandardStreams.readAll()
+        var settings = SignatureVerifier.Options(scheme: scheme, secrets: [secret])
+        settings.webhookID = webhookID
+        let (base, target) = options.splitURL
+        settings.publicURL = base
+        do throws(SignatureFault) {
+            let verifier = try SignatureVerifier(
+                settings, head, target: target.span, isSecure: false, now: options.milliseconds)
+            verifier.update(body.span)
+            try verifier.finish(verifier.needsWholeContent ? body.span : Span())
+        } catch {
+            throw CommandFault(CommandFault.data, "recast verify: \(error.rawValue): \(error.detail)")
+        }
+        try StandardStreams.write(text: "verified: \(scheme.name)\n")
+    }
+
+    /// The request's head.
+    private func head() throws(CommandFault) -> MessageHead {
+        var head = MessageHead()
+        var builder = HeadBuilder()
+        do throws(WireError) {
+            try builder.beginRequest(
+                method: Array(options.method.utf8).span, authority: Array("localhost".utf8).span,
+                path: Array("/".utf8).span,
+                into: &head)
+            var hasType = false
+            for field in fields {
+                // Without a colon all of it is a name, which then has no value.
+                let colon = field.utf8.firstIndex(of: UInt8(ascii: ":"))
+                let name = Array(field.utf8[..<(colon ?? field.utf8.endIndex)])
+                let value = colon.map { Array(field.utf8[field.utf8.index(after: $0)...]) } ?? []
+                hasType = hasType || KnownField.find(name.span) == .contentType
+                try builder.add(name.span, value.span.trimmingBlanks, to: &head)
+            }
+            if !hasType { try builder.add(Array("Content-Type".utf8).span, Array(options.type.utf8).span, to: &head) }
+            try builder.finish(&head)
+        } catch {
+            throw CommandFault(CommandFault.usage, "recast verify: a field is no 'Name: value': \(error.reason)")
+        }
+        return head
+    }
+}
+
+extension Span where Element == UInt8 {
+    /// Without spaces and tabs at its ends.
+    fileprivate var trimmingBlanks: Span<UInt8> {
+        @_lifetime(copy self)
+        get {
+            var (start, end) = (0, count)
+            while start < end, self[start] == ASCII.space || self[start] == ASCII.tab { start += 1 }
+            while end > start, self[end - 1] == ASCII.space || self[end - 1] == ASCII.tab { end -= 1 }
+            return extracting(start..<end)
+        }
+    }
+}
