@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define AVX2 __attribute__((target("avx2,bmi,bmi2")))
+#define INLINED static inline __attribute__((always_inline))
 
 /* Sixteen bytes in both halves: what looks bytes up does so within its half. */
 #define BOTH(...) _mm256_setr_epi8(__VA_ARGS__, __VA_ARGS__)

@@ -52,6 +52,12 @@ struct walk {
     struct recast_name *next_name, *names_end;
     /* The item whose value ended last. */
     const uint8_t *last;
+    /* Where there is a tree: the innermost level's node, the next node and where there is none, and the numbers of both and of the
+       latest child; where the number of the next one goes; and where the pool begins. */
+    struct recast_node *open, *next_node;
+    const struct recast_node *nodes_end;
+    int32_t open_number, next_number, last_number, *link;
+    const uint8_t *pool;
 };
 
 static inline void enter(struct walk *walk, const struct recast_fields *of, struct recast_level *level) {
@@ -61,8 +67,64 @@ static inline void enter(struct walk *walk, const struct recast_fields *of, stru
     walk->name_mark = walk->is_root ? &of->root_mark : &of->name_mark;
 }
 
+/* Puts an item into the tree, as the last child of what is open: its name, a plain one or none, which was written from `start`
+   on, and behind it its text. There is room for one more. */
+static inline void put_node(struct walk *walk, const uint8_t *start, size_t name_count, const uint8_t *end,
+                            enum recast_node_kind kind, uint8_t plain) {
+    struct recast_node *const node = walk->next_node++;
+    const int32_t number = walk->next_number++, from = (int32_t)(start - walk->pool);
+    node->parent = walk->open_number;
+    node->first = node->last = node->next = -1;
+    node->previous = walk->last_number;
+    node->count = 0;
+    node->name_start = from;
+    node->name_count = (int32_t)name_count;
+    node->text_start = from + (int32_t)name_count;
+    node->text_count = (int32_t)(end - walk->pool) - node->text_start;
+    node->kind = (uint8_t)kind;
+    node->is_spliced = node->is_typed = false;
+    node->plain = plain;
+    walk->open->last = number;
+    walk->open->count++;
+    *walk->link = number;
+    walk->link = &node->next;
+    walk->last_number = number;
+}
+
+/* Opens the node that was put last. */
+static inline void open_node(struct walk *walk) {
+    walk->open = walk->next_node - 1;
+    walk->open_number = walk->last_number;
+    walk->link = &walk->open->first;
+    walk->last_number = -1;
+}
+
+static inline void close_node(struct walk *walk, const struct recast_fields *of) {
+    walk->link = &walk->open->next;
+    walk->last_number = walk->open_number;
+    walk->open_number = walk->open->parent;
+    walk->open = of->nodes + walk->open_number;
+}
+
+/* Finds the tree's place where the walk begins. */
+static inline void enter_tree(struct walk *walk, const struct recast_fields *of) {
+    walk->open = of->nodes + of->open;
+    walk->open_number = of->open;
+    walk->next_node = of->nodes + of->nodes_count;
+    walk->next_number = (int32_t)of->nodes_count;
+    walk->nodes_end = of->nodes + of->nodes_room;
+    walk->pool = of->target - of->pool_start;
+    walk->last_number = walk->open->last;
+    walk->link = walk->last_number < 0 ? &walk->open->first : &of->nodes[walk->last_number].next;
+}
+
+/* Looks whether what is open has many members, which the tree is to find by their names. */
+static inline void note_many(const struct walk *walk, struct recast_fields *of) {
+    if (walk->open->count > recast_few_nodes) of->has_many = true;
+}
+
 /* Ends the levels that end here, up to a comma; false where there is none. */
-static inline bool end_levels(struct walk *walk, struct recast_fields *of) {
+INLINED bool end_levels(struct walk *walk, struct recast_fields *of, bool is_held) {
     const uint8_t *const end = of->source + of->end;
     for (;;) {
         struct recast_level *level = walk->level;
@@ -73,6 +135,10 @@ static inline bool end_levels(struct walk *walk, struct recast_fields *of) {
         walk->at++;
         walk->next_name = of->names + level->first_name;
         of->name_count = -1;
+        if (is_held) {
+            note_many(walk, of);
+            close_node(walk, of);
+        }
         level--;
         level->position++;
         level->last_was_object = level->in_object;
@@ -81,9 +147,9 @@ static inline bool end_levels(struct walk *walk, struct recast_fields *of) {
 }
 
 /* Passes the comma behind a value, which isn't the end of the slice; false where there is none. */
-static inline bool pass_comma(struct walk *walk, struct recast_fields *of) {
+INLINED bool pass_comma(struct walk *walk, struct recast_fields *of, bool is_held) {
     walk->place = recast_place_behind;
-    if (*walk->at != ',' && !end_levels(walk, of)) return false;
+    if (*walk->at != ',' && !end_levels(walk, of, is_held)) return false;
     walk->at++;
     walk->level->index++;
     walk->place = recast_place_item;
@@ -150,47 +216,50 @@ AVX2 static inline void remember(struct walk *walk, const struct recast_fields *
     name->hash = 0;
 }
 
-/* Notes what was written of an item, from `start` on: its name and its text. There is room for one more. */
-static inline void note_item(const struct walk *walk, struct recast_fields *of, const uint8_t *start, size_t name_count,
-                             const uint8_t *end, enum recast_item_kind kind) {
-    struct recast_item *const item = of->items + of->items_count++;
-    item->start = (uint32_t)(start - of->target);
-    item->name_count = (uint32_t)name_count;
-    item->text_count = (uint32_t)((size_t)(end - start) - name_count);
-    item->level = (uint16_t)(walk->level - of->levels);
-    item->kind = (uint16_t)kind;
-}
-
-/* Goes down into the object or array that begins at `text`; false where it can't. */
-AVX2 static inline bool open_level(struct walk *walk, struct recast_fields *of, const uint8_t *text,
-                                   const struct member *member, enum recast_style style) {
-    struct recast_level *const level = walk->level, *const next = level + 1;
-    const bool is_object = *text == '{';
+/* Writes what stands before the names below an object or array, behind what does before its own, and returns where that ends;
+   NULL where it is too much. */
+AVX2 static inline uint8_t *put_level(const struct walk *walk, struct recast_fields *of, struct recast_level *next, bool is_object,
+                                      const struct member *member, enum recast_style style) {
+    struct recast_level *const level = walk->level;
     const size_t prefix_count = level->prefix_count;
-    if (level == walk->last_level) return false;
-    if (prefix_count + level_room > of->prefix_room || prefix_count + level_room > longest_prefix) return false;
-    uint8_t *const start = of->items ? walk->to : of->prefix + prefix_count, *to = start;
-    size_t name_end = level->name_end;
+    if (prefix_count + level_room > of->prefix_room || prefix_count + level_room > longest_prefix) return NULL;
+    uint8_t *const start = of->prefix + prefix_count, *to = start;
     if (level->is_object) {
         _mm_storeu_si128((__m128i *)to, member->name);
         to += member->count;
-        name_end += member->count;
-    } else {
-        uint8_t *const end = style == recast_style_indices ? put_index(to, level->position) : to;
-        name_end += (size_t)(end - to);
-        to = end;
+    } else if (style == recast_style_indices) {
+        to = put_index(to, level->position);
     }
-    if (!walk->is_root) name_end += 2;
+    const size_t name_end = level->name_end + (size_t)(to - start) + (walk->is_root ? 0 : 2);
     /* Two brackets around a member's name, and as many digits as an index may have. */
     const size_t around = name_end + (is_object ? 2 : 22);
-    if (around > of->longest_name) return false;
-    if (of->items) {
-        note_item(walk, of, start, (size_t)(to - start), to, is_object ? recast_item_object : recast_item_array);
-        walk->to = to;
-        to = of->prefix;
+    if (around > of->longest_name) return NULL;
+    if (!walk->is_root) to = put(to, &of->close_mark);
+    next->name_end = name_end;
+    next->name_room = of->longest_name - around;
+    return put(to, &of->open_mark);
+}
+
+/* Goes down into the object or array that begins at `text`; false where it can't. */
+AVX2 INLINED bool open_level(struct walk *walk, struct recast_fields *of, const uint8_t *text, const struct member *member,
+                             enum recast_style style, bool is_held) {
+    struct recast_level *const level = walk->level, *const next = level + 1;
+    const bool is_object = *text == '{';
+    if (level == walk->last_level) return false;
+    if (is_held) {
+        uint8_t *const start = walk->to;
+        if (level->is_object) {
+            _mm_storeu_si128((__m128i *)start, member->name);
+            walk->to += member->count;
+        }
+        put_node(walk, start, (size_t)(walk->to - start), walk->to, is_object ? recast_node_object : recast_node_array,
+                 recast_plain_name);
+        open_node(walk);
+        next->name_room = level->name_room;
     } else {
-        if (!walk->is_root) to = put(to, &of->close_mark);
-        to = put(to, &of->open_mark);
+        const uint8_t *const end = put_level(walk, of, next, is_object, member, style);
+        if (!end) return false;
+        next->prefix_count = (size_t)(end - of->prefix);
     }
     if (level->is_object) {
         remember(walk, of, member);
@@ -201,9 +270,6 @@ AVX2 static inline bool open_level(struct walk *walk, struct recast_fields *of, 
     level->bits = walk->bits;
     next->name_start = (size_t)(walk->at + 1 - of->source);
     next->name_count = member->count;
-    next->prefix_count = (size_t)(to - of->prefix);
-    next->name_end = name_end;
-    next->name_room = of->longest_name - around;
     next->bits = 0;
     next->first_name = (size_t)(walk->next_name - of->names);
     next->position = 0;
@@ -220,29 +286,34 @@ AVX2 static inline bool open_level(struct walk *walk, struct recast_fields *of, 
     return true;
 }
 
-/* Writes the field of the scalar that begins at `text`; false where it can't. */
-AVX2 static inline bool write_field(struct walk *walk, struct recast_fields *of, const uint8_t *text,
-                                    const struct member *member, enum recast_style style) {
-    struct recast_level *const level = walk->level;
+/* Writes what stands before the names of the innermost level's members. */
+AVX2 static inline uint8_t *put_prefix(uint8_t *to, const struct recast_fields *of, size_t count) {
     const uint8_t *const prefix = of->prefix;
-    const size_t prefix_count = level->prefix_count;
-    uint8_t *to = walk->to;
     /* Most prefixes have at most two blocks, and it costs less to write both than to guess wrong. */
     copy_block(to, prefix);
     copy_block(to + 32, prefix + 32);
-    if (prefix_count > 64) {
+    if (count > 64) {
         copy_block(to + 64, prefix + 64);
-        for (size_t done = 96; done < prefix_count; done += 32) copy_block(to + done, prefix + done);
+        for (size_t done = 96; done < count; done += 32) copy_block(to + done, prefix + done);
     }
-    to += prefix_count;
+    return to + count;
+}
+
+/* Writes the field of the scalar that begins at `text`, or puts it into the tree; false where it can't. */
+AVX2 INLINED bool write_field(struct walk *walk, struct recast_fields *of, const uint8_t *text, const struct member *member,
+                              enum recast_style style, bool is_held) {
+    struct recast_level *const level = walk->level;
+    uint8_t *to = walk->to;
+    if (!is_held) to = put_prefix(to, of, level->prefix_count);
     if (level->is_object) {
         _mm_storeu_si128((__m128i *)to, member->name);
         to += member->count;
-    } else if (style == recast_style_indices) {
+    } else if (!is_held && style == recast_style_indices) {
         to = put_index(to, level->position);
     }
     const size_t name_count = (size_t)(to - walk->to);
-    to = put(to, walk->name_mark);
+    if (!is_held) to = put(to, walk->name_mark);
+    uint8_t plain = recast_plain_name;
     if (*text == '"') {
         text = write_text(of, text + 1, &to);
         if (!text) return false;
@@ -251,6 +322,7 @@ AVX2 static inline bool write_field(struct walk *walk, struct recast_fields *of,
         const size_t count = number_count(text);
         if (count == 0 || count > of->longest_number) return false;
         if (of->prints_numbers && !recast_is_printed_alike(text, count)) return false;
+        plain |= recast_plain_text;
         _mm_storeu_si128((__m128i *)to, _mm_loadu_si128((const __m128i *)text));
         text += count;
         to += count;
@@ -261,12 +333,15 @@ AVX2 static inline bool write_field(struct walk *walk, struct recast_fields *of,
         to = put(to, &literal->text);
         text += count;
     }
-    to = put(to, &of->text_mark);
-    if (of->items) note_item(walk, of, walk->to, name_count, to, recast_item_text);
-    if (of->skip) {
-        memmove(walk->to, walk->to + of->skip, (size_t)(to - walk->to) - of->skip);
-        to -= of->skip;
-        of->skip = 0;
+    if (is_held) {
+        put_node(walk, walk->to, name_count, to, recast_node_string, plain);
+    } else {
+        to = put(to, &of->text_mark);
+        if (of->skip) {
+            memmove(walk->to, walk->to + of->skip, (size_t)(to - walk->to) - of->skip);
+            to -= of->skip;
+            of->skip = 0;
+        }
     }
     walk->last = walk->at;
     of->fields++;
@@ -281,13 +356,13 @@ AVX2 static inline bool write_field(struct walk *walk, struct recast_fields *of,
     }
     walk->at = text;
     walk->to = to;
-    return pass_comma(walk, of);
+    return pass_comma(walk, of, is_held);
 }
 
 /* Writes the next item, or what begins it, and passes the comma behind it; false where it can't. */
-AVX2 static inline bool write_item(struct walk *walk, struct recast_fields *of) {
+AVX2 INLINED bool write_item(struct walk *walk, struct recast_fields *of, bool is_held) {
     struct recast_level *const level = walk->level;
-    if (of->items && of->items_count == of->items_room) return false;
+    if (is_held && walk->next_node == walk->nodes_end) return false;
     struct member member = {_mm_setzero_si128(), 0, 0};
     enum recast_style style = level->style;
     const uint8_t *text = walk->at;
@@ -301,12 +376,13 @@ AVX2 static inline bool write_item(struct walk *walk, struct recast_fields *of) 
         }
     }
     const bool is_container = *text == '{' || *text == '[';
-    if (!level->is_object) {
+    if (!level->is_object && !is_held) {
         if (style == recast_style_open) style = is_container ? recast_style_indices : recast_style_brackets;
         if (style == recast_style_other || (is_container && style == recast_style_brackets && !of->nests_in_brackets))
             return false;
     }
-    return is_container ? open_level(walk, of, text, &member, style) : write_field(walk, of, text, &member, style);
+    return is_container ? open_level(walk, of, text, &member, style, is_held)
+                        : write_field(walk, of, text, &member, style, is_held);
 }
 
 /* What so many names count, of which `names` are the first. */
@@ -316,7 +392,7 @@ static size_t bytes_of(const struct recast_name *names, size_t count) {
     return bytes;
 }
 
-AVX2 static void write_fields(struct recast_fields *of) {
+AVX2 INLINED void write_items(struct recast_fields *of, bool is_held) {
     if (of->end < item_reach || of->longest_text < text_reach || of->room < field_room || of->left == 0 ||
         of->levels->prefix_count > longest_prefix)
         return;
@@ -334,16 +410,26 @@ AVX2 static void write_fields(struct recast_fields *of) {
         .names_end = of->names,
         .last = of->source + of->name_start - 1,
     };
+    if (is_held) enter_tree(&walk, of);
     if (of->names) walk.names_end += names_room < of->names_room ? names_room : of->names_room;
     enter(&walk, of, of->levels);
-    if (walk.place != recast_place_behind || (of->at < of->end && pass_comma(&walk, of))) {
+    if (walk.place != recast_place_behind || (of->at < of->end && pass_comma(&walk, of, is_held))) {
         while (walk.at <= walk.last_item && walk.to <= walk.last_to) {
-            if (write_item(&walk, of)) continue;
+            if (write_item(&walk, of, is_held)) continue;
             if (walk.place == recast_place_behind || !is_space(*walk.at)) break;
             walk.at++;
         }
     }
     walk.level->bits = walk.bits;
+    if (is_held) {
+        of->open = walk.open_number;
+        of->nodes_count = (size_t)walk.next_number;
+        for (size_t depth = (size_t)(walk.level - of->levels); depth > 0; depth--) {
+            note_many(&walk, of);
+            close_node(&walk, of);
+        }
+        note_many(&walk, of);
+    }
     of->at = (size_t)(walk.at - of->source);
     of->to = (size_t)(walk.to - of->target);
     of->place = walk.place;
@@ -359,12 +445,17 @@ AVX2 static void write_fields(struct recast_fields *of) {
     of->names_count = (size_t)(walk.next_name - of->names);
 }
 
+AVX2 static void write_fields(struct recast_fields *of) { write_items(of, false); }
+
+/* As above, into the tree. */
+AVX2 static void hold_fields(struct recast_fields *of) { write_items(of, true); }
+
 bool recast_has_blocks(void) {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
 }
 
 void recast_fields_write(struct recast_fields *fields) {
-    if (recast_has_blocks()) write_fields(fields);
+    if (recast_has_blocks()) fields->nodes ? hold_fields(fields) : write_fields(fields);
 }
 
 #else

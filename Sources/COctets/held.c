@@ -2,23 +2,10 @@
 #include "COctets.h"
 #include <string.h>
 
-/* Objects and arrays of up to so many are sorted without any other memory. */
-enum { few_nodes = 16 };
+#define INLINED static inline __attribute__((always_inline))
 
 static inline bool has_names(const struct recast_node *node) { return node->kind <= recast_node_keyed; }
 static inline bool is_container(const struct recast_node *node) { return node->kind <= recast_node_collected; }
-
-/* Puts the children of `parent` in this order. */
-static void relink(struct recast_node *nodes, int32_t parent, const int32_t *order, int32_t count) {
-    int32_t previous = -1;
-    for (int32_t at = 0; at < count; at++) {
-        nodes[order[at]].previous = previous;
-        nodes[order[at]].next = at + 1 < count ? order[at + 1] : -1;
-        previous = order[at];
-    }
-    nodes[parent].first = order[0];
-    nodes[parent].last = previous;
-}
 
 /* Eight bytes as a number that comes before another one where they do. */
 static inline uint64_t word_at(const uint8_t *bytes) {
@@ -28,48 +15,169 @@ static inline uint64_t word_at(const uint8_t *bytes) {
 
 /* As above, with zeros behind `count` bytes. */
 static inline uint64_t head_of(const uint8_t *bytes, int32_t count) {
-    if (count <= 0) return 0;
-    const uint64_t word = word_at(bytes);
-    return count < 8 ? word >> (64 - 8 * count) << (64 - 8 * count) : word;
+    static const uint64_t kept[9] = {
+        0, UINT64_MAX << 56, UINT64_MAX << 48, UINT64_MAX << 40, UINT64_MAX << 32, UINT64_MAX << 24, UINT64_MAX << 16,
+        UINT64_MAX << 8, UINT64_MAX,
+    };
+    return word_at(bytes) & kept[(uint32_t)count < 8 ? count : 8];
 }
 
-/* A member, and the beginning of its name. */
-struct member {
-    uint64_t head;
-    int32_t node;
+/* How two runs of bytes, or two children, stand to each other. */
+enum order { before, behind, unknown };
+
+/* The orders that few children were put in lately, by what the first and the last one begin with: an object most often has the
+   names of one that came before. Each is the places that so many children had, and no more than a guess. */
+struct order_of_few {
+    uint8_t count, places[recast_few_nodes];
+    bool is_other;
 };
 
-static inline bool precedes(const struct recast_node *nodes, const uint8_t *pool, struct member one, struct member other) {
-    if (one.head != other.head) return one.head < other.head;
-    const struct recast_node *const left = nodes + one.node, *const right = nodes + other.node;
-    const int32_t least = left->name_count < right->name_count ? left->name_count : right->name_count;
-    const int found = memcmp(pool + left->name_start, pool + right->name_start, (size_t)least);
-    return found != 0 ? found < 0 : left->name_count < right->name_count;
+struct orders {
+    struct order_of_few of[64];
+};
+
+static inline struct order_of_few *guess_of(struct orders *orders, const struct recast_member *members, int32_t count) {
+    uint64_t names = (members->head ^ members[count - 1].head >> 7) * RECAST_NAME_MIX;
+    names = (names ^ names >> 32 ^ (uint64_t)count) * RECAST_NAME_MIX;
+    return orders->of + (names >> 58);
 }
 
-bool recast_sort_members(struct recast_node *nodes, const uint8_t *pool, int32_t parent) {
-    struct member members[few_nodes];
-    int32_t count = 0;
-    bool is_sorted = true;
-    if (nodes[parent].count > few_nodes) return false;
-    for (int32_t node = nodes[parent].first; node >= 0; node = nodes[node].next) {
-        const struct member member = {head_of(pool + nodes[node].name_start, nodes[node].name_count), node};
-        int32_t at = count++;
-        for (; at > 0 && precedes(nodes, pool, member, members[at - 1]); at--) {
-            members[at] = members[at - 1];
-            is_sorted = false;
-        }
-        members[at] = member;
+/* Whether one child comes before another one, which it doesn't where they are equal. What is found out where they can't be told
+   apart doesn't count. */
+typedef bool comparing(const void *of, const struct recast_member *one, const struct recast_member *other, bool *is_unknown);
+
+/* Finds the order of few children; says whether it is another one than they have. */
+INLINED bool sort_few(const void *of, comparing *precedes, const struct recast_member *members, int32_t count, uint8_t *places,
+                      bool *is_unknown) {
+    bool is_other = false;
+    places[0] = 0;
+    for (int32_t end = 1; end < count; end++) {
+        int32_t at = end;
+        for (; at > 0 && precedes(of, members + end, members + places[at - 1], is_unknown); at--) places[at] = places[at - 1];
+        places[at] = (uint8_t)end;
+        is_other |= at < end;
     }
-    if (is_sorted) return true;
-    int32_t order[few_nodes];
-    for (int32_t at = 0; at < count; at++) order[at] = members[at].node;
-    relink(nodes, parent, order, count);
+    return is_other;
+}
+
+/* Sorts runs of few, and joins them two by two: what is equal stays as it came. There is room for as many again. */
+INLINED void sort_many(const void *of, comparing *precedes, struct recast_member *members, int32_t count, bool *is_unknown) {
+    struct recast_member *const other = members + count;
+    for (int32_t start = 0; start < count; start += recast_few_nodes) {
+        const int32_t few = count - start < recast_few_nodes ? count - start : recast_few_nodes;
+        uint8_t places[recast_few_nodes];
+        sort_few(of, precedes, members + start, few, places, is_unknown);
+        for (int32_t at = 0; at < few; at++) other[start + at] = members[start + places[at]];
+    }
+    memcpy(members, other, (size_t)count * sizeof *other);
+    for (int32_t width = recast_few_nodes; width < count; width *= 2) {
+        for (int32_t start = 0; start < count; start += 2 * width) {
+            const int32_t middle = width < count - start ? start + width : count;
+            const int32_t end = width < count - middle ? middle + width : count;
+            int32_t left = start, right = middle;
+            for (int32_t to = start; to < end; to++) {
+                const bool takes_right =
+                    left == middle || (right < end && precedes(of, members + right, members + left, is_unknown));
+                other[to] = members[takes_right ? right++ : left++];
+            }
+        }
+        memcpy(members, other, (size_t)count * sizeof *other);
+    }
+}
+
+/* Puts the children of `parent` in the order of `members`, or, where there are places, of these. */
+INLINED void relink(struct recast_node *nodes, int32_t parent, const struct recast_member *members, int32_t count,
+                    const uint8_t *places) {
+    int32_t previous = -1;
+    int32_t *link = &nodes[parent].first;
+    for (int32_t at = 0; at < count; at++) {
+        const int32_t node = members[places ? places[at] : at].node;
+        *link = node;
+        nodes[node].previous = previous;
+        link = &nodes[node].next;
+        previous = node;
+    }
+    *link = -1;
+    nodes[parent].last = previous;
+}
+
+/* Whether these few are in the order that others had. */
+INLINED bool is_order(const struct order_of_few *order, const void *of, comparing *precedes, const struct recast_member *members,
+                      int32_t count) {
+    if (order->count != count) return false;
+    bool is_unknown = false;
+    const struct recast_member *last = members + order->places[0];
+    for (int32_t at = 1; at < count; at++) {
+        /* Where each is before the next one no other order holds, and none is there twice. */
+        const struct recast_member *const next = members + order->places[at];
+        if (!precedes(of, last, next, &is_unknown)) return false;
+        last = next;
+    }
+    return !is_unknown;
+}
+
+/* Sorts the children of `parent`, which stand in `members` as they came; there is room for as many again where they aren't few.
+   Returns false, with nothing done, where two can't be told apart. */
+INLINED bool sort_children(struct recast_node *nodes, int32_t parent, const void *of, comparing *precedes,
+                           struct recast_member *members, int32_t count, struct order_of_few *guess) {
+    bool is_unknown = false;
+    if (count > recast_few_nodes) {
+        sort_many(of, precedes, members, count, &is_unknown);
+        if (is_unknown) return false;
+        relink(nodes, parent, members, count, NULL);
+        return true;
+    }
+    struct order_of_few order;
+    if (!guess || !is_order(guess, of, precedes, members, count)) {
+        order.count = (uint8_t)count;
+        order.is_other = sort_few(of, precedes, members, count, order.places, &is_unknown);
+        if (is_unknown) return false;
+        if (guess) *guess = order; else guess = &order;
+    }
+    if (guess->is_other) relink(nodes, parent, members, count, guess->places);
     return true;
 }
 
-/* How two runs of bytes stand to each other. */
-enum order { before, behind, unknown };
+/* What names lie in. */
+struct names {
+    const struct recast_node *nodes;
+    const uint8_t *pool;
+};
+
+INLINED bool precedes_by_name(const void *of, const struct recast_member *one, const struct recast_member *other, bool *is_unknown) {
+    (void)is_unknown;
+    if (one->head != other->head) return one->head < other->head;
+    const struct names *const names = of;
+    const struct recast_node *const left = names->nodes + one->node, *const right = names->nodes + other->node;
+    const int32_t least = left->name_count < right->name_count ? left->name_count : right->name_count;
+    const int found = memcmp(names->pool + left->name_start, names->pool + right->name_start, (size_t)least);
+    return found != 0 ? found < 0 : left->name_count < right->name_count;
+}
+
+/* As recast_sort_members, with the orders of others. */
+static bool sort_members(struct recast_node *nodes, const uint8_t *pool, int32_t parent, struct recast_member *scratch,
+                         size_t room, struct orders *orders) {
+    struct recast_member few[recast_few_nodes], *members = few;
+    const int32_t count = nodes[parent].count;
+    if (count < 2) return true;
+    if (count > recast_few_nodes) {
+        if (room < 2 * (size_t)count) return false;
+        members = scratch;
+    }
+    struct recast_member *member = members;
+    for (int32_t node = nodes[parent].first; node >= 0; node = nodes[node].next, member++) {
+        member->head = head_of(pool + nodes[node].name_start, nodes[node].name_count);
+        member->node = node;
+    }
+    const struct names names = {nodes, pool};
+    struct order_of_few *const guess = orders && count <= recast_few_nodes ? guess_of(orders, members, count) : NULL;
+    return sort_children(nodes, parent, &names, precedes_by_name, members, count, guess);
+}
+
+bool recast_sort_members(struct recast_node *nodes, const uint8_t *pool, int32_t parent, struct recast_member *scratch,
+                         size_t room) {
+    return sort_members(nodes, pool, parent, scratch, room, NULL);
+}
 
 /* What a byte becomes in a form: three bytes at most, the first one highest. */
 static inline uint32_t form_of(const struct recast_components *of, uint8_t byte) { return __builtin_bswap32(of->table[byte] << 8); }
@@ -171,85 +279,125 @@ static enum order order_of(const struct recast_components *of, int32_t one, int3
     }
 }
 
-/* As order_of, where the first bytes of both names most often tell them apart. */
-static inline enum order order_of_members(const struct recast_components *of, struct member one, struct member two) {
-    const uint64_t difference = one.head ^ two.head;
+/* As order_of, for sorting. */
+static inline bool precedes_in_full(const struct recast_components *of, int32_t one, int32_t other, bool *is_unknown) {
+    const enum order found = order_of(of, one, other);
+    *is_unknown |= found == unknown;
+    return found == before;
+}
+
+/* As above, where the first bytes that the children differ by most often tell them apart. */
+INLINED bool precedes(const void *components, const struct recast_member *one, const struct recast_member *other,
+                      bool *is_unknown) {
+    const struct recast_components *const of = components;
+    const uint64_t difference = one->head ^ other->head;
     if (difference) {
-        const int at = __builtin_clzll(difference) / 8;
-        if (at < of->nodes[one.node].name_count && at < of->nodes[two.node].name_count) {
-            const uint8_t left = (uint8_t)(one.head >> (56 - 8 * at)), right = (uint8_t)(two.head >> (56 - 8 * at));
-            return form_of(of, left) < form_of(of, right) ? before : behind;
-        }
+        const int shift = 56 - __builtin_clzll(difference) / 8 * 8, at = 7 - shift / 8;
+        if (at < one->count && at < other->count)
+            return form_of(of, (uint8_t)(one->head >> shift)) < form_of(of, (uint8_t)(other->head >> shift));
     }
-    return order_of(of, one.node, two.node);
+    return precedes_in_full(of, one->node, other->node, is_unknown);
 }
 
-/* Sorts few nodes, or says that two of them can't be told apart here. */
-static bool sort_few(const struct recast_components *of, int32_t *order, int32_t count, bool have_names) {
-    struct member members[few_nodes];
-    for (int32_t end = 0; end < count; end++) {
-        const uint8_t *const name = of->pool + of->nodes[order[end]].name_start;
-        const struct member member = {have_names ? word_at(name) : 0, order[end]};
-        int32_t at = end;
-        for (; at > 0; at--) {
-            const enum order found = order_of_members(of, member, members[at - 1]);
-            if (found == unknown) return false;
-            if (found == behind) break;
-            members[at] = members[at - 1];
-        }
-        members[at] = member;
-    }
-    for (int32_t at = 0; at < count; at++) order[at] = members[at].node;
-    return true;
+/* As above, of members of which the names are plain and have zeros behind them: what ends before another name goes on is followed
+   by a percent sign, which comes before all plain bytes. So it isn't for the root's. */
+INLINED bool precedes_plain(const void *components, const struct recast_member *one, const struct recast_member *other,
+                            bool *is_unknown) {
+    if (one->head != other->head) return one->head < other->head;
+    return precedes_in_full(components, one->node, other->node, is_unknown);
 }
 
-/* Sorts runs of few, and joins them two by two: what is equal stays as it came. */
-static bool sort_nodes(const struct recast_components *of, int32_t *order, int32_t *other, int32_t count) {
-    const bool have_names = count > 0 && has_names(of->nodes + of->nodes[*order].parent);
-    for (int32_t start = 0; start < count; start += few_nodes) {
-        if (!sort_few(of, order + start, count - start < few_nodes ? count - start : few_nodes, have_names)) return false;
-    }
-    for (int32_t width = few_nodes; width < count; width *= 2) {
-        for (int32_t start = 0; start < count; start += 2 * width) {
-            const int32_t middle = start + width < count ? start + width : count;
-            const int32_t end = middle + width < count ? middle + width : count;
-            int32_t left = start, right = middle;
-            for (int32_t to = start; to < end; to++) {
-                bool takes_right = left == middle;
-                if (!takes_right && right < end) {
-                    const enum order found = order_of(of, order[right], order[left]);
-                    if (found == unknown) return false;
-                    takes_right = found == before;
-                }
-                other[to] = takes_right ? order[right++] : order[left++];
-            }
-        }
-        memcpy(order, other, (size_t)count * sizeof *order);
-    }
-    return true;
+static inline bool have_one_name(const struct recast_components *of, const struct recast_node *one, const struct recast_node *other) {
+    if (one->name_count != other->name_count) return false;
+    const uint8_t *const left = of->pool + one->name_start, *const right = of->pool + other->name_start;
+    /* Bytes behind the pool can be read. */
+    if (one->name_count <= 8) return head_of(left, one->name_count) == head_of(right, one->name_count);
+    return memcmp(left, right, (size_t)one->name_count) == 0;
 }
 
-bool recast_sort_components(const struct recast_components *of, int32_t parent, int32_t *scratch) {
-    int32_t few[few_nodes];
+/* Goes down from the first element and from another one to the first text of each, and returns the node of the other's; -1 where
+   what they begin with isn't the same. */
+static inline int32_t first_text(const struct recast_components *of, int32_t first, int32_t element) {
+    const struct recast_node *one = of->nodes + first, *other = of->nodes + element;
+    for (;;) {
+        if (one->kind != other->kind) return -1;
+        if (!is_container(one)) return one->kind == recast_node_null ? -1 : (int32_t)(other - of->nodes);
+        const bool hold_names = has_names(one) || of->are_numbered;
+        if (one->first < 0 || other->first < 0) return -1;
+        one = of->nodes + one->first;
+        other = of->nodes + other->first;
+        if (hold_names && !have_one_name(of, one, other)) return -1;
+    }
+}
+
+/* Fills in the first bytes of the names of all children, which are compared by them first, and returns whether all are plain. */
+static inline bool read_names(const struct recast_components *of, int32_t parent, struct recast_member *members) {
+    uint8_t plain = recast_plain_name;
+    for (int32_t node = of->nodes[parent].first; node >= 0; node = of->nodes[node].next, members++) {
+        const struct recast_node *const record = of->nodes + node;
+        *members = (struct recast_member){head_of(of->pool + record->name_start, record->name_count), node, record->name_count};
+        plain &= record->plain;
+    }
+    return plain;
+}
+
+/* As above, of the first texts of all elements where these stand behind the same names; else nothing is known of them before they
+   are compared. */
+static inline void read_texts(const struct recast_components *of, int32_t parent, struct recast_member *members) {
+    const struct recast_node *const nodes = of->nodes;
+    const int32_t first = nodes[parent].first;
+    bool have_texts = true;
+    struct recast_member *member = members;
+    for (int32_t node = first; node >= 0; node = nodes[node].next, member++) {
+        const int32_t text = have_texts ? first_text(of, first, node) : -1;
+        have_texts = text >= 0;
+        *member = (struct recast_member){0, node, 0};
+        if (have_texts) *member = (struct recast_member){word_at(of->pool + nodes[text].text_start), node, nodes[text].text_count};
+    }
+    if (have_texts) return;
+    for (const struct recast_member *const end = member; members < end; members++) members->count = 0;
+}
+
+/* Sorts the children of a node, or returns false, with nothing done. */
+static inline bool sort_components(const struct recast_components *of, int32_t parent, struct orders *orders) {
+    struct recast_member few[recast_few_nodes], *members = few;
     const int32_t count = of->nodes[parent].count;
-    int32_t *const order = count <= few_nodes ? few : scratch, *const other = count <= few_nodes ? few : scratch + count;
-    int32_t at = 0;
-    for (int32_t node = of->nodes[parent].first; node >= 0; node = of->nodes[node].next) order[at++] = node;
-    if (!sort_nodes(of, order, other, count)) return false;
-    relink(of->nodes, parent, order, count);
-    return true;
+    if (count > recast_few_nodes) {
+        if (of->scratch_room < 2 * (size_t)count) return false;
+        members = of->scratch;
+    }
+    if (!has_names(of->nodes + parent) && !of->are_numbered) {
+        read_texts(of, parent, members);
+        return sort_children(of->nodes, parent, of, precedes, members, count, NULL);
+    }
+    const bool are_plain = read_names(of, parent, members);
+    struct order_of_few *const guess = count <= recast_few_nodes ? guess_of(orders, members, count) : NULL;
+    if (are_plain && parent != of->root)
+        return sort_children(of->nodes, parent, of, precedes_plain, members, count, guess);
+    return sort_children(of->nodes, parent, of, precedes, members, count, guess);
+}
+
+int32_t recast_sort_components(const struct recast_components *of, int32_t end) {
+    struct orders orders;
+    memset(&orders, 0, sizeof orders);
+    for (int32_t parent = end - 1; parent >= 0; parent--) {
+        if (of->nodes[parent].count > 1 && !sort_components(of, parent, &orders)) return parent;
+    }
+    return -1;
 }
 
 /* Whether a name may be that of a number, as Swift's `Int` reads it. */
 static inline bool may_be_number(const uint8_t *name, int32_t count) {
-    if (count == 0) return false;
+    /* What is before or behind all signs and digits most often says it. */
+    if ((uint8_t)(*name - '+') > '9' - '+' || count == 0) return false;
     const uint8_t first = count > 1 && (*name == '-' || *name == '+') ? name[1] : *name;
     return first >= '0' && first <= '9';
 }
 
-/* Whether no two members of an object, which are few, have one name. */
-static bool are_different(const struct recast_node *nodes, const uint8_t *pool, int32_t node) {
-    for (; node >= 0; node = nodes[node].next) {
+/* Whether no two members of an object have one name; false of many, too. */
+static bool have_different_names(const struct recast_node *nodes, const uint8_t *pool, int32_t object) {
+    if (nodes[object].count > recast_few_nodes) return false;
+    for (int32_t node = nodes[object].first; node >= 0; node = nodes[node].next) {
         const int32_t count = nodes[node].name_count;
         const uint8_t *const name = pool + nodes[node].name_start;
         for (int32_t other = nodes[node].next; other >= 0; other = nodes[other].next) {
@@ -259,37 +407,46 @@ static bool are_different(const struct recast_node *nodes, const uint8_t *pool, 
     return true;
 }
 
-bool recast_stands_for_itself(const struct recast_node *nodes, const uint8_t *pool, int32_t count, int32_t root,
+bool recast_stands_for_itself(const struct recast_node *nodes, const uint8_t *pool, int32_t count, bool are_different,
                               size_t longest_name) {
-    int32_t node = root, seen = 0;
+    if (count == 0 || nodes->kind != recast_node_object || nodes->parent >= 0 || nodes->is_spliced) return false;
+    /* The innermost container of which more may come, the bytes of the names down to it, and the children of all so far. */
+    int32_t open = 0, children = nodes->count;
     size_t length = 0;
-    if (root < 0 || nodes[root].kind != recast_node_object) return false;
-    for (;;) {
+    bool hold_names = true;
+    if (!are_different && !have_different_names(nodes, pool, 0)) return false;
+    for (int32_t node = 1; node < count; node++) {
         const struct recast_node *const record = nodes + node;
-        seen++;
         if (record->is_spliced) return false;
-        if (node != root && has_names(nodes + record->parent)) {
+        if (open != record->parent) {
+            do {
+                if (open <= 0) return false;
+                const struct recast_node *const closed = nodes + open;
+                open = closed->parent;
+                hold_names = has_names(nodes + open);
+                if (hold_names) length -= (size_t)closed->name_count;
+            } while (open != record->parent);
+        }
+        size_t deeper = length;
+        if (hold_names) {
             if (may_be_number(pool + record->name_start, record->name_count)) return false;
-            length += (size_t)record->name_count;
-            if (length > longest_name) return false;
+            deeper += (size_t)record->name_count;
+            if (deeper > longest_name) return false;
         }
-        if (is_container(record) && record->count > 0) {
-            if (has_names(record) && (record->count > few_nodes || !are_different(nodes, pool, record->first))) return false;
-            node = record->first;
-            continue;
-        }
-        if (is_container(record) && node != root) return false;
-        while (node != root) {
-            if (has_names(nodes + nodes[node].parent)) length -= (size_t)nodes[node].name_count;
-            if (nodes[node].next >= 0) break;
-            node = nodes[node].parent;
-        }
-        if (node == root) return seen == count;
-        node = nodes[node].next;
+        if (!is_container(record)) continue;
+        if (record->count == 0) return false;
+        open = node;
+        children += record->count;
+        length = deeper;
+        hold_names = has_names(record);
+        if (hold_names && !are_different && !have_different_names(nodes, pool, node)) return false;
     }
+    /* None was taken out. */
+    return children == count - 1;
 }
 
 #if defined(__x86_64__)
+#undef INLINED
 #include "blocks.h"
 
 /* What a field may take besides its prefix, its name and its text: blocks behind each of them, the digits of an index, and the
@@ -306,6 +463,15 @@ AVX2 static inline uint8_t *put_text(uint8_t *to, const uint8_t *text, size_t co
     return to + write_block(text, kept, _mm256_loadu_si256((const __m256i *)text), to, table) + count;
 }
 
+/* Writes a name as the table says. */
+AVX2 static inline uint8_t *put_name(uint8_t *to, const struct recast_held *of, const struct recast_node *record) {
+    const uint8_t *const name = of->pool + record->name_start;
+    const size_t count = (size_t)record->name_count;
+    if (count > 32 || !(record->plain & recast_plain_name)) return put_text(to, name, count, of->table);
+    copy_block(to, name);
+    return to + count;
+}
+
 /* Writes what names an element: its own name, where it has one, its index, or nothing. */
 static inline uint8_t *put_element(uint8_t *to, const struct recast_held *of, const struct recast_held_level *level,
                                    const struct recast_node *record) {
@@ -317,7 +483,8 @@ static inline uint8_t *put_element(uint8_t *to, const struct recast_held *of, co
 }
 
 /* Opens the object or array that a node is; false where its own event must. */
-AVX2 static inline bool open_held(struct recast_held *of, struct recast_held_level *level, int32_t node) {
+AVX2 static inline bool open_held(struct recast_held *of, struct recast_held_level *level, int32_t node,
+                                  struct orders *orders) {
     struct recast_node *const record = of->nodes + node;
     struct recast_held_level *const next = level + 1;
     const bool is_root = level == of->levels && of->is_root;
@@ -326,7 +493,7 @@ AVX2 static inline bool open_held(struct recast_held *of, struct recast_held_lev
     uint8_t *to = of->prefix + level->prefix_count;
     size_t name_end = level->name_end + name_count;
     if (level->is_object) {
-        to = put_text(to, of->pool + record->name_start, name_count, of->table);
+        to = put_name(to, of, record);
     } else {
         uint8_t *const start = to;
         to = put_element(to, of, level, record);
@@ -340,7 +507,9 @@ AVX2 static inline bool open_held(struct recast_held *of, struct recast_held_lev
     /* Two brackets around a member's name, and as many digits as an index may have. */
     const size_t around = name_end + (has_names(record) ? 2 : 22);
     if (name_end == 0 || around > of->longest_name) return false;
-    if (of->sorts_members && has_names(record) && !recast_sort_members(of->nodes, of->pool, node)) return false;
+    if (of->sorts_members && has_names(record) &&
+        !sort_members(of->nodes, of->pool, node, of->scratch, of->scratch_room, orders))
+        return false;
     next->prefix_count = (size_t)(to - of->prefix);
     next->name_end = name_end;
     next->name_room = of->longest_name - around;
@@ -361,12 +530,16 @@ AVX2 static inline uint8_t *write_held_field(struct recast_held *of, const struc
     for (size_t done = 64; done < prefix_count; done += 32) copy_block(to + done, prefix + done);
     to += prefix_count;
     if (level->is_object) {
-        to = put_text(to, of->pool + record->name_start, (size_t)record->name_count, of->table);
+        to = put_name(to, of, record);
     } else {
         to = put_element(to, of, level, record);
     }
     to = put(to, level == of->levels && of->is_root ? &of->root_mark : &of->name_mark);
-    return put_text(to, of->pool + record->text_start, (size_t)record->text_count, of->table);
+    const uint8_t *const text = of->pool + record->text_start;
+    const size_t count = (size_t)record->text_count;
+    if (count > 32 || !(record->plain & recast_plain_text)) return put_text(to, text, count, of->table);
+    copy_block(to, text);
+    return to + count;
 }
 
 AVX2 static void write_held(struct recast_held *of) {
@@ -376,6 +549,8 @@ AVX2 static void write_held(struct recast_held *of) {
     const uint8_t *const full = of->target + (of->left < of->room ? of->left : of->room);
     uint8_t *to = of->target;
     int32_t node = of->node;
+    struct orders orders;
+    if (of->sorts_members) memset(&orders, 0, sizeof orders);
     of->needed = 0;
     for (;;) {
         if (node < 0) {
@@ -401,7 +576,7 @@ AVX2 static void write_held(struct recast_held *of) {
             of->fields++;
             node = record->next;
         } else {
-            if (!is_container(record) || record->count == 0 || level == last_level || !open_held(of, level, node)) break;
+            if (!is_container(record) || record->count == 0 || level == last_level || !open_held(of, level, node, &orders)) break;
             level++;
             node = record->first;
         }

@@ -79,14 +79,23 @@ struct recast_level {
     bool in_object, last_was_object;
 };
 
-enum recast_item_kind { recast_item_text, recast_item_object, recast_item_array };
-
-/* A member or an element as it is held: where in the output its name begins, which an element has none of, how long it is and
-   the text behind it, and the number of the level that it stands in. */
-struct recast_item {
-    uint32_t start, name_count, text_count;
-    uint16_t level, kind;
+/* What a node of a tree is, in the order of Transcoding's kinds: the containers first, and of them those with names. */
+enum recast_node_kind {
+    recast_node_object, recast_node_keyed, recast_node_array, recast_node_collected, recast_node_string, recast_node_number,
+    recast_node_date, recast_node_data, recast_node_yes, recast_node_no, recast_node_null,
 };
+
+/* A node of a tree, laid out as Transcoding's records are, which makes sure of that. Other nodes are numbers, -1 for none; names
+   and texts are bytes of a pool, behind all of which 96 more can be read. */
+struct recast_node {
+    int32_t parent, first, last, next, previous, count, name_start, name_count, text_start, text_count;
+    uint8_t kind;
+    bool is_spliced, is_typed;
+    /* Which of its texts surely has letters, digits, '-', '.' and '_' alone, so that forms of all dialects write it as it stands. */
+    uint8_t plain;
+};
+
+enum { recast_plain_name = 1, recast_plain_text = 2 };
 
 /* What follows in the slice. */
 enum recast_place {
@@ -139,10 +148,14 @@ struct recast_fields {
     /* Where the next item begins, what it is, and where the next field goes, whose first bytes are left out. */
     size_t at, to, skip;
     enum recast_place place;
-    /* Where members and elements are noted that are held instead of written as fields, the room for them and their number; NULL
-       where they are written. The marks are empty then and the levels have no prefix, so that each is its name and its text. */
-    struct recast_item *items;
-    size_t items_room, items_count;
+    /* The nodes of the tree that holds the document, NULL where fields are written; the room for them and their number. The marks
+       are empty then and the levels have no prefix, so that each scalar is written as its name and its text. */
+    struct recast_node *nodes;
+    size_t nodes_room, nodes_count;
+    /* Where the output begins in the tree's pool, the number of the innermost level's node, and whether one that may not be in
+       the tree's index has more than recast_few_nodes members. */
+    int32_t pool_start, open;
+    bool has_many;
     /* The number of fields written. */
     size_t fields;
     /* The name of the value that has ended last, where it is a member's and a scalar; else the count is -1. */
@@ -164,25 +177,21 @@ bool recast_has_blocks(void);
    all that is kept up to date then says how far it has come. */
 void recast_fields_write(struct recast_fields *fields);
 
-/* What a node of a tree is, in the order of Transcoding's kinds: the containers first, and of them those with names. */
-enum recast_node_kind {
-    recast_node_object, recast_node_keyed, recast_node_array, recast_node_collected, recast_node_string, recast_node_number,
-    recast_node_date, recast_node_data, recast_node_yes, recast_node_no, recast_node_null,
+/* An object or array of so many children has few: they are sorted without more memory, and a tree has no index of their names. */
+enum { recast_few_nodes = 16 };
+
+/* A child while it is sorted: the first bytes that it is sorted by, the first one highest, and how many there are. */
+struct recast_member {
+    uint64_t head;
+    int32_t node, count;
 };
 
-/* A node of a tree, laid out as Transcoding's records are, which makes sure of that. Other nodes are numbers, -1 for none; names
-   and texts are bytes of a pool, behind all of which 96 more can be read. */
-struct recast_node {
-    int32_t parent, first, last, next, previous, count, name_start, name_count, text_start, text_count;
-    uint8_t kind;
-    bool is_spliced, is_typed;
-};
+/* Puts the members of an object in the order of their names' bytes, equal ones as they came. `scratch` has room for `room` of
+   them: returns false, with nothing done, where there are more than few and twice as many have no room. */
+bool recast_sort_members(struct recast_node *nodes, const uint8_t *pool, int32_t parent, struct recast_member *scratch,
+                         size_t room);
 
-/* Puts the members of an object in the order of their names' bytes, equal ones as they came. Returns false, with nothing done,
-   where they are many. */
-bool recast_sort_members(struct recast_node *nodes, const uint8_t *pool, int32_t parent);
-
-/* What children are compared by that are sorted by the text of their fields. */
+/* A document whose children are sorted by the text of their fields. */
 struct recast_components {
     struct recast_node *nodes;
     const uint8_t *pool;
@@ -191,17 +200,22 @@ struct recast_components {
     int32_t root;
     /* Whether the elements of arrays have names, which are written. */
     bool are_numbered;
+    /* As in recast_sort_members. */
+    struct recast_member *scratch;
+    size_t scratch_room;
 };
 
-/* Puts the children of an object or array in the order of their fields, each from its own name on, equal ones as they came: by
-   the names down to the first text, and by that. `scratch` has room for twice as many numbers as there are children. Returns
-   false, with nothing done, where two can't be told apart so. */
-bool recast_sort_components(const struct recast_components *of, int32_t parent, int32_t *scratch);
+/* Puts the children of all objects and arrays before the node `end` in the order of their fields, from the last one to the first:
+   each node was made after its parent. Fields are compared from their own name on, equal ones stay as they came. Returns the
+   node where it stopped with nothing done, -1 for none: two children can't be told apart by the names down to the first text
+   and by that, or there is no room for so many. */
+int32_t recast_sort_components(const struct recast_components *of, int32_t end);
 
-/* Whether all of the `count` nodes stand below an object, none of its containers but itself is empty, none was passed over, no
-   name can be that of a number or is there twice in one object, and those down to a node have at most so many bytes together.
-   May say false where it can't tell, as of large objects. */
-bool recast_stands_for_itself(const struct recast_node *nodes, const uint8_t *pool, int32_t count, int32_t root,
+/* Whether all of the `count` nodes stand below the first one, an object, each where its place among them says, none of its
+   containers but itself is empty, none was passed over, no name can be that of a number or, unless `are_different`, is there
+   twice in one object, and those down to a node have at most so many bytes together. May say false where it can't tell, as of
+   names in large objects. */
+bool recast_stands_for_itself(const struct recast_node *nodes, const uint8_t *pool, int32_t count, bool are_different,
                               size_t longest_name);
 
 /* An open object or array whose fields are written. The first one was open before. */
@@ -231,6 +245,9 @@ struct recast_held {
     size_t longest_text, longest_name;
     /* Whether the first level is the root, and whether the members of an object are sorted when it is opened. */
     bool is_root, sorts_members;
+    /* As in recast_sort_members. */
+    struct recast_member *scratch;
+    size_t scratch_room;
     /* Whether elements are written with an index, or with the name that they have in its place. */
     bool has_indices, elements_are_named;
     /* As in recast_fields. */

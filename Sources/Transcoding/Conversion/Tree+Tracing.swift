@@ -54,6 +54,7 @@ extension Tree {
     internal mutating func rename(_ node: Node, _ name: Span<UInt8>) throws(ConversionError) {
         records[Int(node)].nameStart = try store(name)
         records[Int(node)].nameCount = Int32(name.count)
+        records[Int(node)].plain = 0
     }
 
     /// The path for a person.

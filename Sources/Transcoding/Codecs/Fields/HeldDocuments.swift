@@ -145,48 +145,15 @@ extension Flattener where Target: DirectFieldEncoder & ~Copyable {
         return document.cost + count + (count / 2 + 1) * Tree.nodeCost <= document.limit
     }
 
-    internal mutating func exchangeHeldBytes(_ bytes: inout ByteStore) { swap(&bytes, &document.bytes) }
+    internal mutating func exchangeHeld(_ records: inout TreeRecords, _ bytes: inout ByteStore) {
+        swap(&records, &document.records)
+        swap(&bytes, &document.bytes)
+    }
 
-    /// Puts items into the document whose names and texts stand in its bytes, those of the first from `base` on; then `depth`
-    /// containers are open below the one that was.
-    @unsafe
-    internal mutating func hold(_ items: UnsafeBufferPointer<recast_item>, from base: Int, depth: Int) {
-        var open = document.open
-        var hasNames = document.kind(open).hasNames
-        var level = 0
-        // SAFETY: the caller's items stay while this runs.
-        for index in 0..<items.count {
-            let item = unsafe items[index]
-            while level > Int(item.level) {
-                open = document.parent(open)
-                hasNames = document.kind(open).hasNames
-                level -= 1
-            }
-            var record = Tree.Record(kind: .string)
-            let start = base &+ Int(item.start)
-            switch recast_item_kind(UInt32(item.kind)) {
-            case recast_item_object: record.kind = .object
-            case recast_item_array: record.kind = .array
-            default:
-                record.valueStart = Int32(truncatingIfNeeded: start &+ Int(item.name_count))
-                record.valueCount = Int32(truncatingIfNeeded: item.text_count)
-                document.scalarCount += 1
-            }
-            if hasNames {
-                record.nameStart = Int32(truncatingIfNeeded: start)
-                record.nameCount = Int32(truncatingIfNeeded: item.name_count)
-            }
-            document.append(record, lastBelow: open)
-            if record.kind.isContainer {
-                open = Tree.Node(document.records.count - 1)
-                hasNames = record.kind == .object
-                level += 1
-            }
-        }
-        while level > depth {
-            open = document.parent(open)
-            level -= 1
-        }
+    /// Takes over that C's loop has put nodes into the document, `scalars` of them, behind `count` others: now the `open` one is.
+    internal mutating func hold(after count: Int, scalars: Int, open: Tree.Node, hasMany: Bool, childrenBefore: Int) {
+        if hasMany { document.enterMembers(from: count, below: document.open, afterFirst: childrenBefore) }
+        document.scalarCount += scalars
         document.open = open
     }
 
@@ -220,8 +187,11 @@ extension Flattener where Target: DirectFieldEncoder & ~Copyable {
         target.exchangeOutput(&output)
         var held = unsafe makeHeld(fields)
         let first = unsafe held.levels[0]
-        // SAFETY: the nodes, the pool with the overhang, the table, the prefix and the levels stay where they are while the loop
-        // runs, and the room is what the output says.
+        let (scratch, scratchRoom) = unsafe tree.membersRoom
+        unsafe held.scratch = scratch
+        unsafe held.scratch_room = scratchRoom
+        // SAFETY: the nodes, the pool with the overhang, the scratch, the table, the prefix and the levels stay where they are while
+        // the loop runs, and the room is what the output says.
         unsafe fields.table.withUnsafeBufferPointer { table in
             unsafe tree.withNodes { nodes, pool in
                 unsafe held.nodes = nodes

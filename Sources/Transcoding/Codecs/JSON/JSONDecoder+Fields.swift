@@ -417,8 +417,8 @@ extension JSON.Decoder {
 extension JSON.Decoder {
     /// The levels that the loop may have open, the one that there was before included.
     private static var mostLevels: Int { 32 }
-    /// The members and elements of a document that is held which the loop may note before they are taken.
-    static var mostItems: Int { 256 }
+    /// The nodes of a document that is held which there is room for at least when the loop begins.
+    static var leastNodes: Int { 256 }
 
     /// What the loop needs to know of a slice.
     @unsafe
@@ -454,8 +454,6 @@ extension JSON.Decoder {
         unsafe blocks.style = recast_style_brackets
         unsafe blocks.nests_in_brackets = true
         unsafe blocks.longest_name = Self.unlimited
-        unsafe blocks.items = blockItems.reserve(Self.mostItems)
-        unsafe blocks.items_room = Self.mostItems
         return unsafe blocks
     }
 
@@ -554,8 +552,8 @@ extension JSON.Decoder {
     }
 }
 
-// Documents that are held are read by the same loop, which notes each member and element instead of writing its field. What it
-// leaves is for the events.
+// Documents that are held are read by the same loop, which puts each member and element into their tree instead of writing its
+// field. What it leaves is for the events.
 extension JSON.Decoder {
     /// The bytes that the loop wants behind what it writes at most.
     private static var blockRoom: Int { 1024 }
@@ -568,12 +566,14 @@ extension JSON.Decoder {
         // The loop knows no limit of names, but takes none of sixteen bytes.
         guard usesBlocks, mutedDepth < 0, input.count > Self.shortSlice, limits.key >= 16, isBetweenItems,
             levels.count == flattener.containers.count, flattener.holdsDirectly(input.count),
+            Tree.Record.isLaidOutAsInC,
             let fields = flattener.target.directFields
         else { return 0 }
         var taken = 0
         var nameCount = -2
-        // SAFETY: the loop reads the slice's bytes, and writes only into the room of the tree's bytes and into the items. Of the
-        // prefix, which no field has here, it reads two blocks.
+        if checksNames { flattener.document.hasDistinctNames = true }
+        // SAFETY: the loop reads the slice's bytes, and writes only into the room of the tree's bytes and nodes. No field has a
+        // prefix here.
         unsafe input.withUnsafeBytes { source in
             unsafe fields.table.withUnsafeBufferPointer { table in
                 guard let source = source.baseAddress, let table = table.baseAddress else { return }
@@ -583,13 +583,21 @@ extension JSON.Decoder {
                 unsafe blocks.left = .max
                 while taken < input.count {
                     var bytes = ByteStore()
-                    flattener.exchangeHeldBytes(&bytes)
-                    let base = bytes.count
+                    var records = TreeRecords()
+                    let children = flattener.document.childCount(flattener.document.open)
+                    let scalars = unsafe blocks.fields
+                    flattener.exchangeHeld(&records, &bytes)
+                    let count = records.count
+                    unsafe blocks.nodes = records.reserve(Self.leastNodes).assumingMemoryBound(to: recast_node.self)
+                    unsafe blocks.nodes_room = records.capacity
+                    unsafe blocks.nodes_count = count
+                    unsafe blocks.pool_start = Int32(bytes.count)
+                    unsafe blocks.open = flattener.document.open
+                    unsafe blocks.has_many = false
                     let room = input.count &- taken &+ Self.blockRoom
                     unsafe blocks.at = taken
                     unsafe blocks.to = 0
                     unsafe blocks.room = room
-                    unsafe blocks.items_count = 0
                     unsafe blocks.depth = 0
                     unsafe blocks.place = placeOfItem
                     unsafe bytes.write(upTo: room) { target in
@@ -597,12 +605,13 @@ extension JSON.Decoder {
                         unsafe readInBlocks(&blocks, input, source, in: &flattener, fields, table)
                         return unsafe blocks.to
                     }
-                    flattener.exchangeHeldBytes(&bytes)
+                    unsafe records.commit(blocks.nodes_count)
+                    flattener.exchangeHeld(&records, &bytes)
                     guard unsafe blocks.at > taken else { break }
                     taken = unsafe blocks.at
                     unsafe flattener.hold(
-                        UnsafeBufferPointer(start: blocks.items, count: blocks.items_count), from: base,
-                        depth: blocks.depth)
+                        after: count, scalars: Int(blocks.fields) - Int(scalars), open: blocks.open,
+                        hasMany: blocks.has_many, childrenBefore: children)
                     switch unsafe blocks.place {
                     case recast_place_behind: state = .commaOrEnd
                     case recast_place_item: state = isInObject ? .name : .value

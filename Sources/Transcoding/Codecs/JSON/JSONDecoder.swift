@@ -100,7 +100,6 @@ extension JSON {
         /// Whether fields are written in blocks, and memory for what is open then.
         let usesBlocks: Bool
         var blockLevels = OwnedArray<recast_level>()
-        var blockItems = OwnedArray<recast_item>()
         /// Bytes of the literal or of the byte order mark that have come.
         var matched = 0
 

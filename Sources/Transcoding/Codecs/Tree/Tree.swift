@@ -1,3 +1,4 @@
+internal import COctets
 package import Octets
 
 /// A whole document in memory: a flat arena of nodes and one pool of bytes, both kept when the tree is emptied.
@@ -56,6 +57,8 @@ package struct Tree: ~Copyable {
         var isSpliced = false
         /// A type rule has decided about this value.
         package var isTyped = false
+        /// Bits of what surely stands for itself in a form: C's loops, which know them, set and use them.
+        var plain: UInt8 = 0
 
         /// A node of its own, without name or value.
         package init(kind: Kind) { self.kind = kind }
@@ -83,6 +86,10 @@ package struct Tree: ~Copyable {
     package var root = Tree.none
 
     internal var scratch: [Node] = []
+    /// Where C's loops sort the children of what has many.
+    internal var members = OwnedArray<recast_member>()
+    /// Whether the decoder has refused repeated members, so that no object has two of one name.
+    internal var hasDistinctNames = false
 
     /// Hears what rules do with the values, where a conversion is explained.
     package var observer: (any TreeObserver)?
@@ -101,6 +108,8 @@ package struct Tree: ~Copyable {
         bytes.removeAll(keepingUpTo: 128 * 1024)
         records.removeAll(keepingUpTo: 4096)
         if scratch.capacity > 4096 { scratch = [] }
+        if members.capacity > 4096 { members = OwnedArray() }
+        hasDistinctNames = false
         index.removeAll()
         open = Tree.none
         openString = Tree.none
@@ -198,6 +207,7 @@ package struct Tree: ~Copyable {
         records[Int(node)].kind = kind
         records[Int(node)].valueStart = start
         records[Int(node)].valueCount = Int32(text.count)
+        records[Int(node)].plain = 0
     }
 
     /// Puts `node` last below `parent`, under `name` when that is an object.
@@ -213,17 +223,6 @@ package struct Tree: ~Copyable {
         link(node, to: parent, nameStart: 0, nameCount: 0)
     }
 
-    /// Appends a node, which has its name, as the last child of `parent`.
-    @inline(__always)
-    internal mutating func append(_ record: Record, lastBelow parent: Node) {
-        let container = records[Int(parent)]
-        if container.count < Int32(TreeIndex.threshold) || !container.kind.hasNames {
-            return records.append(record, lastBelow: Int(parent))
-        }
-        records.append(record)
-        link(Node(records.count - 1), to: parent, nameStart: record.nameStart, nameCount: record.nameCount)
-    }
-
     package mutating func link(_ node: Node, to parent: Node, nameStart: Int32, nameCount: Int32) {
         let last = records[Int(parent)].last
         records[Int(node)].parent = parent
@@ -231,6 +230,7 @@ package struct Tree: ~Copyable {
         records[Int(node)].next = Tree.none
         records[Int(node)].nameStart = nameStart
         records[Int(node)].nameCount = nameCount
+        records[Int(node)].plain = 0
         if last == Tree.none { records[Int(parent)].first = node } else { records[Int(last)].next = node }
         records[Int(parent)].last = node
         records[Int(parent)].count &+= 1
@@ -268,6 +268,7 @@ package struct Tree: ~Copyable {
         records[Int(new)].next = record.next
         records[Int(new)].nameStart = record.nameStart
         records[Int(new)].nameCount = record.nameCount
+        records[Int(new)].plain = 0
         if record.previous != Tree.none { records[Int(record.previous)].next = new }
         if record.next != Tree.none { records[Int(record.next)].previous = new }
         if record.parent != Tree.none {

@@ -5,7 +5,7 @@ internal import Octets
 /// The hash is seeded for each tree, so that names that collide can't be chosen (CVE-2011-4885). Entries are never
 /// taken out: an entry is only a hint, and the node it points to is compared.
 package struct TreeIndex {
-    /// Objects with up to this many members are scanned instead.
+    /// Objects with up to this many members are scanned instead; C's loops know the number.
     package static let threshold = 16
 
     /// Nodes, or `Tree.none`; the count is a power of two.
@@ -50,6 +50,22 @@ extension Tree {
     internal mutating func enter(_ node: Node) {
         if (index.used + 1) * 2 > index.slots.count { growIndex() }
         enterWithoutGrowing(node)
+    }
+
+    /// Makes the members known to the index that C's loops have put behind the first `first` nodes: below others that they have put
+    /// there, and below `parent`, which had `count` members before.
+    internal mutating func enterMembers(from first: Int, below parent: Node, afterFirst count: Int) {
+        if kind(parent).hasNames, count <= TreeIndex.threshold, childCount(parent) > TreeIndex.threshold {
+            var child = firstChild(parent)
+            while child != Tree.none, Int(child) < first {
+                enter(child)
+                child = nextSibling(child)
+            }
+        }
+        for node in first..<records.count {
+            let parent = records[node].parent
+            if kind(parent).hasNames, childCount(parent) > TreeIndex.threshold { enter(Node(node)) }
+        }
     }
 
     private mutating func enterWithoutGrowing(_ node: Node) {

@@ -23,13 +23,37 @@ extension Tree {
         }
     }
 
+    /// Makes room for sorting the children of `parent`, where these aren't few. Returns it, and how many children twice it holds.
+    ///
+    /// Unsafe: the memory is the tree's, until more is asked for.
+    @unsafe
+    internal mutating func reserveMembers(for parent: Node) -> (UnsafeMutablePointer<recast_member>?, room: Int) {
+        let count = childCount(parent)
+        // SAFETY: only the room is wanted; the caller uses it while the tree stays as it is.
+        if count > TreeIndex.threshold { _ = unsafe members.reserve(2 * count) }
+        return unsafe membersRoom
+    }
+
+    /// The room for sorting children that there is.
+    ///
+    /// Unsafe: as above.
+    @unsafe
+    internal var membersRoom: (UnsafeMutablePointer<recast_member>?, room: Int) {
+        // SAFETY: as above; nothing is ever counted as used, so all that there is can be asked for.
+        mutating get { unsafe members.capacity > 0 ? (members.reserve(members.capacity), members.capacity) : (nil, 0) }
+    }
+
     /// Puts the members of an object in the order of their names' bytes; equal names keep their order.
     internal mutating func sortMembers(_ parent: Node) {
         guard records[Int(parent)].count > 1 else { return }
-        if isLaidOutAsInC, records[Int(parent)].count <= 16 {
+        if isLaidOutAsInC {
             bytes.reserve(Self.overhang)
-            // SAFETY: the parent is a node with children.
-            if unsafe withNodes({ nodes, pool in unsafe recast_sort_members(nodes, pool, parent) }) { return }
+            let (scratch, room) = unsafe reserveMembers(for: parent)
+            // SAFETY: the parent is a node with children, and there is the room for so many that is said.
+            let isSorted = unsafe withNodes { nodes, pool in
+                unsafe recast_sort_members(nodes, pool, parent, scratch, room)
+            }
+            if isSorted { return }
         }
         sortChildren(of: parent) { tree, left, right in tree.name(left).precedes(tree.name(right)) }
     }

@@ -60,6 +60,22 @@ package struct TreeRecords: ~Copyable {
         count &+= 1
     }
 
+    /// Makes room for `more` nodes at least, and returns where the nodes lie.
+    ///
+    /// Unsafe: the memory is this one's, until it next grows; nodes that are written behind the others count once `commit` says so.
+    @unsafe
+    mutating func reserve(_ more: Int) -> UnsafeMutableRawPointer {
+        while capacity - count < more { grow() }
+        // SAFETY: there is memory for a node at least, where any were asked for.
+        return unsafe start
+    }
+
+    /// Counts the nodes up to `newCount`, which were written where `reserve` said.
+    ///
+    /// Unsafe: they must have been written, and there must have been room for them.
+    @unsafe
+    mutating func commit(_ newCount: Int) { count = newCount }
+
     /// Takes away what follows the first `length` nodes.
     mutating func truncate(to length: Int) {
         precondition(length >= 0 && length <= count, "truncated to more nodes than there are")
@@ -109,6 +125,7 @@ extension Tree.Record {
         && MemoryLayout<Self>.offset(of: \.kind) == MemoryLayout<recast_node>.offset(of: \.kind)
         && MemoryLayout<Self>.offset(of: \.isSpliced) == MemoryLayout<recast_node>.offset(of: \.is_spliced)
         && MemoryLayout<Self>.offset(of: \.isTyped) == MemoryLayout<recast_node>.offset(of: \.is_typed)
+        && MemoryLayout<Self>.offset(of: \.plain) == MemoryLayout<recast_node>.offset(of: \.plain)
         && Tree.Kind.isNumberedAsInC
 }
 

@@ -169,16 +169,16 @@ internal struct AlamofireComponents: ~Copyable {
     /// Sorts the children of everything by their encoded text. A node is made after its parent, so children come first.
     private mutating func sort() {
         let table = FieldStyle.of(options.dialect).escaping(options.spaces).table
-        var order: ComponentOrder?
-        for parent in tree.records.indices.reversed() where tree.records[parent].count > 1 {
-            if options.nesting == .brackets,
-                tree.sortComponents(Tree.Node(parent), table, areNumbered: isNumbered)
-            {
-                continue
+        var order = ComponentOrder(options: options)
+        var end = tree.records.count
+        while end > 0 {
+            var parent = Tree.Node(end - 1)
+            if options.nesting == .brackets {
+                parent = tree.sortComponents(before: end, table, areNumbered: isNumbered)
+                guard parent != Tree.none else { return }
             }
-            var full = order ?? ComponentOrder(options: options)
-            tree.sortChildren(of: Tree.Node(parent)) { tree, first, second in full.isBefore(first, second, in: tree) }
-            order = full
+            tree.sortChildren(of: parent) { tree, first, second in order.isBefore(first, second, in: tree) }
+            end = Int(parent)
         }
     }
 
@@ -297,12 +297,12 @@ extension Tree {
     /// leaves nothing, and no name passes the limit.
     fileprivate mutating func standsForItself(keyLimit: Int) -> Bool {
         guard root != Tree.none, kind(root) == .object else { return false }
-        if isLaidOutAsInC {
+        if isLaidOutAsInC, root == 0 {
             bytes.reserve(Self.overhang)
-            let (root, count) = (root, Int32(records.count))
-            // SAFETY: the root is one of so many nodes.
+            let (count, areDifferent) = (Int32(records.count), hasDistinctNames)
+            // SAFETY: there are so many nodes.
             let isSure = unsafe withNodes { nodes, pool in
-                unsafe recast_stands_for_itself(nodes, pool, count, root, keyLimit)
+                unsafe recast_stands_for_itself(nodes, pool, count, areDifferent, keyLimit)
             }
             if isSure { return true }
         }
@@ -329,32 +329,35 @@ extension Tree {
         return true
     }
 
-    /// Sorts the children of a container by their encoded fields. Returns false, with nothing done, where C's loop can't tell two of
-    /// them apart.
-    fileprivate mutating func sortComponents(_ parent: Node, _ table: [UInt32], areNumbered: Bool) -> Bool {
-        guard isLaidOutAsInC else { return false }
+    /// Sorts the children of all containers before the node `end` by their encoded fields, the last one's first. Returns the node,
+    /// if any, of which two children can't be told apart by C's loop: what stands before it and its own are still to be sorted.
+    fileprivate mutating func sortComponents(before end: Int, _ table: [UInt32], areNumbered: Bool) -> Node {
+        guard isLaidOutAsInC else { return Node(end - 1) }
         bytes.reserve(Self.overhang)
-        let count = Int(records[Int(parent)].count)
-        // Few are sorted without it.
-        if count > 16, scratch.count < 2 * count { scratch = Array(repeating: Tree.none, count: 2 * count) }
-        var order: [Node] = []
-        swap(&order, &scratch)
-        var components = unsafe recast_components()
-        unsafe components.root = root
-        unsafe components.are_numbered = areNumbered
-        // SAFETY: the parent is a node with children, and the scratch has room for twice as many where they aren't few.
-        let isSorted = unsafe table.withUnsafeBufferPointer { table in
-            unsafe order.withUnsafeMutableBufferPointer { order in
+        var parent = Node(end)
+        var isRoomy = true
+        repeat {
+            let (scratch, room) = unsafe membersRoom
+            var components = unsafe recast_components()
+            unsafe components.root = root
+            unsafe components.are_numbered = areNumbered
+            unsafe components.scratch = scratch
+            unsafe components.scratch_room = room
+            let last = isRoomy ? parent : parent + 1
+            // SAFETY: there are nodes up to `end`, and as much room for children as is said.
+            parent = unsafe table.withUnsafeBufferPointer { table in
                 unsafe withNodes { nodes, pool in
                     unsafe components.nodes = nodes
                     unsafe components.pool = pool
                     unsafe components.table = table.baseAddress
-                    return unsafe recast_sort_components(&components, parent, order.baseAddress)
+                    return unsafe recast_sort_components(&components, last)
                 }
             }
-        }
-        swap(&order, &scratch)
-        return isSorted
+            guard parent != Tree.none else { return parent }
+            isRoomy = childCount(parent) <= TreeIndex.threshold || 2 * childCount(parent) <= room
+            if !isRoomy { _ = unsafe reserveMembers(for: parent) }
+        } while !isRoomy
+        return parent
     }
 
     /// The element of an array at `index`, or `none`.
