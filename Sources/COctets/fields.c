@@ -120,7 +120,7 @@ static inline void enter_tree(struct walk *walk, const struct recast_fields *of)
 
 /* Looks whether what is open has many members, which the tree is to find by their names. */
 static inline void note_many(const struct walk *walk, struct recast_fields *of) {
-    if (walk->open->count > recast_few_nodes) of->has_many = true;
+    if (walk->open->count > recast_few_nodes && walk->open->kind == recast_node_object) of->has_many = true;
 }
 
 /* Ends the levels that end here, up to a comma; false where there is none. */

@@ -389,7 +389,7 @@ int32_t recast_sort_components(const struct recast_components *of, int32_t end) 
 /* Whether a name may be that of a number, as Swift's `Int` reads it. */
 static inline bool may_be_number(const uint8_t *name, int32_t count) {
     /* What is before or behind all signs and digits most often says it. */
-    if ((uint8_t)(*name - '+') > '9' - '+' || count == 0) return false;
+    if (*name > '9' || count == 0) return false;
     const uint8_t first = count > 1 && (*name == '-' || *name == '+') ? name[1] : *name;
     return first >= '0' && first <= '9';
 }
@@ -415,31 +415,28 @@ bool recast_stands_for_itself(const struct recast_node *nodes, const uint8_t *po
     size_t length = 0;
     bool hold_names = true;
     if (!are_different && !have_different_names(nodes, pool, 0)) return false;
-    for (int32_t node = 1; node < count; node++) {
-        const struct recast_node *const record = nodes + node;
-        if (record->is_spliced) return false;
-        if (open != record->parent) {
-            do {
-                if (open <= 0) return false;
-                const struct recast_node *const closed = nodes + open;
-                open = closed->parent;
-                hold_names = has_names(nodes + open);
-                if (hold_names) length -= (size_t)closed->name_count;
-            } while (open != record->parent);
+    const struct recast_node *record = nodes + 1;
+    for (int32_t node = 1; node < count; node++, record++) {
+        while (open != record->parent) {
+            if (open <= 0) return false;
+            const struct recast_node *const closed = nodes + open;
+            open = closed->parent;
+            hold_names = has_names(nodes + open);
+            if (hold_names) length -= (size_t)closed->name_count;
         }
         size_t deeper = length;
         if (hold_names) {
-            if (may_be_number(pool + record->name_start, record->name_count)) return false;
             deeper += (size_t)record->name_count;
-            if (deeper > longest_name) return false;
+            if (deeper > longest_name || may_be_number(pool + record->name_start, record->name_count)) return false;
         }
+        if (record->is_spliced) return false;
         if (!is_container(record)) continue;
         if (record->count == 0) return false;
         open = node;
         children += record->count;
         length = deeper;
         hold_names = has_names(record);
-        if (hold_names && !are_different && !have_different_names(nodes, pool, node)) return false;
+        if (hold_names && !are_different && !have_different_names(nodes, pool, open)) return false;
     }
     /* None was taken out. */
     return children == count - 1;

@@ -330,6 +330,46 @@ struct DirectFieldTests {
         }
     }
 
+    /// Objects of few members and of many, in which names are found by an index; shuffled, so that there is something to sort.
+    private static func manyMembers(_ count: Int, _ numbers: inout Numbers, more: String) -> String {
+        var names = (0..<count).map { $0 % 3 == 0 ? "name number \($0)" : $0 % 3 == 1 ? "n\($0)" : "eight__b\($0)" }
+        for last in stride(from: names.count - 1, to: 0, by: -1) { names.swapAt(last, numbers.next(last + 1)) }
+        let members = names.map { "\"\($0)\":\"\(numbers.next(3)) \($0)\"" } + [more]
+        return "{" + members.joined(separator: ",") + "}"
+    }
+
+    @Test("objects of many members that are held, whole and in slices", arguments: [2, 15, 16, 17, 18, 33, 300])
+    func manyHeldMembers(_ count: Int) {
+        var numbers = Numbers(state: UInt64(count))
+        // What follows makes Alamofire's components others than the document's nodes, or leaves them as they are.
+        for more in [
+            #""last":1"#, #""empty":{}"#, #""numbered":{"2":"b","1":"a"}"#, #""null":null"#, #""7":"x""#, #""n1":2"#,
+        ] {
+            let inner = Self.manyMembers(count, &numbers, more: more)
+            let list = (0..<20).map { _ in Self.manyMembers(3, &numbers, more: more) }.joined(separator: ",")
+            let outer = Self.manyMembers(count, &numbers, more: "\"inner\":\(inner),\"list\":[\(list)]")
+            let body = Array((outer + String(repeating: " ", count: 128)).utf8)
+            for change in Self.dialects + Self.dialects.map({ keepingDuplicates($0) }) {
+                let plan = plan(.json, .form, change)
+                let wanted = ConversionRun.run(plan, .every(Self.few, of: body))
+                for cut in [Cut.whole(body), .every(257, of: body), .every(1000, of: body)] {
+                    let run = ConversionRun.run(plan, cut)
+                    #expect(run.failure == wanted.failure, "\(more), \(cut)")
+                    if wanted.failure == nil { #expect(run == wanted, "\(more), \(cut)") }
+                }
+            }
+        }
+    }
+
+    private func keepingDuplicates(
+        _ change: @escaping @Sendable (inout ConversionPlan) -> Void
+    ) -> @Sendable (inout ConversionPlan) -> Void {
+        {
+            change(&$0)
+            $0.jsonDuplicates = .keep
+        }
+    }
+
     @Test("a name that an inner object has already, behind few members and many")
     func knownNames() {
         for members in [1, 2, 23, 24, 25, 26, 63, 64, 65, 126, 127, 128, 129] {
