@@ -11,7 +11,7 @@ import time
 import unittest
 
 from admin import Admin, admin_port
-from harness import FORM, JSON, RECAST, ProxyTestCase
+from harness import FORM, JSON, RECAST, ROOT, ProxyTestCase
 
 SECRET = "A Secret to Everybody"
 KIB = 1024
@@ -249,6 +249,51 @@ class VerifyTests(ProxyTestCase):
         text = json.dumps(lines) + self.recast.error_text() + Admin(self.admin_address).get("/config").decode()
         for secret in (SECRET, SECRET.encode().hex(), sign(body).hex(), sign(b"x").hex()):
             self.assertNotIn(secret, text)
+
+
+class VectorTests(ProxyTestCase):
+    """What senders have published, as bodies that are signed: each holds, or doesn't, as it says, and not with a byte changed."""
+
+    ALGORITHMS = {"ecdsa-p256-sha256-der": "ecdsa-p256", "ecdsa-p256-sha256-raw": "ecdsa-p256-raw"}
+
+    @classmethod
+    def setUpClass(cls):
+        with open(os.path.join(ROOT, "Tests", "Vectors", "webhook-vectors.json")) as file:
+            # One is a digest without a secret: Twilio's of a JSON body, which the unit tests have.
+            cls.vectors = [vector for vector in json.load(file) if vector["algorithm"] != "sha256"]
+        cls.routes = "".join(cls.route(number, vector) for number, vector in enumerate(cls.vectors))
+        super().setUpClass()
+
+    @classmethod
+    def route(cls, number, vector):
+        algorithm = cls.ALGORITHMS.get(vector["algorithm"], vector["algorithm"])
+        secret, encoding = vector.get("key"), "text"
+        if secret is None:
+            secret, encoding = vector["key_base64"], "pem" if algorithm.startswith("ecdsa") else "base64"
+        if algorithm == "ed25519":
+            secret, encoding = base64.b64decode(secret).hex(), "ed25519"
+        verify = {"sender": f"v{number}", "header": "X-Signature", "algorithm": algorithm, "encoding": vector["encoding"],
+                  "secret": {"value": secret, "encoding": encoding}}
+        return f"  - {json.dumps({'name': f'v{number}', 'match': f'/v{number}', 'upstream': 'app', 'verify': verify})}\n"
+
+    def test_each_vector(self):
+        self.assertEqual(len(self.vectors), 32)
+        for number, vector in enumerate(self.vectors):
+            with self.subTest(vector["name"]):
+                self.upstream.reset()
+                body, field = vector["signed"].encode(), f"X-Signature: {vector['signature']}"
+                response = self.send("POST", f"/v{number}", body, JSON, (field,))
+                if not vector["valid"]:
+                    self.assert_problem(response, 401, "signature_mismatch")
+                    continue
+                self.assertEqual(response.status, 200)
+                self.assertEqual(self.upstream.one().body, body)
+                self.upstream.reset()
+                for at in sorted({0, len(body) // 2, len(body) - 1} if body else ()):
+                    other = body[:at] + bytes([body[at] ^ 1]) + body[at + 1:]
+                    self.assert_problem(self.send("POST", f"/v{number}", other, JSON, (field,)), 401, "signature_mismatch")
+                self.assert_problem(self.send("POST", f"/v{number}", body + b"\n", JSON, (field,)), 401, "signature_mismatch")
+                self.assertEqual(self.upstream.requests, [])
 
 
 class CommandTests(unittest.TestCase):

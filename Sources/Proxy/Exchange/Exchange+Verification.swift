@@ -59,27 +59,29 @@ extension Exchange {
 
     /// All of the content has come.
     func endVerification(_ pending: PendingVerification) throws(Refusal) {
+        var content = OutputBuffer()
+        if pending.verifier.needsWholeContent { try readAll(pending, into: &content) }
         do throws(SignatureFault) {
-            if pending.verifier.needsWholeContent {
-                var content = OutputBuffer()
-                try readAll(pending, into: &content)
-                try pending.verifier.finish(content.span)
-            } else {
-                try pending.verifier.finish(Span())
-            }
+            try pending.verifier.finish(content.span)
             verified(pending.rule)
         } catch {
             try notVerified(pending.rule, error)
         }
+        if pending.verifier.needsWholeContent { chargeRequest(leftover: 0) }
     }
 
     /// Reads all that is held; it can be read once more then.
-    private func readAll(_ pending: PendingVerification, into content: inout OutputBuffer) throws(SignatureFault) {
+    private func readAll(_ pending: PendingVerification, into content: inout OutputBuffer) throws(Refusal) {
+        // The content once more, and what is read of it.
+        guard requestCharge.set(Self.reserve + 4 * pending.content.count, from: worker.memory) else {
+            worker.memory.counters.refusedRequest += 1
+            throw .memoryExhausted
+        }
         do throws(SpoolFault) {
             while !pending.content.isAtEnd { try pending.content.read(into: &content) }
             pending.content.rewind()
         } catch {
-            throw .body
+            throw .spool(error, upstream: upstreamName)
         }
     }
 
