@@ -27,6 +27,12 @@ package struct MessageSigner: Sendable {
         }
     }
 
+    /// A signer for settings that are only looked at: its secret can't be read here, so it can't sign.
+    package init(unknown scheme: SignatureScheme) {
+        self.scheme = scheme
+        secret = SigningSecret(.shared([]), isKnown: false)
+    }
+
     /// The kind of signature that the secret makes.
     private var method: SignatureScheme.Method? {
         scheme.methods.first { method in
@@ -47,6 +53,8 @@ package struct MessageSigner: Sendable {
         /// Milliseconds since 1970.
         package var time = 0
         package var contentType = ""
+        /// The fields that it is sent with, in their order.
+        package var fields: [(name: String, value: String)] = []
 
         package init() {}
 
@@ -58,49 +66,125 @@ package struct MessageSigner: Sendable {
         }
     }
 
+    /// Whether `Signing` keeps all of the content: what is signed then is no text that goes through a digest.
+    package var needsWholeContent: Bool {
+        if scheme.special != nil { return true }
+        if case .key(.ed25519)? = method?.algorithm { return true }
+        return false
+    }
+
+    /// Names of the fields that a message gets, so that none of its own is taken for them.
+    package var names: [String] {
+        var names = scheme.idHeaders.first.map { [$0] } ?? []
+        if case .headers(let times)? = scheme.timestamp, let name = times.first { names.append(name) }
+        return names + (scheme.headers.first.map { [$0] } ?? [])
+    }
+
     /// The fields, in the order in which they are written. Throws where the content can't be read in the way that it is signed.
     package func sign(_ message: Message, _ content: Span<UInt8>) throws(SignatureFault) -> [(
         name: String, value: String
     )] {
-        if let special = scheme.special { return try sign(special, message, content) }
-        guard let method else { preconditionFailure("a signer without a method") }
-        let time = SignedTime.text(message.time, scheme.timestampUnit)
-        if let separator = scheme.separator, message.id.utf8.contains(separator) { throw .malformed }
-        var signed: [UInt8] = []
-        for piece in scheme.layout.pieces {
-            switch piece {
-            case .literal(let bytes): signed += bytes
-            case .id: signed += Array(message.id.utf8)
-            case .timestamp: signed += Array(time.utf8)
-            case .method: signed += Array(message.method.utf8)
-            case .url: signed += Array(message.url.utf8)
-            case .decodedURL: signed += SignedURL(base: message.url, target: []).decoded
-            case .path: signed += Array(message.target.utf8)
-            case .body: signed.append(contentsOf: content)
-            }
-        }
-        let signature = make(method.algorithm, signed.span)
-        var fields: [(name: String, value: String)] = []
-        if let name = scheme.idHeaders.first { fields.append((name, message.id)) }
-        if case .headers(let names)? = scheme.timestamp, let name = names.first { fields.append((name, time)) }
-        guard let header = scheme.headers.first else { return fields }
-        switch scheme.value {
-        case .plain(let prefix): fields.append((header, prefix + signature))
-        case .list(let separator, let pair, let timestampName):
-            let pair = Unicode.Scalar(pair)
-            let element = "\(method.name)\(pair)\(signature)"
-            let first = timestampName.map { "\($0)\(pair)\(time)\(Unicode.Scalar(separator))" } ?? ""
-            fields.append((header, first + element))
-        }
-        return fields
+        let signing = try begin(message)
+        signing.update(content)
+        return try signing.finish()
     }
 
-    private func make(_ algorithm: SignatureAlgorithm, _ signed: Span<UInt8>) -> String {
+    /// Begins to sign a message whose content comes in pieces.
+    package func begin(_ message: Message) throws(SignatureFault) -> Signing { try Signing(self, message) }
+
+    /// One message that is being signed.
+    package final class Signing {
+        private let signer: MessageSigner
+        private let message: Message
+        private let method: SignatureScheme.Method?
+        private let time: String
+        /// Goes along with the content; nil where all of it is signed at once.
+        private let digest: Digest?
+        private var content: [UInt8] = []
+
+        fileprivate init(_ signer: MessageSigner, _ message: Message) throws(SignatureFault) {
+            self.signer = signer
+            self.message = message
+            method = signer.method
+            let scheme = signer.scheme
+            if let separator = scheme.separator, message.id.utf8.contains(separator) { throw .malformed }
+            time = SignedTime.text(message.time, scheme.timestampUnit)
+            digest =
+                switch (method?.algorithm, signer.secret.material) {
+                case (.hmac(let algorithm)?, .shared(let key)): Digest(algorithm, key: key.span)
+                case (.key(let form)?, _) where form != .ed25519: Digest(form.digest)
+                default: nil
+                }
+            guard let digest else { return }
+            for piece in scheme.layout.pieces {
+                if piece == .body { break }
+                digest.update(text(of: piece))
+            }
+        }
+
+        /// Takes the next bytes of the content.
+        package func update(_ bytes: Span<UInt8>) {
+            if let digest {
+                if signer.scheme.layout.contains(.body) { digest.update(bytes) }
+            } else if method?.algorithm != .equal {
+                content.append(contentsOf: bytes)
+            }
+        }
+
+        /// The fields, all of the content being there.
+        package func finish() throws(SignatureFault) -> [(name: String, value: String)] {
+            if let special = signer.scheme.special {
+                let content = content
+                return try signer.sign(special, message, content.span)
+            }
+            guard let method else { preconditionFailure("a signer without a method") }
+            let signature = signer.make(method.algorithm, signedBytes())
+            var fields: [(name: String, value: String)] = []
+            let scheme = signer.scheme
+            if let name = scheme.idHeaders.first { fields.append((name, message.id)) }
+            if case .headers(let names)? = scheme.timestamp, let name = names.first { fields.append((name, time)) }
+            guard let header = scheme.headers.first else { return fields }
+            switch scheme.value {
+            case .plain(let prefix): fields.append((header, prefix + signature))
+            case .list(let separator, let pair, let timestampName):
+                let pair = Unicode.Scalar(pair)
+                let element = "\(method.name)\(pair)\(signature)"
+                let first = timestampName.map { "\($0)\(pair)\(time)\(Unicode.Scalar(separator))" } ?? ""
+                fields.append((header, first + element))
+            }
+            return fields
+        }
+
+        /// An HMAC, a digest, or the message itself.
+        private func signedBytes() -> [UInt8] {
+            let pieces = signer.scheme.layout.pieces
+            guard let digest else { return pieces.flatMap { $0 == .body ? content : text(of: $0) } }
+            if let body = pieces.firstIndex(of: .body) {
+                for piece in pieces[(body + 1)...] { digest.update(text(of: piece)) }
+            }
+            return digest.finish()
+        }
+
+        private func text(of piece: SignedLayout.Piece) -> [UInt8] {
+            switch piece {
+            case .literal(let bytes): bytes
+            case .id: Array(message.id.utf8)
+            case .timestamp: Array(time.utf8)
+            case .method: Array(message.method.utf8)
+            case .url: Array(message.url.utf8)
+            case .decodedURL: SignedURL(base: message.url, target: []).decoded
+            case .path: Array(message.target.utf8)
+            case .body: []
+            }
+        }
+    }
+
+    /// What stands in the field.
+    private func make(_ algorithm: SignatureAlgorithm, _ signed: [UInt8]) -> String {
         switch (algorithm, secret.material) {
-        case (.hmac(let digest), .shared(let key)): return encode(Digest.hmac(signed, key: key.span, digest))
+        case (.hmac, _): return encode(signed)
         case (.key(let form), .key(let key)):
-            let message = form == .ed25519 ? signed.copied() : Digest.of(signed, form.digest)
-            guard let signature = key.sign(form, message.span) else { preconditionFailure("a key that doesn't sign") }
+            guard let signature = key.sign(form, signed.span) else { preconditionFailure("a key that doesn't sign") }
             return encode(signature)
         case (.equal, .shared(let token)): return String(decoding: token, as: UTF8.self)
         default: preconditionFailure("a signer without a method")

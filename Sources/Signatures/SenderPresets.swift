@@ -6,11 +6,11 @@ package enum SenderPresets {
     package static let all: [SignatureScheme] = [
         // Over the content alone.
         digest("github", "X-Hub-Signature-256", prefix: "sha256="),
-        digest("meta", "X-Hub-Signature-256", prefix: "sha256="),
+        digest("meta", "X-Hub-Signature-256", prefix: "sha256=") { $0.challenge = .meta },
         digest("bitbucket", "X-Hub-Signature", prefix: "sha256="),
         digest("intercom", "X-Hub-Signature", .sha1, prefix: "sha1="),
         digest("vercel", "x-vercel-signature", .sha1),
-        digest("dropbox", "X-Dropbox-Signature"),
+        digest("dropbox", "X-Dropbox-Signature") { $0.challenge = .dropbox },
         digest("greenhouse", "Signature", prefix: "sha256 "),
         digest("shopify", "X-Shopify-Hmac-Sha256", encoding: .base64) {
             $0.requiredHeaders = [
@@ -20,15 +20,19 @@ package enum SenderPresets {
         },
         digest("woocommerce", "X-WC-Webhook-Signature", encoding: .base64),
         digest("typeform", "Typeform-Signature", prefix: "sha256=", encoding: .base64),
-        digest("x", "X-Twitter-Webhooks-Signature", prefix: "sha256=", encoding: .base64),
+        digest("x", "X-Twitter-Webhooks-Signature", prefix: "sha256=", encoding: .base64) { $0.challenge = .x },
         digest("linear", "Linear-Signature") {
             $0.timestamp = .member("webhookTimestamp")
             $0.timestampUnit = .milliseconds
             $0.tolerance = (minute, minute)
         },
         // With a time.
-        timed("slack", "X-Slack-Signature", "v0:{timestamp}:{body}", prefix: "v0=", time: "X-Slack-Request-Timestamp"),
-        timed("zoom", "x-zm-signature", "v0:{timestamp}:{body}", prefix: "v0=", time: "x-zm-request-timestamp"),
+        timed("slack", "X-Slack-Signature", "v0:{timestamp}:{body}", prefix: "v0=", time: "X-Slack-Request-Timestamp") {
+            $0.challenge = .slack
+        },
+        timed("zoom", "x-zm-signature", "v0:{timestamp}:{body}", prefix: "v0=", time: "x-zm-request-timestamp") {
+            $0.challenge = .zoom
+        },
         timed("webflow", "x-webflow-signature", "{timestamp}:{body}", time: "x-webflow-timestamp") {
             $0.timestampUnit = .milliseconds
         },
@@ -51,6 +55,7 @@ package enum SenderPresets {
             $0.tolerance = (nil, nil)
             $0.secretWriting = .ed25519
             $0.failureStatus = 401
+            $0.challenge = .discord
         },
         timed(
             "sendgrid", "X-Twilio-Email-Event-Webhook-Signature", "{timestamp}{body}",

@@ -164,6 +164,8 @@ package struct SignatureScheme: Sendable {
     package var requiredHeaders: [String] = []
     /// What the answer to a request that isn't the sender's must be; nil where it is a matter of taste.
     package var failureStatus: Int?
+    /// How the sender asks whether the endpoint is its owner's.
+    package var challenge: EndpointChallenge?
 
     package init(name: String) { self.name = name }
 

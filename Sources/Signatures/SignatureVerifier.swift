@@ -44,6 +44,11 @@ package final class SignatureVerifier {
     /// What the sender calls this request; empty where it has no name for it.
     package private(set) var id: [UInt8] = []
 
+    /// Whether `id` is a name that the sender gave, and signed.
+    package var hasOwnID: Bool {
+        scheme.special == .payPal || scheme.special == .sns || scheme.layout.contains(.id)
+    }
+
     /// Whether `finish` needs all of the content.
     package var needsWholeContent: Bool { scheme.needsWholeContent }
 

@@ -29,8 +29,13 @@ package struct SigningSecret: Sendable, CustomStringConvertible {
     }
 
     package let material: Material
+    /// Whether it is the secret itself, not the name of one that can't be read here.
+    package private(set) var isKnown = true
 
-    package init(_ material: Material) { self.material = material }
+    package init(_ material: Material, isKnown: Bool = true) {
+        self.material = material
+        self.isKnown = isKnown
+    }
 
     /// Reads what the settings say. An error never shows any of it.
     package init(_ text: String, as writing: Writing) throws(Fault) {

@@ -321,6 +321,16 @@ class Recast:
                 raise AssertionError(f"{len(lines)} lines in the access log, not {count}")
             select_nothing()
 
+    def log_entry(self, request_id):
+        """The line of the access log of that request, waited for."""
+        count = 0
+        while True:
+            lines = self.log_lines(count + 1)
+            for line in lines[count:]:
+                if line["request_id"] == request_id:
+                    return line
+            count = len(lines)
+
     def peak_bytes(self):
         return memory_of(self.process, "VmHWM")
 

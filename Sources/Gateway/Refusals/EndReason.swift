@@ -37,6 +37,8 @@ package enum EndReason: String, CaseIterable {
     case responseCarry = "RC"
     /// The request isn't its sender's, or can't be verified.
     case signature = "SV"
+    /// The request has no credentials that the route takes.
+    case authorization = "AU"
     /// The request has been here too often: it goes round in a loop.
     case loop = "LP"
     /// A tunnel, as of a WebSocket, had no byte in either direction for its time.

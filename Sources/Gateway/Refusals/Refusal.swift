@@ -50,6 +50,12 @@ package indirect enum Refusal: Error {
     case typeNotAccepted([String])
     /// The route takes a sender's requests alone, and this is none, or can't be known to be one; what the route answers then.
     case notVerified(SignatureFault, status: Int)
+    /// The route takes those alone who may use it, and the request doesn't show that it is one's; the challenges of a 401.
+    case unauthorized(isMissing: Bool, challenges: String)
+    /// The content is too long to be signed for the upstream.
+    case signedTooLarge(Int)
+    /// The content can't be read in the way that its signature for the upstream needs.
+    case notSigned(SignatureFault)
     /// One that is not undone; those that would be.
     case contentCoding([Coding])
     case bodyTooLarge(Int)
@@ -102,6 +108,9 @@ extension Refusal {
         case .notVerified(.tooLong, _): 413
         case .notVerified(.replayed, _): 409
         case .notVerified(_, let status): status
+        case .unauthorized: 401
+        case .signedTooLarge: 413
+        case .notSigned: 422
         case .typeNotAccepted, .contentCoding, .noTransform: 415
         case .bodyTooLarge, .spool(.tooLarge, _): 413
         case .spool(.full, _), .spool(.failed, _): 507
@@ -142,6 +151,9 @@ extension Refusal {
         case .contentCoding: "unsupported_content_coding"
         case .notVerified(.tooLong, _): "limit_signed"
         case .notVerified(let fault, _): "signature_\(fault.rawValue)"
+        case .unauthorized(let isMissing, _): isMissing ? "authorization_missing" : "authorization_refused"
+        case .signedTooLarge: "limit_signed"
+        case .notSigned: "sign_body"
         case .bodyTooLarge: "limit_body"
         case .spool(.tooLarge, _): "limit_spool"
         case .spool(.total, _): "spool_exhausted"
@@ -207,6 +219,10 @@ extension Refusal {
         case .typeNotAccepted: "the route doesn't take this Content-Type"
         case .contentCoding: "the route converts bodies, and this Content-Encoding can't be undone"
         case .notVerified(let fault, _): fault.detail
+        case .unauthorized(true, _): "the request has no credentials"
+        case .unauthorized(false, _): "the request's credentials are not good"
+        case .signedTooLarge(let limit): "the body passes the limit of \(limit) bytes that are signed (limits.signed)"
+        case .notSigned: "the body can't be read in the way that it is signed for the upstream"
         case .bodyTooLarge(let limit): "the body passes the limit of \(limit) bytes (limits.body)"
         case .spool(.tooLarge(let limit), let upstream):
             "the body passes the \(limit) bytes that may be held until its length is known "
@@ -250,6 +266,7 @@ extension Refusal {
             .badRequest
         case .loopDetected: .loop
         case .notVerified: .signature
+        case .unauthorized: .authorization
         case .conversion(let error, _):
             switch error.kind {
             case .malformed: .badBody
@@ -259,7 +276,8 @@ extension Refusal {
             }
         case .noRoute, .methodNotAllowed, .methodNotImplemented, .misdirected: .noRoute
         case .typeNotAccepted, .contentCoding, .noTransform: .bodyType
-        case .bodyTooLarge, .spool(.tooLarge, _): .bodyLimit
+        case .bodyTooLarge, .signedTooLarge, .spool(.tooLarge, _): .bodyLimit
+        case .notSigned: .bodyCarry
         case .spool(.total, _), .spool(.full, _), .spool(.failed, _): .spool
         case .memoryExhausted: .memory
         case .headTimeout, .bodyTimeout, .bodyTooSlow: .clientTime
@@ -294,6 +312,7 @@ extension Refusal {
         case .noTransform(let output): ("Accept-Post", output.mediaType)
         // A 401 says how one gets in (RFC 9110 §15.5.2).
         case .notVerified(_, 401): ("WWW-Authenticate", "Signature")
+        case .unauthorized(_, let challenges): ("WWW-Authenticate", challenges)
         case .conversion(let error, let accepted) where error.kind == .unsupported && !accepted.isEmpty:
             ("Accept-Post", accepted.map(\.mediaType).joined(separator: ", "))
         // Each of them may be over in a moment: bodies end, addresses are tried every second, the queue moves on.
@@ -318,7 +337,7 @@ extension Refusal {
     package var conversionError: ConversionError? {
         switch self {
         case .conversion(let error, _), .upstreamBody(let error): error
-        case .notVerified(.tooLong, _):
+        case .notVerified(.tooLong, _), .signedTooLarge:
             ConversionError(.limit, code: code, reason: detail, setting: "limits.signed")
         case .bodyTooLarge: ConversionError(.limit, code: code, reason: detail, setting: "limits.body")
         case .spool(.tooLarge, let upstream):

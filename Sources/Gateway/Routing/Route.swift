@@ -1,5 +1,6 @@
 package import ContentCoding
 package import HTTPWire
+internal import Signatures
 public import Transcoding
 
 /// One route: which requests it takes, where they go, and what becomes of their bodies.
@@ -19,6 +20,10 @@ public final class Route: Sendable {
     public let conversion: RequestConversion?
     /// Whose requests it takes alone; nil: anybody's.
     public let verification: RequestVerification?
+    /// Who may use it; nil: anybody.
+    public let authorization: RequestAuthorization?
+    /// How requests are signed on their way to the upstream; nil: not at all.
+    public let signing: RequestSigning?
     /// In the order of the settings; the first that holds decides. Empty: responses pass as they are.
     public let responses: [ResponseRule]
     /// Bytes of a converted response that are held until it is whole; 8 MiB by default.
@@ -39,6 +44,8 @@ public final class Route: Sendable {
     package let forwarding: ForwardingRule
     /// `rewrite`, where a request's path decides what it becomes.
     package let variableRewrite: Rewrite?
+    /// Takes those fields of a head away that `signing` makes anew.
+    package let signatureEditor: HeaderEditor?
     /// `options.headers`, prepared; nil when there are none, which is all that most routes ask.
     package let headers: HeaderEditors?
 
@@ -48,7 +55,8 @@ public final class Route: Sendable {
     public init(
         index: Int, name: String, match: RouteMatch, upstream: Int, rewrite: Rewrite? = nil, limits: Limits = Limits(),
         timeouts: RouteTimeouts = RouteTimeouts(), request: RequestRule = .forward,
-        verification: RequestVerification? = nil, responses: [ResponseRule] = [],
+        verification: RequestVerification? = nil, authorization: RequestAuthorization? = nil,
+        signing: RequestSigning? = nil, responses: [ResponseRule] = [],
         responseLimit: Int = Route.standardResponseLimit,
         options: RouteOptions = RouteOptions()
     ) {
@@ -61,6 +69,8 @@ public final class Route: Sendable {
         self.timeouts = timeouts
         if case .convert(let conversion) = request { self.conversion = conversion } else { conversion = nil }
         self.verification = verification
+        self.authorization = authorization
+        self.signing = signing
         self.responses = responses
         self.responseLimit = responseLimit
         self.options = options
@@ -71,6 +81,9 @@ public final class Route: Sendable {
         askedCodings = Array((asks ? options.coding.undone.map(\.rawValue).joined(separator: ", ") : "identity").utf8)
         variableRewrite = rewrite?.takesVariables == true ? rewrite : nil
         headers = HeaderEditors(options.headers)
+        signatureEditor = signing.map { signing in
+            HeaderEditor(HeaderEdits(remove: signing.signer.names.map { .init(name: $0.lowercased()) }))
+        }
         compression = options.coding.compress.map(Compression.init)
         forwarding = ForwardingRule(options.forwarding, converts: conversion != nil || responseRules?.converts == true)
     }

@@ -14,6 +14,14 @@ public final class RequestVerification: Sendable {
     package let failure: Failure
     /// Bytes of content that are held until its signature is known; 413 beyond (`limits.signed`).
     package let limit: Int
+    /// How the requests that came are remembered; nil: not at all.
+    package let replay: ReplayMemory.Options?
+    /// The sender's challenges, which are answered here; nil where it has none.
+    package let challenge: EndpointChallenge?
+    /// Whether they go to the upstream instead.
+    package let forwardsChallenges: Bool
+    /// What was agreed on with a sender whose challenges have a token.
+    package let challengeToken: [UInt8]?
 
     /// What the sender is called: in logs, metrics and the field that the upstream gets.
     package var sender: String { options.scheme.name }
@@ -21,9 +29,35 @@ public final class RequestVerification: Sendable {
     /// Bytes of content where no setting says otherwise, 1 MiB: webhooks are small.
     public static let standardLimit = 1024 * 1024
 
-    package init(_ options: SignatureVerifier.Options, failure: Failure, limit: Int) {
+    package init(
+        _ options: SignatureVerifier.Options, failure: Failure, limit: Int, replay: ReplayMemory.Options? = nil,
+        forwardsChallenges: Bool = false, challengeToken: [UInt8]? = nil
+    ) {
         self.options = options
         self.failure = failure
         self.limit = limit
+        self.replay = replay
+        challenge = options.scheme.challenge
+        self.forwardsChallenges = forwardsChallenges
+        self.challengeToken = challengeToken
     }
+}
+
+/// What came of a verification.
+package enum VerificationResult: Hashable, Sendable {
+    case verified
+    /// The sender's challenge: it was answered here, or goes on as the settings say.
+    case challenge
+    case failed(SignatureFault)
+
+    /// For logs and metrics.
+    package var name: String {
+        switch self {
+        case .verified: "verified"
+        case .challenge: "challenge"
+        case .failed(let fault): fault.rawValue
+        }
+    }
+
+    package static let allNames = ["verified", "challenge"] + SignatureFault.allCases.map(\.rawValue)
 }

@@ -36,6 +36,7 @@ extension Exchange {
     /// Sees that the route takes the request, and begins with it.
     private func begin(_ route: Route, _ snapshot: ConfigurationSnapshot, framing: BodyFraming) throws(Refusal) {
         downstream?.setRates(times.rates)
+        if let rule = route.authorization { try authorize(rule, route) }
         if route.hasPace { setPace(route) }
         switch framing {
         case .length(let count) where count > route.limits.body: throw .bodyTooLarge(route.limits.body)
@@ -54,15 +55,16 @@ extension Exchange {
             // Before the request goes up: the values are the request's.
             for rule in rules.rules { _ = try values(of: rule.conversion?.sources ?? []) }
         }
-        if let rule = route.verification { try beginVerification(rule, route, snapshot, framing: framing) }
+        if let rule = route.verification, try !beginVerification(rule, route, snapshot, framing: framing) { return }
         if requestTranscoder.readsQuery { try requestTranscoder.feedQuery(of: request) }
         var plan = ExchangeMachine.Plan()
         plan.hasContent = hasContent
         plan.isConverted = requestTranscoder.isBegun
         plan.isVerified = verification != nil
         plan.isSpooled =
-            snapshot.framings[route.upstream].mode == .length
-            && (requestTranscoder.isBegun || framing == .chunked)
+            route.signing != nil
+            || snapshot.framings[route.upstream].mode == .length
+                && (requestTranscoder.isBegun || framing == .chunked)
         plan.expectsContinue = request.expectsContinue
         plan.relaysExpectation = route.forwarding.forwardsExpect
         plan.takesInterim = request.capabilities.contains(.interimResponses)
@@ -308,7 +310,7 @@ extension Exchange {
     func contentEnded() {
         catchingRefusal { () throws(Refusal) in
             requestThrottle?.stop()
-            if let verification, machine.request == .content { try endVerification(verification) }
+            if let verification, machine.request == .content, try !endVerification(verification) { return }
             noteContentEnd()
             try handle(.contentEnded)
         }
@@ -510,11 +512,13 @@ extension Exchange {
             guard try finishTranscoding() else { return }
             record.accounting = conversion.accounting
             if machine.upstream == .none {
-                if spool != nil { try spoolOutput() }
+                if spool != nil || route?.signing != nil && !requestTranscoder.writesQuery { try spoolOutput() }
+                if let signing = route?.signing, try !sign(signing) { return }
                 let count = spool?.count ?? requestTranscoder.outputCount
                 try connect(framing: requestTranscoder.writesQuery ? .none : .length(count))
             }
         } else if machine.upstream == .none {
+            if let signing = route?.signing, try !sign(signing) { return }
             try connect(framing: spool.map { .length($0.count) } ?? .none)
         }
         if machine.upstream == .open { return try sendRest() }

@@ -116,6 +116,7 @@ extension Exchange {
         HeadWriter.clean("X-Request-Id", requestID.span, into: &output)
         if let rules = route.headers?.request { applyRequestRules(rules, to: &output, at: position) }
         if let rule = record.verification { appendVerification(rule, to: &output) }
+        if let signature { appendSignature(signature, to: &output, at: position) }
         // From here on it is of this hop and of the framing, which no rule reaches.
         if machine.expectation == .asked {
             HeadWriter.field("Expect", "100-continue", into: &output)

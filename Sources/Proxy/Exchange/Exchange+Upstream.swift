@@ -241,7 +241,8 @@ extension Exchange {
 
     func beginSpool() {
         guard spool == nil, let route, let snapshot else { return }
-        spool = Spool(snapshot.framings[route.upstream].spool, store: worker.spools)
+        let settings = route.signing.map { spoolSettings(limit: $0.limit, route, snapshot) }
+        spool = Spool(settings ?? snapshot.framings[route.upstream].spool, store: worker.spools)
     }
 
     /// Takes bytes of the content.
@@ -266,6 +267,7 @@ extension Exchange {
     }
 
     private func refusal(of fault: SpoolFault) -> Refusal {
+        if case .tooLarge = fault, let signing = route?.signing { return .signedTooLarge(signing.limit) }
         if fault.isOfTheDisk, worker.spools.mayReport(at: worker.loop.now) {
             worker.logger.error(
                 "bodies can't be spooled for the upstream \(upstreamName): \(fault == .full ? "the disk is full" : "the disk failed")"

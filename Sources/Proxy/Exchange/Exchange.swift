@@ -71,6 +71,12 @@ final class Exchange {
     var spool: Spool?
     /// The content, where it is held until it is known whose it is.
     var verification: PendingVerification?
+    /// What is remembered of the request so that it isn't taken twice, until it is known what came of it.
+    var remembered: ReplayMemory.Key?
+    /// What its sender calls the request, where that is signed.
+    var verifiedID: [UInt8] = []
+    /// The request's signature for its upstream, once its content is whole.
+    var signature: PendingSignature?
     /// Path and query as they came, on routes that verify.
     var signedTarget: [UInt8] = []
     /// What the request and the response hold of the worker's memory.
@@ -144,7 +150,8 @@ final class Exchange {
         bufferedSource = nil
         bufferedSourceIsReusable = false
         if spool != nil { endSpool() }
-        if verification != nil { dropHeld() }
+        if record.verification != nil { dropHeld() }
+        if signature != nil { signature = nil }
         if requestCharge.bytes + responseCharge.bytes > 0 { endCharges() }
         if isQueuedForMemory { leaveQueue() }
         record = ExchangeRecord()
@@ -314,6 +321,8 @@ final class Exchange {
         case refusal(Refusal)
         /// The methods that are taken, to OPTIONS.
         case options([String], status: Int)
+        /// What a sender wants to hear that looks for its endpoint.
+        case challenge(EndpointChallenge.Answer)
     }
 
     /// Answers in the upstream's place, or cuts the response when its head has gone out already. The upstream request, if one
@@ -328,6 +337,9 @@ final class Exchange {
 
     /// Answers OPTIONS as its last recipient (RFC 9110 §7.6.2).
     func answerOptions(_ methods: [String], status: Int) { give(.options(methods, status: status), flag: nil) }
+
+    /// Answers a sender that asks whether this is its endpoint.
+    func answerChallenge(_ answer: EndpointChallenge.Answer) { give(.challenge(answer), flag: nil) }
 
     private func give(_ answer: Answer, flag: EndReason?, isFraming: Bool = false) {
         self.answer = answer
@@ -365,6 +377,19 @@ final class Exchange {
             record.status = status
             record.bytesBack = downstream.answer(status, isLast: !machine.persists, content: Span()) { output in
                 appendOptions(methods, status: status, to: &output)
+            }
+        case .challenge(let answer):
+            record.status = 200
+            record.bytesBack = downstream.answer(200, isLast: !machine.persists, content: answer.content.span) {
+                output in
+                let fields = output.count
+                HeadWriter.clean("Date", worker.clock.date.span, into: &output)
+                HeadWriter.clean("Content-Type", Array(answer.contentType.rawValue.utf8).span, into: &output)
+                HeadWriter.field("Content-Length", decimal: answer.content.count, into: &output)
+                // Some of it came from outside.
+                output.append("X-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\n")
+                HeadWriter.clean("X-Request-Id", requestID.span, into: &output)
+                appendRuledFields(to: &output, from: fields)
             }
         }
     }
@@ -424,6 +449,7 @@ final class Exchange {
 
     private func logEnd() {
         guard record.startedAt != 0 || record.status != 0 else { return }
+        if remembered != nil { settleReplay() }
         if worker.isMeasuring { worker.ended(self) }
         record.startedAt = 0
         record.status = 0
@@ -578,8 +604,10 @@ struct ExchangeRecord {
     var responseCoding: Coding?
     /// What header rules did to the head that went upstream, and to the response's.
     var headers = HeaderEditCount()
-    /// What the route says of whose requests it takes, and why this one isn't such; nil where it is.
+    /// What the route says of whose requests it takes, and what came of it.
     var verification: RequestVerification?
-    var signatureFault: SignatureFault?
+    var verificationResult: VerificationResult?
+    /// What the request's credentials were worth, on routes that want some.
+    var authorization: RequestAuthorization.Result?
     var responseHeaders = HeaderEditCount()
 }

@@ -138,7 +138,11 @@ final class AccessLog {
         }
         if let rule = record.verification {
             line.member("sender", ascii: rule.sender.utf8Span.span)
-            line.member("signature", ascii: (record.signatureFault?.rawValue ?? "verified").utf8Span.span)
+            line.member("signature", ascii: (record.verificationResult ?? .verified).name.utf8Span.span)
+        }
+        if let result = record.authorization {
+            line.member("authorization", ascii: result.name.utf8Span.span)
+            if case .granted(_, let user?) = result { line.member("user", text: user.utf8Span.span) }
         }
         if record.headers != HeaderEditCount() || record.responseHeaders != HeaderEditCount() { line.headers(record) }
         if let transcoder = exchange.responseTranscoder, transcoder.isActive { line.conversion(of: transcoder) }

@@ -69,6 +69,8 @@ struct WorkerShare: Sendable {
 public final class SharedAdmission: Sendable {
     private let clients = Mutex<[ClientKey: Int]>([:])
     private let requests = Atomic<Int>(0)
+    /// Signed requests that came before.
+    let replays = ReplayMemories()
 
     public init() {}
 

@@ -1,4 +1,5 @@
 internal import EventLoop
+internal import Gateway
 internal import Logging
 
 /// What the main thread knows of all workers, and what it tells them: new settings (`ServerControl+Reload.swift`), and the
@@ -349,6 +350,7 @@ final class ServerControl {
     func visit(_ samples: inout MetricSamples) {
         settings.visitCertificates(&samples)
         process.visit(&samples)
+        worker.shared.replays.visit(&samples)
         samples.gauge("recast_workers", "Event loops that serve.", Double(serving))
         if let most = settings.admission.inFlight {
             samples.gauge("recast_inflight_requests_max", "Requests that may be served at once.", Double(most))
@@ -418,6 +420,7 @@ extension ServerControl {
         // Nothing can fail from here on.
         distribute(opened.map { SettingsChange(settings: settings, opened: $0, logSink: logSink) }) { $0.adopt($1) }
         certificates.follow(settings)
+        worker.shared.replays.keep(Set(settings.routes.filter { $0.verification?.replay != nil }.map(\.name)))
         admin?.services.adopted()
         admin?.hosts = settings.admin.hosts
         OperationalLog.use(settings.admin.logFormat)

@@ -82,6 +82,8 @@ struct RouteReader {
         let request = RequestReader(context, values: values).read(section, limits: limits.limits)
         let responses = ResponseReader(context, variables: match?.path.variables).read(section, limits: limits.limits)
         let verification = VerifyReader(context).read(section, limit: limits.signedLimit)
+        let authorization = AuthorizeReader(context).read(section)
+        let signing = SignReader(context).read(section, limit: limits.signedLimit)
         let examples = section.take("examples")
         var options = options
         let compress = section.remaining.first { $0.key == "compress" }
@@ -100,7 +102,8 @@ struct RouteReader {
         let route = Route(
             index: index, name: name, match: match, upstream: upstream, rewrite: rewrite, limits: limits.limits,
             timeouts: timeouts.timeouts, request: request,
-            verification: verification, responses: responses, responseLimit: limits.responseLimit,
+            verification: verification, authorization: authorization, signing: signing, responses: responses,
+            responseLimit: limits.responseLimit,
             options: options)
         // What the body goes through; its path and headers count in their own place.
         let judged = ["match", "request", "limits", "on_other_type"]

@@ -14,29 +14,16 @@ struct VerifyReader {
     ///
     /// - Parameter limit: bytes of content that are held until its signature is known (`limits.signed`).
     func read(_ route: SectionReader, limit: Int) -> RequestVerification? {
+        let answer = route.take("challenge")
         guard let node = route.take("verify") else {
             route.record("verify", "off", .standard)
+            if let answer { context.report(answer.position, "\"challenge\" is for routes with \"verify\"") }
             return nil
         }
-        let section: SectionReader
-        var preset: (name: String, position: SettingsNode.Position)?
-        if case .scalar(let text, _) = node.content {
-            let expression = ConversionExpression(node, text, path: "verify", context)
-            guard
-                let call = expression.readName(
-                    "the sender", path: "verify", example: "one, as in github(secret: \"${env:GITHUB_SECRET}\")")
-            else { return nil }
-            section = call.options
-            preset = (call.encoding, call.position)
-        } else {
-            guard let mapping = SectionReader(node, "\"verify\"", path: "verify", context) else { return nil }
-            section = mapping
-            if let node = section.take("preset") {
-                guard let name = context.text(node, "\"preset\"") else { return nil }
-                preset = (name, node.position)
-            }
-        }
         let failures = context.failures
+        guard
+            let (section, preset) = open(node, "verify", example: "one, as in github(secret: \"${env:GITHUB_SECRET}\")")
+        else { return nil }
         guard var scheme = scheme(section, preset, node.position) else { return nil }
         let hasTime = scheme.timestamp != nil || scheme.special == .mailgun
         tolerance(section, &scheme, hasTime: hasTime)
@@ -50,10 +37,30 @@ struct VerifyReader {
                 } ?? ""
         }
         let failure = failure(section, scheme)
+        let replay = replay(section)
+        let token = challengeToken(section, scheme)
         section.finish()
+        let forwards = forwardsChallenges(route, answer, scheme)
         guard context.failures == failures else { return nil }
         route.record("verify", describe(scheme, secrets), .line(node.position.line))
-        return RequestVerification(options, failure: failure, limit: limit)
+        return RequestVerification(
+            options, failure: failure, limit: limit, replay: replay, forwardsChallenges: forwards,
+            challengeToken: token)
+    }
+
+    /// The section of a value that names a sender with its options in short, or has keys.
+    func open(
+        _ node: SettingsNode, _ key: String, example: String
+    ) -> (section: SectionReader, preset: (name: String, position: SettingsNode.Position)?)? {
+        guard case .scalar(let text, _) = node.content else {
+            guard let section = SectionReader(node, "\"\(key)\"", path: key, context) else { return nil }
+            guard let preset = section.take("preset") else { return (section, nil) }
+            guard let name = context.text(preset, "\"preset\"") else { return nil }
+            return (section, (name, preset.position))
+        }
+        let expression = ConversionExpression(node, text, path: key, context)
+        guard let call = expression.readName("the sender", path: key, example: example) else { return nil }
+        return (call.options, (call.encoding, call.position))
     }
 
     private func describe(_ scheme: SignatureScheme, _ secrets: [SigningSecret]) -> String {
@@ -62,7 +69,7 @@ struct VerifyReader {
 
     // MARK: The scheme
 
-    private func scheme(
+    func scheme(
         _ section: SectionReader, _ preset: (name: String, position: SettingsNode.Position)?,
         _ position: SettingsNode.Position
     ) -> SignatureScheme? {
@@ -229,7 +236,8 @@ struct VerifyReader {
         return elements.compactMap { secret($0, scheme) }
     }
 
-    private func secret(_ node: SettingsNode, _ scheme: SignatureScheme) -> SigningSecret? {
+    /// - Parameter isOurs: whether we sign with it, instead of the sender.
+    func secret(_ node: SettingsNode, _ scheme: SignatureScheme, isOurs: Bool = false) -> SigningSecret? {
         var writing = scheme.secretWriting
         var value = node
         if case .mapping = node.content {
@@ -245,11 +253,11 @@ struct VerifyReader {
         }
         guard let text = context.text(value, "a secret") else { return nil }
         // What a placeholder stands for isn't known.
-        if context.isUnresolved(value) { return SigningSecret(.shared(Array(text.utf8))) }
+        if context.isUnresolved(value) { return SigningSecret(.shared(Array(text.utf8)), isKnown: false) }
         do throws(SigningSecret.Fault) {
             // A file's last line end is none of the secret's.
             let secret = try SigningSecret(text.hasSuffix("\n") ? String(text.dropLast()) : text, as: writing)
-            guard fits(secret, scheme) else {
+            guard isOurs || fits(secret, scheme) else {
                 context.report(value.position, "\(secret) is nothing that \(scheme.name) signs with")
                 return nil
             }
@@ -278,8 +286,8 @@ struct VerifyReader {
         }
     }
 
-    /// `https://hooks.example.com`: what the sender was told.
-    private func publicURL(_ section: SectionReader, _ scheme: SignatureScheme) -> String? {
+    /// `https://hooks.example.com`: what the sender was told, or what our receiver is called.
+    func publicURL(_ section: SectionReader, _ scheme: SignatureScheme) -> String? {
         guard let node = section.take("public_url") else { return nil }
         guard let text = context.text(node, "\"public_url\"") else { return nil }
         guard scheme.signsURL else {
@@ -306,5 +314,57 @@ struct VerifyReader {
             context.word($0, $1, among: ["400", "401", "403", "report"])
         }.value
         return Int(word).map(RequestVerification.Failure.status) ?? .report
+    }
+
+    /// What came before, if that is remembered: for a time, or with more said of it.
+    private func replay(_ section: SectionReader) -> ReplayMemory.Options? {
+        guard let node = section.take("replay") else {
+            section.record("replay", "off", .standard)
+            return nil
+        }
+        if case .scalar(let text, _) = node.content {
+            if text == "off" {
+                section.record("replay", "off", .line(node.position.line))
+                return nil
+            }
+            guard let time = context.time(node, "\"replay\"") else { return nil }
+            section.record("replay", Units.describe(time), .line(node.position.line))
+            return ReplayMemory.Options(time: UInt64(time / .nanoseconds(1)))
+        }
+        guard let part = SectionReader(node, "\"replay\"", path: "verify.replay", context) else { return nil }
+        let time = part.required("remember", example: "10m").flatMap { context.time($0, "\"remember\"") }
+        let entries = part.count(
+            "entries", standard: Sourced(ReplayMemory.Options.standardEntries), in: 1...10_000_000)
+        part.finish()
+        guard let time else { return nil }
+        section.record("replay.remember", Units.describe(time), .line(node.position.line))
+        return ReplayMemory.Options(time: UInt64(time / .nanoseconds(1)), entries: entries.value)
+    }
+
+    /// What was agreed on with a sender whose challenges have a token.
+    private func challengeToken(_ section: SectionReader, _ scheme: SignatureScheme) -> [UInt8]? {
+        guard let node = section.take("verify_token") else { return nil }
+        guard scheme.challenge?.hasToken == true else {
+            context.report(node.position, "\(scheme.name)'s challenges have no token: remove \"verify_token\"")
+            return nil
+        }
+        guard let text = context.text(node, "\"verify_token\"") else { return nil }
+        let token = text.hasSuffix("\n") ? String(text.dropLast()) : text
+        if token.isEmpty { context.report(node.position, "\"verify_token\" is empty") }
+        return Array(token.utf8)
+    }
+
+    /// `answer`, or `forward`.
+    private func forwardsChallenges(_ route: SectionReader, _ node: SettingsNode?, _ scheme: SignatureScheme) -> Bool {
+        guard let node else {
+            if scheme.challenge != nil { route.record("challenge", "answer", .standard) }
+            return false
+        }
+        guard let word = context.word(node, "\"challenge\"", among: ["answer", "forward"]) else { return false }
+        if scheme.challenge == nil {
+            context.report(node.position, "\(scheme.name) has no challenges that are known: remove \"challenge\"")
+        }
+        route.record("challenge", word, .line(node.position.line))
+        return word == "forward"
     }
 }

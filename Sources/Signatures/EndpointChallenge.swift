@@ -1,0 +1,156 @@
+internal import Octets
+internal import Transcoding
+
+/// How a sender sees that an endpoint is its owner's: by a request whose answer shows that the endpoint has the secret, or takes part
+/// at all. Such a request is nothing for the service behind, so it is answered at the edge.
+package enum EndpointChallenge: Hashable, Sendable {
+    /// A signed JSON text with `type: url_verification`: its `challenge` comes back.
+    case slack
+    /// A signed JSON text with `event: endpoint.url_validation`: `payload.plainToken` comes back with its HMAC.
+    case zoom
+    /// A signed JSON text with `type: 1`, a ping: it comes back.
+    case discord
+    /// GET with `hub.mode=subscribe`, a token that was agreed on, and `hub.challenge`, which comes back.
+    case meta
+    /// GET with `crc_token`, whose HMAC comes back.
+    case x
+    /// GET with `challenge`, which comes back.
+    case dropbox
+
+    /// What a challenge is answered with, by 200.
+    package struct Answer: Hashable, Sendable {
+        package let contentType: StaticType
+        package let content: [UInt8]
+
+        /// Nothing that a browser would show as a page: what came from outside is in it.
+        package enum StaticType: String, Sendable {
+            case json = "application/json"
+            case text = "text/plain; charset=utf-8"
+        }
+
+        init(json content: [UInt8]) { (contentType, self.content) = (.json, content) }
+        init(text content: [UInt8]) { (contentType, self.content) = (.text, content) }
+    }
+
+    /// Whether it comes as a GET, without content and without a signature.
+    package var isQuery: Bool {
+        switch self {
+        case .meta, .x, .dropbox: true
+        case .slack, .zoom, .discord: false
+        }
+    }
+
+    /// Whether it needs a token that the settings name (`verify_token`).
+    package var hasToken: Bool { self == .meta }
+
+    /// Bytes of content that may be a challenge at most, and of what comes back of a query: 4 KiB. All of them are shorter.
+    package static let longest = 4 * 1024
+
+    // MARK: GET
+
+    /// Whether a query asks for an answer.
+    package func isAsked(by query: Span<UInt8>) -> Bool { Self.value(of: parameter, in: query) != nil }
+
+    private var parameter: StaticString {
+        switch self {
+        case .meta: "hub.challenge"
+        case .x: "crc_token"
+        default: "challenge"
+        }
+    }
+
+    /// The answer to a query that asks for one. Throws where it is none of the sender's.
+    ///
+    /// - Parameters:
+    ///   - secrets: of the route; the first that is shared makes an HMAC.
+    ///   - token: what was agreed on with the sender, where it has one.
+    package func answer(
+        query: Span<UInt8>, secrets: [SigningSecret], token: [UInt8]?
+    ) throws(SignatureFault) -> Answer {
+        guard let challenge = Self.value(of: parameter, in: query), !challenge.isEmpty,
+            challenge.count <= Self.longest
+        else { throw .malformed }
+        switch self {
+        case .meta:
+            guard let token, Self.value(of: "hub.mode", in: query) == Array("subscribe".utf8),
+                let given = Self.value(of: "hub.verify_token", in: query)
+            else { throw .missing }
+            guard ConstantTime.isSame(token: given.span, as: token.span) else { throw .mismatch }
+            return Answer(text: challenge)
+        case .x:
+            // The same HMAC signs bodies: whoever could have any text signed here could forge each of them. A body is a JSON text, so
+            // a token must look like none.
+            guard Self.isToken(challenge), let key = Self.shared(secrets) else { throw .malformed }
+            let mac = Digest.hmac(challenge.span, key: key.span, .sha256)
+            return Answer(
+                json: Self.object(("response_token", Array("sha256=".utf8) + BinaryEncoding.base64.encode(mac.span))))
+        case .dropbox: return Answer(text: challenge)
+        case .slack, .zoom, .discord: throw .missing
+        }
+    }
+
+    /// The value of a parameter that is there once.
+    private static func value(of name: StaticString, in query: Span<UInt8>) -> [UInt8]? {
+        let type: StaticString = "application/x-www-form-urlencoded"
+        guard
+            let fields = try? BodyFields.fields(query, contentType: Array("\(type)".utf8).span)
+        else { return nil }
+        let found = fields.filter { $0.name.span.isEqual(to: name) }
+        return found.count == 1 ? found[0].value : nil
+    }
+
+    // MARK: Signed content
+
+    /// The answer to content that is known to be its sender's; nil where it is no challenge.
+    package func answer(content: Span<UInt8>, secrets: [SigningSecret]) -> Answer? {
+        guard !isQuery, content.count <= Self.longest, let document = try? BodyFields.Document(json: content) else {
+            return nil
+        }
+        switch self {
+        case .slack:
+            guard document.text("type") == Array("url_verification".utf8), let challenge = document.text("challenge")
+            else {
+                return nil
+            }
+            return Answer(json: Self.object(("challenge", challenge)))
+        case .zoom:
+            guard document.text("event") == Array("endpoint.url_validation".utf8),
+                let token = document.text("payload", "plainToken"), Self.isToken(token), let key = Self.shared(secrets)
+            else { return nil }
+            let mac = Digest.hmac(token.span, key: key.span, .sha256)
+            return Answer(
+                json: Self.object(("plainToken", token), ("encryptedToken", BinaryEncoding.hex.encode(mac.span))))
+        case .discord:
+            guard document.text("type") == [UInt8(ascii: "1")] else { return nil }
+            return Answer(json: Array("{\"type\":1}".utf8))
+        case .meta, .x, .dropbox: return nil
+        }
+    }
+
+    private static func object(_ members: (String, [UInt8])...) -> [UInt8] {
+        var json = JSON.Encoder(options: JSON.EncodingOptions())
+        json.beginObject()
+        for member in members { json.member(member.0, bytes: member.1.span) }
+        json.endObject()
+        return json.output.span.copied()
+    }
+
+    private static func shared(_ secrets: [SigningSecret]) -> [UInt8]? {
+        for secret in secrets { if case .shared(let key) = secret.material { return key } }
+        return nil
+    }
+
+    /// Whether it has letters, digits and the few signs of base64 and of UUIDs alone.
+    private static func isToken(_ text: [UInt8]) -> Bool {
+        !text.isEmpty
+            && text.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "="),
+                    UInt8(ascii: "+"), UInt8(ascii: "/"), UInt8(ascii: "."):
+                    true
+                default: false
+                }
+            }
+    }
+}

@@ -1,0 +1,130 @@
+import Octets
+import Signatures
+import Testing
+
+/// What senders' challenges are answered with, and what nobody may have signed by them.
+@Suite("Endpoint challenges")
+struct EndpointChallengeTests {
+    static let secrets = [SigningSecret(.shared(Array("secret".utf8)))]
+
+    func answer(_ challenge: EndpointChallenge, content: String) -> String? {
+        challenge.answer(content: Array(content.utf8).span, secrets: Self.secrets).map {
+            String(decoding: $0.content, as: UTF8.self)
+        }
+    }
+
+    func answer(_ challenge: EndpointChallenge, query: String, token: String? = nil) throws(SignatureFault) -> String {
+        let answer = try challenge.answer(
+            query: Array(query.utf8).span, secrets: Self.secrets, token: token.map { Array($0.utf8) })
+        return String(decoding: answer.content, as: UTF8.self)
+    }
+
+    @Test(
+        "Signed content that asks is answered",
+        arguments: [
+            (
+                EndpointChallenge.slack, #"{"type":"url_verification","challenge":"a\"\u00e4"}"#,
+                #"{"challenge":"a\"ä"}"#
+            ),
+            (.discord, #"{"type":1}"#, #"{"type":1}"#),
+            (
+                .zoom, #"{"event":"endpoint.url_validation","payload":{"plainToken":"abc"}}"#,
+                #"{"plainToken":"abc","encryptedToken":"9946dad4e00e913fc8be8e5d3f7e110a4a9e832f83fb09c345285d78638d8a0e"}"#
+            ),
+        ])
+    func asked(_ challenge: EndpointChallenge, _ content: String, _ expected: String) {
+        #expect(answer(challenge, content: content) == expected)
+    }
+
+    @Test("Other content is none", arguments: [EndpointChallenge.slack, .zoom, .discord, .meta, .x, .dropbox])
+    func others(_ challenge: EndpointChallenge) {
+        for content in [
+            "", "{", "[]", "{}", "null", #"{"type":2}"#, #"{"type":{"a":1}}"#, #"{"type":"url_verification"}"#,
+            #"{"type":"URL_VERIFICATION","challenge":"x"}"#, #"{"event":"endpoint.url_validation","payload":{}}"#,
+            #"{"event":"endpoint.url_validation","payload":"abc"}"#,
+            // What the HMAC of could be a signature.
+            #"{"event":"endpoint.url_validation","payload":{"plainToken":"v0:1:{}"}}"#,
+            #"{"event":"endpoint.url_validation","payload":{"plainToken":""}}"#,
+        ] { #expect(answer(challenge, content: content) == nil, "\(content)") }
+    }
+
+    @Test("Content longer than 4 KiB is none: n - 1, n, n + 1")
+    func length() {
+        let frame = #"{"type":1,"a":""}"#.utf8.count
+        for (count, isAnswered) in [(4095, true), (4096, true), (4097, false)] {
+            let content = #"{"type":1,"a":""# + String(repeating: "x", count: count - frame) + #""}"#
+            #expect((answer(.discord, content: content) != nil) == isAnswered)
+        }
+    }
+
+    @Test("Queries that ask are answered")
+    func queries() throws {
+        #expect(try answer(.dropbox, query: "challenge=a%20b") == "a b")
+        #expect(
+            try answer(.meta, query: "hub.mode=subscribe&hub.verify_token=t&hub.challenge=7", token: "t") == "7")
+        #expect(
+            try answer(.x, query: "crc_token=abc")
+                == #"{"response_token":"sha256=mUba1OAOkT/Ivo5dP34RCkqegy+D+wnDRShdeGONig4="}"#)
+    }
+
+    @Test(
+        "Others are refused",
+        arguments: [
+            (EndpointChallenge.meta, "hub.mode=subscribe&hub.verify_token=T&hub.challenge=7", SignatureFault.mismatch),
+            (.meta, "hub.mode=subscribe&hub.challenge=7", .missing),
+            (.meta, "hub.verify_token=t&hub.challenge=7", .missing),
+            (.meta, "hub.mode=subscribe&hub.verify_token=t&hub.verify_token=t&hub.challenge=7", .missing),
+            (.meta, "hub.mode=subscribe&hub.verify_token=t&hub.challenge=", .malformed),
+            (.x, "crc_token=%7B%7D", .malformed),
+            (.x, "crc_token=a%20b", .malformed), (.x, "crc_token=", .malformed),
+            (.x, "crc_token=a&crc_token=b", .malformed),
+            (.dropbox, "challenge=", .malformed), (.dropbox, "", .malformed),
+            (.slack, "challenge=x", .missing),
+        ])
+    func refused(_ challenge: EndpointChallenge, _ query: String, _ fault: SignatureFault) {
+        #expect(throws: fault) { try answer(challenge, query: query, token: "t") }
+    }
+
+    @Test("A text that comes back has 4 KiB at most")
+    func longQueries() throws {
+        for (count, isAnswered) in [(4095, true), (4096, true), (4097, false)] {
+            let text = String(repeating: "x", count: count)
+            if isAnswered {
+                #expect(try answer(.dropbox, query: "challenge=\(text)") == text)
+            } else {
+                #expect(throws: SignatureFault.malformed) { try answer(.dropbox, query: "challenge=\(text)") }
+            }
+        }
+    }
+
+    @Test("Without a token that was agreed on nothing is answered")
+    func noToken() {
+        #expect(throws: SignatureFault.missing) {
+            try answer(.meta, query: "hub.mode=subscribe&hub.verify_token=&hub.challenge=7")
+        }
+    }
+}
+
+/// Contents that are signed as they come.
+@Suite("Signing in pieces")
+struct SigningTests {
+    @Test("Any cut gives the same fields", arguments: SenderTests.rows)
+    func cuts(_ row: SenderTests.Row) throws {
+        let scheme = try #require(SenderPresets.find(row.name))
+        let signer = try MessageSigner(scheme, secret: row.signing)
+        var message = MessageSigner.Message()
+        message.url = "https://hooks.example.com/hook?a=b"
+        message.id = "msg_1"
+        message.time = SenderTests.now
+        message.contentType = "application/x-www-form-urlencoded"
+        let content = Array("a=1&b=2&c=%C3%A4".utf8)
+        let whole = try signer.sign(message, content.span)
+        #expect(whole.map(\.name) == signer.names)
+        for cut in 0...content.count {
+            let signing = try signer.begin(message)
+            signing.update(content.span.extracting(0..<cut))
+            signing.update(content.span.extracting(cut..<content.count))
+            #expect(try signing.finish().map(\.value) == whole.map(\.value))
+        }
+    }
+}
