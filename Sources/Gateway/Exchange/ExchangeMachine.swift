@@ -23,7 +23,7 @@
 /// | response | means | next |
 /// |---|---|---|
 /// | `awaited` | no final head has come | `buffering`, `streaming`, `complete` |
-/// | `buffering` | its content is converted as it comes; the client has nothing of it | `buffered`, `complete` |
+/// | `buffering` | its content is converted as it comes, or looked at; the client has nothing of it | `buffered`, `streaming`, `complete` |
 /// | `buffered` | its content has come whole; the conversion goes on | `streaming`, `complete` |
 /// | `streaming` | its head is written, and content follows | `complete`; `awaited`, where the head can be taken back |
 /// | `complete` | all of it is written, or of an answer in its place | |

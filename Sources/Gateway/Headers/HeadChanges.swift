@@ -32,6 +32,14 @@ extension MessageHead {
         return MediaRange.essence(value(line)).isEqualIgnoringCase(to: "multipart/byteranges")
     }
 
+    /// Whether the body is a problem of RFC 9457 already.
+    package var isProblem: Bool {
+        guard let line = first(.contentType) else { return false }
+        let type = MediaRange.essence(value(line))
+        return type.isEqualIgnoringCase(to: "application/problem+json")
+            || type.isEqualIgnoringCase(to: "application/problem+xml")
+    }
+
     /// Whether a line of `field`, whose values are lists of words, holds `word`, letters in either case.
     private func lists(_ word: StaticString, in field: KnownField) -> Bool {
         guard contains(field) else { return false }

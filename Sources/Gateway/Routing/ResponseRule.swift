@@ -12,10 +12,18 @@ public struct ResponseRule: Sendable {
 
     public var condition: ResponseCondition
     public var action: Action
+    /// Takes the client's status from the body; nil: it is the upstream's.
+    public var status: StatusRule?
+    /// Makes a problem of an error's envelope, in the place of `action`; nil: none is made.
+    public var problem: ProblemRule?
 
-    public init(_ condition: ResponseCondition, _ action: Action) {
+    public init(
+        _ condition: ResponseCondition, _ action: Action, status: StatusRule? = nil, problem: ProblemRule? = nil
+    ) {
         self.condition = condition
         self.action = action
+        self.status = status
+        self.problem = problem
     }
 }
 

@@ -1,5 +1,6 @@
 package import HTTPWire
 internal import Octets
+internal import Transcoding
 
 /// A route's response rules as the data path needs them: by reference, with what can be known of them beforehand.
 package final class ResponseRules: Sendable {
@@ -9,11 +10,15 @@ package final class ResponseRules: Sendable {
         package let condition: ResponseCondition
         /// Nil: the response is forwarded.
         package let conversion: ResponseConversion?
+        package let status: StatusRule?
+        package let problem: ProblemRule?
 
         package init(_ rule: ResponseRule, index: Int) {
             self.index = index
             condition = rule.condition
             if case .convert(let conversion) = rule.action { self.conversion = conversion } else { conversion = nil }
+            status = rule.status
+            problem = rule.problem
         }
     }
 
@@ -87,5 +92,15 @@ extension ResponseConversion {
     package func acceptsType(_ contentType: Span<UInt8>) -> Bool {
         for candidate in acceptedTypes where candidate.matches(contentType: contentType) { return true }
         return false
+    }
+}
+
+extension ResponseConversion {
+    /// The Content-Type by which a body of an accepted type is read: that of the plan's input, whatever it is called. The
+    /// parameters, as the charset, stay what they are. Nil for a type that isn't accepted.
+    package func ownType(for contentType: Span<UInt8>) -> [UInt8]? {
+        guard acceptsType(contentType), let input = plan.inputs.first else { return nil }
+        let end = Scan.firstIndex(of: UInt8(ascii: ";"), in: contentType) ?? contentType.count
+        return Array(input.mediaType.utf8) + contentType.extracting(end..<contentType.count).copied()
     }
 }

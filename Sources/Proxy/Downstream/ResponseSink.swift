@@ -62,7 +62,7 @@ protocol ResponseSink: AnyObject {
     /// Tells the client to send its content.
     func sendContinue()
 
-    /// Begins a response with the status of `head` and those of its fields that go on. It may wait for the first content.
+    /// Begins a response with the status of `head`, or another one, and those of its fields that go on. It may wait for the first content.
     ///
     /// - Parameter addFields: appends the lines that are new, and has the last word on those from the position on.
     func begin(
@@ -111,6 +111,8 @@ struct ResponseStart {
     let endsByClose: Bool
     /// Whether the client's connection takes no further request.
     let isLast: Bool
+    /// The status, where it isn't that of the upstream's head.
+    var status: Int?
 }
 
 /// How much content a response has.

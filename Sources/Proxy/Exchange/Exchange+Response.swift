@@ -54,19 +54,22 @@ extension Exchange {
         }
     }
 
-    /// Begins the response, whose head goes out with the first bytes of its content.
-    private func beginResponse(
+    /// Begins the response, whose head goes out with the first bytes of its content. `status`: the client's, where it isn't the
+    /// upstream's.
+    func beginResponse(
         _ head: borrowing MessageHead, length: ResponseLength, changes: HeadChanges = [], contentType: [UInt8]? = nil,
-        coding: Coding? = nil
+        coding: Coding? = nil, status: Int? = nil
     ) throws(Refusal) {
         var length = length
         var changes = changes
         var coding = coding
-        if let compression = route?.compression, machine.response == .awaited, compression.options.plain {
+        // What was converted, or made of an envelope, has a coding already where it gets one.
+        let isPlain = machine.response != .buffered && contentType == nil
+        if let compression = route?.compression, isPlain, compression.options.plain {
             coding = startCompression(compression, head, length: &length, changes: &changes)
         }
         record.responseCoding = coding
-        record.status = head.status
+        record.status = status ?? head.status
         let endsByClose = length == .unknown && !request.capabilities.contains(.unsizedBodies)
         try handle(
             .responseBegan(untilClose: endsByClose, mayPersist: !worker.isDraining && worker.pressure == 0))
@@ -75,7 +78,8 @@ extension Exchange {
         downstream?.begin(
             ResponseStart(
                 edits: HeadEdits(response: head, changes, replacesType: contentType != nil), length: length,
-                endsByClose: endsByClose, isLast: !machine.persists), of: head
+                endsByClose: endsByClose, isLast: !machine.persists,
+                status: status == head.status ? nil : status), of: head
         ) { output, position in
             changes.appendLines(to: &output, of: head, contentType: contentType?.span, coding: coding)
             if !head.contains(.date) { HeadWriter.clean("Date", worker.clock.date.span, into: &output) }
@@ -104,6 +108,7 @@ extension Exchange {
         record.bytesUpstream += body.count
         guard machine.response == .buffering else { return send(response: body) }
         do throws(Refusal) {
+            if let look { return try take(body, for: look) }
             return try buffer(body)
         } catch {
             refuse(error)
@@ -112,13 +117,13 @@ extension Exchange {
     }
 
     /// Sends bytes of the response's content, coded where it gets a coding. Returns whether the client can take more now.
-    private func send(response body: Span<UInt8>) -> Bool {
+    func send(response body: Span<UInt8>) -> Bool {
         if let responseCoding { return compress(body, responseCoding) }
         return write(response: body)
     }
 
     /// Sends bytes of the response's content as they are. Returns whether the client can take more now.
-    private func write(response body: Span<UInt8>) -> Bool {
+    func write(response body: Span<UInt8>) -> Bool {
         guard let downstream else { return true }
         record.bytesBack += body.count
         if downstream.send(body) { return true }
@@ -137,6 +142,7 @@ extension Exchange {
     func responseEnded(reusable: Bool) {
         record.upstreamTime = worker.loop.now &- record.upstreamStartedAt
         catchingRefusal { () throws(Refusal) in
+            if let look { try endLook(look) }
             guard machine.response == .buffering, let responseTranscoder, let upstream else {
                 return try completeResponse(reusable: reusable)
             }
@@ -250,6 +256,7 @@ extension Exchange {
     func recycleCoders() {
         recycleDecoder()
         recycleResponseDecoder()
+        if look != nil { recycleLook() }
         if let responseTranscoder { dropCoded(responseTranscoder) }
         if let coding = responseCoding {
             responseCoding = nil
@@ -283,13 +290,19 @@ extension Exchange {
         }
         let choice = rules.choose(for: head, to: request)
         let changes: HeadChanges = choice.dependsOnAccept ? .variesByAccept : []
-        guard let rule = choice.rule, let conversion = rule.conversion else {
-            return try beginResponse(head, length: length, changes: changes)
-        }
-        guard conversion.acceptsStatus(head.status) else { throw .unacceptable(.status) }
+        guard let rule = choice.rule else { return try beginResponse(head, length: length, changes: changes) }
+        let conversion = rule.conversion
+        if let conversion, !conversion.acceptsStatus(head.status) { throw .unacceptable(.status) }
         let isHead = request.methodKind == .head
         guard isHead || !length.isEmpty, !head.isPartial else {
             return try beginResponse(head, length: length, changes: changes)
+        }
+        if !isHead, rule.looks(at: head.status) {
+            return try beginLook(rule, head, length: length, changes: changes)
+        }
+        guard let conversion else {
+            let isOther = isHead && rule.mayBecomeProblem(head.status)
+            return try beginResponse(head, length: length, changes: isOther ? changes.union(.otherBytes) : changes)
         }
         if isHead {
             // The answer to GET would have other content, of a length that can't be known (docs/rules.md F8).
@@ -299,9 +312,17 @@ extension Exchange {
             return try beginResponse(
                 head, length: length, changes: converts ? changes.union([.otherBytes, .weakTag]) : changes)
         }
+        try convert(rule, conversion, head, length: length, changes: changes, status: head.status)
+    }
+
+    /// Begins the conversion of a response, or passes it on where it is none that the conversion takes.
+    func convert(
+        _ rule: ResponseRules.Rule, _ conversion: ResponseConversion, _ head: borrowing MessageHead,
+        length: ResponseLength, changes: HeadChanges, status: Int
+    ) throws(Refusal) {
         if let fault = try beginBuffering(rule, conversion, head, length: length, changes: changes) {
             guard conversion.otherTypes == .pass else { throw .unacceptable(fault) }
-            try beginResponse(head, length: length, changes: changes)
+            try beginResponse(head, length: length, changes: changes, status: status)
         }
     }
 
@@ -341,13 +362,14 @@ extension Exchange {
             if error.kind == .unsupported { return .type }
             throw .upstreamBody(error)
         }
-        try handle(.responseBuffered)
+        // One that was looked at is held already.
+        if machine.response == .awaited { try handle(.responseBuffered) }
         return nil
     }
 
     /// Converts bytes of the content. Returns whether the next ones can be taken at once: what is more than a slice waits for the
     /// end of the tick, and the upstream with it.
-    private func buffer(_ body: Span<UInt8>) throws(Refusal) -> Bool {
+    func buffer(_ body: Span<UInt8>) throws(Refusal) -> Bool {
         guard let responseTranscoder else { return true }
         do throws(ConversionError) {
             try responseTranscoder.feed(body)
@@ -483,7 +505,7 @@ extension Exchange {
         let count = coded?.output.count ?? responseTranscoder.bodyCount
         try beginResponse(
             source.head, length: .known(count), changes: changes, contentType: contentType,
-            coding: coded?.encoder.coding)
+            coding: coded?.encoder.coding, status: record.upstreamStatus == 0 ? nil : lookedStatus)
         if let coded {
             _ = write(response: coded.output.span)
             recycle(coded.encoder)
@@ -577,14 +599,6 @@ extension ResponseConversion {
         } catch {
             return false
         }
-    }
-
-    /// The Content-Type by which a body of an accepted type is read: that of the plan's input, whatever it is called. The
-    /// parameters, as the charset, stay what they are. Nil for a type that isn't accepted.
-    fileprivate func ownType(for contentType: Span<UInt8>) -> [UInt8]? {
-        guard acceptsType(contentType), let input = plan.inputs.first else { return nil }
-        let end = Scan.firstIndex(of: UInt8(ascii: ";"), in: contentType) ?? contentType.count
-        return Array(input.mediaType.utf8) + contentType.extracting(end..<contentType.count).copied()
     }
 }
 

@@ -1,3 +1,4 @@
+internal import Gateway
 internal import HTTPWire
 internal import Transcoding
 
@@ -12,6 +13,10 @@ final class RouteCounters {
     private var conversions = SlotCounts()
     private var conversionTimes = Histogram()
     private var dropped: UInt64 = 0
+    /// By finding and both statuses, ten bits each.
+    private var statuses = SlotCounts()
+    /// By finding.
+    private var problems = SlotCounts()
     /// By the code that the client saw; codes are those of the program, a closed set.
     private var errors: [String: UInt64] = [:]
 
@@ -44,6 +49,7 @@ final class RouteCounters {
         requests.add(UInt32(method.rawValue) << 16 | UInt32(truncatingIfNeeded: record.status))
         durations.count(duration)
         if record.upstreamTime > 0 { upstreamDurations.count(record.upstreamTime) }
+        if record.upstreamStatus != 0 { countLook(record) }
         guard let input = record.input, let output = record.output else { return }
         let outcome: Outcome =
             record.accounting != nil ? .ok : (400..<500).contains(record.status) ? .refused : .aborted
@@ -52,6 +58,17 @@ final class RouteCounters {
         if let accounting = record.accounting {
             dropped &+= UInt64(accounting.removed)
         }
+    }
+
+    /// A response was looked at.
+    @inline(never)
+    private func countLook(_ record: ExchangeRecord) {
+        if let finding = record.statusFinding {
+            let upstream = UInt32(truncatingIfNeeded: record.upstreamStatus) & 0x3FF
+            let client = UInt32(truncatingIfNeeded: record.status) & 0x3FF
+            statuses.add(finding.rawValue << 20 | upstream << 10 | client)
+        }
+        if let finding = record.problemFinding { problems.add(finding.rawValue) }
     }
 
     /// A response was converted, or should have been.
@@ -80,6 +97,25 @@ final class RouteCounters {
             "Time from asking for an upstream connection to the end of the upstream's response.",
             labels: [route], bounds: Histogram.bounds, upstreamDurations.sample)
         visitConversions(&samples, route)
+        visitLooks(&samples, route)
+    }
+
+    private func visitLooks(_ samples: inout MetricSamples, _ route: MetricSamples.Label) {
+        statuses.forEach { key, count in
+            let finding = ResponseLook.StatusFinding(rawValue: key >> 20) ?? .unmapped
+            samples.counter(
+                "recast_status_from_total", "Responses that were asked for their status, by what was found.",
+                labels: [
+                    route, .init("upstream_code", "\(key >> 10 & 0x3FF)"), .init("code", "\(key & 0x3FF)"),
+                    .init("result", finding.name.description),
+                ], count)
+        }
+        problems.forEach { key, count in
+            let finding = ResponseLook.ProblemFinding(rawValue: key) ?? .malformed
+            samples.counter(
+                "recast_problems_total", "Errors whose envelope became a problem, or should have.",
+                labels: [route, .init("result", finding.name.description)], count)
+        }
     }
 
     private func visitConversions(_ samples: inout MetricSamples, _ route: MetricSamples.Label) {

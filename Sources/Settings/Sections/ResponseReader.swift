@@ -58,6 +58,14 @@ struct ResponseReader {
         let when = section.take("when")
         var condition: ResponseCondition? = ResponseCondition()
         if let when { condition = ResponseConditionReader(context).condition(when, path: "\(path).when") }
+        let failures = context.failures
+        let envelope = EnvelopeReader(context, path: path)
+        let status = section.take("status_from").flatMap(envelope.status)
+        let problem = section.take("problem").flatMap(envelope.problem)
+        guard context.failures == failures else {
+            for key in ["pass", "convert"] + Self.conversionKeys { _ = section.take(key) }
+            return nil
+        }
         if let pass = section.take("pass") {
             for key in ["convert"] + Self.conversionKeys {
                 section.refuse(key, "has no meaning beside \"pass\", which forwards the response as it is")
@@ -68,10 +76,14 @@ struct ResponseReader {
                 return nil
             }
             section.record("pass", "true", .line(pass.position.line))
-            return condition.map { ResponseRule($0, .forward) }
+            return condition.map { ResponseRule($0, .forward, status: status, problem: problem) }
+        }
+        let isConverted = section.remaining.contains { $0.key == "convert" || Self.conversionKeys.contains($0.key) }
+        if status != nil || problem != nil, !isConverted {
+            return condition.map { ResponseRule($0, .forward, status: status, problem: problem) }
         }
         guard let conversion = conversion(section, node, values, path: path, limits), let condition else { return nil }
-        return ResponseRule(condition, .convert(conversion))
+        return ResponseRule(condition, .convert(conversion), status: status, problem: problem)
     }
 
     private func conversion(
@@ -80,7 +92,10 @@ struct ResponseReader {
         let has = { (key: String) in section.remaining.contains { $0.key == key } }
         guard has("convert") || has("decode") || has("encode") else {
             for key in Self.conversionKeys { _ = section.take(key) }
-            context.report(node.position, "a rule of \"response\" says \"pass: true\" or \"\(Self.example)\"")
+            context.report(
+                node.position,
+                "a rule of \"response\" says \"pass: true\" or \"\(Self.example)\", or has \"status_from\" or \"problem\""
+            )
             return nil
         }
         let reader = BodyConversionReader(context, values: values, "\"convert\"", path: path)

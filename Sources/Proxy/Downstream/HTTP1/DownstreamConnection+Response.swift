@@ -31,7 +31,11 @@ extension DownstreamConnection: Downstream {
     ) {
         let framing = Self.framing(of: response)
         encoder = BodyEncoder(framing: framing)
-        HeadWriter.statusLine(of: head, into: &output)
+        if let status = response.status {
+            HeadWriter.statusLine(status, into: &output)
+        } else {
+            HeadWriter.statusLine(of: head, into: &output)
+        }
         let position = response.edits.write(head, into: &output)
         addFields(&output, position)
         if response.length == .asReceived, let length = head.first(.contentLength) {
