@@ -1,5 +1,6 @@
 internal import Gateway
 internal import Proxy
+internal import Signatures
 internal import Transcoding
 
 /// What an operator should know of settings that are fine.
@@ -43,7 +44,8 @@ struct SettingsNotes {
     let lacksRoutes: Bool
 
     var all: [SettingsNote] {
-        adminNotes + upstreamNotes + pathNotes + foreignNotes + settings.routes.indices.flatMap(conversionNotes)
+        adminNotes + upstreamNotes + pathNotes + foreignNotes + verificationNotes
+            + settings.routes.indices.flatMap(conversionNotes)
     }
 
     private var adminNotes: [SettingsNote] {
@@ -147,6 +149,38 @@ struct SettingsNotes {
         return notes
     }
 
+    /// Signatures that protect less than they seem to.
+    private var verificationNotes: [SettingsNote] {
+        var notes: [SettingsNote] = []
+        let open = settings.listen.filter { settings.tls[$0] == nil && !$0.isLocal }
+        for (index, route) in settings.routes.enumerated() {
+            func note(_ code: String, _ message: String, _ hint: String) {
+                notes.append(
+                    SettingsNote(
+                        severity: .warning, code: code, line: routes[index].line, column: routes[index].column,
+                        subject: "route \(route.name)", message: message, hint: hint, route: route.name))
+            }
+            let short = (route.verification?.options.secrets ?? []).compactMap { $0.isKnown ? $0.sharedCount : nil }
+                .min()
+            if let short, short < Self.shortSecret {
+                note(
+                    "secret_short", "a secret of \(short) bytes can be guessed from one signed request",
+                    "have the sender make one of \(Self.shortSecret) bytes or more")
+            }
+            if route.verification != nil || route.authorization != nil, let listener = open.first {
+                note(
+                    "verified_in_the_clear",
+                    "\(route.authorization == nil ? "what it verifies" : "credentials") can be read and recorded on the way to "
+                        + "\(listener), which has no TLS",
+                    "give the listener tls, or listen on 127.0.0.1 behind what ends TLS")
+            }
+        }
+        return notes
+    }
+
+    /// Bytes below which an HMAC's key is short: 16.
+    private static let shortSecret = 16
+
     /// `$name` or `$1`, as nginx writes what it puts in.
     private static func hasForeignVariable(_ text: String) -> Bool {
         var isAfter = false
@@ -185,6 +219,14 @@ struct SettingsNotes {
 }
 
 extension ListenAddress {
+    /// Whether only this host reaches it, or the service manager decides.
+    fileprivate var isLocal: Bool {
+        switch self {
+        case .tcp(let host, _): host.hasPrefix("127.") || host == "::1"
+        case .unix, .systemd: true
+        }
+    }
+
     /// Whether who connects to `upstream` on this machine is accepted here.
     fileprivate func isReached(by upstream: UpstreamAddress) -> Bool {
         switch (self, upstream) {

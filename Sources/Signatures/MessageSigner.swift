@@ -73,6 +73,17 @@ package struct MessageSigner: Sendable {
         return false
     }
 
+    /// What is signed, how, and where it stands, for people.
+    package var summary: [(key: String, value: String)] {
+        var ours = scheme
+        ours.headers = Array(scheme.headers.prefix(1))
+        ours.idHeaders = Array(scheme.idHeaders.prefix(1))
+        if case .headers(let names)? = scheme.timestamp { ours.timestamp = .headers(Array(names.prefix(1))) }
+        ours.methods = method.map { [$0] } ?? []
+        ours.tolerance = (nil, nil)
+        return ours.summary
+    }
+
     /// Names of the fields that a message gets, so that none of its own is taken for them.
     package var names: [String] {
         var names = scheme.idHeaders.first.map { [$0] } ?? []

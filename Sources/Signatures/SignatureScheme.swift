@@ -183,4 +183,67 @@ package struct SignatureScheme: Sendable {
         if case .member? = timestamp { return true }
         return special != nil || methods.contains { $0.algorithm == .key(.ed25519) }
     }
+
+    // MARK: - In words
+
+    /// What is signed, how, and where the signature stands, for people: nothing of a secret is in it.
+    package var summary: [(key: String, value: String)] {
+        var lines = [("signed", signedInWords)]
+        switch special {
+        case .twilio?, .mandrill?: lines.append(("algorithm", "hmac-sha1, base64"))
+        case .mailgun?: lines.append(("algorithm", "hmac-sha256, hex"))
+        case .sns?: lines.append(("algorithm", "rsa-sha1 or rsa-sha256, by SignatureVersion, base64"))
+        case .payPal?: lines.append(("algorithm", "rsa-sha256, base64"))
+        case nil:
+            let names = methods.map { $0.name.isEmpty ? $0.algorithm.name : "\($0.name) \($0.algorithm.name)" }
+            let isToken = methods.contains { $0.algorithm == .equal }
+            lines.append(("algorithm", names.joined(separator: ", ") + (isToken ? "" : ", \(encoding.rawValue)")))
+        }
+        if !headers.isEmpty { lines.append(("signature", headers.joined(separator: " or ") + valueInWords)) }
+        if !idHeaders.isEmpty, layout.contains(.id) { lines.append(("id", idHeaders.joined(separator: " or "))) }
+        if let time = timeInWords { lines.append(("timestamp", time)) }
+        return lines
+    }
+
+    private var signedInWords: String {
+        switch special {
+        case .twilio?:
+            "{url}, then of a form each name with its values, sorted; of other content its SHA-256, in the query"
+        case .mandrill?: "{url}, then of the form each name with its value, sorted"
+        case .mailgun?: "the body's timestamp and token; the rest of it is not signed"
+        case .sns?: "members of the body, name and value a line each"
+        case .payPal?: "PAYPAL-TRANSMISSION-ID|PAYPAL-TRANSMISSION-TIME|{webhook_id}|{crc32 of the body}"
+        case nil: methods.contains { $0.algorithm == .equal } ? "nothing: the field is the secret" : layout.description
+        }
+    }
+
+    private var valueInWords: String {
+        switch value {
+        case .plain(let prefix): prefix.isEmpty ? "" : " behind \(prefix)"
+        case .list(let separator, let pair, let timestamp):
+            ": "
+                + ([timestamp].compactMap { $0 } + methods.map(\.name)).map { "\($0)\(Unicode.Scalar(pair))…" }
+                .joined(separator: String(Unicode.Scalar(separator)))
+        }
+    }
+
+    private var timeInWords: String? {
+        let place: String
+        switch timestamp {
+        case nil: return nil
+        case .headers(let names)?: place = names.joined(separator: " or ")
+        case .list?: place = "in the list"
+        case .member(let name)?: place = "\(name) in the body"
+        }
+        let unit =
+            switch timestampUnit {
+            case .seconds: "seconds"
+            case .milliseconds: "milliseconds"
+            case .iso: "RFC 3339"
+            }
+        if tolerance == (nil, nil) { return "\(place), in \(unit)" }
+        let past = tolerance.past.map { "up to \($0 / 1000) s ago" } ?? "any time ago"
+        let future = tolerance.future.map { "\($0 / 1000) s ahead" } ?? "any time ahead"
+        return "\(place), in \(unit), \(past), \(future)"
+    }
 }

@@ -44,7 +44,8 @@ struct ExplainedSample {
     static func plan(of route: Route) throws(CommandFault) -> ConversionPlan? {
         if let plan = route.conversion?.plan { return plan }
         let headers = route.options.headers
-        guard route.rewrite != nil || !headers.request.isEmpty || !headers.response.isEmpty else {
+        let isGuarded = route.verification != nil || route.signing != nil || route.authorization != nil
+        guard isGuarded || route.rewrite != nil || !headers.request.isEmpty || !headers.response.isEmpty else {
             throw usage(
                 "the route \"\(route.name)\" forwards bodies as they are and changes no head: there is nothing to explain"
             )

@@ -1,6 +1,7 @@
 internal import Gateway
 internal import Proxy
 internal import Settings
+internal import Signatures
 internal import Transcoding
 
 /// What `recast explain` prints of one body.
@@ -63,6 +64,21 @@ struct Explanation {
         return conditions.map { "\($0.key.dropFirst(6)) \($0.value)" }.joined(separator: ", ")
     }
 
+    /// Whose requests the route takes, and how it signs them: what the bytes are that are signed, and nothing of a secret.
+    private var guards: [(what: String, name: String, lines: [(key: String, value: String)])] {
+        var parts: [(what: String, name: String, lines: [(key: String, value: String)])] = []
+        if let rule = effective.first(where: { $0.key == "authorize" }), route.authorization != nil {
+            parts.append(("authorize", rule.value, []))
+        }
+        if let rule = effective.first(where: { $0.key == "verify" }), let verification = route.verification {
+            parts.append(("verify", rule.value, verification.summary))
+        }
+        if let rule = effective.first(where: { $0.key == "sign" }), let signing = route.signing {
+            parts.append(("sign", rule.value, signing.summary))
+        }
+        return parts
+    }
+
     // MARK: - Text
 
     var text: String {
@@ -70,8 +86,12 @@ struct Explanation {
             "route \(route.name): \(match)",
             "upstream \(upstream.name): \(upstream.addresses.map(\.description).joined(separator: ", "))",
             plan == nil ? "request: forwarded as it came" : "request: \(input) -> \(output), here \(type)",
-            "",
         ]
+        for part in guards {
+            lines.append("\(part.what): \(part.name)")
+            lines += part.lines.map { "  \(padded($0.key, 12)) \(printable($0.value))" }
+        }
+        lines.append("")
         if trace != nil { lines += rows + [""] }
         lines += [requestLine]
         lines += fields.map { printable("\($0.name): \($0.value)") }
@@ -147,6 +167,15 @@ struct Explanation {
                     ("target", .string(String(requestLine.drop { $0 != " " }.dropFirst()))),
                     ("headers", object(fields.map { ($0.name, .string($0.value)) })),
                 ])
+            ),
+            (
+                "guards",
+                .array(
+                    guards.map { part in
+                        object(
+                            [("kind", .string(part.what)), ("name", .string(part.name))]
+                                + part.lines.map { ($0.key, .string($0.value)) })
+                    })
             ),
             ("header_rules", object(headerRules.map { (String($0.key.dropFirst(8)), .string($0.value)) })),
             (

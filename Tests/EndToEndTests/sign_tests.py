@@ -4,6 +4,7 @@ import base64
 import gzip
 import hashlib
 import hmac
+import json
 import os
 import shutil
 import subprocess
@@ -296,6 +297,33 @@ class SettingsTests(unittest.TestCase):
                     result = subprocess.run([RECAST, "check", path], capture_output=True, text=True)
                     self.assertNotEqual(result.returncode, 0)
                     self.assertIn(expected, result.stdout + result.stderr)
+
+    def test_check_warns_and_explain_says_what_is_signed_and_nothing_secret(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "recast.yaml")
+            def check(listen, secret):
+                with open(path, "w") as file:
+                    file.write(f"""
+version: 1
+listen: {listen}
+upstreams: {{ app: 127.0.0.1:3000 }}
+routes:
+  - {{ name: a, match: /a, upstream: app, request: form -> json, verify: {{ preset: twilio, secret: "{secret}", public_url: "https://a.example" }},
+      sign: 'standard-webhooks(secret: "{WHSEC}")', authorize: {{ bearer: "{secret}" }} }}
+""")
+                output = subprocess.run([RECAST, "check", path, "--json"], capture_output=True, text=True)
+                self.assertEqual(output.returncode, 0, output.stdout + output.stderr)
+                return {note["code"] for note in json.loads(output.stdout)["notes"]}
+            warnings = {"secret_short", "verified_in_the_clear"}
+            self.assertEqual(check("127.0.0.1:8080", "x" * 16) & warnings, set())
+            self.assertEqual(check("127.0.0.1:8080", "x" * 15) & warnings, {"secret_short"})
+            self.assertEqual(check("0.0.0.0:8080", "geheimgeheimgehe") & warnings, {"verified_in_the_clear"})
+            for arguments in ([], ["--json"]):
+                output = subprocess.run([RECAST, "explain", path, "a", *arguments], input="a=1", capture_output=True, text=True).stdout
+                for text in ("X-Twilio-Signature", "hmac-sha1", "https://a.example", "{id}.{timestamp}.{body}", "webhook-signature"):
+                    self.assertIn(text, output)
+                for secret in ("geheim", WHSEC, SECRET):
+                    self.assertNotIn(secret, output)
 
 
 if __name__ == "__main__":

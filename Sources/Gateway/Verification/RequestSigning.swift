@@ -19,6 +19,11 @@ public final class RequestSigning: Sendable {
         self.limit = limit
     }
 
+    /// What is signed, for people.
+    package var summary: [(key: String, value: String)] {
+        signer.summary + (base.map { [("url", $0)] } ?? [])
+    }
+
     /// What a signed request is called: as its own sender calls it where that is signed too, so that a request that is sent again
     /// has the same; else by its request's id. One with the scheme's separator in it, or that is no word, is told by its digest.
     package static func id(_ given: [UInt8]) -> String {

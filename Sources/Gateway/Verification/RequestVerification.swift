@@ -26,6 +26,19 @@ public final class RequestVerification: Sendable {
     /// What the sender is called: in logs, metrics and the field that the upstream gets.
     package var sender: String { options.scheme.name }
 
+    /// What is signed and looked at, for people.
+    package var summary: [(key: String, value: String)] {
+        var lines = options.scheme.summary
+        if options.scheme.signsURL { lines.append(("url", options.publicURL ?? "the request's own")) }
+        switch failure {
+        case .status(let status): lines.append(("otherwise", "\(status)"))
+        case .report: lines.append(("otherwise", "forwarded, with Recast-Verified: failed"))
+        }
+        if challenge != nil { lines.append(("challenges", forwardsChallenges ? "forwarded" : "answered here")) }
+        if let replay { lines.append(("replays", "409 within \(replay.time / 1_000_000_000) s")) }
+        return lines
+    }
+
     /// Bytes of content where no setting says otherwise, 1 MiB: webhooks are small.
     public static let standardLimit = 1024 * 1024
 
