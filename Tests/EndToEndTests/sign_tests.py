@@ -313,7 +313,7 @@ routes:
 """)
                 output = subprocess.run([RECAST, "check", path, "--json"], capture_output=True, text=True)
                 self.assertEqual(output.returncode, 0, output.stdout + output.stderr)
-                return {note["code"] for note in json.loads(output.stdout)["notes"]}
+                return {note["code"] for note in json.loads(output.stdout)["findings"]}
             warnings = {"secret_short", "verified_in_the_clear"}
             self.assertEqual(check("127.0.0.1:8080", "x" * 16) & warnings, set())
             self.assertEqual(check("127.0.0.1:8080", "x" * 15) & warnings, {"secret_short"})
