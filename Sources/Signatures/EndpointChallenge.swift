@@ -16,6 +16,9 @@ package enum EndpointChallenge: Hashable, Sendable {
     case x
     /// GET with `challenge`, which comes back.
     case dropbox
+    /// A signed JSON text with `Type: SubscriptionConfirmation`: the page at its `SubscribeURL` wants to be fetched, which is the
+    /// caller's to do (`SignatureVerifier.confirmation`).
+    case sns
 
     /// What a challenge is answered with, by 200.
     package struct Answer: Hashable, Sendable {
@@ -29,6 +32,9 @@ package enum EndpointChallenge: Hashable, Sendable {
         }
 
         init(json content: [UInt8]) { (contentType, self.content) = (.json, content) }
+        /// To a sender that doesn't read it.
+        package static let empty = Answer(json: Array("{}".utf8))
+
         init(text content: [UInt8]) { (contentType, self.content) = (.text, content) }
     }
 
@@ -36,7 +42,7 @@ package enum EndpointChallenge: Hashable, Sendable {
     package var isQuery: Bool {
         switch self {
         case .meta, .x, .dropbox: true
-        case .slack, .zoom, .discord: false
+        case .slack, .zoom, .discord, .sns: false
         }
     }
 
@@ -85,7 +91,7 @@ package enum EndpointChallenge: Hashable, Sendable {
             return Answer(
                 json: Self.object(("response_token", Array("sha256=".utf8) + BinaryEncoding.base64.encode(mac.span))))
         case .dropbox: return Answer(text: challenge)
-        case .slack, .zoom, .discord: throw .missing
+        case .slack, .zoom, .discord, .sns: throw .missing
         }
     }
 
@@ -123,7 +129,7 @@ package enum EndpointChallenge: Hashable, Sendable {
         case .discord:
             guard document.text("type") == [UInt8(ascii: "1")] else { return nil }
             return Answer(json: Array("{\"type\":1}".utf8))
-        case .meta, .x, .dropbox: return nil
+        case .meta, .x, .dropbox, .sns: return nil
         }
     }
 

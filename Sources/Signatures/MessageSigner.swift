@@ -58,12 +58,52 @@ package struct MessageSigner: Sendable {
 
         package init() {}
 
+        /// Takes what is signed of a request's head, as HTTP/1 writes it: its target, its Host and its Content-Type, and its fields.
+        ///
+        /// - Parameters:
+        ///   - base: what stands in front of the target in the URL; nil: the Host, behind `http://`, or `https://`.
+        package mutating func read(head: Span<UInt8>, base: String?, isSecure: Bool) {
+            var host: [UInt8] = []
+            var target = Span<UInt8>()
+            var at = 0
+            while let end = Scan.firstIndex(of: ASCII.lineFeed, in: head, from: at) {
+                // Every line ends in CRLF.
+                let line = head.extracting(at..<max(at, end - 1))
+                if at == 0 {
+                    let first = Scan.firstIndex(of: ASCII.space, in: line, from: 0) ?? line.count
+                    let start = min(first + 1, line.count)
+                    target = line.extracting(
+                        start..<(Scan.firstIndex(of: ASCII.space, in: line, from: start) ?? line.count))
+                } else if let colon = Scan.firstIndex(of: UInt8(ascii: ":"), in: line, from: 0) {
+                    let value = line.extracting(min(colon + 2, line.count)..<line.count)
+                    let name = line.extracting(0..<colon)
+                    if name.isEqualIgnoringCase(to: "host") { host = value.copied() }
+                    if name.isEqualIgnoringCase(to: "content-type") {
+                        contentType = String(decoding: value.copied(), as: UTF8.self)
+                    }
+                    fields.append(
+                        (
+                            String(decoding: name.copied(), as: UTF8.self),
+                            String(decoding: value.copied(), as: UTF8.self)
+                        ))
+                }
+                at = end + 1
+            }
+            let origin = base ?? "\(isSecure ? "https" : "http")://\(String(decoding: host, as: UTF8.self))"
+            url = origin + String(decoding: target.copied(), as: UTF8.self)
+        }
+
         /// Path and query.
         var target: String {
             guard let slashes = url.range(ofText: "://") else { return url }
             guard let slash = url[slashes...].firstIndex(of: "/") else { return "/" }
             return String(url[slash...])
         }
+    }
+
+    /// Whether it needs more of a message than its id and its time.
+    package var readsHead: Bool {
+        scheme.signsURL || scheme.layout.contains(.path) || scheme.layout.contains(.decodedURL)
     }
 
     /// Whether `Signing` keeps all of the content: what is signed then is no text that goes through a digest.

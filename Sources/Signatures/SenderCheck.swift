@@ -6,12 +6,15 @@ struct SenderCheck {
     private let options: SignatureVerifier.Options
     private let head: SignedHead
     private let now: Int
+    /// A certificate that was fetched for the request.
+    private let fetched: PinnedCertificate?
     /// What the sender calls the request.
     private(set) var id: [UInt8] = []
 
-    init(options: SignatureVerifier.Options, head: SignedHead, now: Int) {
+    init(options: SignatureVerifier.Options, head: SignedHead, now: Int, fetched: PinnedCertificate? = nil) {
         self.options = options
         self.head = head
+        self.fetched = fetched
         self.now = now
     }
 
@@ -19,6 +22,32 @@ struct SenderCheck {
     static func headers(_ special: SignatureScheme.Special) -> [String] {
         special == .payPal
             ? ["PAYPAL-TRANSMISSION-ID", "PAYPAL-TRANSMISSION-TIME", "PAYPAL-CERT-URL", "PAYPAL-AUTH-ALGO"] : []
+    }
+
+    /// Where the certificate is kept that the signature is by; nil of senders that have none.
+    func certificate(
+        _ special: SignatureScheme.Special, _ content: Span<UInt8>
+    ) throws(SignatureFault) -> SenderLocation? {
+        let location: SenderLocation?
+        switch special {
+        case .sns:
+            guard let url = try BodyFields.Document(json: content).text("SigningCertURL") else { throw .missing }
+            location = SenderLocation(url, of: .sns)
+        case .payPal:
+            guard let url = try head.field("PAYPAL-CERT-URL") else { throw .missing }
+            location = SenderLocation(url, of: .payPal)
+        case .twilio, .mandrill, .mailgun: return nil
+        }
+        guard let location, location.isCertificate else { throw .certificate }
+        return location
+    }
+
+    /// The page that confirms a subscription of SNS; nil of content that asks for no such thing.
+    static func confirmation(_ content: Span<UInt8>) -> SenderLocation? {
+        guard let document = try? BodyFields.Document(json: content),
+            document.text("Type") == Array("SubscriptionConfirmation".utf8), let url = document.text("SubscribeURL")
+        else { return nil }
+        return SenderLocation(url, of: .sns)
     }
 
     mutating func verify(_ special: SignatureScheme.Special, _ content: Span<UInt8>) throws(SignatureFault) {
@@ -159,7 +188,7 @@ struct SenderCheck {
             names = ["Message", "MessageId", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type"]
         default: throw .malformed
         }
-        guard Self.isSNS(certificate: String(decoding: url, as: UTF8.self)) else { throw .certificate }
+        guard SenderLocation(url, of: .sns)?.isCertificate == true else { throw .certificate }
         guard let signature = options.scheme.encoding.decode(text.span) else { throw .malformed }
         var message: [UInt8] = []
         for name in names {
@@ -169,20 +198,6 @@ struct SenderCheck {
         }
         try verify(message.span, signature, .rsaPKCS1(digest), named: [".amazonaws.com", ".amazonaws.com.cn"])
         id = messageID
-    }
-
-    /// `https://sns.REGION.amazonaws.com/….pem`, or that of China.
-    static func isSNS(certificate url: String) -> Bool {
-        let prefix = "https://sns."
-        guard url.hasPrefix(prefix), url.hasSuffix(".pem") else { return false }
-        let rest = url.dropFirst(prefix.count)
-        guard let slash = rest.firstIndex(of: "/") else { return false }
-        var host = rest[..<slash]
-        if host.hasSuffix(".cn") { host = host.dropLast(3) }
-        guard host.hasSuffix(".amazonaws.com") else { return false }
-        let region = host.dropLast(".amazonaws.com".count)
-        return region.utf8.count >= 3
-            && region.utf8.allSatisfy { ASCII.isAlpha($0) || ASCII.isDigit($0) || $0 == UInt8(ascii: "-") }
     }
 
     // MARK: PayPal
@@ -195,7 +210,7 @@ struct SenderCheck {
             let algorithm = try head.field("PAYPAL-AUTH-ALGO")
         else { throw .missing }
         guard String(decoding: algorithm, as: UTF8.self) == "SHA256withRSA" else { throw .malformed }
-        guard Self.isPayPal(certificate: String(decoding: url, as: UTF8.self)) else { throw .certificate }
+        guard SenderLocation(url, of: .payPal)?.isCertificate == true else { throw .certificate }
         let bar = [UInt8(ascii: "|")]
         let check = Array(String(Digest.crc32(content)).utf8)
         let message = transmission + bar + time + bar + Array(options.webhookID.utf8) + bar + check
@@ -203,26 +218,15 @@ struct SenderCheck {
         id = transmission
     }
 
-    /// `https://` and a host of PayPal's.
-    static func isPayPal(certificate url: String) -> Bool {
-        let prefix = "https://"
-        guard url.hasPrefix(prefix), let slash = url.dropFirst(prefix.count).firstIndex(of: "/") else { return false }
-        let host = url.dropFirst(prefix.count)[..<slash]
-        return host.hasSuffix(".paypal.com")
-            && host.utf8.allSatisfy {
-                ASCII.isAlpha($0) || ASCII.isDigit($0) || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: ".")
-            }
-    }
-
     // MARK: Certificates
 
-    /// By any certificate that is pinned, is the sender's by its name, and is within its time; or by a bare key.
+    /// By any certificate that is pinned, or was fetched from the sender's host, is the sender's by its name, and is within its time; or by a bare key.
     private func verify(
         _ message: Span<UInt8>, _ signature: [UInt8], _ form: SignatureForm, named names: [String]
     ) throws(SignatureFault) {
         let digest = Digest.of(message, form.digest)
         var isTrusted = false
-        for secret in options.secrets {
+        for secret in options.secrets + (fetched.map { [SigningSecret(.certificate($0))] } ?? []) {
             let key: SignatureKey
             switch secret.material {
             case .shared: continue

@@ -88,7 +88,10 @@ package enum SenderPresets {
         special("twilio", .twilio, "X-Twilio-Signature"),
         special("mandrill", .mandrill, "X-Mandrill-Signature"),
         special("mailgun", .mailgun, nil),
-        special("sns", .sns, nil) { $0.secretWriting = .pem },
+        special("sns", .sns, nil) {
+            $0.secretWriting = .pem
+            $0.challenge = .sns
+        },
         special("paypal", .payPal, "PAYPAL-TRANSMISSION-SIG") { $0.secretWriting = .pem },
     ]
 

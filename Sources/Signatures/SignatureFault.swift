@@ -21,6 +21,8 @@ package enum SignatureFault: String, Error, Sendable, CaseIterable {
     case body
     /// The certificate that the sender names is none of those that are pinned, isn't the sender's, or is out of its time.
     case certificate
+    /// What the sender keeps on its own server can't be fetched now: its certificate, or the page that confirms a subscription.
+    case unfetched
 
     /// For an answer's detail.
     package var detail: String {
@@ -35,6 +37,7 @@ package enum SignatureFault: String, Error, Sendable, CaseIterable {
         case .tooLong: "the content is longer than what can be verified"
         case .body: "the body can't be read for its signature"
         case .certificate: "the certificate of the signature isn't trusted"
+        case .unfetched: "what the sender keeps on its own server can't be fetched now"
         }
     }
 }

@@ -180,12 +180,26 @@ package final class SignatureVerifier {
         for candidate in candidates { candidate.digest?.update(content) }
     }
 
+    /// Where the certificate is kept that the request's signature is by; nil of senders that have none. Throws where it is no
+    /// place of the sender's.
+    ///
+    /// - Parameter content: all of it.
+    package func certificate(_ content: Span<UInt8>) throws(SignatureFault) -> SenderLocation? {
+        guard let special = scheme.special else { return nil }
+        return try SenderCheck(options: options, head: head, now: now).certificate(special, content)
+    }
+
+    /// The page that confirms a subscription, where content that was verified asks for that.
+    package static func confirmation(_ content: Span<UInt8>) -> SenderLocation? { SenderCheck.confirmation(content) }
+
     /// All of the content has come: throws where the request isn't its sender's.
     ///
-    /// - Parameter content: all of it where `needsWholeContent`, else nothing.
-    package func finish(_ content: Span<UInt8>) throws(SignatureFault) {
+    /// - Parameters:
+    ///   - content: all of it where `needsWholeContent`, else nothing.
+    ///   - fetched: what `certificate` has named, where it was fetched.
+    package func finish(_ content: Span<UInt8>, fetched: PinnedCertificate? = nil) throws(SignatureFault) {
         if let special = scheme.special {
-            var check = SenderCheck(options: options, head: head, now: now)
+            var check = SenderCheck(options: options, head: head, now: now, fetched: fetched)
             try check.verify(special, content)
             id = check.id
             return

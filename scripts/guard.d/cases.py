@@ -1,6 +1,7 @@
 """The cases: what is sent, to which route, and what the upstream must have received."""
 
 import base64
+import hmac
 import json
 import random
 import re
@@ -25,6 +26,7 @@ class Case:
     windows = 12
     connections = 1  # above one, each has a request on its way at the same time
     pieces = None  # of a body that is sent piece by piece: their size
+    fields = ()  # of the request, besides those that each has
     padding = 0  # bytes behind a long body that fill up its announced length, at most
 
     def __init__(self, name, folder, body, media_type, check, **more):
@@ -52,6 +54,20 @@ class Upload(Case):
 
     def sample(self):
         return multipart(random_file(self.small)), self.size_of_file(MIB) - self.size_of_file(self.small)
+
+
+class Webhook(Case):
+    """A form as GitHub's webhooks have it, with a document of 10 KiB in its one field, verified and signed again where it says so."""
+
+    counts, window = (4, 20), 1
+
+    def __init__(self, name, folder):
+        body = b"payload=" + urllib.parse.quote_plus(document(4700)).encode()
+        self.fields = (f"X-Hub-Signature-256: sha256={hmac.new(SECRET, body, 'sha256').hexdigest()}",)
+        super().__init__(name, folder, body, bodies.FORM_TYPE, check_payload)
+
+
+SECRET = b"a secret of some length"
 
 
 def random_file(size):
@@ -157,6 +173,10 @@ def check_form(sent, body, dialect=RECAST):
     demand(sorted(found) == sorted(expected) if dialect.is_sorted else found == expected, body)
 
 
+def check_payload(sent, body):
+    demand(json.loads(body) == dict(urllib.parse.parse_qsl(sent.decode())), body)
+
+
 def form_in(name, nested):
     """The document in one of the dialects. Those that sort hold it until its end."""
     def check(sent, body):
@@ -201,6 +221,8 @@ def all_cases():
         Case("json -> form 16 KiB", "/json-form", nested, JSON_TYPE, check_form, counts=(4, 20), window=1),
         *(form_in(name, nested) for name in DIALECTS),
         Case("json -> multipart 16 KiB", "/json-multipart", nested, JSON_TYPE, check_parts, counts=(4, 20), window=1),
+        Webhook("webhook 10 KiB", "/webhook"),
+        Webhook("webhook 10 KiB, verified and signed", "/webhook-signed"),
         Upload("multipart -> multipart", "/multipart-multipart", lambda size: size, check_upload),
         Upload("multipart -> json base64", "/multipart-json", lambda size: -(-size // 3) * 4, check_base64),
     ]

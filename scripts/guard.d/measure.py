@@ -120,7 +120,7 @@ class Driver:
 
     def request(self, target, body):
         return (f"POST {self.case.folder}/{target} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: {self.case.media_type}\r\n"
-                f"Content-Length: {len(body)}\r\n\r\n").encode() + body
+                f"Content-Length: {len(body)}\r\n{''.join(field + chr(13) + chr(10) for field in self.case.fields)}\r\n").encode() + body
 
     def answer(self, connection):
         """The body of a response."""

@@ -50,6 +50,8 @@ package indirect enum Refusal: Error {
     case typeNotAccepted([String])
     /// The route takes a sender's requests alone, and this is none, or can't be known to be one; what the route answers then.
     case notVerified(SignatureFault, status: Int)
+    /// None: the request asks whether this is its sender's endpoint, and that is the answer.
+    case challenge(EndpointChallenge.Answer)
     /// The route takes those alone who may use it, and the request doesn't show that it is one's; the challenges of a 401.
     case unauthorized(isMissing: Bool, challenges: String)
     /// The content is too long to be signed for the upstream.
@@ -107,6 +109,8 @@ extension Refusal {
         case .forwardedTooLong, .headerValue(.tooLong): 431
         case .notVerified(.tooLong, _): 413
         case .notVerified(.replayed, _): 409
+        case .notVerified(.unfetched, _): 503
+        case .challenge: 200
         case .notVerified(_, let status): status
         case .unauthorized: 401
         case .signedTooLarge: 413
@@ -151,6 +155,7 @@ extension Refusal {
         case .contentCoding: "unsupported_content_coding"
         case .notVerified(.tooLong, _): "limit_signed"
         case .notVerified(let fault, _): "signature_\(fault.rawValue)"
+        case .challenge: "challenge"
         case .unauthorized(let isMissing, _): isMissing ? "authorization_missing" : "authorization_refused"
         case .signedTooLarge: "limit_signed"
         case .notSigned: "sign_body"
@@ -219,6 +224,7 @@ extension Refusal {
         case .typeNotAccepted: "the route doesn't take this Content-Type"
         case .contentCoding: "the route converts bodies, and this Content-Encoding can't be undone"
         case .notVerified(let fault, _): fault.detail
+        case .challenge: "the request is its sender's challenge"
         case .unauthorized(true, _): "the request has no credentials"
         case .unauthorized(false, _): "the request's credentials are not good"
         case .signedTooLarge(let limit): "the body passes the limit of \(limit) bytes that are signed (limits.signed)"
@@ -265,7 +271,7 @@ extension Refusal {
             .lengthRequired, .underscoreName, .forwardedTooLong, .badMaxForwards:
             .badRequest
         case .loopDetected: .loop
-        case .notVerified: .signature
+        case .notVerified, .challenge: .signature
         case .unauthorized: .authorization
         case .conversion(let error, _):
             switch error.kind {
@@ -311,6 +317,7 @@ extension Refusal {
         case .typeNotAccepted(let types): ("Accept-Post", types.joined(separator: ", "))
         case .noTransform(let output): ("Accept-Post", output.mediaType)
         // A 401 says how one gets in (RFC 9110 §15.5.2).
+        case .notVerified(.unfetched, _): ("Retry-After", "10")
         case .notVerified(_, 401): ("WWW-Authenticate", "Signature")
         case .unauthorized(_, let challenges): ("WWW-Authenticate", challenges)
         case .conversion(let error, let accepted) where error.kind == .unsupported && !accepted.isEmpty:

@@ -10,6 +10,18 @@ public final class RequestVerification: Sendable {
         case report
     }
 
+    /// How what a sender keeps on its own server is fetched.
+    package struct Fetching: Hashable, Sendable {
+        /// A PEM file of authorities; nil: those of the system.
+        package var authorities: String?
+        /// Whom to connect to in place of the sender's host; nil: that host, port 443.
+        package var address: (host: String, port: UInt16)? { host.map { ($0, port) } }
+        package var host: String?
+        package var port: UInt16 = 443
+
+        package init() {}
+    }
+
     package let options: SignatureVerifier.Options
     package let failure: Failure
     /// Bytes of content that are held until its signature is known; 413 beyond (`limits.signed`).
@@ -22,6 +34,8 @@ public final class RequestVerification: Sendable {
     package let forwardsChallenges: Bool
     /// What was agreed on with a sender whose challenges have a token.
     package let challengeToken: [UInt8]?
+    /// How certificates and confirmations are fetched; nil: not at all.
+    package let fetching: Fetching?
 
     /// What the sender is called: in logs, metrics and the field that the upstream gets.
     package var sender: String { options.scheme.name }
@@ -34,6 +48,9 @@ public final class RequestVerification: Sendable {
         case .status(let status): lines.append(("otherwise", "\(status)"))
         case .report: lines.append(("otherwise", "forwarded, with Recast-Verified: failed"))
         }
+        if fetching != nil {
+            lines.append(("certificates", "those that are pinned, or fetched from the sender's host"))
+        }
         if challenge != nil { lines.append(("challenges", forwardsChallenges ? "forwarded" : "answered here")) }
         if let replay { lines.append(("replays", "409 within \(replay.time / 1_000_000_000) s")) }
         return lines
@@ -44,7 +61,7 @@ public final class RequestVerification: Sendable {
 
     package init(
         _ options: SignatureVerifier.Options, failure: Failure, limit: Int, replay: ReplayMemory.Options? = nil,
-        forwardsChallenges: Bool = false, challengeToken: [UInt8]? = nil
+        forwardsChallenges: Bool = false, challengeToken: [UInt8]? = nil, fetching: Fetching? = nil
     ) {
         self.options = options
         self.failure = failure
@@ -53,6 +70,7 @@ public final class RequestVerification: Sendable {
         challenge = options.scheme.challenge
         self.forwardsChallenges = forwardsChallenges
         self.challengeToken = challengeToken
+        self.fetching = fetching
     }
 }
 

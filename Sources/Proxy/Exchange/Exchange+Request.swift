@@ -55,7 +55,7 @@ extension Exchange {
             // Before the request goes up: the values are the request's.
             for rule in rules.rules { _ = try values(of: rule.conversion?.sources ?? []) }
         }
-        if let rule = route.verification, try !beginVerification(rule, route, snapshot, framing: framing) { return }
+        if let rule = route.verification { try beginVerification(rule, route, snapshot, framing: framing) }
         if requestTranscoder.readsQuery { try requestTranscoder.feedQuery(of: request) }
         var plan = ExchangeMachine.Plan()
         plan.hasContent = hasContent
@@ -310,7 +310,6 @@ extension Exchange {
     func contentEnded() {
         catchingRefusal { () throws(Refusal) in
             requestThrottle?.stop()
-            if let verification, machine.request == .content, try !endVerification(verification) { return }
             noteContentEnd()
             try handle(.contentEnded)
         }
@@ -507,7 +506,9 @@ extension Exchange {
 
     /// Brings the request to its end as far as it goes: the rest of the conversion, a connection, the last bytes.
     func finishRequest() throws(Refusal) {
-        if let verification, try !sendVerified(verification) { return }
+        if let verification {
+            guard try endVerification(verification), try sendVerified(verification) else { return }
+        }
         if let conversion = requestTranscoder.conversion {
             guard try finishTranscoding() else { return }
             record.accounting = conversion.accounting

@@ -1,6 +1,7 @@
 internal import EventLoop
 internal import Gateway
 internal import HTTPWire
+internal import Logging
 internal import Octets
 internal import Signatures
 internal import Transcoding
@@ -25,11 +26,10 @@ extension Exchange {
 
     // MARK: Whose request it is
 
-    /// Looks at the head, and begins to hold the content where there is some. Returns false where the request was a challenge, which
-    /// is answered then.
+    /// Looks at the head, and begins to hold the content where there is some.
     func beginVerification(
         _ rule: RequestVerification, _ route: Route, _ snapshot: ConfigurationSnapshot, framing: BodyFraming
-    ) throws(Refusal) -> Bool {
+    ) throws(Refusal) {
         record.verification = rule
         if let challenge = rule.challenge, challenge.isQuery, framing.isEmpty, request.methodKind == .get,
             let query = request.query?.copied(), challenge.isAsked(by: query.span)
@@ -48,15 +48,13 @@ extension Exchange {
             guard framing.isEmpty else {
                 verification = PendingVerification(
                     rule, verifier, Spool(spoolSettings(limit: rule.limit, route, snapshot), store: worker.spools))
-                return true
+                return
             }
             try verifier.finish(Span())
         } catch {
-            try notVerified(rule, error)
-            return true
+            return try notVerified(rule, error)
         }
         try verified(rule, verifier)
-        return true
     }
 
     /// How content is held that is looked at as a whole.
@@ -67,24 +65,19 @@ extension Exchange {
         return settings
     }
 
-    /// Answers a challenge that comes without content. Returns whether the request goes on instead.
+    /// Answers a challenge that comes without content, unless the request goes on instead.
     private func answer(
         _ challenge: EndpointChallenge, query: Span<UInt8>, _ rule: RequestVerification
-    ) throws(Refusal) -> Bool {
-        if rule.forwardsChallenges {
-            note(rule, .challenge)
-            return true
-        }
+    ) throws(Refusal) {
+        if rule.forwardsChallenges { return note(rule, .challenge) }
+        let answer: EndpointChallenge.Answer
         do throws(SignatureFault) {
-            let answer = try challenge.answer(
-                query: query, secrets: rule.options.secrets, token: rule.challengeToken)
-            note(rule, .challenge)
-            answerChallenge(answer)
-            return false
+            answer = try challenge.answer(query: query, secrets: rule.options.secrets, token: rule.challengeToken)
         } catch {
-            try notVerified(rule, error)
-            return true
+            return try notVerified(rule, error)
         }
+        note(rule, .challenge)
+        throw .challenge(answer)
     }
 
     /// Keeps the target as it came.
@@ -110,30 +103,98 @@ extension Exchange {
         return content.count
     }
 
-    /// All of the content has come. Returns false where it was a challenge, which is answered then.
+    /// All of the content has come. Returns false while something is fetched that its sender keeps.
     func endVerification(_ pending: PendingVerification) throws(Refusal) -> Bool {
+        if pending.isDecided { return true }
+        if pending.isFetching { return false }
+        let rule = pending.rule
         var content = OutputBuffer()
         if pending.verifier.needsWholeContent { try readAll(pending.content, into: &content) }
-        let rule = pending.rule
         do throws(SignatureFault) {
-            try pending.verifier.finish(content.span)
+            if pending.isUnfetched { throw .unfetched }
+            if let fetching = rule.fetching, pending.certificate == nil,
+                let location = try pending.verifier.certificate(content.span)
+            {
+                guard try fetch(location, fetching, for: pending) else { return false }
+            }
+            try pending.verifier.finish(content.span, fetched: pending.certificate)
+            if let fetching = rule.fetching, rule.challenge == .sns, !rule.forwardsChallenges,
+                let location = SignatureVerifier.confirmation(content.span), !pending.isConfirmed
+            {
+                try confirm(location, fetching, for: pending)
+                return false
+            }
         } catch {
+            pending.isDecided = true
             try notVerified(rule, error)
             return true
         }
-        if let challenge = rule.challenge, !challenge.isQuery, !rule.forwardsChallenges,
-            pending.content.count <= EndpointChallenge.longest
-        {
-            if content.isEmpty { try readAll(pending.content, into: &content) }
-            if let answer = challenge.answer(content: content.span, secrets: rule.options.secrets) {
+        if let challenge = rule.challenge, !rule.forwardsChallenges {
+            if let answer = try answer(challenge, pending, &content) {
                 note(rule, .challenge)
-                answerChallenge(answer)
-                return false
+                throw .challenge(answer)
             }
         }
+        pending.isDecided = true
         try verified(rule, pending.verifier)
         if !content.isEmpty { chargeRequest(leftover: 0) }
         return true
+    }
+
+    /// What is answered to content that is its sender's challenge; nil of other content.
+    private func answer(
+        _ challenge: EndpointChallenge, _ pending: PendingVerification, _ content: inout OutputBuffer
+    ) throws(Refusal) -> EndpointChallenge.Answer? {
+        if pending.isConfirmed { return .empty }
+        guard !challenge.isQuery, pending.content.count <= EndpointChallenge.longest else { return nil }
+        if content.isEmpty { try readAll(pending.content, into: &content) }
+        return challenge.answer(content: content.span, secrets: pending.rule.options.secrets)
+    }
+
+    /// Has the sender's certificate fetched. Returns whether it is there already.
+    private func fetch(
+        _ location: SenderLocation, _ fetching: RequestVerification.Fetching, for pending: PendingVerification
+    ) throws(SignatureFault) -> Bool {
+        let outcome = worker.fetches.certificate(at: location, fetching) { [self] result in
+            if case .success(let certificate) = result { pending.certificate = certificate }
+            fetched(location, result.map { _ in }, for: pending)
+        }
+        switch outcome {
+        case .known(let certificate):
+            pending.certificate = certificate
+            return true
+        case .begun:
+            pending.isFetching = true
+            return false
+        case .refused: throw .unfetched
+        }
+    }
+
+    /// Confirms a subscription, whose request is known to be the sender's.
+    private func confirm(
+        _ location: SenderLocation, _ fetching: RequestVerification.Fetching, for pending: PendingVerification
+    ) throws(SignatureFault) {
+        let isBegun = worker.fetches.page(at: location, fetching) { [self] result in
+            if case .success = result { pending.isConfirmed = true }
+            fetched(location, result, for: pending)
+        }
+        guard isBegun else { throw .unfetched }
+        pending.isFetching = true
+    }
+
+    /// The fetch has come to its end: goes on, unless the exchange has ended meanwhile.
+    private func fetched(
+        _ location: SenderLocation, _ result: Result<Void, Fetch.Failure>, for pending: PendingVerification
+    ) {
+        if case .failure(let failure) = result {
+            pending.isUnfetched = true
+            if worker.spools.mayReport(at: worker.loop.now) {
+                worker.logger.warning("\(location.host) could not be asked for what a webhook names: \(failure)")
+            }
+        }
+        guard !pending.isEnded else { return }
+        pending.isFetching = false
+        catchingRefusal { () throws(Refusal) in try finishRequest() }
     }
 
     /// Reads all that is held; it can be read once more then.
@@ -289,7 +350,10 @@ extension Exchange {
         }
         if let spool {
             var pieces = Self.piecesPerTick
+            // The loop lends it: what is called doesn't look at what waits.
             var piece = OutputBuffer()
+            swap(&piece, &buffered)
+            defer { swap(&piece, &buffered) }
             while !spool.isAtEnd {
                 guard pieces > 0 else {
                     awaitNextTick()
@@ -320,7 +384,7 @@ extension Exchange {
         message.method = String(decoding: request.method.copied(), as: UTF8.self)
         message.time = worker.loop.wallClockMilliseconds
         message.id = RequestSigning.id(verifiedID.isEmpty ? requestID : verifiedID)
-        guard let route else { return message }
+        guard let route, rule.signer.readsHead else { return message }
         // The head as it will be, since rules have their say in it.
         var head = OutputBuffer()
         swap(&head, &framed)
@@ -333,12 +397,8 @@ extension Exchange {
         } catch {
             throw .body
         }
-        let lines = SentHead(framed.span)
-        message.fields = lines.fields
-        message.contentType = lines.value(of: "Content-Type") ?? ""
-        let host = lines.value(of: "Host") ?? ""
         let isSecure = snapshot?.settings.upstreams[route.upstream].tls != nil
-        message.url = (rule.base ?? "\(isSecure ? "https" : "http")://\(host)") + lines.target
+        message.read(head: framed.span, base: rule.base, isSecure: isSecure)
         return message
     }
 
@@ -364,30 +424,6 @@ final class PendingSignature {
     }
 }
 
-/// A request's head as it is written, read again: a signature holds what is sent.
-private struct SentHead {
-    /// Path and query.
-    let target: String
-    let fields: [(name: String, value: String)]
-
-    init(_ head: Span<UInt8>) {
-        var lines = String(decoding: head.copied(), as: UTF8.self).split(
-            separator: "\r\n", omittingEmptySubsequences: true)
-        let start = lines.isEmpty ? "" : lines.removeFirst()
-        let words = start.split(separator: " ")
-        target = words.count > 1 ? String(words[1]) : "/"
-        fields = lines.map { line in
-            let colon = line.firstIndex(of: ":") ?? line.endIndex
-            return (String(line[..<colon]), String(line[colon...].dropFirst(2)))
-        }
-    }
-
-    func value(of name: String) -> String? {
-        let name = name.lowercased()
-        return fields.first { $0.name.lowercased() == name }?.value
-    }
-}
-
 /// Content that is held until it is known whose it is.
 final class PendingVerification {
     let rule: RequestVerification
@@ -402,6 +438,21 @@ final class PendingVerification {
         self.content = content
     }
 
+    /// A certificate that was fetched for it.
+    var certificate: PinnedCertificate?
+    /// Whether something is fetched from its sender now, and whether that failed.
+    var isFetching = false
+    var isUnfetched = false
+    /// Whether the page that confirms a subscription was fetched.
+    var isConfirmed = false
+    /// Whether it is known whose it is, as far as it can be.
+    var isDecided = false
+    /// Whether the exchange has let it go.
+    private(set) var isEnded = false
+
     /// Gives back what it holds.
-    func end() { content.end() }
+    func end() {
+        isEnded = true
+        content.end()
+    }
 }

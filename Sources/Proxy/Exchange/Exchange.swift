@@ -334,6 +334,7 @@ final class Exchange {
     /// has started, is aborted so that it can't be taken for complete.
     func refuse(_ refusal: Refusal) {
         guard downstream != nil, !machine.isOver else { return }
+        if case .challenge(let answer) = refusal { return give(.challenge(answer), flag: nil) }
         if worker.isMeasuring { worker.requests.noteRefusal(refusal, of: route) }
         if requestTranscoder.takeCodingFault() { worker.counters.coding.countError(refusal.code, .requestDecoded) }
         let isFraming = if case .wire = refusal { true } else { false }
@@ -342,9 +343,6 @@ final class Exchange {
 
     /// Answers OPTIONS as its last recipient (RFC 9110 §7.6.2).
     func answerOptions(_ methods: [String], status: Int) { give(.options(methods, status: status), flag: nil) }
-
-    /// Answers a sender that asks whether this is its endpoint.
-    func answerChallenge(_ answer: EndpointChallenge.Answer) { give(.challenge(answer), flag: nil) }
 
     private func give(_ answer: Answer, flag: EndReason?, isFraming: Bool = false) {
         self.answer = answer

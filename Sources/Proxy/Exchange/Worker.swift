@@ -29,6 +29,8 @@ public final class Worker {
     private let isCounting: Bool
     var handshakeFailures = HandshakeFailures()
     let resolver: Resolver
+    /// What senders of webhooks keep on servers of their own.
+    let fetches: SenderFetches
     var clientTimes: ClientTimes { current.clientTimes }
     /// The listeners, and why they don't accept.
     var gate = ListenerGate()
@@ -105,6 +107,7 @@ public final class Worker {
             throw .loop(reason: "\(error)")
         }
         self.resolver = resolver
+        fetches = SenderFetches(loop: loop, resolver: resolver)
         let share = WorkerShare(number: number, of: settings.workers)
         self.current = ConfigurationSnapshot(
             settings: settings,

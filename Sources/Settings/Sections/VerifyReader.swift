@@ -1,5 +1,7 @@
+internal import EventLoop
 internal import Gateway
 internal import HTTPWire
+internal import Proxy
 internal import Signatures
 
 /// Reads `verify` of a route: a sender's name with its secret, or how any other sender signs.
@@ -27,7 +29,8 @@ struct VerifyReader {
         guard var scheme = scheme(section, preset, node.position) else { return nil }
         let hasTime = scheme.timestamp != nil || scheme.special == .mailgun
         tolerance(section, &scheme, hasTime: hasTime)
-        let secrets = secrets(section, scheme, node)
+        let fetching = fetching(section, scheme)
+        let secrets = secrets(section, scheme, node, isNeeded: fetching == nil)
         var options = SignatureVerifier.Options(scheme: scheme, secrets: secrets)
         options.publicURL = publicURL(section, scheme)
         if scheme.special == .payPal {
@@ -45,7 +48,7 @@ struct VerifyReader {
         route.record("verify", describe(scheme, secrets), .line(node.position.line))
         return RequestVerification(
             options, failure: failure, limit: limit, replay: replay, forwardsChallenges: forwards,
-            challengeToken: token)
+            challengeToken: token, fetching: fetching)
     }
 
     /// The section of a value that names a sender with its options in short, or has keys.
@@ -218,11 +221,14 @@ struct VerifyReader {
     }
 
     /// `secret`, or `secrets`, any of which may have signed.
-    private func secrets(_ section: SectionReader, _ scheme: SignatureScheme, _ node: SettingsNode) -> [SigningSecret] {
+    private func secrets(
+        _ section: SectionReader, _ scheme: SignatureScheme, _ node: SettingsNode, isNeeded: Bool
+    ) -> [SigningSecret] {
         let one = section.take("secret")
         let many = section.take("secrets")
         if one != nil, let many { context.report(many.position, "\"secret\" and \"secrets\" exclude each other") }
         guard let list = many ?? one else {
+            guard isNeeded else { return [] }
             context.report(
                 node.position, "\"verify\" needs a secret, as in secret: \"${env:SECRET}\", or several as \"secrets\"")
             return []
@@ -339,6 +345,47 @@ struct VerifyReader {
         guard let time else { return nil }
         section.record("replay.remember", Units.describe(time), .line(node.position.line))
         return ReplayMemory.Options(time: UInt64(time / .nanoseconds(1)), entries: entries.value)
+    }
+
+    /// Whether certificates are fetched from the sender's host: `true`, or how.
+    private func fetching(_ section: SectionReader, _ scheme: SignatureScheme) -> RequestVerification.Fetching? {
+        guard let node = section.take("fetch") else { return nil }
+        guard scheme.special == .sns || scheme.special == .payPal else {
+            context.report(node.position, "\(scheme.name) names no certificate: remove \"fetch\"")
+            return nil
+        }
+        var fetching = RequestVerification.Fetching()
+        guard case .mapping = node.content else {
+            guard let isOn = context.bool(node, "\"fetch\"") else { return nil }
+            section.record("fetch", "\(isOn)", .line(node.position.line))
+            return isOn ? fetching : nil
+        }
+        guard let part = SectionReader(node, "\"fetch\"", path: "verify.fetch", context) else { return nil }
+        let files = TLSFileReader(context)
+        fetching.authorities = files.path(part, "ca", .authorities)
+        if let node = part.take("address"), let text = context.text(node, "\"address\"") {
+            do throws(AddressFault) {
+                guard case .tcp(let host, let port) = try AddressText.upstream(text) else {
+                    throw AddressFault(reason: "a server that is asked by HTTPS has a name or an address, and a port")
+                }
+                fetching.host = host
+                fetching.port = UInt16(port)
+            } catch {
+                context.report(node.position, "\"address\": \(error.reason)")
+            }
+        }
+        part.finish()
+        if !context.environment.lacksSecrets {
+            var options = TLSClientOptions()
+            options.authorities = fetching.authorities
+            do throws(TLSFileError) {
+                _ = try TLSClientContext(options)
+            } catch {
+                files.report(error, node)
+            }
+        }
+        section.record("fetch", "true", .line(node.position.line))
+        return fetching
     }
 
     /// What was agreed on with a sender whose challenges have a token.
