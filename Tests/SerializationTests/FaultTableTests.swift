@@ -24,7 +24,7 @@ struct FaultTableTests {
         Table(json, "json_"), Table(XML.Fault.allCases, "xml_"), Table(PropertyList.Fault.allCases, "plist_"),
         Table(Form.Fault.allCases, "form_"), Table(FieldFault.allCases, "field_", "root_not_object"),
         Table(Multipart.Fault.allCases, "multipart_", "charset_invalid"), Table(PlainText.Fault.allCases, "text_"),
-        Table(Raw.Fault.allCases, "raw_"),
+        Table(Raw.Fault.allCases, "raw_"), Table(DocumentFault.allCases, "document_"),
     ]
 
     @Test("each has a code of its own in the words of its format, a sentence, and no place", arguments: tables)

@@ -227,6 +227,15 @@ import Transcoding
             ("form(nulls: literal) -> json", "13: \"nulls\" is not \"literal\": known are empty, key"),
             ("json -> form(percent: strict)", "14: \"percent\" is not an option of the output but of the input"),
             ("json(arrays: auto) -> form", "6: \"arrays\" is for form and multipart input only"),
+            (
+                "text(document: a) -> json",
+                "6: \"document\" is for form and json and multipart and plist and bplist and xml input only"
+            ),
+            (
+                "form(rest: drop) -> json",
+                "6: \"rest\" says what happens to the fields beside \"document\", which isn't there"
+            ),
+            ("form(document: a, rest: keep) -> json", "25: \"rest\" is not \"keep\": known are reject, merge, drop"),
             ("multipart(percent: strict) -> form", "11: \"percent\" is for form input only"),
             ("form -> json(arrays: auto)", "14: \"arrays\" is for form and multipart output only"),
             ("form -> multipart(spaces: plus)", "19: \"spaces\" is for form output only"),

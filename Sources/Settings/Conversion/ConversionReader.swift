@@ -26,6 +26,7 @@ struct ConversionReader {
             ("charset_hint", fieldFormats), ("transfer_encoding", [.multipart]), ("mixed_parts", [.multipart]),
             ("json_parts", [.multipart]), ("filenames", structuredFormats.subtracting([.form])),
             ("files", structuredFormats.union([.raw])), ("field", wholeFormats),
+            ("document", structuredFormats), ("rest", structuredFormats),
             ("non_finite", propertyLists),
         ] + XMLOptionReader.inputWords.map { ($0, [.xml]) }
 
@@ -118,6 +119,7 @@ struct ConversionReader {
         }
         if inputs.contains(.xml) { XMLOptionReader(context).input(options, &plan.xmlDecoding) }
         if !inputs.isDisjoint(with: Self.wholeFormats) { plan.inputField = field(options) }
+        if !inputs.isDisjoint(with: Self.structuredFormats) { readDocument(options, &plan) }
         let hasFiles = inputs.contains(where: \.hasFiles)
         let policies = hasFiles ? FilePolicy.allCases.filter { $0 != .object || plan.output.hasObjects } : []
         if let policy = FileRuleReader(context).read(options, policies, "the \(side.encoding) input", &plan) {
@@ -206,6 +208,19 @@ struct ConversionReader {
         guard let node = options.take("field"), let name = context.text(node, "\"field\"") else { return nil }
         options.record("field", name, .line(node.position.line))
         return name
+    }
+
+    /// The field whose JSON text is the document, and what happens to the others.
+    private func readDocument(_ options: SectionReader, _ plan: inout ConversionPlan) {
+        guard let node = options.take("document") else {
+            options.refuse("rest", "says what happens to the fields beside \"document\", which isn't there")
+            return
+        }
+        guard let path = context.fieldPath(node, "\"document\"") else { return }
+        options.record("document", path.description, .line(node.position.line))
+        var rule = DocumentRule(path)
+        options.word("rest", into: &rule.rest)
+        plan.document = rule
     }
 
     /// An option that has one value so far.

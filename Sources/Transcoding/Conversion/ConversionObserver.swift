@@ -160,6 +160,14 @@ internal final class ConversionObserver: TreeObserver {
         for leaf in tree.leaves(below: node) { origins[leaf]?.rules.append(rule) }
     }
 
+    /// What has been read from the text of a node stands for it from here on, or the node itself does.
+    func becomes(_ value: Tree.Node, from node: Tree.Node, of tree: borrowing Tree, by rule: String) {
+        guard value != node else { return moves(node, of: tree, by: rule) }
+        var origin = origins[node] ?? Origin()
+        origin.rules.append(rule)
+        adopt(tree, below: value, origin)
+    }
+
     /// A rule has made the values that nothing is known of.
     func made(_ tree: borrowing Tree, by rule: String) {
         adopt(tree, below: tree.root, Origin(source: nil, rules: [rule]))

@@ -23,6 +23,9 @@ extension ConversionPlan {
                 setting: "duplicates")
         }
 
+        if let rule = document, rule.path.hasWildcard || rule.path.segments.isEmpty {
+            report("wildcard", "the document stands in one field, without *", rule.path, setting: "document")
+        }
         for path in map.remove where path.segments.isEmpty {
             report("path", "the whole document can't be removed", path, setting: "map.remove")
         }

@@ -24,6 +24,8 @@ public struct ConversionPlan: Hashable, Sendable {
     public var types: [TypeRule] = []
     /// The declared files, in the order of the settings; the first path that matches decides.
     public var files: [FileRule] = []
+    /// The field whose JSON text is the document; nil: the body is.
+    public var document: DocumentRule?
     /// For `text` and `raw` input: the name of the field that the body becomes. Nil: text is the document itself, and a raw
     /// body the file `file`.
     public var inputField: String?

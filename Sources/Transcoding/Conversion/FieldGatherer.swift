@@ -53,6 +53,8 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: WholeFieldSink, ~
     /// Whether `field` may be called: fields go into the tree and nowhere else.
     let takesFields: Bool
     private var content = Content.field
+    /// Whether a file has gone out.
+    private var hasFiles = false
     private var walk = TreeWalk()
     private var counts = Accounting()
     /// Whether a field has come in that the decoder keeps until its end is known.
@@ -77,6 +79,7 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: WholeFieldSink, ~
         fields.reset()
         rules.reset()
         counts = Accounting()
+        hasFiles = false
         isAwaiting = false
     }
 
@@ -102,6 +105,7 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: WholeFieldSink, ~
             return
         }
         content = .file
+        hasFiles = true
         if !rules.hasMap, outlet.sharesNoRoots, fields.hasRootMember(rules.mapped.segment(0)) {
             throw Self.taken(part.name)
         }
@@ -114,6 +118,7 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: WholeFieldSink, ~
         if verdict == .made {
             counts.files += 1
             content = .made
+            hasFiles = true
             return
         }
         counts.fields += 1
@@ -170,7 +175,12 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: WholeFieldSink, ~
         try fields.settle()
         try fields.tree.apply(plan, sources: sources, splicer: &splicer)
         try outlet.endFiles()
-        if !outlet.needsRootObject { fields.settleRoot() }
+        if let rule = plan.document, hasFiles {
+            // They have gone out beside the document, or as members of it.
+            guard rule.rest == .merge else { throw DocumentFault.file.row }
+            guard fields.tree.kind(fields.tree.root).hasNames else { throw DocumentFault.noObject.row }
+        }
+        if !outlet.needsRootObject, plan.document == nil { fields.settleRoot() }
         let order = plan.treeOrder
         // A walk that was left in its middle, with the body before, must not go on.
         walk = TreeWalk()

@@ -175,7 +175,7 @@ extension ConversionPlan {
     /// Whether JSON input passes value by value.
     internal var streamsDocuments: Bool {
         let duplicates = effectiveJSONDuplicates
-        return types.isEmpty && removeNulls == .off && treeOrder == .input
+        return document == nil && types.isEmpty && removeNulls == .off && treeOrder == .input
             && (duplicates == .keep || duplicates == .reject) && map.isLocal
     }
 
@@ -184,7 +184,7 @@ extension ConversionPlan {
     /// through the tree as well under our own dialect, so that the output's `nulls` says how it is written.
     internal var streamsFields: Bool {
         let paths = map.remove + map.set.map(\.path) + map.rename.flatMap { [$0.from, $0.to] } + files.map(\.path)
-        return types.isEmpty && map.append.isEmpty && !rewritesNames && fieldEncoding.order == .input
+        return document == nil && types.isEmpty && map.append.isEmpty && !rewritesNames && fieldEncoding.order == .input
             && fieldDecoding.duplicates == .array && fieldDecoding.types == .strings
             && !fieldDecoding.readsNamesAsLibrary && fieldDecoding.malformedKey == .literal
             && (fieldDecoding.nulls == .empty || fieldDecoding.dialect != .recast) && !paths.contains(where: \.hasIndex)

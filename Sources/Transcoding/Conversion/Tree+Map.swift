@@ -4,11 +4,13 @@ internal import Octets
 ///
 /// Objects are scanned here, not looked up, so that repeated members are all met; a rule costs what it passes through.
 extension Tree {
-    /// Applies the rules of `plan` to a document that has been read: the map, the types, the removal of nulls.
+    /// Applies the rules of `plan` to a document that has been read: which field of it is the document, the map, the types, the
+    /// removal of nulls.
     internal mutating func apply(
         _ plan: ConversionPlan, sources: [[UInt8]], splicer: inout JSONSplicer
     ) throws(ConversionError) {
         conversionObserver?.isRead(self)
+        if let rule = plan.document { try takeDocument(rule, splicer: &splicer) }
         if !plan.map.isEmpty { try apply(plan.map, sources: sources) }
         if !plan.types.isEmpty { try apply(plan.types, splicer: &splicer) }
         remove(plan.removeNulls)

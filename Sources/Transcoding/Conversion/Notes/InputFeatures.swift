@@ -61,6 +61,7 @@ internal struct InputFeatures: OptionSet, Hashable {
     init(_ plan: ConversionPlan) {
         self = []
         for input in plan.inputs { formUnion(InputFeatures(input, plan)) }
+        if plan.document != nil { formUnion(Self.json) }
         if !plan.map.set.isEmpty || !plan.map.append.isEmpty { insert(.severalFields) }
         for rule in plan.types {
             switch rule.type {
