@@ -11,6 +11,8 @@ COPY scripts/dependencies scripts/
 RUN scripts/dependencies build image
 COPY Package.swift ./
 COPY Sources Sources
+# They are in the binary, for `recast init`.
+COPY config/recipes config/recipes
 # The manifest names these targets too; they needn't be here to build the product, but their folders must exist.
 COPY Tests Tests
 COPY Examples Examples

@@ -61,6 +61,7 @@ let package = Package(
         .target(
             name: "CBuild", exclude: ["README.md"],
             cSettings: definition("RECAST_COMMIT") + definition("RECAST_DATE")),
+        .target(name: "CRecipes", exclude: ["README.md"]),
 
         .target(name: "COctets", exclude: ["README.md"]),
         .target(name: "Octets", dependencies: ["COctets"], exclude: ["README.md"], swiftSettings: settings),
@@ -109,7 +110,8 @@ let package = Package(
         .executableTarget(
             name: "recast",
             dependencies: [
-                "Settings", "Proxy", "Gateway", "Signatures", "EventLoop", "HTTPWire", "Transcoding", "Octets",
+                "CRecipes", "Settings", "Proxy", "Gateway", "Signatures", "EventLoop", "HTTPWire", "Transcoding",
+                "Octets",
                 .product(name: "ArgumentParser", package: "swift-argument-parser", condition: proxy),
             ],
             exclude: ["README.md"], swiftSettings: settings),

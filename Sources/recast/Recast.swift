@@ -15,7 +15,8 @@ struct Recast: ParsableCommand {
             """,
         version: BuildInformation.line(with: SettingsLibraries.versions),
         subcommands: [
-            Serve.self, Check.self, Convert.self, Explain.self, Routes.self, Sign.self, Verify.self, EchoCommand.self,
+            Serve.self, Init.self, Check.self, Convert.self, Explain.self, Routes.self, Sign.self, Verify.self,
+            EchoCommand.self,
             Probe.self,
         ])
 

@@ -352,6 +352,10 @@ class Session:
         with open(path, "w") as file:
             file.write(self.local(text))
 
+    def read(self, name):
+        with open(os.path.join(self.folder, name)) as file:
+            return file.read()
+
     @property
     def environment(self):
         """Debian's interpreters with Debian's packages, whatever else is in the path."""
@@ -366,18 +370,19 @@ class Session:
                                 timeout=SECONDS, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         return result.returncode, self.shown(result.stdout.decode(errors="replace").replace("\r\n", "\n"))
 
-    def serve(self, words):
+    def serve(self, words, variables=None):
         """`recast serve FILE` or `recast echo`, in the background."""
         if words[0] == "echo":
             addresses = [self.local(words[1] if len(words) > 1 else "127.0.0.1:3000")]
             words = ["echo", addresses[0]]
         else:
             words = [*words, "config/recast.yaml"][:2]
-            result = subprocess.run([RECAST, "routes", words[1]], cwd=self.folder, capture_output=True, text=True, timeout=DEADLINE)
+            result = subprocess.run([RECAST, "routes", words[1]], cwd=self.folder, capture_output=True, text=True, timeout=DEADLINE,
+                                    env={**self.environment, **(variables or {})})
             if result.returncode != 0:
                 raise Unfit(result.stderr)
             addresses = re.findall(r"(?m)^ *(?:listen|admin|status)(?:\[\d+\])?(?:\.address)? +(\S*[:/]\S+)", result.stdout)
-        self.start([RECAST, *words], addresses)
+        self.start([RECAST, *words], addresses, variables)
 
     def start_other(self, command):
         """A server of somebody else."""
@@ -385,13 +390,13 @@ class Session:
         ports = [match[2] for match in LOCAL.finditer(command)] + re.findall(r"\bPORT=(\d+)", command)
         self.start(["bash", "-c", command], [f"127.0.0.1:{port}" for port in ports])
 
-    def start(self, words, addresses):
+    def start(self, words, addresses, variables=None):
         """Runs a server; what has one of its addresses before ends."""
         for held, process in self.servers:
             if set(held) & set(addresses):
                 self.end(process)
         with open(os.path.join(self.folder, ".said"), "ab") as said:
-            process = subprocess.Popen(words, cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL, stdout=said,
+            process = subprocess.Popen(words, cwd=self.folder, env={**self.environment, **(variables or {})}, stdin=subprocess.DEVNULL, stdout=said,
                                        stderr=said, start_new_session=True)
         self.servers.append((addresses, process))
         if not addresses:
@@ -433,7 +438,9 @@ class Session:
             words = next(simple_commands(part))
             if words[0] == "recast" and words[1:2] and words[1] in SERVERS and "|" not in part:
                 look_at_recast(words)
-                self.serve(words[1:])
+                # What stands before a command is set for it, as in NAME=value recast serve FILE.
+                before = words_of(part)[:words_of(part).index("recast")]
+                self.serve(words[1:], dict(word.split("=", 1) for word in before))
             elif program_of(words) in OTHER_SERVERS:
                 if expected:
                     raise Unfit(f"the output of a server isn't compared: {command}")
@@ -443,6 +450,8 @@ class Session:
                 printed += more
                 if code != 0:
                     break
+                if words[:2] == ["recast", "init"] and len(words) == 3:
+                    self.write(f"{words[2]}.yaml", self.read(f"{words[2]}.yaml"))
         self.last = printed
         if code != status:
             raise Unfit(f"{command}\nends with {code}, not {status}:\n{printed}")
