@@ -193,6 +193,12 @@ class EnvelopeTests(ProxyTestCase):
         problem = self.get("/problem", answering(body, (*TYPE, "Content-Encoding: gzip")))
         self.assertEqual((problem.status, problem.json), (401, PROBLEM))
         self.assertNotIn("content-encoding", problem.fields)
+        converted = self.get("/converted", answering(body, (*TYPE, "Content-Encoding: gzip")))
+        self.assertEqual((converted.status, converted.body), (401, b"errcode=40001&errmsg=invalid%20credential"))
+        damaged = self.get("/coded", answering(body[:-9], (*TYPE, "Content-Encoding: gzip")))
+        self.assertEqual((damaged.status, damaged.body), (401, body[:-9]))
+        damaged = self.get("/coded", answering(body[:20], (*TYPE, "Content-Encoding: gzip")))
+        self.assertEqual((damaged.status, damaged.body), (200, body[:20]))
         # What passes gets a coding of ours as any other response does.
         long = json.dumps({"errcode": 40001, "a": "x" * 5000}).encode()
         response = self.get("/coded", answering(long), fields=("Accept-Encoding: gzip",))
@@ -201,6 +207,23 @@ class EnvelopeTests(ProxyTestCase):
         bomb = gzip.compress(b'{"a":"' + b"x" * 5_000_000 + b'","errcode":40001}')
         response = self.get("/coded", answering(bomb, (*TYPE, "Content-Encoding: gzip")))
         self.assertEqual((response.status, response.body), (200, bomb))
+
+    def test_a_client_of_http_1_0(self):
+        self.upstream.script = answering(BAD, framing="chunked")
+        client = self.client()
+        client.send("GET /plain HTTP/1.0\r\nHost: a\r\n\r\n")
+        response = client.response()
+        self.assertEqual((response.status, response.framing, response.body), (401, "close", BAD))
+
+    def test_a_client_that_reads_slowly(self):
+        body = b'{"errcode":40001,"a":"%s"}' % (b"x" * 8_000_000)
+        self.upstream.script = answering(body)
+        client = self.client(receive_buffer=4096)
+        client.request("GET", "/plain")
+        self.upstream.one()
+        select_nothing()
+        response = client.response()
+        self.assertEqual((response.status, len(response.body)), (401, len(body)))
 
     def test_an_upstream_that_leaves_during_the_look_is_a_502(self):
         for target in ("/plain", "/problem"):

@@ -29,6 +29,7 @@ struct RandomRoutes {
             } else if path == "/back" {
                 responses = [ResponseRule(ResponseCondition(), .convert(conversion(.json, .form, limits: limits)))]
             }
+            if random.chance(3) { look(&responses, &random) }
             routes.append(
                 Route(
                     index: index, name: "r\(index)", match: RouteMatch(path: try PathPattern(parsing: path)),
@@ -36,6 +37,17 @@ struct RandomRoutes {
                     responses: responses, options: options(&random)))
         }
         return routes
+    }
+
+    /// Has the responses looked at: for a value that isn't there, in bodies that can be read so or can't.
+    private static func look(_ responses: inout [ResponseRule], _ random: inout SplitMix) {
+        if responses.isEmpty { responses = [ResponseRule(ResponseCondition(), .forward)] }
+        var status = StatusRule(path: FieldPath([.key(Array("b".utf8))]))
+        status.look = [1, 1000, 64 * 1024, 1024 * 1024].randomElement(using: &random) ?? 1
+        status.encoding = [.json, .form, nil].randomElement(using: &random) ?? nil
+        status.map = [.init(.missing, random.chance(2) ? .status(503) : .unchanged)]
+        responses[0].status = status
+        if random.chance(2) { responses[0].problem = ProblemRule() }
     }
 
     private static func times(_ random: inout SplitMix) -> RouteTimeouts {

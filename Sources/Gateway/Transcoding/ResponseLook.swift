@@ -140,6 +140,13 @@ package final class ResponseLook {
         return send(bytes.span)
     }
 
+    /// Lets go of what has come of the body, which went on; what was found stays.
+    package func dropHeld() {
+        held = OutputBuffer()
+        decoded = OutputBuffer()
+        problem = nil
+    }
+
     /// Gives the decoder away.
     package func takeDecoder() -> ContentDecoder? {
         defer { decoder = nil }

@@ -4,12 +4,26 @@ internal import Gateway
 internal import HTTPWire
 internal import Octets
 
-/// A response whose body is looked at, and how it goes on.
-struct PendingLook {
+/// A response whose body is looked at, how it goes on, and what was found; until its exchange is logged.
+final class LookedResponse {
     let look: ResponseLook
     let rule: ResponseRules.Rule
     let length: ResponseLength
     let changes: HeadChanges
+    let upstreamStatus: Int
+    /// Whether its head waits for what is found.
+    fileprivate(set) var isPending = true
+
+    fileprivate init(
+        _ look: ResponseLook, _ rule: ResponseRules.Rule, length: ResponseLength, changes: HeadChanges,
+        upstreamStatus: Int
+    ) {
+        self.look = look
+        self.rule = rule
+        self.length = length
+        self.changes = changes
+        self.upstreamStatus = upstreamStatus
+    }
 }
 
 // Responses that are looked at before their head goes out: for the status that an envelope says, and for a problem in its place.
@@ -24,17 +38,14 @@ extension Exchange {
         let look = ResponseLook(
             rule, head, codings: route.undoneCodings(of: head), limits: route.options.coding.limits,
             coders: worker.coders)
-        let pending = PendingLook(look: look, rule: rule, length: length, changes: changes)
-        guard look.isOver else {
-            self.look = pending
-            return try handle(.responseBuffered)
-        }
-        try goOn(behind: pending, head)
+        let response = LookedResponse(look, rule, length: length, changes: changes, upstreamStatus: head.status)
+        self.look = response
+        if look.isOver { try goOn(behind: response, head) } else { try handle(.responseBuffered) }
     }
 
     /// Takes the next bytes. Returns whether more can be taken now.
-    func take(_ body: Span<UInt8>, for pending: PendingLook) throws(Refusal) -> Bool {
-        let look = pending.look
+    func take(_ body: Span<UInt8>, for response: LookedResponse) throws(Refusal) -> Bool {
+        let look = response.look
         look.feed(body)
         guard look.isOver else {
             if look.heldCount >= MemoryCharge.step, !responseCharge.set(look.heldCount, from: worker.memory) {
@@ -44,46 +55,43 @@ extension Exchange {
             return true
         }
         guard let upstream else { return true }
-        try goOn(behind: pending, upstream.head)
+        try goOn(behind: response, upstream.head)
         return try sendHeld(of: look)
     }
 
     /// The body is whole.
-    func endLook(_ pending: PendingLook) throws(Refusal) {
+    func endLook(_ response: LookedResponse) throws(Refusal) {
         guard let upstream else { return }
-        let look = pending.look
+        let look = response.look
         look.bodyEnded()
-        try goOn(behind: pending, upstream.head)
+        try goOn(behind: response, upstream.head)
         _ = try sendHeld(of: look)
     }
 
     /// What there is to know is known: begins the response, or its conversion.
-    private func goOn(behind pending: PendingLook, _ head: borrowing MessageHead) throws(Refusal) {
-        let look = pending.look
-        self.look = nil
-        if let decoder = look.takeDecoder() {
-            count(decoder, .responseDecoded)
-            worker.coders.recycle(decoder)
-        }
-        record.statusFinding = look.statusFinding
-        record.problemFinding = look.problemFinding
-        record.upstreamStatus = head.status
-        lookedStatus = look.status
+    private func goOn(behind response: LookedResponse, _ head: borrowing MessageHead) throws(Refusal) {
+        let look = response.look
+        response.isPending = false
+        recycleLook()
         if let problem = look.problem {
             try beginResponse(
-                head, length: .known(problem.count), changes: pending.changes.union([.otherBytes, .weakTag]),
+                head, length: .known(problem.count), changes: response.changes.union([.otherBytes, .weakTag]),
                 contentType: ResponseLook.problemType, status: look.status)
-        } else if let conversion = pending.rule.conversion {
+        } else if let conversion = response.rule.conversion {
             try convert(
-                pending.rule, conversion, head, length: pending.length, changes: pending.changes, status: look.status)
+                response.rule, conversion, head, length: response.length, changes: response.changes, status: look.status
+            )
         } else {
-            try beginResponse(head, length: pending.length, changes: pending.changes, status: look.status)
+            try beginResponse(head, length: response.length, changes: response.changes, status: look.status)
         }
     }
 
     /// Sends what was held, or what was made of it. Returns whether more can be taken now.
     private func sendHeld(of look: ResponseLook) throws(Refusal) -> Bool {
-        if let problem = look.problem { return write(response: problem.span) }
+        if let problem = look.problem {
+            defer { look.dropHeld() }
+            return write(response: problem.span)
+        }
         var refusal: Refusal?
         let hasRoom = look.withHeld { held in
             guard !held.isEmpty else { return true }
@@ -94,14 +102,16 @@ extension Exchange {
             }
         }
         if let refusal { throw refusal }
+        look.dropHeld()
         // What was held has gone to the client's stream, or is the conversion's now.
         if responseCharge.bytes > 0, machine.response == .streaming { chargeResponse(queued: downstream?.queued ?? 0) }
         return hasRoom
     }
 
-    /// Gives back what a look holds that has not come to its end.
+    /// Gives back the decoder of what is, or was, looked at.
     func recycleLook() {
         guard let decoder = look?.look.takeDecoder() else { return }
+        count(decoder, .responseDecoded)
         worker.coders.recycle(decoder)
     }
 }

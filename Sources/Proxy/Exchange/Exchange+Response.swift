@@ -108,7 +108,7 @@ extension Exchange {
         record.bytesUpstream += body.count
         guard machine.response == .buffering else { return send(response: body) }
         do throws(Refusal) {
-            if let look { return try take(body, for: look) }
+            if let look, look.isPending { return try take(body, for: look) }
             return try buffer(body)
         } catch {
             refuse(error)
@@ -142,7 +142,7 @@ extension Exchange {
     func responseEnded(reusable: Bool) {
         record.upstreamTime = worker.loop.now &- record.upstreamStartedAt
         catchingRefusal { () throws(Refusal) in
-            if let look { try endLook(look) }
+            if let look, look.isPending { try endLook(look) }
             guard machine.response == .buffering, let responseTranscoder, let upstream else {
                 return try completeResponse(reusable: reusable)
             }
@@ -505,7 +505,7 @@ extension Exchange {
         let count = coded?.output.count ?? responseTranscoder.bodyCount
         try beginResponse(
             source.head, length: .known(count), changes: changes, contentType: contentType,
-            coding: coded?.encoder.coding, status: record.upstreamStatus == 0 ? nil : lookedStatus)
+            coding: coded?.encoder.coding, status: look?.look.status)
         if let coded {
             _ = write(response: coded.output.span)
             recycle(coded.encoder)

@@ -91,10 +91,8 @@ final class Exchange {
     // The response.
     /// The response that is converted, while `isActive`; made when a route of the worker's first needs it.
     var responseTranscoder: ResponseTranscoder?
-    /// What is looked for in the response's body before its head goes out, until that is known.
-    var look: PendingLook?
-    /// The client's status; it holds where the record has an `upstreamStatus`.
-    var lookedStatus = 0
+    /// What is looked for in the response's body before its head goes out, and then what was found.
+    var look: LookedResponse?
     /// The connection that has brought the whole body of `responseTranscoder`: its head goes out at the end. It may be closed by then.
     var bufferedSource: UpstreamConnection?
     /// Whether `bufferedSource` may serve another exchange.
@@ -613,9 +611,4 @@ struct ExchangeRecord {
     /// What the request's credentials were worth, on routes that want some.
     var authorization: RequestAuthorization.Result?
     var responseHeaders = HeaderEditCount()
-    /// What was found in the response's body, where it was looked at: for the status, and for a problem.
-    var statusFinding: ResponseLook.StatusFinding?
-    var problemFinding: ResponseLook.ProblemFinding?
-    /// The upstream's status, where the body was asked for another one.
-    var upstreamStatus = 0
 }

@@ -118,10 +118,10 @@ final class AccessLog {
             }
         }
         line.member("status", number: record.status)
-        if record.upstreamStatus != 0 {
-            line.member("upstream_status", number: record.upstreamStatus)
-            if let finding = record.statusFinding { line.member("status_from", finding.name) }
-            if let finding = record.problemFinding { line.member("problem", finding.name) }
+        if let response = exchange.look {
+            line.member("upstream_status", number: response.upstreamStatus)
+            if let finding = response.look.statusFinding { line.member("status_from", finding.name) }
+            if let finding = response.look.problemFinding { line.member("problem", finding.name) }
         }
         if let flag = record.flag { line.member("flags", ascii: flag.rawValue.utf8Span.span) }
         line.member("bytes_in", number: record.bytesIn)

@@ -49,6 +49,7 @@ final class RequestCounters {
             fields &+= UInt64(accounting.fields)
             files &+= UInt64(accounting.files)
         }
+        if let look = exchange.look { counters.count(look, status: record.status) }
         if let transcoder = exchange.responseTranscoder, transcoder.isActive {
             count(transcoder, counters, wasRefused: record.status == 502)
         }

@@ -49,7 +49,6 @@ final class RouteCounters {
         requests.add(UInt32(method.rawValue) << 16 | UInt32(truncatingIfNeeded: record.status))
         durations.count(duration)
         if record.upstreamTime > 0 { upstreamDurations.count(record.upstreamTime) }
-        if record.upstreamStatus != 0 { countLook(record) }
         guard let input = record.input, let output = record.output else { return }
         let outcome: Outcome =
             record.accounting != nil ? .ok : (400..<500).contains(record.status) ? .refused : .aborted
@@ -60,15 +59,14 @@ final class RouteCounters {
         }
     }
 
-    /// A response was looked at.
-    @inline(never)
-    private func countLook(_ record: ExchangeRecord) {
-        if let finding = record.statusFinding {
-            let upstream = UInt32(truncatingIfNeeded: record.upstreamStatus) & 0x3FF
-            let client = UInt32(truncatingIfNeeded: record.status) & 0x3FF
+    /// A response was looked at, and the client got `status`.
+    func count(_ response: LookedResponse, status: Int) {
+        if let finding = response.look.statusFinding {
+            let upstream = UInt32(truncatingIfNeeded: response.upstreamStatus) & 0x3FF
+            let client = UInt32(truncatingIfNeeded: status) & 0x3FF
             statuses.add(finding.rawValue << 20 | upstream << 10 | client)
         }
-        if let finding = record.problemFinding { problems.add(finding.rawValue) }
+        if let finding = response.look.problemFinding { problems.add(finding.rawValue) }
     }
 
     /// A response was converted, or should have been.
