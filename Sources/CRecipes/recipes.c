@@ -18,6 +18,9 @@ static const unsigned char twilio[] = {
 static const unsigned char mailgun[] = {
 #embed "../../config/recipes/mailgun.yaml"
 };
+static const unsigned char mandrill[] = {
+#embed "../../config/recipes/mandrill.yaml"
+};
 static const unsigned char jotform[] = {
 #embed "../../config/recipes/jotform.yaml"
 };
@@ -33,6 +36,9 @@ static const unsigned char php_post[] = {
 static const unsigned char photos[] = {
 #embed "../../config/recipes/photos.yaml"
 };
+static const unsigned char xml_answers[] = {
+#embed "../../config/recipes/xml-answers.yaml"
+};
 static const unsigned char errcode[] = {
 #embed "../../config/recipes/errcode.yaml"
 };
@@ -46,11 +52,13 @@ static const recast_recipe recipes[] = {
     RECIPE("github", github),
     RECIPE("twilio", twilio),
     RECIPE("mailgun", mailgun),
+    RECIPE("mandrill", mandrill),
     RECIPE("jotform", jotform),
     RECIPE("stripe-webhook", stripe_webhook),
     RECIPE("stripe-form", stripe_form),
     RECIPE("php-post", php_post),
     RECIPE("photos", photos),
+    RECIPE("xml-answers", xml_answers),
     RECIPE("errcode", errcode),
 };
 
