@@ -6,7 +6,6 @@
 #include <openssl/ecdsa.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
-#include <openssl/hmac.h>
 #include <openssl/pem.h>
 #include <openssl/rsa.h>
 #include <openssl/x509.h>
@@ -18,20 +17,25 @@
 
 /* ---- Digests and HMAC. */
 
+/* An HMAC (RFC 2104) is two digests: one that began with the key and a first pad, and one that began with it and a second, over the
+   first one's result. A key has both begun, so that each message copies them. */
+struct recast_hmac_key {
+    EVP_MD_CTX *inner, *outer;
+};
+
 struct recast_digest {
     EVP_MD_CTX *digest;
-    EVP_MAC_CTX *mac;
+    /* Of an HMAC; the key is its owner's. */
+    const recast_hmac_key *key;
 };
 
 /* Fetching an algorithm searches OpenSSL's tables by name: once is enough. Threads may share what is found. */
 static pthread_once_t is_fetched = PTHREAD_ONCE_INIT;
 static EVP_MD *digests[RECAST_SHA512 + 1];
-static EVP_MAC *hmac;
 static const char *const names[] = {NULL, "SHA1", "SHA256", "SHA384", "SHA512"};
 
 static void fetch(void) {
     for (int digest = RECAST_SHA1; digest <= RECAST_SHA512; digest++) digests[digest] = EVP_MD_fetch(NULL, names[digest], NULL);
-    hmac = EVP_MAC_fetch(NULL, "HMAC", NULL);
 }
 
 static EVP_MD *digest_of(int digest) {
@@ -39,52 +43,93 @@ static EVP_MD *digest_of(int digest) {
     return digest >= RECAST_SHA1 && digest <= RECAST_SHA512 ? digests[digest] : NULL;
 }
 
+static EVP_MD_CTX *begun(const EVP_MD *type) {
+    EVP_MD_CTX *context = EVP_MD_CTX_new();
+    if (context && EVP_DigestInit_ex2(context, type, NULL) == 1) return context;
+    EVP_MD_CTX_free(context);
+    return NULL;
+}
+
 recast_digest *recast_digest_begin(int digest) {
     EVP_MD *type = digest_of(digest);
     recast_digest *state = type ? calloc(1, sizeof *state) : NULL;
     if (!state) return NULL;
-    state->digest = EVP_MD_CTX_new();
-    if (!state->digest || EVP_DigestInit_ex2(state->digest, type, NULL) != 1) {
-        recast_digest_free(state);
-        return NULL;
-    }
-    return state;
+    state->digest = begun(type);
+    if (state->digest) return state;
+    free(state);
+    return NULL;
 }
 
-recast_digest *recast_hmac_begin(int digest, const uint8_t *key, size_t count) {
-    if (!digest_of(digest) || !hmac) return NULL;
-    recast_digest *state = calloc(1, sizeof *state);
-    if (!state) return NULL;
-    state->mac = EVP_MAC_CTX_new(hmac);
-    OSSL_PARAM parameters[2] = {
-        OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, (char *)names[digest], 0), OSSL_PARAM_construct_end()};
-    /* A key of no bytes would mean: the one before. */
-    static const uint8_t none;
-    if (!state->mac || EVP_MAC_init(state->mac, count ? key : &none, count, parameters) != 1) {
-        recast_digest_free(state);
-        return NULL;
+/* A digest that has taken a block of the key, each byte with `pad`. */
+static EVP_MD_CTX *padded(const EVP_MD *type, const uint8_t *key, size_t count, uint8_t pad) {
+    uint8_t block[EVP_MAX_MD_SIZE * 2];
+    size_t size = (size_t)EVP_MD_get_block_size(type);
+    memset(block, pad, size);
+    for (size_t at = 0; at < count; at++) block[at] ^= key[at];
+    EVP_MD_CTX *context = begun(type);
+    if (context && EVP_DigestUpdate(context, block, size) != 1) {
+        EVP_MD_CTX_free(context);
+        context = NULL;
     }
-    return state;
+    OPENSSL_cleanse(block, sizeof block);
+    return context;
+}
+
+recast_hmac_key *recast_hmac_key_new(int digest, const uint8_t *key, size_t count) {
+    EVP_MD *type = digest_of(digest);
+    recast_hmac_key *made = type ? calloc(1, sizeof *made) : NULL;
+    if (!made) return NULL;
+    uint8_t short_key[EVP_MAX_MD_SIZE];
+    if (count > (size_t)EVP_MD_get_block_size(type)) {
+        unsigned int size = 0;
+        if (EVP_Digest(key, count, short_key, &size, type, NULL) != 1) {
+            free(made);
+            return NULL;
+        }
+        key = short_key;
+        count = size;
+    }
+    made->inner = padded(type, key, count, 0x36);
+    made->outer = padded(type, key, count, 0x5c);
+    OPENSSL_cleanse(short_key, sizeof short_key);
+    if (made->inner && made->outer) return made;
+    recast_hmac_key_free(made);
+    return NULL;
+}
+
+void recast_hmac_key_free(recast_hmac_key *key) {
+    if (!key) return;
+    EVP_MD_CTX_free(key->inner);
+    EVP_MD_CTX_free(key->outer);
+    free(key);
+}
+
+recast_digest *recast_hmac_begin(const recast_hmac_key *key) {
+    recast_digest *state = key ? calloc(1, sizeof *state) : NULL;
+    if (!state) return NULL;
+    state->key = key;
+    state->digest = EVP_MD_CTX_new();
+    if (state->digest && EVP_MD_CTX_copy_ex(state->digest, key->inner) == 1) return state;
+    recast_digest_free(state);
+    return NULL;
 }
 
 void recast_digest_free(recast_digest *state) {
     if (!state) return;
     EVP_MD_CTX_free(state->digest);
-    EVP_MAC_CTX_free(state->mac);
     free(state);
 }
 
 bool recast_digest_update(recast_digest *state, const uint8_t *bytes, size_t count) {
-    if (count == 0) return true;
-    return (state->mac ? EVP_MAC_update(state->mac, bytes, count) : EVP_DigestUpdate(state->digest, bytes, count)) == 1;
+    return count == 0 || EVP_DigestUpdate(state->digest, bytes, count) == 1;
 }
 
 size_t recast_digest_finish(recast_digest *state, uint8_t *output) {
-    if (state->mac) {
-        size_t count = 0;
-        return EVP_MAC_final(state->mac, output, &count, RECAST_DIGEST_ROOM) == 1 ? count : 0;
-    }
     unsigned int count = 0;
+    if (EVP_DigestFinal_ex(state->digest, output, &count) != 1) return 0;
+    if (!state->key) return count;
+    if (EVP_MD_CTX_copy_ex(state->digest, state->key->outer) != 1) return 0;
+    if (EVP_DigestUpdate(state->digest, output, count) != 1) return 0;
     return EVP_DigestFinal_ex(state->digest, output, &count) == 1 ? count : 0;
 }
 

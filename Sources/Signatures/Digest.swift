@@ -19,30 +19,51 @@ package enum DigestAlgorithm: Int32, Sendable, CaseIterable {
     }
 }
 
-/// A digest, or an HMAC (RFC 2104) where it has a key, of bytes that come in pieces. It ends with `finish`.
+/// The key of HMACs (RFC 2104), made ready once for any number of them.
+@safe
+package final class HMACKey: Sendable {
+    // SAFETY: it is only read from here on, and OpenSSL's digests may be copied by several threads at once.
+    fileprivate nonisolated(unsafe) let key: OpaquePointer
+
+    package init(_ algorithm: DigestAlgorithm, _ key: Span<UInt8>) {
+        // SAFETY: the key is read during the call.
+        let made = unsafe key.withUnsafeBufferPointer {
+            unsafe recast_hmac_key_new(algorithm.rawValue, $0.baseAddress, $0.count)
+        }
+        guard let made = unsafe made else { fatalError("no memory for a key, or an OpenSSL without its algorithm") }
+        unsafe self.key = made
+    }
+
+    // SAFETY: nobody else has it.
+    deinit { unsafe recast_hmac_key_free(key) }
+}
+
+/// A digest, or an HMAC where it has a key, of bytes that come in pieces. It ends with `finish`.
 @safe
 package final class Digest {
     private let state: OpaquePointer
+    /// Kept for as long as it is used.
+    private let key: HMACKey?
 
     /// A digest without a key.
     package convenience init(_ algorithm: DigestAlgorithm) {
         // SAFETY: what begins is this object's alone, until its end.
-        unsafe self.init(recast_digest_begin(algorithm.rawValue))
+        unsafe self.init(recast_digest_begin(algorithm.rawValue), key: nil)
     }
 
     /// An HMAC.
-    package convenience init(_ algorithm: DigestAlgorithm, key: Span<UInt8>) {
-        // SAFETY: the key is read during the call.
-        unsafe self.init(
-            key.withUnsafeBufferPointer { unsafe recast_hmac_begin(algorithm.rawValue, $0.baseAddress, $0.count) })
+    package convenience init(_ key: HMACKey) {
+        // SAFETY: as above; the key is kept.
+        unsafe self.init(recast_hmac_begin(key.key), key: key)
     }
 
-    private init(_ state: OpaquePointer?) {
+    private init(_ state: OpaquePointer?, key: HMACKey?) {
         // SAFETY: it is kept, and freed once.
         guard let state = unsafe state else {
             fatalError("no memory for a digest, or an OpenSSL without its algorithm")
         }
         unsafe self.state = state
+        self.key = key
     }
 
     // SAFETY: nobody else has it.
@@ -75,7 +96,7 @@ package final class Digest {
 
     /// The HMAC of bytes that are there whole.
     package static func hmac(_ bytes: Span<UInt8>, key: Span<UInt8>, _ algorithm: DigestAlgorithm) -> [UInt8] {
-        let digest = Digest(algorithm, key: key)
+        let digest = Digest(HMACKey(algorithm, key))
         digest.update(bytes)
         return digest.finish()
     }

@@ -4,6 +4,8 @@ internal import Octets
 package struct MessageSigner: Sendable {
     private let scheme: SignatureScheme
     private let secret: SigningSecret
+    /// Made ready of a shared secret.
+    private var hmacKey: HMACKey?
 
     /// Why a scheme and a secret can't sign.
     package struct Fault: Error, Equatable, Sendable {
@@ -14,6 +16,12 @@ package struct MessageSigner: Sendable {
     package init(_ scheme: SignatureScheme, secret: SigningSecret) throws(Fault) {
         self.scheme = scheme
         self.secret = secret
+        if scheme.special == .httpMessage {
+            guard MessageSignatureAlgorithm.name(of: secret, asked: scheme.messageSignature.algorithm) != nil else {
+                throw Fault(reason: "\(scheme.messageSignature.algorithm ?? scheme.name) isn't made with \(secret)")
+            }
+            return
+        }
         if scheme.special != nil, scheme.special != .twilio, scheme.special != .mandrill {
             throw Fault(reason: "\(scheme.name) signs in the body, or with a certificate of its own")
         }
@@ -24,6 +32,9 @@ package struct MessageSigner: Sendable {
         }
         if scheme.special != nil, secret.sharedCount == nil {
             throw Fault(reason: "\(scheme.name) isn't signed with \(secret)")
+        }
+        if case .hmac(let algorithm)? = method?.algorithm, case .shared(let key) = secret.material {
+            hmacKey = HMACKey(algorithm, key.span)
         }
     }
 
@@ -108,6 +119,7 @@ package struct MessageSigner: Sendable {
 
     /// Whether `Signing` keeps all of the content: what is signed then is no text that goes through a digest.
     package var needsWholeContent: Bool {
+        if scheme.special == .httpMessage { return false }
         if scheme.special != nil { return true }
         if case .key(.ed25519)? = method?.algorithm { return true }
         return false
@@ -126,6 +138,7 @@ package struct MessageSigner: Sendable {
 
     /// Names of the fields that a message gets, so that none of its own is taken for them.
     package var names: [String] {
+        if scheme.special == .httpMessage { return ["Content-Digest", "Signature-Input", "Signature"] }
         var names = scheme.idHeaders.first.map { [$0] } ?? []
         if case .headers(let times)? = scheme.timestamp, let name = times.first { names.append(name) }
         return names + (scheme.headers.first.map { [$0] } ?? [])
@@ -152,6 +165,7 @@ package struct MessageSigner: Sendable {
         /// Goes along with the content; nil where all of it is signed at once.
         private let digest: Digest?
         private var content: [UInt8] = []
+        private var hasContent = false
 
         fileprivate init(_ signer: MessageSigner, _ message: Message) throws(SignatureFault) {
             self.signer = signer
@@ -160,9 +174,13 @@ package struct MessageSigner: Sendable {
             let scheme = signer.scheme
             if let separator = scheme.separator, message.id.utf8.contains(separator) { throw .malformed }
             time = SignedTime.text(message.time, scheme.timestampUnit)
+            if scheme.special == .httpMessage {
+                digest = Digest(.sha256)
+                return
+            }
             digest =
                 switch (method?.algorithm, signer.secret.material) {
-                case (.hmac(let algorithm)?, .shared(let key)): Digest(algorithm, key: key.span)
+                case (.hmac?, _): signer.hmacKey.map { Digest($0) }
                 case (.key(let form)?, _) where form != .ed25519: Digest(form.digest)
                 default: nil
                 }
@@ -175,8 +193,11 @@ package struct MessageSigner: Sendable {
 
         /// Takes the next bytes of the content.
         package func update(_ bytes: Span<UInt8>) {
+            hasContent = hasContent || bytes.count > 0
             if let digest {
-                if signer.scheme.layout.contains(.body) { digest.update(bytes) }
+                if signer.scheme.special == .httpMessage || signer.scheme.layout.contains(.body) {
+                    digest.update(bytes)
+                }
             } else if method?.algorithm != .equal {
                 content.append(contentsOf: bytes)
             }
@@ -184,6 +205,13 @@ package struct MessageSigner: Sendable {
 
         /// The fields, all of the content being there.
         package func finish() throws(SignatureFault) -> [(name: String, value: String)] {
+            if signer.scheme.special == .httpMessage {
+                let algorithm = MessageSignatureAlgorithm.name(
+                    of: signer.secret, asked: signer.scheme.messageSignature.algorithm)
+                return try MessageSignatureMaker.fields(
+                    message, digest: hasContent ? digest?.finish() : nil, signer.scheme, signer.secret,
+                    algorithm: algorithm ?? "")
+            }
             if let special = signer.scheme.special {
                 let content = content
                 return try signer.sign(special, message, content.span)

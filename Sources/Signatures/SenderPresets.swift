@@ -82,6 +82,7 @@ package enum SenderPresets {
         standardWebhooks("standard-webhooks"), standardWebhooks("svix"),
         // The whole URL and the content.
         digest("square", "x-square-hmacsha256-signature", encoding: .base64) { $0.layout = layout("{url}{body}") },
+        .httpMessageSignatures,
         // A token.
         digest("gitlab-token", "X-Gitlab-Token") { $0.methods = [.init(algorithm: .equal)] },
         // Senders whose signatures need code.
@@ -97,7 +98,8 @@ package enum SenderPresets {
 
     /// Other names of the same senders.
     package static let aliases = [
-        "facebook": "meta", "whatsapp": "meta", "messenger": "meta", "instagram": "meta", "twitter": "x",
+        "rfc9421": "http-message-signatures", "facebook": "meta", "whatsapp": "meta", "messenger": "meta",
+        "instagram": "meta", "twitter": "x",
         "gitlab": "gitlab-token", "gitlab-signing": "standard-webhooks", "standardwebhooks": "standard-webhooks",
         "openai": "standard-webhooks", "clerk": "svix", "resend": "svix", "replicate": "standard-webhooks",
         "supabase": "standard-webhooks", "aws-sns": "sns", "twilio-json": "twilio", "mailgun-routes": "mailgun",

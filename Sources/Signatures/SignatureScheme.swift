@@ -139,7 +139,7 @@ package struct SignatureScheme: Sendable {
     }
 
     /// What only code can describe.
-    package enum Special: Hashable, Sendable { case twilio, mandrill, mailgun, sns, payPal }
+    package enum Special: Hashable, Sendable { case twilio, mandrill, mailgun, sns, payPal, httpMessage }
 
     /// What logs, metrics and the mark call the sender: a word in lower case.
     package var name: String
@@ -164,6 +164,8 @@ package struct SignatureScheme: Sendable {
     package var requiredHeaders: [String] = []
     /// What the answer to a request that isn't the sender's must be; nil where it is a matter of taste.
     package var failureStatus: Int?
+    /// What signatures by RFC 9421 cover, where `special` says that they are such.
+    package var messageSignature = MessageSignatureRule()
     /// How the sender asks whether the endpoint is its owner's.
     package var challenge: EndpointChallenge?
 
@@ -172,7 +174,7 @@ package struct SignatureScheme: Sendable {
     /// Whether the URL that the sender knows is signed.
     package var signsURL: Bool {
         switch special {
-        case .twilio, .mandrill: true
+        case .twilio, .mandrill, .httpMessage: true
         case .mailgun, .sns, .payPal: false
         case nil: layout.contains(.url) || layout.contains(.decodedURL)
         }
@@ -180,6 +182,7 @@ package struct SignatureScheme: Sendable {
 
     /// Whether all of the content has to be there at once to be verified, or signed.
     package var needsWholeContent: Bool {
+        if special == .httpMessage { return false }
         if case .member? = timestamp { return true }
         return special != nil || methods.contains { $0.algorithm == .key(.ed25519) }
     }
@@ -194,6 +197,7 @@ package struct SignatureScheme: Sendable {
         case .mailgun?: lines.append(("algorithm", "hmac-sha256, hex"))
         case .sns?: lines.append(("algorithm", "rsa-sha1 or rsa-sha256, by SignatureVersion, base64"))
         case .payPal?: lines.append(("algorithm", "rsa-sha256, base64"))
+        case .httpMessage?: lines.append(("algorithm", messageSignature.algorithm ?? "by the key, of RFC 9421"))
         case nil:
             let names = methods.map { $0.name.isEmpty ? $0.algorithm.name : "\($0.name) \($0.algorithm.name)" }
             let isToken = methods.contains { $0.algorithm == .equal }
@@ -213,6 +217,10 @@ package struct SignatureScheme: Sendable {
         case .mailgun?: "the body's timestamp and token; the rest of it is not signed"
         case .sns?: "members of the body, name and value a line each"
         case .payPal?: "PAYPAL-TRANSMISSION-ID|PAYPAL-TRANSMISSION-TIME|{webhook_id}|{crc32 of the body}"
+        case .httpMessage?:
+            messageSignature.components.map { $0.joined(separator: " ") }
+                ?? "@method and where it goes, at least"
+                + (messageSignature.needsDigest ? "; content by Content-Digest" : "")
         case nil: methods.contains { $0.algorithm == .equal } ? "nothing: the field is the secret" : layout.description
         }
     }

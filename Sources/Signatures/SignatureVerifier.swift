@@ -10,17 +10,32 @@ internal import Transcoding
 package final class SignatureVerifier {
     /// What the settings say of the requests of one route.
     package struct Options: Sendable {
-        package var scheme: SignatureScheme
+        package let scheme: SignatureScheme
         /// Any of them may have signed.
-        package var secrets: [SigningSecret]
+        package var secrets: [SigningSecret] { didSet { makeKeys() } }
         /// What the sender was told: `https://hooks.example.com`; nil where the request itself says it.
         package var publicURL: String?
         /// PayPal's id of the webhook, which is signed.
         package var webhookID = ""
 
+        /// Keys that are made ready, by the method's index and the secret's; nil of secrets that make no such signature.
+        fileprivate private(set) var keys: [[HMACKey?]] = []
+
         package init(scheme: SignatureScheme, secrets: [SigningSecret]) {
             self.scheme = scheme
             self.secrets = secrets
+            makeKeys()
+        }
+
+        private mutating func makeKeys() {
+            keys = scheme.methods.map { method in
+                secrets.map { secret in
+                    guard case .hmac(let algorithm) = method.algorithm, case .shared(let key) = secret.material else {
+                        return nil
+                    }
+                    return HMACKey(algorithm, key.span)
+                }
+            }
         }
     }
 
@@ -41,6 +56,8 @@ package final class SignatureVerifier {
     private var timestamp: [UInt8] = []
     /// Milliseconds since 1970.
     private let now: Int
+    /// A signature by RFC 9421, which the head has.
+    private var messageSignature: MessageSignatureCheck?
     /// What the sender calls this request; empty where it has no name for it.
     package private(set) var id: [UInt8] = []
 
@@ -64,6 +81,12 @@ package final class SignatureVerifier {
         self.options = options
         self.now = now
         head = SignedHead(request, target: target, isSecure: isSecure, options)
+        if scheme.special == .httpMessage {
+            let check = try MessageSignatureCheck(options, request, target: target, isSecure: isSecure, now: now)
+            id = check.id
+            messageSignature = check
+            return
+        }
         if scheme.special != nil {
             id = try head.field(among: scheme.headers) ?? []
             return
@@ -139,11 +162,11 @@ package final class SignatureVerifier {
     /// One candidate for each secret that such a signature can be of, fed with what stands in front of the content.
     private func beginCandidates() {
         for (index, method) in scheme.methods.enumerated() where signatures.contains(where: { $0.method == index }) {
-            for secret in options.secrets {
+            for (place, secret) in options.secrets.enumerated() {
                 switch (method.algorithm, secret.material) {
-                case (.hmac(let algorithm), .shared(let key)):
-                    candidates.append(
-                        Candidate(method: method, secret: secret, digest: Digest(algorithm, key: key.span)))
+                case (.hmac, .shared):
+                    guard let key = options.keys[index][place] else { continue }
+                    candidates.append(Candidate(method: method, secret: secret, digest: Digest(key)))
                 case (.key(let form), .key(let key)) where form.fits(key.kind):
                     let digest = form == .ed25519 ? nil : Digest(form.digest)
                     candidates.append(Candidate(method: method, secret: secret, digest: digest))
@@ -176,6 +199,7 @@ package final class SignatureVerifier {
 
     /// Takes the next bytes of the content.
     package func update(_ content: Span<UInt8>) {
+        if let messageSignature { return messageSignature.update(content) }
         guard scheme.special == nil, scheme.layout.contains(.body) else { return }
         for candidate in candidates { candidate.digest?.update(content) }
     }
@@ -198,6 +222,7 @@ package final class SignatureVerifier {
     ///   - content: all of it where `needsWholeContent`, else nothing.
     ///   - fetched: what `certificate` has named, where it was fetched.
     package func finish(_ content: Span<UInt8>, fetched: PinnedCertificate? = nil) throws(SignatureFault) {
+        if let messageSignature { return try messageSignature.finish() }
         if let special = scheme.special {
             var check = SenderCheck(options: options, head: head, now: now, fetched: fetched)
             try check.verify(special, content)

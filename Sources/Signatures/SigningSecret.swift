@@ -29,6 +29,8 @@ package struct SigningSecret: Sendable, CustomStringConvertible {
     }
 
     package let material: Material
+    /// What a signature calls it (RFC 9421 §2.3); nil: it may be called anything.
+    package var keyID: String?
     /// Whether it is the secret itself, not the name of one that can't be read here.
     package private(set) var isKnown = true
 

@@ -32,6 +32,9 @@ struct SignedRequestOptions: ParsableArguments {
     @Option(help: "The body's Content-Type; Twilio and Mandrill sign the fields of a form.")
     var type = "application/x-www-form-urlencoded"
 
+    @Option(help: "The name of the key, for signatures by RFC 9421.")
+    var keyID: String?
+
     @Option(help: "The time of the request in seconds since 1970; now without it.")
     var time: Int?
 
@@ -61,7 +64,9 @@ struct SignedRequestOptions: ParsableArguments {
         default: throw CommandFault(CommandFault.usage, "recast \(command): give --secret or --secret-file")
         }
         do throws(SigningSecret.Fault) {
-            return (scheme, try SigningSecret(text, as: writing))
+            var secret = try SigningSecret(text, as: writing)
+            secret.keyID = keyID
+            return (scheme, secret)
         } catch {
             throw CommandFault(CommandFault.usage, "recast \(command): the secret \(error.reason)")
         }
@@ -124,6 +129,7 @@ struct Sign: ParsableCommand {
         message.id = id
         message.time = options.milliseconds
         message.contentType = options.type
+        message.fields = [("Content-Type", options.type)]
         let body = try StandardStreams.readAll()
         let fields: [(name: String, value: String)]
         do throws(SignatureFault) {

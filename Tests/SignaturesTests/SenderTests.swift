@@ -114,7 +114,9 @@ struct SenderTests {
             #expect(without.verify(options, now: Self.now) == .missing, "without \(field.name)")
             var twice = sample
             twice.fields.append(field)
-            #expect(twice.verify(options, now: Self.now) == .duplicated, "\(field.name) twice")
+            // Of RFC 9421 all lines of a field are one value, which is another one then.
+            let fault = twice.verify(options, now: Self.now)
+            #expect(options.scheme.special == .httpMessage ? fault != nil : fault == .duplicated, "\(field.name) twice")
             guard !options.scheme.requiredHeaders.contains(field.name) else { continue }
             for index in field.value.utf8.indices {
                 let offset = field.value.utf8.distance(from: field.value.utf8.startIndex, to: index)

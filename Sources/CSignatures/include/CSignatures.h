@@ -24,9 +24,15 @@ enum { RECAST_DIGEST_ROOM = 64 };
 
 typedef struct recast_digest recast_digest;
 
-/* NULL when memory is out. */
+/* The key of HMACs, made ready once. Threads may share one. */
+typedef struct recast_hmac_key recast_hmac_key;
+
+recast_hmac_key *recast_hmac_key_new(int digest, const uint8_t *key, size_t count);
+void recast_hmac_key_free(recast_hmac_key *key);
+
+/* NULL when memory is out. The key must outlive what it began. */
 recast_digest *recast_digest_begin(int digest);
-recast_digest *recast_hmac_begin(int digest, const uint8_t *key, size_t count);
+recast_digest *recast_hmac_begin(const recast_hmac_key *key);
 void recast_digest_free(recast_digest *state);
 bool recast_digest_update(recast_digest *state, const uint8_t *bytes, size_t count);
 /* Writes at most RECAST_DIGEST_ROOM bytes and returns how many, or 0. Nothing goes in any more. */

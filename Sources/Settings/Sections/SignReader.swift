@@ -32,6 +32,7 @@ struct SignReader {
             // A preset's is its sender's affair: nothing is put into a body that is only signed.
             scheme.timestamp = nil
         }
+        reader.messageSignature(section, &scheme)
         let base = reader.publicURL(section, scheme)
         let written = section.required("secret", example: "\"${env:SECRET}\"")
         let secret = written.flatMap { reader.secret($0, scheme, isOurs: true) }

@@ -27,7 +27,13 @@ struct VerifyReader {
             let (section, preset) = open(node, "verify", example: "one, as in github(secret: \"${env:GITHUB_SECRET}\")")
         else { return nil }
         guard var scheme = scheme(section, preset, node.position) else { return nil }
-        let hasTime = scheme.timestamp != nil || scheme.special == .mailgun
+        messageSignature(section, &scheme)
+        if scheme.special == .httpMessage, let node = section.take("digest"),
+            let word = context.word(node, "\"digest\"", among: ["required", "optional"])
+        {
+            scheme.messageSignature.needsDigest = word == "required"
+        }
+        let hasTime = scheme.timestamp != nil || scheme.special == .mailgun || scheme.special == .httpMessage
         tolerance(section, &scheme, hasTime: hasTime)
         let fetching = fetching(section, scheme)
         let secrets = secrets(section, scheme, node, isNeeded: fetching == nil)
@@ -119,6 +125,45 @@ struct VerifyReader {
         }
         layout(section, &scheme, position)
         return scheme
+    }
+
+    /// What signatures by RFC 9421 are to cover.
+    func messageSignature(_ section: SectionReader, _ scheme: inout SignatureScheme) {
+        guard scheme.special == .httpMessage else { return }
+        if let node = section.take("label"), let text = context.text(node, "\"label\"") {
+            let isKey =
+                text.utf8.first.map { $0 >= 0x61 && $0 <= 0x7A || $0 == UInt8(ascii: "*") } == true
+                && text.utf8.allSatisfy {
+                    $0 >= 0x61 && $0 <= 0x7A || $0 >= 0x30 && $0 <= 0x39 || "_-.*".utf8.contains($0)
+                }
+            if !isKey {
+                context.report(
+                    node.position, "\"label\" is a key of a structured field, as sig1: lower case, digits, - _ . *")
+            }
+            scheme.messageSignature.label = text
+        }
+        if let node = section.take("algorithm") {
+            scheme.messageSignature.algorithm = context.word(
+                node, "\"algorithm\"", among: MessageSignatureRule.algorithms)
+        }
+        guard let node = section.take("components") else { return }
+        var names: [String] = []
+        for element in context.elements(node, "\"components\"") ?? [] {
+            guard let name = context.text(element, "a component") else { continue }
+            let isName =
+                name.hasPrefix("@")
+                ? MessageSignatureRule.derived.contains(name) : HeaderName.isValid(name) && name == name.lowercased()
+            if !isName {
+                context.report(
+                    element.position,
+                    "a component is the name of a field in lower case, or one of "
+                        + MessageSignatureRule.derived.joined(separator: ", ") + ", not \"\(name)\"")
+            }
+            if names.contains(name) { context.report(element.position, "the component \(name) stands there twice") }
+            names.append(name)
+        }
+        scheme.messageSignature.components = names
+        section.record("components", names.joined(separator: " "), .line(node.position.line))
     }
 
     private func field(_ node: SettingsNode, _ what: String) -> String? {
@@ -246,6 +291,7 @@ struct VerifyReader {
     func secret(_ node: SettingsNode, _ scheme: SignatureScheme, isOurs: Bool = false) -> SigningSecret? {
         var writing = scheme.secretWriting
         var value = node
+        var keyID: String?
         if case .mapping = node.content {
             guard let part = SectionReader(node, "a secret", path: "verify.secrets", context) else { return nil }
             guard let written = part.required("value", example: "\"${env:SECRET}\"") else { return nil }
@@ -254,19 +300,25 @@ struct VerifyReader {
             {
                 writing = SigningSecret.Writing(rawValue: word) ?? writing
             }
+            if scheme.special == .httpMessage, let id = part.take("id") { keyID = context.text(id, "\"id\"") }
             part.finish()
             value = written
         }
         guard let text = context.text(value, "a secret") else { return nil }
         // What a placeholder stands for isn't known.
-        if context.isUnresolved(value) { return SigningSecret(.shared(Array(text.utf8)), isKnown: false) }
+        if context.isUnresolved(value) {
+            var secret = SigningSecret(.shared(Array(text.utf8)), isKnown: false)
+            secret.keyID = keyID
+            return secret
+        }
         do throws(SigningSecret.Fault) {
             // A file's last line end is none of the secret's.
-            let secret = try SigningSecret(text.hasSuffix("\n") ? String(text.dropLast()) : text, as: writing)
+            var secret = try SigningSecret(text.hasSuffix("\n") ? String(text.dropLast()) : text, as: writing)
             guard isOurs || fits(secret, scheme) else {
                 context.report(value.position, "\(secret) is nothing that \(scheme.name) signs with")
                 return nil
             }
+            secret.keyID = keyID
             return secret
         } catch {
             context.report(value.position, "the secret \(error.reason)")
@@ -280,6 +332,8 @@ struct VerifyReader {
         case (.twilio?, .shared), (.mandrill?, .shared), (.mailgun?, .shared): true
         case (.sns?, .key(let key)), (.payPal?, .key(let key)): key.kind == .rsa && !key.isPrivate
         case (.sns?, .certificate), (.payPal?, .certificate): true
+        case (.httpMessage?, .shared), (.httpMessage?, .certificate): true
+        case (.httpMessage?, .key(let key)): key.kind != .other && !key.isPrivate
         case (.some, _): false
         case (nil, _):
             scheme.methods.contains { method in
