@@ -39,6 +39,12 @@ extension FuzzTarget {
         plan.propertyListEncoding.nulls = .omit
         plan.removeNulls = variant.byte % 16 == 5 ? .deep : .off
         if from == .text, to.isFlat { plan.inputField = "text" }
+        // The corpora have such a field.
+        if variant.byte % 16 == 9, from != .text, from != .raw {
+            var rule = DocumentRule(FieldPath([.key(Array("payload".utf8))]))
+            rule.rest = variant.bit ? .merge : .drop
+            plan.document = rule
+        }
         return plan
     }
 

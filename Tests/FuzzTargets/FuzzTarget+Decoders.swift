@@ -22,6 +22,28 @@ extension FuzzTarget {
                     return JSON.Decoder(options: options, limits: limits)
                 }
             },
+            FuzzTarget("value-search", corpus: "json") { variant, body in
+                let paths: [[FieldPath.Segment]] = [
+                    [.key([0x61])], [.index(0)], [.key([0x62]), .index(1)], [.key([0x65])],
+                ]
+                func search(_ cut: [ArraySlice<UInt8>]) -> String {
+                    var search = ValueSearch(FieldPath(paths[Int(variant.byte / 8) % paths.count]), limits: limits)
+                    do throws(ConversionError) {
+                        for piece in cut {
+                            if let value = try search.feed(Array(piece).span) { return "\(value)" }
+                        }
+                        return "\(try search.finish())"
+                    } catch {
+                        return error.code
+                    }
+                }
+                let whole = search([body[...]])
+                let recut = search(
+                    stride(from: 0, to: body.count, by: variant.size).map {
+                        body[$0..<min($0 + variant.size, body.count)]
+                    })
+                return whole == recut ? nil : "\(whole), cut: \(recut)"
+            },
             FuzzTarget("plist", corpus: "plist") { variant, body in
                 document(variant, body, through: variant.bit ? .bplist : .plist) {
                     PropertyList.Decoder(limits: limits)

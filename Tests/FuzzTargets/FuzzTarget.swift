@@ -26,7 +26,7 @@ public struct FuzzTarget: Sendable, CustomStringConvertible {
         return check(Variant(byte: first), Array(input.dropFirst()))
     }
 
-    /// A target for each decoder, two for what the library's users call, one for each content coding, three for what decides
+    /// A target for each decoder, one for the search of a value in JSON, two for what the library's users call, one for each content coding, three for what decides
     /// where a message of HTTP ends, then one for each pair of encodings.
     public static let all: [FuzzTarget] =
         decoders + [value, image] + codings + wire
