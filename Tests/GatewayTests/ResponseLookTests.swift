@@ -108,6 +108,13 @@ import Transcoding
         #expect(try found(rule, "{}") == "200 unmapped")
     }
 
+    @Test("an array of errors, where there is one, is what GraphQL has")
+    func graphQL() throws {
+        let rule = try rule(status("errors", map: [.init(.missing, .unchanged)], standard: .status(400)))
+        #expect(try found(rule, #"{"data":{"errors":[]}}"#) == "200 value")
+        #expect(try found(rule, #"{"errors":[{"message":"no"}],"data":null}"#) == "400 default")
+    }
+
     @Test("paths go through members and elements; an index also names a member")
     func paths() throws {
         for (path, body, wanted) in [

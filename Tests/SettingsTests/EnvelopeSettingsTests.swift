@@ -83,6 +83,8 @@ import Transcoding
             ("problem: { type: 'a b' }", "\"type\" is a URI, as in https://example.com/problems/order"),
             ("problem: { detail: 'a[*]' }", "\"detail\" has one place"),
             ("problem: { status: a }", "\"problem\" has no key \"status\""),
+            ("when: { status: [2xx, 300-399] }, problem: true", "\"problem\" is for statuses from 400 on"),
+            ("status_from: { path: a, map: { 0: 200, '0': 400 } }", "0"),
             ("problem: false", "a rule of \"response\" says \"pass: true\" or \"convert: json -> form\", or has"),
         ])
     func mistakes(rule: String, wanted: String) {

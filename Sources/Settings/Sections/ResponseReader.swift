@@ -66,6 +66,15 @@ struct ResponseReader {
             for key in ["pass", "convert"] + Self.conversionKeys { _ = section.take(key) }
             return nil
         }
+        if let condition, problem != nil, status == nil, !condition.statuses.isEmpty,
+            condition.statuses.allSatisfy({ $0.range.upperBound < 400 })
+        {
+            context.report(
+                node.position,
+                "\"problem\" is for statuses from 400 on, and \"when\" lets none in: add 4xx, or \"status_from\"")
+            for key in ["pass", "convert"] + Self.conversionKeys { _ = section.take(key) }
+            return nil
+        }
         if let pass = section.take("pass") {
             for key in ["convert"] + Self.conversionKeys {
                 section.refuse(key, "has no meaning beside \"pass\", which forwards the response as it is")
