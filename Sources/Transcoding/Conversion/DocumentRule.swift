@@ -59,7 +59,13 @@ internal enum DocumentFault: ConversionFault, CaseIterable {
 extension Tree {
     /// Makes the value at the rule's path the document. A text is read as JSON; what is a value already, as where `json_parts` has
     /// read it, is taken as it is.
-    internal mutating func takeDocument(_ rule: DocumentRule, splicer: inout JSONSplicer) throws(ConversionError) {
+    ///
+    /// Not inlined: what reads a rule of the plan holds it, and most plans have none.
+    @inline(never)
+    internal mutating func takeDocument(
+        of plan: borrowing ConversionPlan, splicer: inout JSONSplicer
+    ) throws(ConversionError) {
+        guard let rule = plan.document else { return }
         var found: [Node] = []
         if root != Tree.none { resolve(rule.path.segments[...], below: root, into: &found) }
         let spelling = rule.path.description

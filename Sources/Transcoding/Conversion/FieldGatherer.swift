@@ -55,6 +55,8 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: WholeFieldSink, ~
     private var content = Content.field
     /// Whether a file has gone out.
     private var hasFiles = false
+    /// Whether one of the fields is the document.
+    private let takesDocument: Bool
     private var walk = TreeWalk()
     private var counts = Accounting()
     /// Whether a field has come in that the decoder keeps until its end is known.
@@ -66,6 +68,7 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: WholeFieldSink, ~
     ) {
         self.outlet = outlet
         readsAsLibrary = plan.fieldDecoding.readsNamesAsLibrary
+        takesDocument = plan.document != nil
         var fields = FieldTreeBuilder(
             options: plan.fieldDecoding, limits: plan.limits, duplicates: plan.spliceDuplicates)
         fields.tree.observer = observer
@@ -175,12 +178,11 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: WholeFieldSink, ~
         try fields.settle()
         try fields.tree.apply(plan, sources: sources, splicer: &splicer)
         try outlet.endFiles()
-        if let rule = plan.document, hasFiles {
-            // They have gone out beside the document, or as members of it.
-            guard rule.rest == .merge else { throw DocumentFault.file.row }
-            guard fields.tree.kind(fields.tree.root).hasNames else { throw DocumentFault.noObject.row }
+        if takesDocument {
+            if hasFiles { try checkFiles(beside: plan.document) }
+        } else if !outlet.needsRootObject {
+            fields.settleRoot()
         }
-        if !outlet.needsRootObject, plan.document == nil { fields.settleRoot() }
         let order = plan.treeOrder
         // A walk that was left in its middle, with the body before, must not go on.
         walk = TreeWalk()
@@ -195,6 +197,13 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: WholeFieldSink, ~
 
     /// Sends the fields to the outlet, after `settle`. Returns false when the outlet is full.
     mutating func send() throws(ConversionError) -> Bool { try walk.advance(&fields.tree, into: &outlet) }
+
+    /// Files have gone out beside the document, or as members of it.
+    @inline(never)
+    private func checkFiles(beside rule: DocumentRule?) throws(ConversionError) {
+        guard rule?.rest == .merge else { throw DocumentFault.file.row }
+        guard fields.tree.kind(fields.tree.root).hasNames else { throw DocumentFault.noObject.row }
+    }
 
     private static func taken(_ name: Span<UInt8>) -> ConversionError {
         ConversionError(

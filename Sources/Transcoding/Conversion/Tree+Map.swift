@@ -10,7 +10,7 @@ extension Tree {
         _ plan: ConversionPlan, sources: [[UInt8]], splicer: inout JSONSplicer
     ) throws(ConversionError) {
         conversionObserver?.isRead(self)
-        if let rule = plan.document { try takeDocument(rule, splicer: &splicer) }
+        if plan.document != nil { try takeDocument(of: plan, splicer: &splicer) }
         if !plan.map.isEmpty { try apply(plan.map, sources: sources) }
         if !plan.types.isEmpty { try apply(plan.types, splicer: &splicer) }
         remove(plan.removeNulls)
