@@ -134,7 +134,9 @@ let package = Package(
             swiftSettings: settings),
         .target(
             name: "FuzzTargets",
-            dependencies: ["Octets", "HTTPWire", "ContentCoding", "Transcoding", "Serialization", "TestSupport"],
+            dependencies: [
+                "Octets", "HTTPWire", "ContentCoding", "Signatures", "Transcoding", "Serialization", "TestSupport",
+            ],
             path: "Tests/FuzzTargets", swiftSettings: settings),
         .testTarget(name: "FuzzTests", dependencies: ["FuzzTargets"], swiftSettings: settings),
         .testTarget(name: "OctetsTests", dependencies: ["Octets", "TestSupport"], swiftSettings: settings),

@@ -2,9 +2,9 @@ internal import Octets
 
 /// Structured field values (RFC 9651), as far as signatures and digests need them: read strictly, written as §4.1 says. What is read
 /// is bounded by the head that it stands in.
-enum StructuredField {
+package enum StructuredField {
     /// An item without its parameters (§3.3).
-    enum Bare: Equatable {
+    package enum Bare: Equatable {
         case integer(Int)
         /// Thousandths.
         case decimal(Int)
@@ -19,36 +19,36 @@ enum StructuredField {
     }
 
     /// In their order, each name once (§3.1.2).
-    typealias Parameters = [(name: String, value: Bare)]
+    package typealias Parameters = [(name: String, value: Bare)]
 
-    struct Item {
-        var value: Bare
-        var parameters: Parameters = []
+    package struct Item {
+        package var value: Bare
+        package var parameters: Parameters = []
 
         /// The value of a parameter; nil where there is none.
         func parameter(_ name: String) -> Bare? { parameters.first { $0.name == name }?.value }
     }
 
-    struct InnerList {
-        var items: [Item]
-        var parameters: Parameters = []
+    package struct InnerList {
+        package var items: [Item]
+        package var parameters: Parameters = []
 
         func parameter(_ name: String) -> Bare? { parameters.first { $0.name == name }?.value }
     }
 
-    enum Member {
+    package enum Member {
         case item(Item)
         case list(InnerList)
     }
 
     /// A value that is none, with no reason: nobody who sends one reads it.
-    struct Fault: Error {}
+    package struct Fault: Error {}
 
     // MARK: Reading
 
     /// The members of a dictionary in their order (§4.2.2). A key that comes twice is a fault here, though the last one counts there:
     /// who signs and who checks could each mean another.
-    static func dictionary(_ text: Span<UInt8>) throws(Fault) -> [(key: String, value: Member)] {
+    package static func dictionary(_ text: Span<UInt8>) throws(Fault) -> [(key: String, value: Member)] {
         var reader = Reader(text)
         var members: [(key: String, value: Member)] = []
         reader.skipSpaces()
@@ -279,7 +279,7 @@ enum StructuredField {
 
     // MARK: Writing
 
-    static func text(_ members: [(key: String, value: Member)]) -> [UInt8] {
+    package static func text(_ members: [(key: String, value: Member)]) -> [UInt8] {
         var output: [UInt8] = []
         for (index, member) in members.enumerated() {
             if index > 0 { output += Array(", ".utf8) }

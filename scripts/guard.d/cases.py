@@ -27,6 +27,7 @@ class Case:
     connections = 1  # above one, each has a request on its way at the same time
     pieces = None  # of a body that is sent piece by piece: their size
     fields = ()  # of the request, besides those that each has
+    without = None  # a library whose own instructions don't count
     padding = 0  # bytes behind a long body that fill up its announced length, at most
 
     def __init__(self, name, folder, body, media_type, check, **more):
@@ -60,6 +61,8 @@ class Webhook(Case):
     """A form as GitHub's webhooks have it, with a document of 10 KiB in its one field, verified and signed again where it says so."""
 
     counts, window = (4, 20), 1
+    # valgrind's processor has no instructions for SHA-256, which cost 22 others a byte then instead of 2.
+    without = "libcrypto"
 
     def __init__(self, name, folder):
         body = b"payload=" + urllib.parse.quote_plus(document(4700)).encode()

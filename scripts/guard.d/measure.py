@@ -223,11 +223,31 @@ def tool(name, package):
     return path
 
 
+def own_instructions(dump, library):
+    """Instructions of one library's own functions in a dump of callgrind."""
+    objects, own, is_inclusive, is_its = {}, 0, False, False
+    for line in dump.splitlines():
+        if line.startswith(("ob=", "cob=")):
+            kind, _, text = line.partition("=")
+            number, _, path = text.partition(" ")
+            if path:
+                objects[number] = path
+            if kind == "ob":
+                is_its = os.path.basename(objects[number]).startswith(library)
+        elif line.startswith("calls="):
+            is_inclusive = True  # the next line is what was called, with all below it
+        elif line[:1].isdigit() or line[:1] in ("+", "-", "*"):
+            if is_its and not is_inclusive:
+                own += int(line.split()[1])
+            is_inclusive = False
+    return own
+
+
 class Callgrind:
     """Recast in callgrind, which counts instructions and is asked for its counts between requests."""
 
-    def __init__(self, binary, folder, upstream, options=()):
-        self.folder, self.dumps = folder, 0
+    def __init__(self, binary, folder, upstream, options=(), without=None):
+        self.folder, self.dumps, self.without = folder, 0, without
         # A short path: the name of a pipe is made of it.
         self.prefix = os.path.join(folder, "vgdb")
         self.vgdb = tool("vgdb", "valgrind")
@@ -252,7 +272,7 @@ class Callgrind:
         if not events or not totals:
             raise BenchError(f"callgrind's file has no totals: {text[:300]!r}")
         counts = dict(zip(events[1].split(), map(int, totals[1].split())))
-        return (counts["Ir"],)
+        return (counts["Ir"] - (own_instructions(text, self.without) if self.without else 0),)
 
 
 class SystemCalls:
@@ -355,7 +375,7 @@ class Measurement:
         return self.counted(case, measure) | self.called(case, measure) | self.allocated(case, measure)
 
     def counted(self, case, measure, options=(), after=None):
-        counter = Callgrind(self.stripped, self.folder, self.sink.port, options)
+        counter = Callgrind(self.stripped, self.folder, self.sink.port, options, case.without)
         return self.figures(case, COUNTED, counter, measure, after=after and (lambda: after(counter.path)))
 
     def called(self, case, measure, choose=statistics.median):
