@@ -350,7 +350,8 @@ extension Exchange {
         }
         if let spool {
             var pieces = Self.piecesPerTick
-            // The loop lends it: what is called doesn't look at what waits.
+            // Content that is held waits nowhere else.
+            assert(buffered.isEmpty, "content waits beside the spool")
             var piece = OutputBuffer()
             swap(&piece, &buffered)
             defer { swap(&piece, &buffered) }
