@@ -26,6 +26,7 @@ func definition(_ name: String) -> [CSetting] {
 
 // What only the proxy and its tests need of other packages: SwiftPM fetches nothing that no enabled trait asks for.
 let proxy = TargetDependencyCondition.when(traits: ["Proxy"])
+let images = TargetDependencyCondition.when(traits: ["Images"])
 
 // The lowest target first: a target imports only what stands above it in this list.
 let package = Package(
@@ -37,7 +38,8 @@ let package = Package(
     // A program that depends on the library says `traits: []`, and fetches swift-http-types alone.
     traits: [
         .trait(name: "Proxy", description: "The proxy, recast, and all that its tests need."),
-        .default(enabledTraits: ["Proxy"]),
+        .trait(name: "Images", description: "Pictures in uploads are made smaller: libjpeg-turbo, libpng, libwebp."),
+        .default(enabledTraits: ["Proxy", "Images"]),
     ],
     // Exact versions: what a commit builds from is the same whenever it is built. scripts/release-check wants it so.
     dependencies: [
@@ -54,6 +56,9 @@ let package = Package(
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "CBrotli", pkgConfig: "libbrotlienc", providers: [.apt(["libbrotli-dev"])]),
         .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
+        .systemLibrary(name: "CJPEG", pkgConfig: "libjpeg", providers: [.apt(["libjpeg62-turbo-dev"])]),
+        .systemLibrary(name: "CPNG", pkgConfig: "libpng", providers: [.apt(["libpng-dev"])]),
+        .systemLibrary(name: "CWebP", pkgConfig: "libwebpmux", providers: [.apt(["libwebp-dev"])]),
         .systemLibrary(name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .target(name: "CEventShims", dependencies: ["CEvent"], exclude: ["README.md"]),
@@ -87,31 +92,42 @@ let package = Package(
             exclude: ["README.md"],
             swiftSettings: settings),
         .target(
+            name: "CImages",
+            dependencies: [
+                .target(name: "CJPEG", condition: images), .target(name: "CPNG", condition: images),
+                .target(name: "CWebP", condition: images),
+            ],
+            exclude: ["README.md"], cSettings: [.define("RECAST_IMAGES", .when(traits: ["Images"]))]),
+        .target(
+            name: "Images", dependencies: ["CImages", "Transcoding"], exclude: ["README.md"], swiftSettings: settings),
+        .target(
             name: "EventLoop", dependencies: ["CEvent", "CEventShims", "CTLSShims", "CCares", "Octets"],
             exclude: ["README.md"],
             swiftSettings: settings),
         .target(
-            name: "Gateway", dependencies: ["Signatures", "HTTPWire", "ContentCoding", "Transcoding", "Octets"],
+            name: "Gateway",
+            dependencies: ["Signatures", "Images", "HTTPWire", "ContentCoding", "Transcoding", "Octets"],
             exclude: ["README.md"], swiftSettings: settings),
         .target(
             name: "Proxy",
             dependencies: [
-                "CBuild", "EventLoop", "Gateway", "Signatures", "HTTPWire", "ContentCoding", "Transcoding", "Octets",
+                "CBuild", "EventLoop", "Gateway", "Signatures", "Images", "HTTPWire", "ContentCoding", "Transcoding",
+                "Octets",
                 .product(name: "Logging", package: "swift-log", condition: proxy),
             ],
             exclude: ["README.md"], swiftSettings: settings),
         .target(
             name: "Settings",
             dependencies: [
-                "CYAML", "Proxy", "Gateway", "Signatures", "EventLoop", "HTTPWire", "ContentCoding", "Transcoding",
-                "Octets",
+                "CYAML", "Proxy", "Gateway", "Signatures", "Images", "EventLoop", "HTTPWire", "ContentCoding",
+                "Transcoding", "Octets",
             ],
             exclude: ["README.md"], swiftSettings: settings),
         .executableTarget(
             name: "recast",
             dependencies: [
-                "CRecipes", "Settings", "Proxy", "Gateway", "Signatures", "EventLoop", "HTTPWire", "Transcoding",
-                "Octets",
+                "CRecipes", "Settings", "Proxy", "Gateway", "Signatures", "Images", "EventLoop", "HTTPWire",
+                "Transcoding", "Octets",
                 .product(name: "ArgumentParser", package: "swift-argument-parser", condition: proxy),
             ],
             exclude: ["README.md"], swiftSettings: settings),
@@ -164,6 +180,9 @@ let package = Package(
         .testTarget(
             name: "SignaturesTests",
             dependencies: ["Signatures", "HTTPWire", "Transcoding", "Octets", "TestSupport"], swiftSettings: settings),
+        .testTarget(
+            name: "ImagesTests", dependencies: ["Images", "CImages", "Transcoding", "TestSupport"],
+            swiftSettings: settings),
         .testTarget(
             name: "GatewayTests",
             dependencies: ["Gateway", "HTTPWire", "ContentCoding", "Transcoding", "Octets", "TestSupport"],

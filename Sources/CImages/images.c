@@ -1,0 +1,165 @@
+/* What a picture is, and the way from one to another: read, turned, written. */
+#include "images.h"
+
+#ifdef RECAST_IMAGES
+
+bool recast_image_is_built_in(void) { return true; }
+
+void recast_image_look(const uint8_t *bytes, size_t count, recast_image_header *header) {
+    memset(header, 0, sizeof *header);
+    header->orientation = 1;
+    if (count >= 3 && memcmp(bytes, "\xFF\xD8\xFF", 3) == 0) jpeg_look(bytes, count, header);
+    else if (count >= 8 && memcmp(bytes, "\x89PNG\r\n\x1A\n", 8) == 0) png_look(bytes, count, header);
+    else if (count >= 12 && memcmp(bytes, "RIFF", 4) == 0 && memcmp(bytes + 8, "WEBP", 4) == 0) webp_look(bytes, count, header);
+}
+
+static bool swaps(const recast_image_header *header) { return header->orientation >= 5; }
+
+/* What a decoder has beside the rows: tables, and what a block of them needs. */
+enum { CODEC = 512 * 1024 };
+
+size_t recast_image_memory(const recast_image_header *header, const recast_image_options *options) {
+    size_t width = header->width, height = header->height, pixels = width * height;
+    size_t out = (size_t)options->width * options->height;
+    uint32_t to_width = swaps(header) ? options->height : options->width;
+    uint32_t to_height = swaps(header) ? options->width : options->height;
+    size_t memory = CODEC + 4 * out;
+    if (swaps(header) || header->orientation > 1) memory += 4 * out;
+    /* The output: JPEG at its worst, PNG a little more than the pixels; and once more while it grows. */
+    memory += 2 * 4 * out;
+    if (options->format == RECAST_IMAGE_WEBP) memory += 12 * out;
+    switch (header->kind) {
+    case RECAST_IMAGE_JPEG:
+        memory += scaler_memory(header->width, header->height, to_width, to_height) + 64 * width;
+        /* The coefficients of all components, of two bytes. */
+        if (header->is_whole) memory += 2 * pixels * (size_t)(header->components > 0 ? header->components : 1);
+        break;
+    case RECAST_IMAGE_PNG:
+        memory += scaler_memory(header->width, header->height, to_width, to_height) + 16 * width;
+        if (header->is_whole) memory += 4 * pixels + 8 * height;
+        break;
+    default:
+        /* Without loss all pixels are there at once; else rows, and alpha, which is without loss. */
+        memory += header->is_lossless ? 5 * pixels : header->has_alpha ? 2 * pixels : 64 * width;
+        memory += 64 * width;
+        break;
+    }
+    return memory;
+}
+
+static enum recast_image_status read_picture(
+    const uint8_t *bytes, size_t count, const recast_image_header *header, const recast_image_options *options,
+    picture *picture, metadata *metadata, const char **reason) {
+    picture->width = swaps(header) ? options->height : options->width;
+    picture->height = swaps(header) ? options->width : options->height;
+    picture->pixels = malloc((size_t)picture->width * picture->height * 4);
+    if (!picture->pixels) return RECAST_IMAGE_NO_MEMORY;
+    bool keeps = options->keeps_metadata;
+    switch (header->kind) {
+    case RECAST_IMAGE_JPEG: return jpeg_read(bytes, count, header, keeps, picture, metadata, reason);
+    case RECAST_IMAGE_PNG: return png_read(bytes, count, header, keeps, picture, metadata, reason);
+    case RECAST_IMAGE_WEBP: return webp_read(bytes, count, header, keeps, picture, metadata, reason);
+    default: return RECAST_IMAGE_BAD;
+    }
+}
+
+/* A profile for gray says nothing of colours, and the other way round. */
+static void check_profile(metadata *metadata, bool is_gray) {
+    if (metadata->icc.count >= 20 && (memcmp(metadata->icc.bytes + 16, "GRAY", 4) == 0) == is_gray) {
+        if (is_gray || memcmp(metadata->icc.bytes + 16, "RGB ", 4) == 0) return;
+    }
+    free(metadata->icc.bytes);
+    metadata->icc = (blob){NULL, 0};
+}
+
+enum recast_image_status recast_image_convert(
+    const uint8_t *bytes, size_t count, const recast_image_header *header, const recast_image_options *options,
+    recast_image_result *result) {
+    memset(result, 0, sizeof *result);
+    result->reason = "it can't be decoded";
+    picture picture = {0};
+    metadata metadata = {0};
+    enum recast_image_status status =
+        read_picture(bytes, count, header, options, &picture, &metadata, &result->reason);
+    if (status == RECAST_IMAGE_DONE && !picture_turn(&picture, header->orientation)) status = RECAST_IMAGE_NO_MEMORY;
+    if (status == RECAST_IMAGE_DONE) {
+        if (metadata.exif.bytes) exif_settle(metadata.exif.bytes, metadata.exif.count, picture.width, picture.height);
+        /* WebP has no gray. */
+        check_profile(&metadata, picture.is_gray && options->format != RECAST_IMAGE_WEBP);
+        switch (options->format) {
+        case RECAST_IMAGE_JPEG:
+            picture_flatten(&picture);
+            status = jpeg_write(&picture, &metadata, options->quality, result);
+            break;
+        case RECAST_IMAGE_PNG: status = png_write(&picture, &metadata, result); break;
+        default: status = webp_write(&picture, &metadata, options->quality, header->is_lossless, result); break;
+        }
+    }
+    free(picture.pixels);
+    metadata_free(&metadata);
+    if (status != RECAST_IMAGE_DONE) recast_image_free(result);
+    return status;
+}
+
+enum recast_image_status recast_image_strip(
+    const uint8_t *bytes, size_t count, const recast_image_header *header, recast_image_result *result) {
+    memset(result, 0, sizeof *result);
+    result->reason = "its parts can't be told";
+    blob output = {NULL, 0};
+    enum recast_image_status status = RECAST_IMAGE_BAD;
+    switch (header->kind) {
+    case RECAST_IMAGE_JPEG: status = jpeg_strip(bytes, count, &output); break;
+    case RECAST_IMAGE_PNG: status = png_strip(bytes, count, &output); break;
+    case RECAST_IMAGE_WEBP: status = webp_strip(bytes, count, &output); break;
+    default: break;
+    }
+    if (status == RECAST_IMAGE_DONE) {
+        result->bytes = output.bytes;
+        result->count = output.count;
+    } else {
+        free(output.bytes);
+    }
+    return status;
+}
+
+#else
+
+bool recast_image_is_built_in(void) { return false; }
+
+void recast_image_look(const uint8_t *bytes, size_t count, recast_image_header *header) {
+    (void)bytes;
+    (void)count;
+    memset(header, 0, sizeof *header);
+    header->orientation = 1;
+}
+
+size_t recast_image_memory(const recast_image_header *header, const recast_image_options *options) {
+    (void)header;
+    (void)options;
+    return 0;
+}
+
+enum recast_image_status recast_image_convert(
+    const uint8_t *bytes, size_t count, const recast_image_header *header, const recast_image_options *options,
+    recast_image_result *result) {
+    (void)options;
+    return recast_image_strip(bytes, count, header, result);
+}
+
+enum recast_image_status recast_image_strip(
+    const uint8_t *bytes, size_t count, const recast_image_header *header, recast_image_result *result) {
+    (void)bytes;
+    (void)count;
+    (void)header;
+    memset(result, 0, sizeof *result);
+    result->reason = "pictures are left out of this program";
+    return RECAST_IMAGE_BAD;
+}
+
+#endif
+
+void recast_image_free(recast_image_result *result) {
+    free(result->bytes);
+    result->bytes = NULL;
+    result->count = 0;
+}

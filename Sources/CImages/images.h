@@ -1,0 +1,92 @@
+/* What the files of this folder share. */
+#ifndef RECAST_IMAGES_H
+#define RECAST_IMAGES_H
+#include "CImages.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* A picture of the size that is wanted: four bytes a pixel, red, green, blue and alpha. */
+typedef struct picture {
+    uint32_t width, height;
+    uint8_t *pixels;
+    bool has_alpha, is_gray;
+} picture;
+
+/* Bytes that are owned, or none. */
+typedef struct blob {
+    uint8_t *bytes;
+    size_t count;
+} blob;
+
+/* What stands beside the pixels. */
+typedef struct metadata {
+    /* The colour profile. */
+    blob icc;
+    /* A TIFF structure, without "Exif\0\0". */
+    blob exif;
+    blob xmp;
+    /* JPEG segments that only a JPEG has, from their marker on, one behind the other. */
+    blob segments;
+    /* PNG chunks that only a PNG has, whole. */
+    blob chunks;
+} metadata;
+
+bool blob_set(blob *blob, const uint8_t *bytes, size_t count);
+bool blob_append(blob *blob, const void *bytes, size_t count);
+void metadata_free(metadata *metadata);
+
+/* Makes rows of one size to rows of another, as they come: first between the rows, then in the row. */
+typedef struct scaler scaler;
+/* A scaler that writes into `picture`, whose size is at most the source's; NULL: no memory. */
+scaler *scaler_make(uint32_t width, uint32_t height, picture *picture);
+/* Where the next row of the source goes: 4 * width bytes. */
+uint8_t *scaler_row(scaler *scaler);
+/* The row was written. */
+void scaler_push(scaler *scaler);
+void scaler_free(scaler *scaler);
+size_t scaler_memory(uint32_t width, uint32_t height, uint32_t to_width, uint32_t to_height);
+/* Alpha: colours count as much as they are seen. */
+void premultiply(uint8_t *pixels, size_t count);
+void unpremultiply(uint8_t *pixels, size_t count);
+
+/* Turns the picture to how it is shown. False: no memory. */
+bool picture_turn(picture *picture, int orientation);
+/* Puts the picture in front of white. */
+void picture_flatten(picture *picture);
+
+/* Reading and writing a format. A reader gives a picture of the stored orientation, `picture->width` and `height` wanted. */
+enum recast_image_status jpeg_read(
+    const uint8_t *bytes, size_t count, const recast_image_header *header, bool keeps, picture *picture,
+    metadata *metadata, const char **reason);
+enum recast_image_status jpeg_write(
+    const picture *picture, const metadata *metadata, int quality, recast_image_result *result);
+enum recast_image_status png_read(
+    const uint8_t *bytes, size_t count, const recast_image_header *header, bool keeps, picture *picture,
+    metadata *metadata, const char **reason);
+enum recast_image_status png_write(const picture *picture, const metadata *metadata, recast_image_result *result);
+enum recast_image_status webp_read(
+    const uint8_t *bytes, size_t count, const recast_image_header *header, bool keeps, picture *picture,
+    metadata *metadata, const char **reason);
+enum recast_image_status webp_write(
+    const picture *picture, const metadata *metadata, int quality, bool is_lossless, recast_image_result *result);
+
+/* What is in EXIF: the orientation, 1 where none is. */
+int exif_orientation(const uint8_t *tiff, size_t count);
+/* Says in EXIF that the picture stands upright and is of that size, where it says something else. */
+void exif_settle(uint8_t *tiff, size_t count, uint32_t width, uint32_t height);
+
+void jpeg_look(const uint8_t *bytes, size_t count, recast_image_header *header);
+void png_look(const uint8_t *bytes, size_t count, recast_image_header *header);
+void webp_look(const uint8_t *bytes, size_t count, recast_image_header *header);
+
+enum recast_image_status jpeg_strip(const uint8_t *bytes, size_t count, blob *output);
+enum recast_image_status png_strip(const uint8_t *bytes, size_t count, blob *output);
+enum recast_image_status webp_strip(const uint8_t *bytes, size_t count, blob *output);
+
+static inline uint32_t big32(const uint8_t *at) {
+    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
+}
+static inline uint32_t little32(const uint8_t *at) {
+    return (uint32_t)at[3] << 24 | (uint32_t)at[2] << 16 | (uint32_t)at[1] << 8 | at[0];
+}
+#endif

@@ -1,0 +1,91 @@
+/* JPEG, PNG and WebP made smaller, from memory to memory: libjpeg-turbo, libpng and libwebp behind one door. Bytes in, bytes out;
+   no global state, so any number of threads may be in it at once. */
+#ifndef RECAST_CIMAGES_H
+#define RECAST_CIMAGES_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Whether the three libraries are built in; everything else says `RECAST_IMAGE_OTHER` where not. */
+bool recast_image_is_built_in(void);
+
+enum recast_image_kind {
+    /* None of the three, or one with several pictures: an animated WebP or PNG. */
+    RECAST_IMAGE_OTHER,
+    RECAST_IMAGE_ANIMATED,
+    /* One of the three by its first bytes, whose header can't be read. */
+    RECAST_IMAGE_BROKEN,
+    RECAST_IMAGE_JPEG,
+    RECAST_IMAGE_PNG,
+    RECAST_IMAGE_WEBP
+};
+
+/* What is wrong with a header. */
+enum recast_image_lack {
+    RECAST_IMAGE_NO_HEADER,
+    RECAST_IMAGE_NO_SIZE,
+    /* JPEG: other than 8 bits a sample. */
+    RECAST_IMAGE_DEPTH,
+    RECAST_IMAGE_NO_SCAN
+};
+
+/* What a header says. */
+typedef struct recast_image_header {
+    enum recast_image_kind kind;
+    /* Pixels, as stored. */
+    uint32_t width, height;
+    /* EXIF's orientation, 1 to 8; 1 where none is said. */
+    int orientation;
+    bool has_alpha;
+    bool is_gray;
+    /* Whether the pixels can only be had all at once: a progressive JPEG, an interlaced PNG, any WebP. */
+    bool is_whole;
+    /* A WebP without loss. */
+    bool is_lossless;
+    /* Whether there is EXIF, XMP, a text, a comment or a time. */
+    bool has_metadata;
+    /* JPEG: its components. */
+    int components;
+    /* `BROKEN`: what is wrong with it. */
+    enum recast_image_lack lack;
+} recast_image_header;
+
+/* What is wanted. */
+typedef struct recast_image_options {
+    /* Pixels, as the picture is shown. At most what it has. */
+    uint32_t width, height;
+    enum recast_image_kind format;
+    /* 1 to 100; for JPEG and lossy WebP. */
+    int quality;
+    /* Whether EXIF, XMP and comments stay. The colour profile does in any case. */
+    bool keeps_metadata;
+} recast_image_options;
+
+enum recast_image_status { RECAST_IMAGE_DONE, RECAST_IMAGE_BAD, RECAST_IMAGE_NO_MEMORY };
+
+/* What has come out. */
+typedef struct recast_image_result {
+    /* By `recast_image_free`. */
+    uint8_t *bytes;
+    size_t count;
+    /* Where there is nothing: why; a text that stays. */
+    const char *reason;
+} recast_image_result;
+
+/* Reads the header, and no more: allocates nothing, and takes time for the number of its segments only. */
+void recast_image_look(const uint8_t *bytes, size_t count, recast_image_header *header);
+
+/* Bytes that `recast_image_convert` allocates at most, beside the input. */
+size_t recast_image_memory(const recast_image_header *header, const recast_image_options *options);
+
+/* Makes a picture of that size and format. Pixels that are cut off or corrupt are an error, never a grey half. */
+enum recast_image_status recast_image_convert(
+    const uint8_t *bytes, size_t count, const recast_image_header *header, const recast_image_options *options,
+    recast_image_result *result);
+
+/* The same picture without EXIF, XMP, texts, comments and times, its pixels byte for byte. */
+enum recast_image_status recast_image_strip(
+    const uint8_t *bytes, size_t count, const recast_image_header *header, recast_image_result *result);
+
+void recast_image_free(recast_image_result *result);
+#endif

@@ -1,0 +1,338 @@
+/* JPEG (ITU T.81) by libjpeg-turbo. It decodes at an eighth, a quarter or half of the size where that is enough, which spares most
+   of the work; the scaler does the rest. */
+#ifdef RECAST_IMAGES
+#include "images.h"
+#include <setjmp.h>
+#include <stdio.h>
+#include <jpeglib.h>
+#include <jerror.h>
+
+enum {
+    SOI = 0xD8, EOI = 0xD9, SOS = 0xDA, APP0 = 0xE0, APP1 = 0xE1, APP2 = 0xE2, APP13 = 0xED, APP14 = 0xEE, APP15 = 0xEF,
+    COM = 0xFE,
+    /* Scans of a progressive picture; encoders write about ten, and each costs a look at all of it. */
+    MOST_SCANS = 100
+};
+
+static const char exif_mark[6] = "Exif\0";
+static const char icc_mark[12] = "ICC_PROFILE";
+static const char xmp_mark[29] = "http://ns.adobe.com/xap/1.0/";
+static const char mpf_mark[4] = "MPF";
+
+/* MARK: Segments */
+
+/* A segment in front of the pixels. */
+typedef struct segment {
+    int marker;
+    /* Where its 0xFF stands, its content begins, and it ends. */
+    size_t begin, content, end;
+} segment;
+
+/* The segment at `*at`, which then stands behind it. False at what is none. */
+static bool next_segment(const uint8_t *bytes, size_t count, size_t *at, segment *segment) {
+    size_t place = *at;
+    if (place >= count || bytes[place] != 0xFF) return false;
+    segment->begin = place;
+    /* Any number of fill bytes may precede a marker (T.81 B.1.1.2). */
+    while (place < count && bytes[place] == 0xFF) place++;
+    if (place >= count) return false;
+    segment->marker = bytes[place++];
+    segment->content = segment->end = place;
+    bool is_alone = segment->marker == 0x01 || (segment->marker >= 0xD0 && segment->marker <= SOI);
+    if (!is_alone && segment->marker != EOI) {
+        if (count - place < 2) return false;
+        size_t length = (size_t)bytes[place] << 8 | bytes[place + 1];
+        if (length < 2 || length > count - place) return false;
+        segment->content = place + 2;
+        segment->end = place + length;
+    }
+    *at = segment->end;
+    return true;
+}
+
+static bool is_marked(const uint8_t *bytes, const segment *segment, const char *mark, size_t count) {
+    return segment->end - segment->content >= count && memcmp(bytes + segment->content, mark, count) == 0;
+}
+
+static bool is_exif(const uint8_t *bytes, const segment *segment) {
+    return segment->marker == APP1 && is_marked(bytes, segment, exif_mark, sizeof exif_mark);
+}
+
+/* Whether a segment says something that isn't needed to show the picture. */
+static bool is_extra(const uint8_t *bytes, const segment *segment) {
+    int marker = segment->marker;
+    if (marker == COM) return true;
+    if (marker == APP2) return !is_marked(bytes, segment, icc_mark, sizeof icc_mark);
+    return marker >= APP1 && marker <= APP15 && marker != APP14;
+}
+
+static bool is_frame(int marker) {
+    return marker >= 0xC0 && marker <= 0xCF && marker != 0xC4 && marker != 0xC8 && marker != 0xCC;
+}
+
+void jpeg_look(const uint8_t *bytes, size_t count, recast_image_header *header) {
+    header->kind = RECAST_IMAGE_BROKEN;
+    header->lack = RECAST_IMAGE_NO_HEADER;
+    size_t at = 0;
+    segment segment;
+    bool has_frame = false;
+    while (next_segment(bytes, count, &at, &segment)) {
+        if (segment.marker == SOS) {
+            if (has_frame) header->kind = RECAST_IMAGE_JPEG;
+            return;
+        }
+        if (is_exif(bytes, &segment) && header->orientation == 1) {
+            header->orientation = exif_orientation(bytes + segment.content + 6, segment.end - segment.content - 6);
+        }
+        if (is_extra(bytes, &segment)) header->has_metadata = true;
+        if (!is_frame(segment.marker) || has_frame) continue;
+        if (segment.end - segment.content < 6) return;
+        const uint8_t *frame = bytes + segment.content;
+        header->height = (uint32_t)(frame[1] << 8 | frame[2]);
+        header->width = (uint32_t)(frame[3] << 8 | frame[4]);
+        header->components = frame[5];
+        header->is_gray = frame[5] == 1;
+        header->is_whole = segment.marker == 0xC2 || segment.marker == 0xCA;
+        if (header->width == 0 || header->height == 0) {
+            header->lack = RECAST_IMAGE_NO_SIZE;
+            return;
+        }
+        if (frame[0] != 8) {
+            header->lack = RECAST_IMAGE_DEPTH;
+            return;
+        }
+        has_frame = true;
+        header->lack = RECAST_IMAGE_NO_SCAN;
+    }
+}
+
+enum recast_image_status jpeg_strip(const uint8_t *bytes, size_t count, blob *output) {
+    size_t at = 0, kept = 0;
+    segment segment;
+    while (next_segment(bytes, count, &at, &segment)) {
+        if (is_extra(bytes, &segment)) {
+            if (!blob_append(output, bytes + kept, segment.begin - kept)) return RECAST_IMAGE_NO_MEMORY;
+            kept = segment.end;
+        }
+        if (segment.marker == SOS) break;
+    }
+    return blob_append(output, bytes + kept, count - kept) ? RECAST_IMAGE_DONE : RECAST_IMAGE_NO_MEMORY;
+}
+
+/* MARK: Reading */
+
+typedef struct faults {
+    struct jpeg_error_mgr base;
+    jmp_buf home;
+    const char *reason;
+    bool is_memory;
+} faults;
+
+static void fail(j_common_ptr codec) {
+    faults *faults = (struct faults *)codec->err;
+    if (codec->err->msg_code == JERR_OUT_OF_MEMORY) faults->is_memory = true;
+    longjmp(faults->home, 1);
+}
+
+/* Pixels that the library would make up are an error. What is only odd isn't. */
+static void warn(j_common_ptr codec, int level) {
+    if (level >= 0) return;
+    faults *faults = (struct faults *)codec->err;
+    switch (codec->err->msg_code) {
+    case JWRN_HIT_MARKER:
+    case JWRN_JPEG_EOF: faults->reason = "it is cut off"; break;
+    case JWRN_HUFF_BAD_CODE:
+    case JWRN_ARITH_BAD_CODE:
+    case JWRN_MUST_RESYNC:
+    case JWRN_NOT_SEQUENTIAL:
+    case JWRN_BOGUS_PROGRESSION: faults->reason = "its pixels are corrupt"; break;
+    default: return;
+    }
+    longjmp(faults->home, 1);
+}
+
+static void say_nothing(j_common_ptr codec) { (void)codec; }
+
+static void set_faults(j_common_ptr codec, faults *faults) {
+    codec->err = jpeg_std_error(&faults->base);
+    faults->base.error_exit = fail;
+    faults->base.emit_message = warn;
+    faults->base.output_message = say_nothing;
+    faults->reason = "it can't be decoded";
+    faults->is_memory = false;
+}
+
+/* A picture of a thousand scans is a bomb: each one passes over all of its pixels. */
+static void count_scans(j_common_ptr codec) {
+    if (!codec->is_decompressor || ((j_decompress_ptr)codec)->input_scan_number <= MOST_SCANS) return;
+    ((struct faults *)codec->err)->reason = "it has more than 100 scans";
+    longjmp(((struct faults *)codec->err)->home, 1);
+}
+
+/* Inks to colours. Adobe writes them inverted, which everybody else who writes CMYK has taken over, but for those that say nothing. */
+static void mix_inks(uint8_t *pixels, uint32_t width, bool is_inverted) {
+    for (uint32_t at = 0; at < width; at++, pixels += 4) {
+        unsigned key = is_inverted ? pixels[3] : 255u - pixels[3];
+        for (int lane = 0; lane < 3; lane++) {
+            unsigned ink = is_inverted ? pixels[lane] : 255u - pixels[lane];
+            pixels[lane] = (uint8_t)((ink * key + 127) / 255);
+        }
+        pixels[3] = 255;
+    }
+}
+
+static bool keep_segments(const uint8_t *bytes, size_t count, bool keeps, metadata *metadata) {
+    size_t at = 0;
+    segment segment;
+    while (next_segment(bytes, count, &at, &segment) && segment.marker != SOS) {
+        size_t size = segment.end - segment.content;
+        if (!keeps || !is_extra(bytes, &segment)) continue;
+        if (is_exif(bytes, &segment) && !metadata->exif.bytes) {
+            if (!blob_set(&metadata->exif, bytes + segment.content + 6, size - 6)) return false;
+        } else if (segment.marker == APP1 && is_marked(bytes, &segment, xmp_mark, sizeof xmp_mark) && !metadata->xmp.bytes) {
+            if (!blob_set(&metadata->xmp, bytes + segment.content + sizeof xmp_mark, size - sizeof xmp_mark)) return false;
+        } else if (segment.marker != APP2 || !is_marked(bytes, &segment, mpf_mark, sizeof mpf_mark)) {
+            /* A list of further pictures behind this one has places in it that are no longer right. */
+            if (!blob_append(&metadata->segments, bytes + segment.begin, segment.end - segment.begin)) return false;
+        }
+    }
+    return true;
+}
+
+/* All that lives longer than a jump. */
+typedef struct reading {
+    struct jpeg_decompress_struct codec;
+    struct jpeg_progress_mgr progress;
+    faults faults;
+    scaler *scaler;
+} reading;
+
+enum recast_image_status jpeg_read(
+    const uint8_t *bytes, size_t count, const recast_image_header *header, bool keeps, picture *picture,
+    metadata *metadata, const char **reason) {
+    reading reading;
+    memset(&reading, 0, sizeof reading);
+    j_decompress_ptr codec = &reading.codec;
+    set_faults((j_common_ptr)codec, &reading.faults);
+    if (setjmp(reading.faults.home)) {
+        jpeg_destroy_decompress(codec);
+        scaler_free(reading.scaler);
+        *reason = reading.faults.reason;
+        return reading.faults.is_memory ? RECAST_IMAGE_NO_MEMORY : RECAST_IMAGE_BAD;
+    }
+    jpeg_create_decompress(codec);
+    reading.progress.progress_monitor = count_scans;
+    codec->progress = &reading.progress;
+    jpeg_mem_src(codec, bytes, (unsigned long)count);
+    jpeg_save_markers(codec, JPEG_APP0 + 2, 0xFFFF);
+    jpeg_read_header(codec, TRUE);
+    bool has_inks = codec->num_components == 4;
+    codec->out_color_space = has_inks ? JCS_CMYK : JCS_EXT_RGBX;
+    codec->scale_denom = 8;
+    for (codec->scale_num = 1; codec->scale_num < 8; codec->scale_num *= 2) {
+        jpeg_calc_output_dimensions(codec);
+        if (codec->output_width >= picture->width && codec->output_height >= picture->height) break;
+    }
+    if (!has_inks) {
+        JOCTET *profile = NULL;
+        unsigned profile_count = 0;
+        if (jpeg_read_icc_profile(codec, &profile, &profile_count)) {
+            metadata->icc.bytes = profile;
+            metadata->icc.count = profile_count;
+        }
+    }
+    if (!keep_segments(bytes, count, keeps, metadata)) {
+        reading.faults.is_memory = true;
+        longjmp(reading.faults.home, 1);
+    }
+    jpeg_start_decompress(codec);
+    picture->is_gray = header->is_gray;
+    picture->has_alpha = false;
+    reading.scaler = scaler_make(codec->output_width, codec->output_height, picture);
+    if (!reading.scaler) {
+        reading.faults.is_memory = true;
+        longjmp(reading.faults.home, 1);
+    }
+    while (codec->output_scanline < codec->output_height) {
+        JSAMPROW row = scaler_row(reading.scaler);
+        jpeg_read_scanlines(codec, &row, 1);
+        if (has_inks) mix_inks(row, codec->output_width, codec->saw_Adobe_marker);
+        scaler_push(reading.scaler);
+    }
+    /* Reads on to the end of the picture, which must be there. */
+    jpeg_finish_decompress(codec);
+    jpeg_destroy_decompress(codec);
+    scaler_free(reading.scaler);
+    return RECAST_IMAGE_DONE;
+}
+
+/* MARK: Writing */
+
+typedef struct writing {
+    struct jpeg_compress_struct codec;
+    faults faults;
+    unsigned char *bytes;
+    unsigned long count;
+    uint8_t *row;
+} writing;
+
+/* A segment holds 65,533 bytes. */
+static void write_marked(j_compress_ptr codec, int marker, const char *mark, size_t mark_count, const blob *content) {
+    if (!content->bytes || content->count > 65533 - mark_count) return;
+    jpeg_write_m_header(codec, marker, (unsigned)(mark_count + content->count));
+    for (size_t at = 0; at < mark_count; at++) jpeg_write_m_byte(codec, mark[at]);
+    for (size_t at = 0; at < content->count; at++) jpeg_write_m_byte(codec, content->bytes[at]);
+}
+
+enum recast_image_status jpeg_write(
+    const picture *picture, const metadata *metadata, int quality, recast_image_result *result) {
+    writing writing;
+    memset(&writing, 0, sizeof writing);
+    j_compress_ptr codec = &writing.codec;
+    set_faults((j_common_ptr)codec, &writing.faults);
+    if (setjmp(writing.faults.home)) {
+        jpeg_destroy_compress(codec);
+        free(writing.bytes);
+        free(writing.row);
+        result->reason = "it can't be written as a JPEG";
+        return writing.faults.is_memory ? RECAST_IMAGE_NO_MEMORY : RECAST_IMAGE_BAD;
+    }
+    jpeg_create_compress(codec);
+    jpeg_mem_dest(codec, &writing.bytes, &writing.count);
+    codec->image_width = picture->width;
+    codec->image_height = picture->height;
+    codec->input_components = picture->is_gray ? 1 : 4;
+    codec->in_color_space = picture->is_gray ? JCS_GRAYSCALE : JCS_EXT_RGBX;
+    jpeg_set_defaults(codec);
+    jpeg_set_quality(codec, quality, TRUE);
+    if (!picture->is_gray && quality >= 90) codec->comp_info[0].h_samp_factor = codec->comp_info[0].v_samp_factor = 1;
+    jpeg_start_compress(codec, TRUE);
+    write_marked(codec, APP1, exif_mark, sizeof exif_mark, &metadata->exif);
+    write_marked(codec, APP1, xmp_mark, sizeof xmp_mark, &metadata->xmp);
+    for (size_t at = 0; at < metadata->segments.count;) {
+        segment segment;
+        if (!next_segment(metadata->segments.bytes, metadata->segments.count, &at, &segment)) break;
+        jpeg_write_marker(
+            codec, segment.marker, metadata->segments.bytes + segment.content, (unsigned)(segment.end - segment.content));
+    }
+    if (metadata->icc.bytes) jpeg_write_icc_profile(codec, metadata->icc.bytes, (unsigned)metadata->icc.count);
+    if (picture->is_gray && !(writing.row = malloc(picture->width))) {
+        writing.faults.is_memory = true;
+        longjmp(writing.faults.home, 1);
+    }
+    while (codec->next_scanline < codec->image_height) {
+        JSAMPROW row = picture->pixels + (size_t)codec->next_scanline * picture->width * 4;
+        if (picture->is_gray) {
+            for (uint32_t at = 0; at < picture->width; at++) writing.row[at] = row[at * 4];
+            row = writing.row;
+        }
+        jpeg_write_scanlines(codec, &row, 1);
+    }
+    jpeg_finish_compress(codec);
+    jpeg_destroy_compress(codec);
+    free(writing.row);
+    result->bytes = writing.bytes;
+    result->count = writing.count;
+    return RECAST_IMAGE_DONE;
+}
+#endif

@@ -1,0 +1,322 @@
+/* PNG (its third edition) by libpng. A picture without interlace comes row by row; an interlaced one is whole before it is scaled. */
+#ifdef RECAST_IMAGES
+#include "images.h"
+#include <png.h>
+
+enum { SIGNATURE = 8, FRAME = 12 };
+
+static const char xmp_key[] = "XML:com.adobe.xmp";
+
+/* MARK: Chunks */
+
+typedef struct chunk {
+    const uint8_t *begin, *content;
+    size_t count;
+} chunk;
+
+/* The chunk at `*at`, which then stands behind it. False at the end, and where one is cut off. */
+static bool next_chunk(const uint8_t *bytes, size_t count, size_t *at, chunk *chunk) {
+    if (count - *at < FRAME) return false;
+    size_t length = big32(bytes + *at);
+    if (length > count - *at - FRAME) return false;
+    chunk->begin = bytes + *at;
+    chunk->content = chunk->begin + 8;
+    chunk->count = length;
+    *at += FRAME + length;
+    return true;
+}
+
+static bool is_chunk(const chunk *chunk, const char *type) { return memcmp(chunk->begin + 4, type, 4) == 0; }
+
+static bool is_text(const chunk *chunk) {
+    return is_chunk(chunk, "tEXt") || is_chunk(chunk, "zTXt") || is_chunk(chunk, "iTXt");
+}
+
+static bool is_extra(const chunk *chunk) {
+    return is_text(chunk) || is_chunk(chunk, "eXIf") || is_chunk(chunk, "tIME");
+}
+
+void png_look(const uint8_t *bytes, size_t count, recast_image_header *header) {
+    header->kind = RECAST_IMAGE_BROKEN;
+    header->lack = RECAST_IMAGE_NO_HEADER;
+    size_t at = SIGNATURE;
+    chunk chunk;
+    if (!next_chunk(bytes, count, &at, &chunk) || !is_chunk(&chunk, "IHDR") || chunk.count != 13) return;
+    header->width = big32(chunk.content);
+    header->height = big32(chunk.content + 4);
+    if (header->width == 0 || header->height == 0 || header->width > INT32_MAX || header->height > INT32_MAX) {
+        header->lack = RECAST_IMAGE_NO_SIZE;
+        return;
+    }
+    int type = chunk.content[9];
+    header->is_gray = type == 0 || type == 4;
+    header->has_alpha = type == 4 || type == 6;
+    header->is_whole = chunk.content[12] == 1;
+    header->kind = RECAST_IMAGE_PNG;
+    while (next_chunk(bytes, count, &at, &chunk)) {
+        if (is_chunk(&chunk, "acTL")) header->kind = RECAST_IMAGE_ANIMATED;
+        if (is_chunk(&chunk, "tRNS")) header->has_alpha = true;
+        if (is_chunk(&chunk, "eXIf")) header->orientation = exif_orientation(chunk.content, chunk.count);
+        if (is_extra(&chunk)) header->has_metadata = true;
+        if (is_chunk(&chunk, "IEND")) break;
+    }
+}
+
+enum recast_image_status png_strip(const uint8_t *bytes, size_t count, blob *output) {
+    size_t at = SIGNATURE, kept = 0;
+    chunk chunk;
+    while (next_chunk(bytes, count, &at, &chunk)) {
+        if (is_extra(&chunk)) {
+            if (!blob_append(output, bytes + kept, (size_t)(chunk.begin - bytes) - kept)) return RECAST_IMAGE_NO_MEMORY;
+            kept = at;
+        }
+        if (is_chunk(&chunk, "IEND")) break;
+    }
+    return blob_append(output, bytes + kept, count - kept) ? RECAST_IMAGE_DONE : RECAST_IMAGE_NO_MEMORY;
+}
+
+/* MARK: Reading */
+
+typedef struct codec {
+    png_structp png;
+    png_infop info;
+    /* The input, as far as it was not read; or the output. */
+    const uint8_t *bytes;
+    size_t count;
+    blob output;
+    const char *reason;
+    bool is_memory;
+    scaler *scaler;
+    uint8_t *pixels;
+    png_bytep *rows;
+} codec;
+
+/* No text of the library's goes out: it may quote the input. */
+static void fail(png_structp png, png_const_charp message) {
+    codec *codec = png_get_error_ptr(png);
+    codec->is_memory |= strstr(message, "memory") != NULL;
+    png_longjmp(png, 1);
+}
+
+static void say_nothing(png_structp png, png_const_charp message) {
+    (void)png;
+    (void)message;
+}
+
+static void take(png_structp png, png_bytep bytes, size_t count) {
+    codec *codec = png_get_io_ptr(png);
+    if (count > codec->count) {
+        codec->reason = "it is cut off";
+        png_longjmp(png, 1);
+    }
+    memcpy(bytes, codec->bytes, count);
+    codec->bytes += count;
+    codec->count -= count;
+}
+
+/* What the numbers mean as colours, where no profile says it. */
+static bool is_colour(const chunk *chunk) {
+    return is_chunk(chunk, "sRGB") || is_chunk(chunk, "gAMA") || is_chunk(chunk, "cHRM");
+}
+
+static bool keep_chunks(const uint8_t *bytes, size_t count, bool keeps, metadata *metadata) {
+    size_t at = SIGNATURE;
+    chunk chunk;
+    while (next_chunk(bytes, count, &at, &chunk)) {
+        if (is_colour(&chunk) && !blob_append(&metadata->chunks, chunk.begin, FRAME + chunk.count)) return false;
+        if (is_chunk(&chunk, "IEND")) break;
+        if (!keeps) continue;
+        bool is_xmp = is_chunk(&chunk, "iTXt") && chunk.count > sizeof xmp_key + 4
+            && memcmp(chunk.content, xmp_key, sizeof xmp_key) == 0 && chunk.content[sizeof xmp_key] == 0
+            && chunk.content[sizeof xmp_key + 2] == 0 && chunk.content[sizeof xmp_key + 3] == 0;
+        if (is_xmp && !metadata->xmp.bytes) {
+            /* No compression, no language, no translation: the usual form. */
+            size_t start = sizeof xmp_key + 4;
+            if (!blob_set(&metadata->xmp, chunk.content + start, chunk.count - start)) return false;
+        } else if (is_chunk(&chunk, "eXIf") && !metadata->exif.bytes) {
+            if (!blob_set(&metadata->exif, chunk.content, chunk.count)) return false;
+        } else if (is_text(&chunk) || is_chunk(&chunk, "tIME")) {
+            if (!blob_append(&metadata->chunks, chunk.begin, FRAME + chunk.count)) return false;
+        }
+    }
+    return true;
+}
+
+static void begin_reading(codec *codec, picture *picture, metadata *metadata) {
+    png_structp png = codec->png;
+    png_infop info = codec->info;
+    png_set_read_fn(png, codec, take);
+    png_set_user_limits(png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
+    png_set_chunk_malloc_max(png, 8 * 1024 * 1024);
+    png_set_chunk_cache_max(png, 64);
+    /* What these hold was read from the bytes. */
+    png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, NULL, 0);
+    static const png_byte unread[] = "tEXt\0zTXt\0iTXt\0eXIf";
+    png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, unread, 4);
+    png_set_sig_bytes(png, 0);
+    png_read_info(png, info);
+    png_charp name;
+    int method;
+    png_bytep profile;
+    png_uint_32 profile_count;
+    if (png_get_iCCP(png, info, &name, &method, &profile, &profile_count) == PNG_INFO_iCCP
+        && !blob_set(&metadata->icc, profile, profile_count)) {
+        codec->is_memory = true;
+        png_longjmp(png, 1);
+    }
+    png_set_scale_16(png);
+    png_set_expand(png);
+    png_set_gray_to_rgb(png);
+    png_set_add_alpha(png, 255, PNG_FILLER_AFTER);
+    (void)picture;
+}
+
+enum recast_image_status png_read(
+    const uint8_t *bytes, size_t count, const recast_image_header *header, bool keeps, picture *picture,
+    metadata *metadata, const char **reason) {
+    codec codec;
+    memset(&codec, 0, sizeof codec);
+    codec.bytes = bytes;
+    codec.count = count;
+    codec.reason = "it can't be decoded";
+    picture->is_gray = header->is_gray;
+    picture->has_alpha = header->has_alpha;
+    codec.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &codec, fail, say_nothing);
+    codec.info = codec.png ? png_create_info_struct(codec.png) : NULL;
+    if (!codec.info || !keep_chunks(bytes, count, keeps, metadata)) {
+        png_destroy_read_struct(&codec.png, &codec.info, NULL);
+        return RECAST_IMAGE_NO_MEMORY;
+    }
+    if (setjmp(png_jmpbuf(codec.png))) {
+        png_destroy_read_struct(&codec.png, &codec.info, NULL);
+        scaler_free(codec.scaler);
+        free(codec.pixels);
+        free(codec.rows);
+        *reason = codec.reason;
+        return codec.is_memory ? RECAST_IMAGE_NO_MEMORY : RECAST_IMAGE_BAD;
+    }
+    begin_reading(&codec, picture, metadata);
+    bool is_interlaced = png_set_interlace_handling(codec.png) > 1;
+    png_read_update_info(codec.png, codec.info);
+    size_t stride = (size_t)header->width * 4;
+    codec.scaler = scaler_make(header->width, header->height, picture);
+    if (!codec.scaler || png_get_rowbytes(codec.png, codec.info) != stride) {
+        codec.is_memory = !codec.scaler;
+        png_longjmp(codec.png, 1);
+    }
+    if (is_interlaced) {
+        codec.pixels = malloc(stride * header->height);
+        codec.rows = malloc(header->height * sizeof *codec.rows);
+        if (!codec.pixels || !codec.rows) {
+            codec.is_memory = true;
+            png_longjmp(codec.png, 1);
+        }
+        for (uint32_t row = 0; row < header->height; row++) codec.rows[row] = codec.pixels + stride * row;
+        png_read_image(codec.png, codec.rows);
+    }
+    for (uint32_t row = 0; row < header->height; row++) {
+        uint8_t *to = scaler_row(codec.scaler);
+        if (is_interlaced) memcpy(to, codec.rows[row], stride);
+        else png_read_row(codec.png, to, NULL);
+        if (picture->has_alpha) premultiply(to, header->width);
+        scaler_push(codec.scaler);
+    }
+    png_read_end(codec.png, NULL);
+    png_destroy_read_struct(&codec.png, &codec.info, NULL);
+    scaler_free(codec.scaler);
+    free(codec.pixels);
+    free(codec.rows);
+    return RECAST_IMAGE_DONE;
+}
+
+/* MARK: Writing */
+
+static void give(png_structp png, png_bytep bytes, size_t count) {
+    codec *codec = png_get_io_ptr(png);
+    if (!blob_append(&codec->output, bytes, count)) {
+        codec->is_memory = true;
+        png_longjmp(png, 1);
+    }
+}
+
+static void flush(png_structp png) { (void)png; }
+
+static void write_texts(codec *codec, const metadata *metadata) {
+    if (metadata->xmp.bytes && metadata->xmp.count < INT32_MAX / 2) {
+        uint8_t *content = malloc(sizeof xmp_key + 4 + metadata->xmp.count);
+        if (!content) {
+            codec->is_memory = true;
+            png_longjmp(codec->png, 1);
+        }
+        memcpy(content, xmp_key, sizeof xmp_key);
+        memset(content + sizeof xmp_key, 0, 4);
+        memcpy(content + sizeof xmp_key + 4, metadata->xmp.bytes, metadata->xmp.count);
+        codec->pixels = content;
+        png_write_chunk(codec->png, (png_const_bytep)"iTXt", content, sizeof xmp_key + 4 + metadata->xmp.count);
+    }
+    size_t at = 0;
+    chunk chunk;
+    while (next_chunk(metadata->chunks.bytes, metadata->chunks.count, &at, &chunk)) {
+        png_write_chunk(codec->png, chunk.begin + 4, chunk.content, chunk.count);
+    }
+}
+
+/* Rows as the format has them, from four bytes a pixel. */
+static void pack(const picture *picture, const uint8_t *from, uint8_t *to) {
+    for (uint32_t at = 0; at < picture->width; at++, from += 4) {
+        *to++ = from[0];
+        if (!picture->is_gray) {
+            *to++ = from[1];
+            *to++ = from[2];
+        }
+        if (picture->has_alpha) *to++ = from[3];
+    }
+}
+
+enum recast_image_status png_write(const picture *picture, const metadata *metadata, recast_image_result *result) {
+    codec codec;
+    memset(&codec, 0, sizeof codec);
+    codec.png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &codec, fail, say_nothing);
+    codec.info = codec.png ? png_create_info_struct(codec.png) : NULL;
+    uint8_t *row = malloc((size_t)picture->width * 4);
+    if (!codec.info || !row) {
+        png_destroy_write_struct(&codec.png, &codec.info);
+        free(row);
+        return RECAST_IMAGE_NO_MEMORY;
+    }
+    if (setjmp(png_jmpbuf(codec.png))) {
+        png_destroy_write_struct(&codec.png, &codec.info);
+        free(row);
+        free(codec.output.bytes);
+        free(codec.pixels);
+        result->reason = "it can't be written as a PNG";
+        return codec.is_memory ? RECAST_IMAGE_NO_MEMORY : RECAST_IMAGE_BAD;
+    }
+    png_set_write_fn(codec.png, &codec, give, flush);
+    png_set_user_limits(codec.png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
+    int type = (picture->is_gray ? 0 : PNG_COLOR_MASK_COLOR) | (picture->has_alpha ? PNG_COLOR_MASK_ALPHA : 0);
+    png_set_IHDR(
+        codec.png, codec.info, picture->width, picture->height, 8, type, PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT,
+        PNG_FILTER_TYPE_DEFAULT);
+    if (metadata->icc.bytes) {
+        png_set_iCCP(
+            codec.png, codec.info, "icc", PNG_COMPRESSION_TYPE_BASE, metadata->icc.bytes, (png_uint_32)metadata->icc.count);
+    }
+    png_write_info(codec.png, codec.info);
+    if (metadata->exif.bytes) {
+        png_write_chunk(codec.png, (png_const_bytep)"eXIf", metadata->exif.bytes, metadata->exif.count);
+    }
+    write_texts(&codec, metadata);
+    for (uint32_t at = 0; at < picture->height; at++) {
+        pack(picture, picture->pixels + (size_t)at * picture->width * 4, row);
+        png_write_row(codec.png, row);
+    }
+    png_write_end(codec.png, NULL);
+    png_destroy_write_struct(&codec.png, &codec.info);
+    free(row);
+    free(codec.pixels);
+    result->bytes = codec.output.bytes;
+    result->count = codec.output.count;
+    return RECAST_IMAGE_DONE;
+}
+#endif

@@ -1,0 +1,163 @@
+/* WebP (RFC 9649) by libwebp, which scales while it decodes. */
+#ifdef RECAST_IMAGES
+#include "images.h"
+#include <webp/decode.h>
+#include <webp/encode.h>
+#include <webp/mux.h>
+
+enum { LONGEST_SIDE = 16383 };
+
+static const char exif_mark[6] = "Exif\0";
+
+/* The content of a chunk of the container; empty where there is none. */
+static WebPData find(const uint8_t *bytes, size_t count, const char *type) {
+    WebPData found = {NULL, 0};
+    size_t at = 12;
+    while (at <= count && count - at >= 8) {
+        size_t length = little32(bytes + at + 4);
+        if (length > count - at - 8) break;
+        if (memcmp(bytes + at, type, 4) == 0) {
+            found.bytes = bytes + at + 8;
+            found.size = length;
+            break;
+        }
+        at += 8 + length + (length & 1);
+    }
+    return found;
+}
+
+/* Some writers keep the mark of JPEG in front of the TIFF structure. */
+static WebPData find_exif(const uint8_t *bytes, size_t count) {
+    WebPData exif = find(bytes, count, "EXIF");
+    if (exif.size > sizeof exif_mark && memcmp(exif.bytes, exif_mark, sizeof exif_mark) == 0) {
+        exif.bytes += sizeof exif_mark;
+        exif.size -= sizeof exif_mark;
+    }
+    return exif;
+}
+
+void webp_look(const uint8_t *bytes, size_t count, recast_image_header *header) {
+    header->kind = RECAST_IMAGE_BROKEN;
+    header->lack = RECAST_IMAGE_NO_HEADER;
+    WebPBitstreamFeatures features;
+    if (WebPGetFeatures(bytes, count, &features) != VP8_STATUS_OK || features.width <= 0 || features.height <= 0) return;
+    header->width = (uint32_t)features.width;
+    header->height = (uint32_t)features.height;
+    header->has_alpha = features.has_alpha;
+    header->is_whole = true;
+    header->is_lossless = features.format == 2;
+    WebPData exif = find_exif(bytes, count);
+    if (exif.size) header->orientation = exif_orientation(exif.bytes, exif.size);
+    header->has_metadata = exif.bytes || find(bytes, count, "XMP ").bytes;
+    header->kind = features.has_animation ? RECAST_IMAGE_ANIMATED : RECAST_IMAGE_WEBP;
+}
+
+/* The container that `mux` describes. */
+static enum recast_image_status assemble(WebPMux *mux, blob *output) {
+    WebPData made = {NULL, 0};
+    if (WebPMuxAssemble(mux, &made) != WEBP_MUX_OK) return RECAST_IMAGE_BAD;
+    bool is_kept = blob_set(output, made.bytes, made.size);
+    WebPDataClear(&made);
+    return is_kept ? RECAST_IMAGE_DONE : RECAST_IMAGE_NO_MEMORY;
+}
+
+enum recast_image_status webp_strip(const uint8_t *bytes, size_t count, blob *output) {
+    WebPData data = {bytes, count};
+    WebPMux *mux = WebPMuxCreate(&data, 0);
+    if (!mux) return RECAST_IMAGE_BAD;
+    WebPMuxDeleteChunk(mux, "EXIF");
+    WebPMuxDeleteChunk(mux, "XMP ");
+    enum recast_image_status status = assemble(mux, output);
+    WebPMuxDelete(mux);
+    return status;
+}
+
+enum recast_image_status webp_read(
+    const uint8_t *bytes, size_t count, const recast_image_header *header, bool keeps, picture *picture,
+    metadata *metadata, const char **reason) {
+    WebPDecoderConfig config;
+    *reason = "it can't be decoded";
+    if (!WebPInitDecoderConfig(&config)) return RECAST_IMAGE_BAD;
+    if (picture->width != header->width || picture->height != header->height) {
+        config.options.use_scaling = 1;
+        config.options.scaled_width = (int)picture->width;
+        config.options.scaled_height = (int)picture->height;
+    }
+    picture->has_alpha = header->has_alpha;
+    config.output.colorspace = MODE_RGBA;
+    config.output.is_external_memory = 1;
+    config.output.u.RGBA.rgba = picture->pixels;
+    config.output.u.RGBA.stride = (int)picture->width * 4;
+    config.output.u.RGBA.size = (size_t)picture->width * picture->height * 4;
+    VP8StatusCode status = WebPDecode(bytes, count, &config);
+    WebPFreeDecBuffer(&config.output);
+    if (status == VP8_STATUS_OUT_OF_MEMORY) return RECAST_IMAGE_NO_MEMORY;
+    if (status == VP8_STATUS_NOT_ENOUGH_DATA || status == VP8_STATUS_SUSPENDED) *reason = "it is cut off";
+    if (status != VP8_STATUS_OK) return RECAST_IMAGE_BAD;
+    WebPData icc = find(bytes, count, "ICCP"), exif = find_exif(bytes, count), xmp = find(bytes, count, "XMP ");
+    if (!blob_set(&metadata->icc, icc.bytes, icc.size)) return RECAST_IMAGE_NO_MEMORY;
+    if (!keeps) return RECAST_IMAGE_DONE;
+    if (!blob_set(&metadata->exif, exif.bytes, exif.size) || !blob_set(&metadata->xmp, xmp.bytes, xmp.size)) {
+        return RECAST_IMAGE_NO_MEMORY;
+    }
+    return RECAST_IMAGE_DONE;
+}
+
+static bool put(WebPMux *mux, const char *type, const blob *content) {
+    if (!content->bytes) return true;
+    WebPData data = {content->bytes, content->count};
+    return WebPMuxSetChunk(mux, type, &data, 0) == WEBP_MUX_OK;
+}
+
+/* Puts what stands beside the pixels around them. */
+static enum recast_image_status wrap(
+    const WebPMemoryWriter *writer, const metadata *metadata, blob *output) {
+    WebPData bare = {writer->mem, writer->size};
+    WebPMux *mux = WebPMuxCreate(&bare, 0);
+    if (!mux) return RECAST_IMAGE_NO_MEMORY;
+    enum recast_image_status status = RECAST_IMAGE_NO_MEMORY;
+    if (put(mux, "ICCP", &metadata->icc) && put(mux, "EXIF", &metadata->exif) && put(mux, "XMP ", &metadata->xmp)) {
+        status = assemble(mux, output);
+    }
+    WebPMuxDelete(mux);
+    return status;
+}
+
+enum recast_image_status webp_write(
+    const picture *picture, const metadata *metadata, int quality, bool is_lossless, recast_image_result *result) {
+    result->reason = "it can't be written as a WebP";
+    if (picture->width > LONGEST_SIDE || picture->height > LONGEST_SIDE) {
+        result->reason = "no side of a WebP has more than 16383 pixels";
+        return RECAST_IMAGE_BAD;
+    }
+    WebPConfig config;
+    WebPPicture input;
+    if (!WebPConfigInit(&config) || !WebPPictureInit(&input)) return RECAST_IMAGE_BAD;
+    config.quality = is_lossless ? 75 : (float)quality;
+    config.lossless = is_lossless;
+    input.use_argb = is_lossless;
+    input.width = (int)picture->width;
+    input.height = (int)picture->height;
+    int stride = (int)picture->width * 4;
+    WebPMemoryWriter writer;
+    WebPMemoryWriterInit(&writer);
+    input.writer = WebPMemoryWrite;
+    input.custom_ptr = &writer;
+    bool is_read = picture->has_alpha ? WebPPictureImportRGBA(&input, picture->pixels, stride)
+                                      : WebPPictureImportRGBX(&input, picture->pixels, stride);
+    bool is_made = is_read && WebPEncode(&config, &input);
+    bool is_memory = !is_read || input.error_code == VP8_ENC_ERROR_OUT_OF_MEMORY
+        || input.error_code == VP8_ENC_ERROR_BITSTREAM_OUT_OF_MEMORY;
+    WebPPictureFree(&input);
+    enum recast_image_status status = is_made ? RECAST_IMAGE_DONE : is_memory ? RECAST_IMAGE_NO_MEMORY : RECAST_IMAGE_BAD;
+    if (status == RECAST_IMAGE_DONE) {
+        blob output = {NULL, 0};
+        if (metadata->icc.bytes || metadata->exif.bytes || metadata->xmp.bytes) status = wrap(&writer, metadata, &output);
+        else if (!blob_set(&output, writer.mem, writer.size)) status = RECAST_IMAGE_NO_MEMORY;
+        result->bytes = output.bytes;
+        result->count = output.count;
+    }
+    WebPMemoryWriterClear(&writer);
+    return status;
+}
+#endif

@@ -1,0 +1,5 @@
+/* See CEvent.h. */
+#ifdef __swift__
+#pragma clang module import SwiftGlibc
+#endif
+#include <png.h>

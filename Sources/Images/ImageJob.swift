@@ -1,0 +1,118 @@
+internal import CImages
+package import Transcoding
+
+/// One picture on its way to being smaller: what its rule demands is known from its header, and `run` does it.
+package struct ImageJob: Sendable {
+    private enum Work {
+        /// It passes byte for byte: it is small enough, has the format, and has nothing that is to go.
+        case none
+        /// What stands beside the pixels goes, and they stay as they are.
+        case strip
+        /// It is decoded and written anew.
+        case convert
+    }
+
+    /// The file as it came.
+    package let bytes: [UInt8]
+    package let header: ImageHeader
+    /// The format that goes out.
+    package let format: ImageFormat
+    private let options: recast_image_options
+    private let work: Work
+
+    /// What becomes of a file by `rule`. Reads the header, and throws what is wrong with it; nothing is allocated before the pixels
+    /// were counted.
+    package init(_ bytes: [UInt8], rule: ImageRule) throws(ImageFault) {
+        header = try ImageHeader(bytes.span)
+        guard header.pixelCount <= rule.pixels else { throw .tooManyPixels(header.pixelCount) }
+        self.bytes = bytes
+        format = rule.format ?? header.format
+        let size = rule.size(of: header)
+        options = recast_image_options(
+            width: UInt32(size.width), height: UInt32(size.height), format: format.kind,
+            quality: Int32(rule.quality), keeps_metadata: rule.keepsMetadata)
+        let isSmall = size.width == header.width && size.height == header.height && format == header.format
+        let stored = header.stored
+        if !isSmall {
+            work = .convert
+        } else if rule.keepsMetadata || !stored.has_metadata {
+            work = .none
+        } else {
+            // How it is shown stands in what goes: then it is turned instead.
+            work = stored.orientation == 1 ? .strip : .convert
+        }
+    }
+
+    /// False where the file passes byte for byte.
+    package var isNeeded: Bool { work != .none }
+
+    /// Bytes that `run` takes beside `bytes`, at most.
+    package var memory: Int {
+        switch work {
+        case .none: 0
+        case .strip: 2 * bytes.count
+        case .convert:
+            // SAFETY: read during the call.
+            unsafe withUnsafePointer(to: header.stored) { header in
+                // SAFETY: as above.
+                unsafe withUnsafePointer(to: options) { unsafe recast_image_memory(header, $0) }
+            }
+        }
+    }
+
+    /// Does it, and returns the bytes that go out. Takes up to about a second for each 100 million pixels: not for a loop's thread.
+    package func run() throws(ImageFault) -> [UInt8] {
+        if work == .none { return bytes }
+        var result = unsafe recast_image_result()
+        // SAFETY: what is pointed to is read during the calls only.
+        let status = unsafe bytes.withUnsafeBufferPointer { bytes in
+            // SAFETY: a picture has a header, so there is an address.
+            unsafe withUnsafePointer(to: header.stored) { header in
+                // SAFETY: as above.
+                unsafe withUnsafePointer(to: options) { options in
+                    unsafe work == .strip
+                        ? recast_image_strip(bytes.baseAddress, bytes.count, header, &result)
+                        : recast_image_convert(bytes.baseAddress, bytes.count, header, options, &result)
+                }
+            }
+        }
+        // SAFETY: freed once, and not used behind that.
+        defer { unsafe recast_image_free(&result) }
+        switch status {
+        case RECAST_IMAGE_DONE:
+            // SAFETY: the result's bytes, as many as it says.
+            return unsafe Array(UnsafeBufferPointer(start: result.bytes, count: result.count))
+        case RECAST_IMAGE_NO_MEMORY: throw .memory
+        // SAFETY: a literal of the C code.
+        default: throw .broken(unsafe String(cString: result.reason))
+        }
+    }
+}
+
+extension ImageRule {
+    /// The size that a picture gets: within all bounds, its proportions kept, never larger than it is.
+    internal func size(of header: ImageHeader) -> (width: Int, height: Int) {
+        var ratio = 1.0
+        func bound(_ side: Int, by most: Int?) {
+            if let most, side > most { ratio = min(ratio, Double(most) / Double(side)) }
+        }
+        bound(max(header.width, header.height), by: longestSide)
+        bound(header.width, by: width)
+        bound(header.height, by: height)
+        guard ratio < 1 else { return (header.width, header.height) }
+        return (
+            max(1, Int((Double(header.width) * ratio).rounded())),
+            max(1, Int((Double(header.height) * ratio).rounded()))
+        )
+    }
+}
+
+extension ImageFormat {
+    fileprivate var kind: recast_image_kind {
+        switch self {
+        case .jpeg: RECAST_IMAGE_JPEG
+        case .png: RECAST_IMAGE_PNG
+        case .webp: RECAST_IMAGE_WEBP
+        }
+    }
+}
