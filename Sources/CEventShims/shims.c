@@ -11,6 +11,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <event2/event_struct.h>
 #include <unistd.h>
@@ -126,6 +127,12 @@ unsigned long recast_thread_current(void) { return (unsigned long)pthread_self()
 void recast_thread_show_stack(unsigned long thread) { (void)pthread_kill((pthread_t)thread, SIGRTMIN + 1); }
 
 void recast_name_thread(const char *name) { (void)pthread_setname_np(pthread_self(), name); }
+
+void recast_thread_yield(void) {
+    /* On Linux a nice value is a thread's. Where it can't be had the work is only less polite. */
+    pid_t thread = (pid_t)syscall(SYS_gettid);
+    (void)setpriority(PRIO_PROCESS, (id_t)thread, getpriority(PRIO_PROCESS, (id_t)thread) + 10);
+}
 
 int recast_processors(void) {
     /* The kernel refuses a set that is smaller than its own, however many processors there are. */

@@ -130,6 +130,7 @@ public struct SettingsFile: Sendable {
         let forwarding = ForwardingSettingsReader(context).read(file)
         let admission = AdmissionReader(context).read(file)
         let memory = MemoryReader(context).read(file)
+        let images = Self.images(file, context)
         let lifecycle = LifecycleReader(context).read(file)
         let admin = AdminReader(context).read(file, listen: listen.addresses)
         effective = context.takeEffective()
@@ -157,6 +158,7 @@ public struct SettingsFile: Sendable {
         settings.forwarding = forwarding
         settings.admission = admission
         settings.memory = memory
+        settings.images = images
         settings.lifecycle = lifecycle
         settings.admin = admin
         var adminPosition = SettingsNode.Position(line: 1, column: 1)
@@ -168,6 +170,23 @@ public struct SettingsFile: Sendable {
             ).all
         unresolvedLines = context.unresolvedLines.sorted()
         self.settings = settings
+    }
+
+    /// How pictures are made smaller.
+    private static func images(_ file: SectionReader, _ context: ReadingContext) -> ImageSettings {
+        var settings = ImageSettings()
+        let section = file.part("images")
+        settings.threads =
+            section.value(
+                "threads", standard: Sourced(settings.threads), describe: { $0.map(String.init) ?? "auto" },
+                read: { node, what in
+                    if case .scalar("auto", _) = node.content { return .some(nil) }
+                    return context.count(node, what, in: 1...1024).map { .some($0) } ?? nil
+                }
+            ).value
+        settings.queue = section.count("queue", standard: Sourced(settings.queue), in: 1...1_000_000).value
+        section.finish()
+        return settings
     }
 
     /// `auto` is one for each processor that this process may use.

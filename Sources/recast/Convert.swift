@@ -1,5 +1,7 @@
 internal import ArgumentParser
+internal import Gateway
 internal import Glibc
+internal import Images
 internal import Octets
 internal import Settings
 internal import Transcoding
@@ -87,10 +89,29 @@ struct Convert: ParsableCommand {
             while fed < count {
                 fed += try conversion.feed(slice.span.extracting(fed..<count))
                 if conversion.isFull { try write(conversion, &needsHead) }
+                try makePicture(conversion)
             }
         }
-        while try !conversion.finish() { try write(conversion, &needsHead) }
+        while try !conversion.finish() {
+            try write(conversion, &needsHead)
+            try makePicture(conversion)
+        }
         try write(conversion, &needsHead)
+    }
+
+    /// Makes the picture that the conversion holds, if it holds one.
+    private func makePicture(_ conversion: Conversion) throws(CommandFault) {
+        guard let file = conversion.takeFile() else { return }
+        do throws(Refusal) {
+            switch try PictureWork.begin(file) {
+            case .settled(let settled): conversion.settleFile(settled)
+            case .work(let work):
+                let result = Result { () throws(ImageFault) in try work.job.run() }
+                conversion.settleFile(try work.settled(result))
+            }
+        } catch {
+            throw CommandFault(CommandFault.data, "recast convert: \(error.conversionError?.reason ?? "no memory")")
+        }
     }
 
     /// Writes what waits, behind the head where that is still to come: the type is known when there is output.

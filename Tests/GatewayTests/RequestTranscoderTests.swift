@@ -89,8 +89,15 @@ import Transcoding
                     return
                 case .full: stream(&transcoder)
                 case .tick: nextTick(&transcoder)
+                case .held: turn(&transcoder)
                 }
             }
+        }
+
+        /// What becomes of a picture here: its bytes, the last one first.
+        private func turn(_ transcoder: inout RequestTranscoder) {
+            guard let file = transcoder.takeFile() else { return }
+            transcoder.settleFile(SettledFile(content: file.content.reversed()))
         }
 
         mutating func finish(_ transcoder: inout RequestTranscoder) throws(Refusal) {
@@ -100,6 +107,7 @@ import Transcoding
                 case .done: break loop
                 case .full: if framing != nil || !transcoder.bufferMore() { stream(&transcoder) }
                 case .tick: nextTick(&transcoder)
+                case .held: turn(&transcoder)
                 }
             }
             if framing == nil {

@@ -67,9 +67,11 @@ public struct ConversionRun: Hashable, Sendable {
                         break
                     }
                     if conversion.isFull { take() }
+                    if let file = conversion.takeFile() { conversion.settleFile(turned(file)) }
                 } while start < slice.count
             }
             while try !conversion.finish() {
+                if let file = conversion.takeFile() { conversion.settleFile(turned(file)) }
                 if !conversion.isFull {
                     run.violations.append("not finished though the output was not full")
                     break
@@ -85,6 +87,14 @@ public struct ConversionRun: Hashable, Sendable {
         run.contentType = ByteString(conversion.contentType)
         run.hideBoundary()
         return run
+    }
+
+    /// What becomes of a picture here: its bytes, the last one first. One that is `same` passes as it is.
+    private static func turned(_ file: HeldFile) -> SettledFile {
+        if file.content == Array("same".utf8) { return SettledFile(content: file.content) }
+        return SettledFile(
+            content: file.content.reversed(), mediaType: Array("image/turned".utf8),
+            filename: file.filename.map { $0 + Array(".turned".utf8) })
     }
 
     /// After an error the same error comes again, whatever is called.

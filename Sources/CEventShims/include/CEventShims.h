@@ -81,4 +81,6 @@ int recast_processors(void);
 
 /* Names the calling thread; the system takes 15 bytes. */
 void recast_name_thread(const char *name);
+/* Lets other threads go first from here on: the calling thread's nice value becomes higher by 10, which is one weight in ten. */
+void recast_thread_yield(void);
 #endif

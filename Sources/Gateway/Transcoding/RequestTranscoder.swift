@@ -26,6 +26,9 @@ package struct RequestTranscoder: ~Copyable {
         case full
         /// The slice of work is over.
         case tick
+        /// A picture is to become another one, which is made elsewhere: `takeFile` gives it away, and nothing goes on before
+        /// `settleFile`.
+        case held
     }
 
     /// What `feed` has done.
@@ -183,7 +186,7 @@ package struct RequestTranscoder: ~Copyable {
         }
         try checkLength(conversion, passing: step.passed.count)
         takenCount += step.passed.count
-        if step.consumed < input.count || conversion.isFull { step.outcome = try full() }
+        if step.consumed < input.count || conversion.isFull { step.outcome = try full(conversion) }
         return step
     }
 
@@ -205,7 +208,7 @@ package struct RequestTranscoder: ~Copyable {
                 }
                 try checkLength(conversion, passing: 0)
                 guard decoded.isEmpty, !conversion.isFull else {
-                    step.outcome = try full()
+                    step.outcome = try full(conversion)
                     return step
                 }
             }
@@ -235,7 +238,7 @@ package struct RequestTranscoder: ~Copyable {
             throw .conversion(error, accepted: [])
         }
         try checkLength(conversion, passing: 0)
-        guard isWhole else { return try full() }
+        guard isWhole else { return try full(conversion) }
         if writesQuery { try takeQuery(from: conversion) }
         return .done
     }
@@ -250,8 +253,9 @@ package struct RequestTranscoder: ~Copyable {
         isDecoderSpent = true
     }
 
-    /// There is no room for more output. That of a query can't be taken before it is whole.
-    private func full() throws(Refusal) -> Outcome {
+    /// There is no room for more output, or a picture is awaited. The output of a query can't be taken before it is whole.
+    private func full(_ conversion: Conversion) throws(Refusal) -> Outcome {
+        if conversion.holdsFile { return .held }
         if writesQuery { throw queryTooLong }
         return .full
     }
@@ -303,6 +307,14 @@ package struct RequestTranscoder: ~Copyable {
             reason: "the body makes a query beyond \(requestLine) bytes, which no target can carry")
         return .conversion(error, accepted: [])
     }
+
+    // MARK: Pictures
+
+    /// Gives the picture away that is held, behind the outcome `held`; nil where it was given away.
+    package func takeFile() -> HeldFile? { conversion?.takeFile() }
+
+    /// Takes what goes out in the place of the picture.
+    package func settleFile(_ file: SettledFile) { conversion?.settleFile(file) }
 
     // MARK: What has come out
 

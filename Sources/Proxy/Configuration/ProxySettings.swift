@@ -22,6 +22,7 @@ public struct ProxySettings: Sendable {
     public var forwarding = ForwardingSettings()
     public var admission = AdmissionSettings()
     public var memory = MemorySettings()
+    public var images = ImageSettings()
     public var lifecycle = LifecycleSettings()
     public var admin = AdminSettings()
 

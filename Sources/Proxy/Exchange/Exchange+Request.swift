@@ -391,6 +391,9 @@ extension Exchange {
             }
             try handle(.paused(.tick))
             awaitNextTick()
+        case .held:
+            try handle(.paused(.tick))
+            try awaitPicture()
         }
         return taken
     }
@@ -494,6 +497,11 @@ extension Exchange {
                 try handle(.resumed(.upstream))
                 awaitNextTick()
                 return false
+            case .held:
+                try handle(.paused(.tick))
+                try handle(.resumed(.upstream))
+                try awaitPicture()
+                return false
             }
         }
         try handle(.paused(.upstream))
@@ -553,6 +561,10 @@ extension Exchange {
                 if machine.upstream == .open { _ = try pushOutput() }
                 if requestTranscoder.needsMemory { try payForRequest() }
                 awaitNextTick()
+                return false
+            case .held:
+                if machine.upstream == .open { _ = try pushOutput() }
+                try awaitPicture()
                 return false
             }
         }

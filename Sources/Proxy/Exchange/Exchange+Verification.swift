@@ -289,6 +289,10 @@ extension Exchange {
                 if machine.upstream == .open { _ = try pushOutput() }
                 awaitNextTick()
                 return false
+            case .held:
+                if machine.upstream == .open { _ = try pushOutput() }
+                try awaitPicture()
+                return false
             }
         }
     }

@@ -71,6 +71,8 @@ final class Exchange {
     var spool: Spool?
     /// The content, where it is held until it is known whose it is.
     var verification: PendingVerification?
+    /// The picture that the request waits for.
+    var picture: PendingPicture?
     /// What is remembered of the request so that it isn't taken twice, until it is known what came of it.
     var remembered: ReplayMemory.Key?
     /// What its sender calls the request, where that is signed.
@@ -154,6 +156,7 @@ final class Exchange {
         if look != nil { look = nil }
         if spool != nil { endSpool() }
         if record.verification != nil { dropHeld() }
+        if picture != nil { dropPicture() }
         if signature != nil { signature = nil }
         if requestCharge.bytes + responseCharge.bytes > 0 { endCharges() }
         if isQueuedForMemory { leaveQueue() }
@@ -344,6 +347,7 @@ final class Exchange {
 
     private func give(_ answer: Answer, flag: EndReason?, isFraming: Bool = false) {
         self.answer = answer
+        if picture != nil { dropPicture() }
         if machine.response != .streaming { record.flag = flag }
         catchingRefusal { () throws(Refusal) in
             if worker.isDraining { try handle(.lastRequest) }

@@ -44,6 +44,8 @@ public final class Worker {
     let memory: MemoryAllowance
     let spools: SpoolStore
     private(set) var memoryQueue: MemoryQueue!
+    /// The pictures that requests wait for.
+    let pictures: PictureQueue
     /// How short memory is: 0 to 3, see `MemoryBudget.pressure`.
     var pressure: Int { memory.pressure }
 
@@ -93,8 +95,9 @@ public final class Worker {
         memory = MemoryAllowance(own.memory)
         memory.counters.tellsBudget = budgets == nil
         spools = SpoolStore(quota: own.spool, memory: memory)
+        pictures = PictureQueue(loop: loop, pool: own.imageThreads, memory: memory)
         self.budgets = own
-        let counters = Counters(memory: memory, spools: spools)
+        let counters = Counters(memory: memory, spools: spools, pictures: pictures)
         self.counters = counters
         self.clock = Clock(loop: loop)
         self.log = AccessLog(loop: loop, sink: logSink, form: settings.accessLogForm)
@@ -189,6 +192,9 @@ public final class Worker {
 
     /// How the upstreams are, as this worker sees them. To be asked on its loop.
     public var upstreams: [UpstreamSnapshot] { current.pools.map { $0.snapshot() } }
+
+    /// This worker's part of limits that the settings give the process.
+    var share: WorkerShare { WorkerShare(number: number, of: current.settings.workers) }
 
     // MARK: Free lists
 

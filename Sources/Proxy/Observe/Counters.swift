@@ -9,9 +9,10 @@ struct Counters {
     var verification = VerificationCounters()
     let tls = TLSCounters()
     let upstreams = UpstreamCounters()
-    /// The gauges of these two stand with what they count.
+    /// The gauges of these three stand with what they count.
     let memory: MemoryAllowance
     let spools: SpoolStore
+    let pictures: PictureQueue
 
     /// All of them, as they stand.
     func visit(_ samples: inout MetricSamples) {
@@ -25,5 +26,6 @@ struct Counters {
         upstreams.visit(&samples)
         memory.visit(&samples)
         spools.visit(&samples)
+        pictures.visit(&samples)
     }
 }

@@ -28,6 +28,13 @@ struct FileRuleReader {
             if member.key == "*", case .scalar = value.content {
                 rest = policy(value, policies, side, options, plan)
             } else if let rule = rule(member, value, words, plan) {
+                // What is said of reading a field and what becomes of its picture may stand on two sides.
+                if let image = rule.image, case .mapping(let members) = value.content, members.count == 1,
+                    let index = plan.files.firstIndex(where: { $0.path == rule.path })
+                {
+                    plan.files[index].image = image
+                    continue
+                }
                 plan.files.append(rule)
                 options.record("files.\(member.key)", rule.policy.rawValue, .line(member.position.line))
             }
@@ -88,7 +95,9 @@ struct FileRuleReader {
                 word == .base64 && !plan.inputs.contains(where: \.hasFiles) ? (.base64, nil) : (policy, word)
             if !plan.output.hasFiles { (policy, source) = (.base64, word == .base64 ? nil : word) }
         }
+        var hasPolicy = false
         if let node = section.take("do") {
+            hasPolicy = true
             if from != nil { context.report(node.position, "\(what) has \"from\" or \"do\", not both") }
             policy = word(node, "\"do\"", among: policies, plan) ?? policy
         }
@@ -97,11 +106,27 @@ struct FileRuleReader {
         let type = section.take("type").flatMap(mediaType)
         let max = section.take("max").flatMap { context.size($0, "\"max\"") }
         let types = section.take("types").flatMap(mediaTypes) ?? []
+        var image: ImageRule?
+        if let node = section.take("image") {
+            image = ImageRuleReader(context).read(node, of: what, plan)
+            if policy == .drop || policy == .reject {
+                context.report(node.position, "\(what) has an \"image\" and goes nowhere")
+            }
+            if type != nil {
+                context.report(node.position, "\(what) has \"type\" and \"image\": the type is the picture's own")
+            }
+            // Base64 is what a picture is where there are no files.
+            if from == nil, !hasPolicy, !plan.output.hasFiles || !plan.inputs.contains(where: \.hasFiles) {
+                policy = .base64
+            }
+        }
         section.finish()
         return path.map {
-            FileRule(
+            var rule = FileRule(
                 path: $0, policy: policy, source: source, name: name, filename: filename, mediaType: type, max: max,
                 types: types)
+            rule.image = image
+            return rule
         }
     }
 

@@ -11,7 +11,9 @@ enum ExampleConversion {
     static func run(
         _ plan: ConversionPlan, _ body: [UInt8], type: String, sources: [[UInt8]] = []
     ) throws(ConversionError) -> Output {
-        let conversion = try Conversion.make(plan: plan, contentType: Array(type.utf8).span, sources: sources)
+        // What becomes of a picture doesn't show in an example.
+        let conversion = try Conversion.make(
+            plan: plan.passingFiles, contentType: Array(type.utf8).span, sources: sources)
         var bytes: [UInt8] = []
         func take() {
             conversion.withOutput { buffer in

@@ -144,6 +144,10 @@ struct ResponseReader {
             context.report(node.position, "a response has no query: write the encoding of a body")
             return nil
         }
+        if plan.files.contains(where: { $0.image != nil }) {
+            context.report(node.position, "\"image\" is for files of requests: responses keep theirs")
+            return nil
+        }
         plan.limits = limits
         let failures = context.failures
         context.check(plan, at: node.position)

@@ -169,6 +169,18 @@ public final class Conversion {
     public var heldCount: Int { pipeline.heldCount() }
     /// Whether output should be taken before more input is fed.
     public var isFull: Bool { pipeline.isFull() }
+
+    // MARK: Files of which other bytes are made
+
+    /// Whether a file is held, whole, and nothing goes on until it is settled: `feed` takes nothing then, and `finish` returns false.
+    package var holdsFile: Bool { pipeline.holdsFile() }
+    /// Gives the held file away, once; nil where none is held. `settleFile` follows.
+    package func takeFile() -> HeldFile? { pipeline.takeFile() }
+    /// Takes what goes out in the place of the held file.
+    package func settleFile(_ file: SettledFile) { pipeline.settleFile(file) }
+
+    // MARK: The buffer
+
     /// Exchanges the output buffer, with what waits in it, for another one.
     package func swapOutput(_ buffer: inout OutputBuffer) { pipeline.swapOutput(&buffer) }
 

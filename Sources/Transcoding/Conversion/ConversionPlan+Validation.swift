@@ -63,7 +63,8 @@ extension ConversionPlan {
                 report(
                     "files", "only files of multipart that become JSON can be objects", rule.path, setting: "files")
             }
-            if rule.source != nil || rule.name != nil, !output.hasFiles {
+            let isImage = rule.image != nil && rule.source != .object && rule.name == nil
+            if rule.source != nil || rule.name != nil, !output.hasFiles, !isImage {
                 report("files", "only multipart has parts that texts become", rule.path, setting: "files")
             }
             if rule.source == .object, !inputs.contains(where: { !$0.isFlat }) {

@@ -49,7 +49,7 @@ public struct ConversionTrace: Hashable, Sendable {
     public static func make(
         plan: ConversionPlan, contentType: Span<UInt8>, sources: [[UInt8]] = [], body: Span<UInt8>, holding: Int = .max
     ) throws(ConversionError) -> ConversionTrace {
-        let conversion = try Conversion.make(plan: plan, contentType: contentType, sources: sources)
+        let conversion = try Conversion.make(plan: plan.passingFiles, contentType: contentType, sources: sources)
         var output: [UInt8] = []
         var outgrew = false
         var announced: Int?

@@ -34,6 +34,8 @@ internal struct EventMapper<Encoder: EventEncoder>: EventSink, OutputEncoder, ~C
     var encoder: Encoder
     private let map: FieldMap
     let rules: [FileRule]
+    /// Whether the output has files, which texts can become; and whether texts are read as files at all.
+    private let hasFiles: Bool
     let declaresFiles: Bool
     private let hasRules: Bool
     private let numericBooleans: Bool
@@ -63,6 +65,7 @@ internal struct EventMapper<Encoder: EventEncoder>: EventSink, OutputEncoder, ~C
     var head = PartHead()
     var spelled = ByteStore()
     var accounting = Accounting()
+    private var released = OutputBuffer()
     /// Scalars that are part of a file but for its text.
     var absorbed = 0
     /// Hears which values rules make files of or leave out, where a conversion is explained.
@@ -76,9 +79,10 @@ internal struct EventMapper<Encoder: EventEncoder>: EventSink, OutputEncoder, ~C
         self.observer = observer
         self.map = map
         rules = plan.files
-        declaresFiles = plan.output.hasFiles
-        gate = FileGate(plan)
-        nameSources = declaresFiles ? gate.nameSources : []
+        hasFiles = plan.output.hasFiles
+        declaresFiles = hasFiles || plan.files.contains { $0.image != nil }
+        gate = FileGate(plan, isObserved: observer != nil)
+        nameSources = hasFiles ? gate.nameSources : []
         omitsNulls = plan.fieldEncoding.nulls == .omit
         numericBooleans = plan.output.hasObjects && plan.fieldEncoding.booleans == .numeric
         hasRules = !map.isEmpty || !plan.files.isEmpty
@@ -108,7 +112,28 @@ internal struct EventMapper<Encoder: EventEncoder>: EventSink, OutputEncoder, ~C
         absorbed = 0
     }
 
-    var isFull: Bool { encoder.isFull }
+    var isFull: Bool { encoder.isFull || gate.hold.isFull }
+
+    /// Sends the file on that was held. Returns false while it waits to be settled, and while the output is full.
+    mutating func release() throws(ConversionError) -> Bool {
+        guard gate.hold.isFull else { return true }
+        guard !gate.hold.isWaiting else { return false }
+        if gate.hold.isAtStart, hasFiles {
+            gate.describeSettled(&head)
+            try encoder.beginFile(head)
+        }
+        while !encoder.isFull {
+            let isLast = gate.hold.read(into: &released)
+            if hasFiles {
+                try encoder.send(fileContent: released, isLast: isLast)
+            } else {
+                try encoder.send(string: released, isLast: isLast)
+            }
+            released.removeAll()
+            if isLast { return true }
+        }
+        return false
+    }
 
     var output: OutputBuffer {
         _read { yield encoder.output }
@@ -294,7 +319,7 @@ extension EventMapper where Encoder: ~Copyable {
 
     /// Whether the elements of the array at hand are files with names of their own.
     private func hasNamedElements(_ file: (rule: Int, isElement: Bool)?) -> Bool {
-        guard declaresFiles else { return false }
+        guard hasFiles else { return false }
         if let file { return rules[file.rule].name != nil }
         return rules.indices.contains { rule in
             rules[rule].name != nil && rules[rule].path.segments.last == .any
@@ -417,6 +442,8 @@ extension EventMapper where Encoder: ~Copyable {
             isElement = true
         }
         guard let rule, rules[rule].source(from: .json) != nil else { return nil }
+        // What stays a text is of no interest to who only explains.
+        guard hasFiles || gate.holds(rule: rule) else { return nil }
         return (rule, isElement)
     }
 

@@ -1,7 +1,12 @@
 internal import Octets
 
 extension EventSink where Self: ~Copyable {
-    /// `fileContent` for bytes in a buffer: a span of a stored property would hold all of its owner.
+    /// `string` for bytes in a buffer: a span of a stored property would hold all of its owner.
+    internal mutating func send(string buffer: OutputBuffer, isLast: Bool) throws(ConversionError) {
+        try string(buffer.span, isLast: isLast)
+    }
+
+    /// As above, `fileContent`.
     internal mutating func send(fileContent buffer: OutputBuffer, isLast: Bool) throws(ConversionError) {
         try fileContent(buffer.span, isLast: isLast)
     }

@@ -44,6 +44,8 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: WholeFieldSink, ~
         case field, capturedField, file, dropped
         /// Text that becomes a file.
         case made
+        /// Text of which other bytes are made, and a text again.
+        case madeText
     }
 
     var outlet: Outlet
@@ -61,6 +63,9 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: WholeFieldSink, ~
     private var counts = Accounting()
     /// Whether a field has come in that the decoder keeps until its end is known.
     var isAwaiting = false
+    /// As what the file goes out that is held, and a piece of it.
+    private var policy = FilePolicy.stream
+    private var released = OutputBuffer()
 
     /// - Parameter observer: hears of each part and of what becomes of the fields, where a conversion is explained.
     init(
@@ -93,7 +98,12 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: WholeFieldSink, ~
         return accounting
     }
 
-    var isFull: Bool { outlet.isFull }
+    var isFull: Bool { outlet.isFull || rules.gate.hold.isFull }
+
+    var hold: FileHold {
+        _read { yield rules.gate.hold }
+        _modify { yield &rules.gate.hold }
+    }
 
     /// See `Conversion.heldCount`.
     var heldCount: Int { fields.tree.cost }
@@ -113,6 +123,8 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: WholeFieldSink, ~
             throw Self.taken(part.name)
         }
         try rules.describe(part)
+        self.policy = policy
+        if rules.beginHold() { return }
         try outlet.beginFile(rules.head, at: rules.mapped, naming: rules.naming, as: policy)
     }
 
@@ -121,14 +133,16 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: WholeFieldSink, ~
         if verdict == .made {
             counts.files += 1
             content = .made
+            policy = .stream
             hasFiles = true
             return
         }
         counts.fields += 1
-        content = .field
+        content = verdict == .madeText ? .madeText : .field
         try fields.beginPart(part)
         if readsAsLibrary, fields.isDropping { return }
         if !rules.hasMap, outlet.claims(rootKey: fields.rootKey) { throw Self.taken(part.name) }
+        if verdict == .madeText { return rules.rename(part) }
         guard rules.wantsTexts else { return }
         rules.beginText()
         content = .capturedField
@@ -159,16 +173,43 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: WholeFieldSink, ~
             try fields.content(piece, isLast: isLast)
         case .file:
             try rules.gate.count(piece.count)
+            if rules.gate.hold.isGathering { return rules.gate.hold.append(piece, isLast: isLast) }
             try outlet.content(ofFile: piece, isLast: isLast)
         case .made:
             let made = try rules.make(piece, isLast: isLast)
-            if made == .begins {
+            if made == .begins, !rules.beginMadeHold() {
                 try outlet.beginFile(rules.head, at: rules.mapped, naming: rules.naming, as: .stream)
             }
+            if rules.gate.hold.isGathering { return rules.gate.holdMade(isLast: isLast) }
             guard made != .nothing, isLast || !rules.gate.made.isEmpty else { return }
             try outlet.send(file: rules.gate.made, isLast: isLast)
+        case .madeText:
+            if try rules.makeText(piece, isLast: isLast) { rules.gate.holdMade(isLast: isLast) }
         case .dropped: break
         }
+    }
+
+    /// Sends the file on that was held, or puts it among the fields where it stays a text. Returns false while it waits to be settled,
+    /// and while the outlet is full.
+    mutating func release() throws(ConversionError) -> Bool {
+        guard rules.gate.hold.isFull else { return true }
+        guard !rules.gate.hold.isWaiting else { return false }
+        let isText = content == .madeText
+        if rules.gate.hold.isAtStart, !isText {
+            rules.describeSettled()
+            try outlet.beginFile(rules.head, at: rules.mapped, naming: rules.naming, as: policy)
+        }
+        while isText || !outlet.isFull {
+            let isLast = rules.gate.hold.read(into: &released)
+            if isText {
+                try fields.send(content: released, isLast: isLast)
+            } else {
+                try outlet.send(file: released, isLast: isLast)
+            }
+            released.removeAll()
+            if isLast { return true }
+        }
+        return false
     }
 
     /// Ends the body: settles the fields, maps and types them, and makes sure that none wants a file's place.

@@ -11,6 +11,8 @@ internal struct FieldMapper<Encoder: FieldEncoder>: FieldSink, ~Copyable {
         case text
         /// Text that becomes a file.
         case made
+        /// Text of which other bytes are made, and a text again.
+        case madeText
     }
 
     var encoder: Encoder
@@ -50,7 +52,12 @@ internal struct FieldMapper<Encoder: FieldEncoder>: FieldSink, ~Copyable {
         rules.observer?.assigned()
     }
 
-    var isFull: Bool { encoder.isFull }
+    var isFull: Bool { encoder.isFull || rules.gate.hold.isFull }
+
+    var hold: FileHold {
+        _read { yield rules.gate.hold }
+        _modify { yield &rules.gate.hold }
+    }
 
     mutating func beginPart(_ part: borrowing PartHead) throws(ConversionError) {
         rules.observer?.beginsPart(part)
@@ -69,16 +76,21 @@ internal struct FieldMapper<Encoder: FieldEncoder>: FieldSink, ~Copyable {
         case .file(.base64):
             content = .text
             try rules.describeText(part)
+            if rules.beginHold(asText: true) { return }
             try encoder.beginPart(rules.head)
         case .file:
             content = .file
             guard !rules.leavesHead else { return try encoder.beginPart(part) }
             try rules.describe(part)
+            if rules.beginHold() { return }
             try encoder.beginPart(rules.head)
         case .made:
             accounting.fields -= 1
             accounting.files += 1
             content = .made
+        case .madeText:
+            content = .madeText
+            rules.rename(part)
         case .removed, .dropped:
             accounting.removed += 1
             content = .dropped
@@ -100,19 +112,41 @@ internal struct FieldMapper<Encoder: FieldEncoder>: FieldSink, ~Copyable {
             try encoder.content(piece, isLast: isLast)
         case .file:
             try rules.gate.count(piece.count)
+            if rules.gate.hold.isGathering { return rules.gate.hold.append(piece, isLast: isLast) }
             try encoder.content(piece, isLast: isLast)
         case .text:
             try rules.gate.count(piece.count)
+            if rules.gate.hold.isGathering { return rules.gate.hold.append(piece, isLast: isLast) }
             base64.encode(piece, into: &text)
             if isLast { base64.finish(into: &text) }
             if isLast || !text.isEmpty { try encoder.send(content: text, isLast: isLast) }
             text.removeAll()
         case .made:
             let made = try rules.make(piece, isLast: isLast)
-            if made == .begins { try encoder.beginPart(rules.head) }
+            if made == .begins, !rules.beginMadeHold() { try encoder.beginPart(rules.head) }
+            if rules.gate.hold.isGathering { return rules.gate.holdMade(isLast: isLast) }
             guard made != .nothing, isLast || !rules.gate.made.isEmpty else { return }
             try encoder.send(content: rules.gate.made, isLast: isLast)
+        case .madeText:
+            if try rules.makeText(piece, isLast: isLast) { rules.gate.holdMade(isLast: isLast) }
         }
+    }
+
+    /// Sends the file on that was held. Returns false while it waits to be settled, and while the output is full.
+    mutating func release() throws(ConversionError) -> Bool {
+        guard rules.gate.hold.isFull else { return true }
+        guard !rules.gate.hold.isWaiting else { return false }
+        if rules.gate.hold.isAtStart {
+            if content != .text, content != .madeText { rules.describeSettled() }
+            try encoder.beginPart(rules.head)
+        }
+        while !encoder.isFull {
+            let isLast = rules.gate.hold.read(into: &text)
+            try encoder.send(content: text, isLast: isLast)
+            text.removeAll()
+            if isLast { return true }
+        }
+        return false
     }
 }
 

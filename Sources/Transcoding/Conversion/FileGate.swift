@@ -21,8 +21,13 @@ internal struct FileGate {
     private var text = FileText()
     private(set) var madeRule = 0
     private var isMadeOpen = false
+    /// The file that is kept back until other bytes of it were made.
+    var hold = FileHold()
+    private let isObserved: Bool
 
-    init(_ plan: ConversionPlan) {
+    /// - Parameter isObserved: whether the conversion is only explained; nothing is held then.
+    init(_ plan: ConversionPlan, isObserved: Bool = false) {
+        self.isObserved = isObserved
         rules = plan.files
         general = plan.generalFilePolicy
         output = plan.output
@@ -34,6 +39,7 @@ internal struct FileGate {
     }
 
     mutating func reset() {
+        hold.reset()
         capturing = nil
         for index in hasName.indices { (hasName[index], named[index]) = (false, 0) }
     }
@@ -118,6 +124,9 @@ internal struct FileGate {
             setting: "files.\(name).types")
     }
 
+    /// As above, for bytes in a store.
+    private func check(type: ByteStore, rule: Int?) throws(ConversionError) { try check(type: type.span, rule: rule) }
+
     /// Puts the filename and the media type that the rule gives into `head`, whose own type must be one that it takes.
     func describe(_ head: inout PartHead, rule: Int?) throws(ConversionError) {
         guard let rule else { return }
@@ -191,6 +200,43 @@ internal struct FileGate {
     }
 
     mutating func countMade() throws(ConversionError) { try count(text.decoded.count) }
+
+    // MARK: Files that are held
+
+    /// Whether a file of that rule goes out as it comes, or else is held.
+    func holds(rule: Int?) -> Bool {
+        guard let rule, rules[rule].image != nil else { return false }
+        return !isObserved
+    }
+
+    /// Whether the texts that the rule makes files of stay texts.
+    func keepsText(rule: Int) -> Bool { !output.hasFiles && rules[rule].image != nil }
+
+    /// Begins to hold the file at hand, which is about to be sent on under `head`. Returns false for one that isn't held.
+    mutating func beginHold(rule: Int?, _ head: borrowing PartHead, asText: Bool = false) -> Bool {
+        guard holds(rule: rule), let rule, let image = rules[rule].image else { return false }
+        hold.begin(image, head, field: field)
+        if asText { hold.write(as: .base64) }
+        return true
+    }
+
+    /// As above, for the file that a text has made.
+    mutating func beginMadeHold(_ head: borrowing PartHead) -> Bool { beginHold(rule: madeRule, head) }
+
+    /// Checks the type that the text gives the file.
+    func checkMade() throws(ConversionError) { try check(type: text.mediaType, rule: madeRule) }
+
+    /// Holds what the last piece of a text has made.
+    mutating func holdMade(isLast: Bool) {
+        if isLast, !output.hasFiles { hold.write(as: text.form, type: text.mediaType) }
+        hold.append(text.decoded, isLast: isLast)
+    }
+
+    /// Puts what the settled file has of its own into `head`, under which it goes out.
+    func describeSettled(_ head: inout PartHead) {
+        if let type = hold.settledType { head.setMediaType(type.span) }
+        if let filename = hold.settledFilename { head.setFilename(filename.span) }
+    }
 
     /// Bytes of the file that the last piece has made.
     var made: OutputBuffer { text.decoded }

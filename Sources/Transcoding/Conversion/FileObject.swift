@@ -39,9 +39,10 @@ extension EventMapper where Encoder: ~Copyable {
         if made == .nothing { return }
         if made == .begins {
             try gate.describeMade(&head)
-            try encoder.beginFile(head)
+            if !gate.beginMadeHold(head) { try encoder.beginFile(head) }
         }
         try gate.countMade()
+        if gate.hold.isGathering { return gate.holdMade(isLast: isLast) }
         if isLast || !gate.made.isEmpty { try encoder.send(fileContent: gate.made, isLast: isLast) }
     }
 }

@@ -27,6 +27,9 @@ public struct FileRule: Hashable, Sendable {
     public var max: Int?
     /// The media types that are taken; empty: all. A file without a type is `mediaType`, or else application/octet-stream.
     public var types: [MediaPattern] = []
+    /// What a picture becomes before it goes out; nil: the file passes. Who owns the conversion makes it: the whole file is held until
+    /// then. Base64 at `path` is then read also where the output has no files, and goes out as base64 again.
+    package var image: ImageRule?
 
     /// A rule for the file at `path`.
     public init(
@@ -43,6 +46,11 @@ public struct FileRule: Hashable, Sendable {
         self.types = types
     }
 
+    /// What the values at `path` must be to become files where a body of `input` becomes `output`.
+    internal func source(from input: BodyEncoding, to output: BodyEncoding) -> FileSource? {
+        output.hasFiles || image != nil ? source(from: input) : nil
+    }
+
     /// What the values at `path` must be to become files where a body of `input` becomes multipart.
     internal func source(from input: BodyEncoding) -> FileSource? {
         if let source { return source == .object && input.isFlat ? nil : source }
@@ -56,6 +64,13 @@ public struct FileRule: Hashable, Sendable {
 }
 
 extension ConversionPlan {
+    /// The plan without what is made of files elsewhere: they pass as they are.
+    package var passingFiles: ConversionPlan {
+        var plan = self
+        for index in plan.files.indices { plan.files[index].image = nil }
+        return plan
+    }
+
     /// What happens to a file that no rule is about: what is said of reading, or else of writing.
     internal var generalFilePolicy: FilePolicy {
         fieldDecoding.files == .stream ? fieldEncoding.files : fieldDecoding.files

@@ -32,6 +32,7 @@ internal struct FileText {
     private var translated = ByteStore()
     private var characters = 0
     private var hasPadding = false
+    private var isURL = false
 
     /// Begins another text.
     mutating func begin(_ source: FileSource) {
@@ -41,7 +42,13 @@ internal struct FileText {
         mediaType.removeAll()
         base64 = Base64Decoder()
         decoded.removeAll()
-        (characters, hasPadding) = (0, false)
+        (characters, hasPadding, isURL) = (0, false, false)
+    }
+
+    /// How a text is written that says what this one did; known at its end.
+    var form: FileHold.Text {
+        if source == .base64url { return .base64url(isPadded: hasPadding || characters % 4 == 0) }
+        return isURL ? .dataURL : .base64
     }
 
     /// Whether it is known what the text says of the file before its bytes.
@@ -74,6 +81,7 @@ internal struct FileText {
         guard isURL != nil || isLast else { return }
         place = .body
         if isURL == true {
+            self.isURL = true
             try takeMediaType()
         } else if lead.count >= scheme.utf8CodeUnitCount {
             throw urlFault("the data URL has no comma")

@@ -14,7 +14,7 @@ extension Conversion {
     ///
     /// The bound is of use while its part for fields to come is at most a quarter of `length`, or 384 KiB.
     public func outputBound(ofBody length: Int) -> Int? {
-        guard padding != nil, !plan.readsOtherCharsets else { return nil }
+        guard padding != nil, !plan.readsOtherCharsets, !plan.changesImages else { return nil }
         return OutputBound(self, remaining: max(0, length - consumedCount), length: length).bytes
     }
 }
@@ -94,10 +94,13 @@ extension ConversionPlan {
     private func needsChunks(from input: BodyEncoding) -> Bool {
         // The written form of a tree is held whole up to 8 MiB, and may be three times its text.
         guard streams(from: input) || input.hasFiles else { return limits.tree > 2 * 1024 * 1024 }
-        return output.padding == nil || outputWithoutFiles == .form || readsOtherCharsets
+        return changesImages || output.padding == nil || outputWithoutFiles == .form || readsOtherCharsets
             || OutputBound.structure(of: self, from: input, count: OutputBound.allowed(by: self, from: input))
                 > OutputBound.worthwhile(for: 0)
     }
+
+    /// Whether other bytes are made of files, of a length that nobody knows before.
+    fileprivate var changesImages: Bool { files.contains { $0.image != nil } }
 
     /// Whether texts are read in other charsets than UTF-8: each byte of theirs may become three.
     fileprivate var readsOtherCharsets: Bool {

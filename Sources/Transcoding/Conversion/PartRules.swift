@@ -10,6 +10,8 @@ internal struct PartRules: ~Copyable {
         case file(FilePolicy)
         /// A text that becomes a file, see `make`.
         case made
+        /// A text that stands for a file, of which other bytes are made and written as a text again.
+        case madeText
         /// Left out by the map, or by a rule of files.
         case removed
         /// Left out by the library whose names are read.
@@ -28,6 +30,7 @@ internal struct PartRules: ~Copyable {
     private let options: FieldDecodingOptions
     private let limits: Limits
     private let input: BodyEncoding
+    private let output: BodyEncoding
     /// Whether parts pass one by one: nothing but the rules asks for the path in a name, and what goes out is bounded.
     private let passes: Bool
     private let hasRules: Bool
@@ -43,8 +46,9 @@ internal struct PartRules: ~Copyable {
     private(set) var head = PartHead()
 
     init(_ plan: ConversionPlan, input: BodyEncoding, passes: Bool, observer: ConversionObserver?) {
-        let gate = FileGate(plan)
-        let makesFiles = plan.output.hasFiles && plan.files.contains { $0.source(from: input) != nil }
+        let gate = FileGate(plan, isObserved: observer != nil)
+        let makesFiles = plan.files.contains { $0.source(from: input, to: plan.output) != nil }
+        output = plan.output
         self.gate = gate
         self.input = input
         self.passes = passes
@@ -106,11 +110,14 @@ internal struct PartRules: ~Copyable {
             let policy = try gate.admit(rule: rule, field: spelled)
             return policy == .drop ? .removed : .file(policy)
         }
-        if makesFiles, let index = gate.rule(for: mapped), let source = gate.rules[index].source(from: input) {
+        if makesFiles, let index = gate.rule(for: mapped),
+            let source = gate.rules[index].source(from: input, to: output)
+        {
             rule = index
             observer?.concerns("files.\(gate.rules[index].path): from \(source.rawValue)")
+            guard !gate.keepsText(rule: index) || gate.holds(rule: index) else { return .field }
             gate.make(rule: index, from: source, field: spelled)
-            return .made
+            return gate.keepsText(rule: index) ? .madeText : .made
         }
         return .field
     }
@@ -154,6 +161,28 @@ internal struct PartRules: ~Copyable {
         }
         if made != .nothing { try gate.countMade() }
         return made
+    }
+
+    // MARK: Files that are held
+
+    /// Holds the file that is about to go out under `head`, which becomes a text where `asText`; false for one that isn't held.
+    mutating func beginHold(asText: Bool = false) -> Bool { gate.beginHold(rule: rule, head, asText: asText) }
+
+    /// As above, for the file that a text has made.
+    mutating func beginMadeHold() -> Bool { gate.beginMadeHold(head) }
+
+    /// Makes `head` that of the held file, which goes out now.
+    mutating func describeSettled() { gate.describeSettled(&head) }
+
+    /// Takes a piece of a text of which other bytes are made. Returns whether there is something to hold.
+    mutating func makeText(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) -> Bool {
+        let made = try gate.make(from: piece, isLast: isLast)
+        if made == .begins {
+            try gate.checkMade()
+            _ = gate.beginMadeHold(head)
+        }
+        if made != .nothing { try gate.countMade() }
+        return made != .nothing
     }
 
     private mutating func nameByRule() {

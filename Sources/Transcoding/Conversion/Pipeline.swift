@@ -15,6 +15,8 @@ internal protocol Pipeline: ~Copyable {
     var contentType: [UInt8] { get }
     var accounting: Accounting { get }
     var heldCount: Int { get }
+    /// The file that is held until other bytes of it were made.
+    var hold: FileHold { get set }
 }
 
 extension Pipeline where Self: ~Copyable {
@@ -42,6 +44,9 @@ internal struct RunningPipeline {
     let contentType: () -> [UInt8]
     let accounting: () -> Accounting
     let heldCount: () -> Int
+    let holdsFile: () -> Bool
+    let takeFile: () -> HeldFile?
+    let settleFile: (SettledFile) -> Void
 
     init<Stages: Pipeline & ~Copyable>(_ pipeline: consuming Stages) {
         // A closure that captures nothing but this reference needs no allocation of its own.
@@ -54,10 +59,13 @@ internal struct RunningPipeline {
         }
         swapOutput = { buffer in swap(&box.pipeline.output, &buffer) }
         outputCount = { box.pipeline.output.count }
-        isFull = { box.pipeline.output.isFull }
+        isFull = { box.pipeline.output.isFull || box.pipeline.hold.isFull }
         contentType = { box.pipeline.contentType }
         accounting = { box.pipeline.accounting }
-        heldCount = { box.pipeline.heldCount }
+        heldCount = { box.pipeline.heldCount + box.pipeline.hold.count }
+        holdsFile = { box.pipeline.hold.isWaiting }
+        takeFile = { box.pipeline.hold.take() }
+        settleFile = { file in box.pipeline.hold.settle(file) }
     }
 }
 
@@ -84,15 +92,17 @@ internal struct DocumentPipeline<Encoder: DocumentEncoder & ~Copyable>: Pipeline
     }
 
     mutating func feed(_ input: Span<UInt8>) throws(ConversionError) -> Int {
-        try Encoder.feed(input, from: &decoder, into: &mapper)
+        guard try mapper.release() else { return 0 }
+        return try Encoder.feed(input, from: &decoder, into: &mapper)
     }
 
     mutating func finish() throws(ConversionError) -> Bool {
+        guard try mapper.release() else { return false }
         if !isDraining {
             try decoder.finish(into: &mapper)
             isDraining = true
         }
-        guard try mapper.encoder.drain() else { return false }
+        guard try mapper.release(), try mapper.encoder.drain() else { return false }
         try mapper.finish()
         return true
     }
@@ -114,6 +124,10 @@ internal struct DocumentPipeline<Encoder: DocumentEncoder & ~Copyable>: Pipeline
         accounting.removed += mapper.encoder.removedCount
         return accounting
     }
+    var hold: FileHold {
+        _read { yield mapper.gate.hold }
+        _modify { yield &mapper.gate.hold }
+    }
 }
 
 // MARK: Fields one by one
@@ -127,6 +141,7 @@ internal struct FieldPipeline<Decoder: PartDecoder & ~Copyable, Encoder: PartEnc
     private var mapper: FieldMapper<Encoder>
     private let limits: Limits
     private var sources: [[UInt8]]
+    private var isEnding = false
 
     init(
         _ decoder: consuming Decoder, _ encoder: consuming Encoder, input: BodyEncoding, plan: ConversionPlan,
@@ -140,6 +155,7 @@ internal struct FieldPipeline<Decoder: PartDecoder & ~Copyable, Encoder: PartEnc
 
     mutating func feed(_ input: Span<UInt8>) throws(ConversionError) -> Int {
         if !mapper.hasBegun { try mapper.begin(sources: sources) }
+        guard try mapper.release() else { return 0 }
         return try decoder.feed(input, into: &mapper)
     }
 
@@ -157,13 +173,19 @@ internal struct FieldPipeline<Decoder: PartDecoder & ~Copyable, Encoder: PartEnc
 
     mutating func finish() throws(ConversionError) -> Bool {
         if !mapper.hasBegun { try mapper.begin(sources: sources) }
-        try decoder.finish(into: &mapper)
+        guard try mapper.release() else { return false }
+        if !isEnding {
+            try decoder.finish(into: &mapper)
+            isEnding = true
+        }
+        guard try mapper.release() else { return false }
         try mapper.encoder.finish()
         return true
     }
 
     mutating func restart(contentType: Span<UInt8>, sources: [[UInt8]]) throws(ConversionError) {
         self.sources = sources
+        isEnding = false
         try decoder.restart(contentType: contentType, limits: limits)
         mapper.reset()
         mapper.encoder.restart()
@@ -175,6 +197,10 @@ internal struct FieldPipeline<Decoder: PartDecoder & ~Copyable, Encoder: PartEnc
     }
     var contentType: [UInt8] { mapper.encoder.contentType }
     var accounting: Accounting { mapper.accounting }
+    var hold: FileHold {
+        _read { yield mapper.hold }
+        _modify { yield &mapper.hold }
+    }
 }
 
 // MARK: Fields by way of a tree
@@ -189,6 +215,7 @@ internal struct GatheringPipeline<Decoder: PartDecoder & ~Copyable, Outlet: File
     private var splicer: JSONSplicer
     private let plan: ConversionPlan
     private var sources: [[UInt8]]
+    private var isEnding = false
     private var isSending = false
 
     init(
@@ -203,12 +230,18 @@ internal struct GatheringPipeline<Decoder: PartDecoder & ~Copyable, Outlet: File
     }
 
     mutating func feed(_ input: Span<UInt8>) throws(ConversionError) -> Int {
-        try decoder.feed(input, wholeInto: &gatherer)
+        guard try gatherer.release() else { return 0 }
+        return try decoder.feed(input, wholeInto: &gatherer)
     }
 
     mutating func finish() throws(ConversionError) -> Bool {
-        if !isSending {
+        guard try gatherer.release() else { return false }
+        if !isEnding {
             try decoder.finish(wholeInto: &gatherer)
+            isEnding = true
+            guard try gatherer.release() else { return false }
+        }
+        if !isSending {
             try gatherer.settle(plan, sources: sources, splicer: &splicer)
             isSending = true
         }
@@ -219,6 +252,7 @@ internal struct GatheringPipeline<Decoder: PartDecoder & ~Copyable, Outlet: File
 
     mutating func restart(contentType: Span<UInt8>, sources: [[UInt8]]) throws(ConversionError) {
         self.sources = sources
+        isEnding = false
         isSending = false
         try decoder.restart(contentType: contentType, limits: plan.limits)
         gatherer.reset()
@@ -232,6 +266,10 @@ internal struct GatheringPipeline<Decoder: PartDecoder & ~Copyable, Outlet: File
     var contentType: [UInt8] { gatherer.outlet.contentType }
     var accounting: Accounting { gatherer.accounting }
     var heldCount: Int { gatherer.heldCount }
+    var hold: FileHold {
+        _read { yield gatherer.hold }
+        _modify { yield &gatherer.hold }
+    }
 }
 
 // MARK: Documents by way of a tree
@@ -281,7 +319,9 @@ internal struct TreePipeline<Decoder: DocumentDecoder & ~Copyable, Encoder: Docu
             walk.start(&tree, order: plan.treeOrder)
             isWriting = true
         }
-        guard try walk.advance(&tree, into: &mapper), try mapper.encoder.drain() else { return false }
+        guard try mapper.release(), try walk.advance(&tree, into: &mapper), try mapper.release(),
+            try mapper.encoder.drain()
+        else { return false }
         try mapper.finish()
         return true
     }
@@ -308,4 +348,8 @@ internal struct TreePipeline<Decoder: DocumentDecoder & ~Copyable, Encoder: Docu
         return accounting
     }
     var heldCount: Int { tree.cost + kept }
+    var hold: FileHold {
+        _read { yield mapper.gate.hold }
+        _modify { yield &mapper.gate.hold }
+    }
 }

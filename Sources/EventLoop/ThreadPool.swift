@@ -1,0 +1,116 @@
+internal import CEventShims
+internal import Glibc
+internal import Synchronization
+
+/// Threads for work that takes long, apart from those of the loops, which they let go first: their nice value is higher by 10.
+///
+/// A thread is started when there is work and none is free, and ends when it has had nothing to do for 10 s.
+public final class ThreadPool: Sendable {
+    private struct State {
+        var waiting: [@Sendable () -> Void] = []
+        var first = 0
+        /// Threads that run, and those of them that wait for work.
+        var threads = 0
+        var free = 0
+    }
+
+    private let name: String
+    private let state = Mutex(State())
+    /// Counts the work that waits; threads sleep on it.
+    private let work: WorkSemaphore
+
+    /// Seconds that a thread waits for work before it ends.
+    private static let idle = 10
+
+    /// - Parameter name: of each thread, as `top` shows it.
+    public init(name: String) {
+        self.name = name
+        work = WorkSemaphore()
+    }
+
+    /// Runs `body` on a thread of the pool, behind what was given before. Safe from any thread.
+    ///
+    /// - Parameter threads: so many run at once at most.
+    /// - Throws: `LoopError.system` where the pool has no thread and the system gives none; `body` isn't run then.
+    public func run(onOneOf threads: Int, _ body: @escaping @Sendable () -> Void) throws(LoopError) {
+        let isShort = state.withLock { state in
+            state.waiting.append(body)
+            let isShort = state.waiting.count - state.first > state.free && state.threads < threads
+            if isShort { state.threads += 1 }
+            return isShort
+        }
+        if isShort {
+            do throws(LoopError) {
+                _ = try startThread(name: name) { [self] in serve() }
+            } catch {
+                let isAlone = state.withLock { state in
+                    state.threads -= 1
+                    guard state.threads == 0 else { return false }
+                    state.waiting.removeLast()
+                    return true
+                }
+                // Another thread comes to it.
+                if isAlone { throw error }
+            }
+        }
+        work.signal()
+    }
+
+    private func serve() {
+        recast_thread_yield()
+        while true {
+            state.withLock { $0.free += 1 }
+            let hasWork = work.wait(seconds: Self.idle)
+            let body: (@Sendable () -> Void)? = state.withLock { state in
+                state.free -= 1
+                guard state.first < state.waiting.count else {
+                    if !hasWork { state.threads -= 1 }
+                    return nil
+                }
+                let body = state.waiting[state.first]
+                state.first += 1
+                if state.first == state.waiting.count {
+                    state.waiting.removeAll()
+                    state.first = 0
+                }
+                return body
+            }
+            if let body { body() } else if !hasWork { return }
+        }
+    }
+}
+
+/// A semaphore of the system.
+@safe
+private final class WorkSemaphore: Sendable {
+    // SAFETY: made before and destroyed after any use; sem_post and sem_wait are for all threads.
+    private nonisolated(unsafe) let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
+
+    init() {
+        // SAFETY: the memory is the semaphore's.
+        _ = unsafe sem_init(semaphore, 0, 0)
+    }
+
+    deinit {
+        // SAFETY: nobody can wait any more: the pool, whose threads hold it, is gone.
+        unsafe sem_destroy(semaphore)
+        unsafe semaphore.deallocate()
+    }
+
+    func signal() {
+        // SAFETY: made in init.
+        _ = unsafe sem_post(semaphore)
+    }
+
+    /// Returns false when nothing came.
+    func wait(seconds: Int) -> Bool {
+        var end = timespec()
+        // SAFETY: written, and then read, during the calls.
+        _ = unsafe clock_gettime(CLOCK_REALTIME, &end)
+        end.tv_sec += seconds
+        while true {
+            if unsafe sem_timedwait(semaphore, &end) == 0 { return true }
+            if errno != EINTR { return false }
+        }
+    }
+}

@@ -1,0 +1,76 @@
+package import Images
+package import Transcoding
+
+/// What becomes of a picture that a conversion holds (`RequestTranscoder.takeFile`): what has to be done, and what goes out then.
+package struct PictureWork: Sendable {
+    package enum Beginning: Sendable {
+        /// It passes as it is.
+        case settled(SettledFile)
+        /// It is to be made on a thread of its own: `job.run`, and `settled` with what that gives.
+        case work(PictureWork)
+    }
+
+    package let job: ImageJob
+    private let image: ImageRule
+    private let field: [UInt8]
+    private let filename: [UInt8]?
+
+    /// Says what is to be done, by the picture's header. Throws 413 for one of too many pixels, and 422 for what is none, where its
+    /// rule doesn't let that pass.
+    package static func begin(_ file: HeldFile) throws(Refusal) -> Beginning {
+        do throws(ImageFault) {
+            let job = try ImageJob(file.content, rule: file.image)
+            guard job.isNeeded else { return .settled(SettledFile(content: file.content)) }
+            return .work(PictureWork(job: job, image: file.image, field: file.field, filename: file.filename))
+        } catch {
+            return .settled(try passed(file.content, by: file.image, error, field: file.field))
+        }
+    }
+
+    /// What goes out in the picture's place. Throws as `begin` does.
+    package func settled(_ result: Result<[UInt8], ImageFault>) throws(Refusal) -> SettledFile {
+        switch result {
+        case .success(let content):
+            return SettledFile(
+                content: content, mediaType: Array(job.format.mediaType.utf8),
+                filename: filename.flatMap { Self.renamed($0, to: job.format) })
+        case .failure(let fault): return try Self.passed(job.bytes, by: image, fault, field: field)
+        }
+    }
+
+    /// The file as it came, where its rule lets it pass.
+    private static func passed(
+        _ content: [UInt8], by image: ImageRule, _ fault: ImageFault, field: [UInt8]
+    ) throws(Refusal) -> SettledFile {
+        let name = String(decoding: field, as: UTF8.self)
+        let reason: String
+        switch fault {
+        case .tooManyPixels(let count):
+            let error = ConversionError(
+                .limit, code: "limit_pixels",
+                reason:
+                    "the picture has \(count) pixels and passes the limit of \(image.pixels) (files.\(name).image.pixels)",
+                field: name, setting: "files.\(name).image.pixels")
+            throw .conversion(error, accepted: [])
+        case .memory: throw .memoryExhausted
+        case .notAnImage: reason = "the file is no JPEG, PNG or WebP"
+        case .animated: reason = "the file holds several pictures"
+        case .broken(let why): reason = "the picture can't be made smaller: \(why)"
+        }
+        if image.others == .pass { return SettledFile(content: content) }
+        let error = ConversionError(
+            .unrepresentable, code: "image_unreadable", reason: reason, field: name,
+            setting: "files.\(name).image.on_other")
+        throw .conversion(error, accepted: [])
+    }
+
+    /// The filename with the format's extension, where it had another picture's; nil: it stays.
+    private static func renamed(_ filename: [UInt8], to format: ImageFormat) -> [UInt8]? {
+        guard let dot = filename.lastIndex(of: UInt8(ascii: ".")), dot > 0 else { return nil }
+        let ending = String(decoding: filename[(dot + 1)...], as: UTF8.self).lowercased()
+        guard !format.filenameExtensions.contains(ending),
+            ImageFormat.allCases.contains(where: { $0.filenameExtensions.contains(ending) })
+        else { return nil }
+        return Array(filename[...dot]) + Array(format.filenameExtensions[0].utf8)
+    }
+}

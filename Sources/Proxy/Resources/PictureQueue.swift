@@ -1,0 +1,176 @@
+internal import EventLoop
+internal import Gateway
+internal import Images
+
+/// The pictures that the exchanges of one worker wait for. They are made on the process' own threads for that, in the order in which
+/// they came, and as many at once as the worker has of those.
+///
+/// What waits is paid for with what it holds, and what runs besides with what the work takes, until that is over: also where the
+/// exchange has ended meanwhile. Work that finds no memory waits for the one before it.
+final class PictureQueue {
+    /// What became of one that was added.
+    enum Admission {
+        case taken
+        /// Too many wait.
+        case full
+        /// There is no memory for it, and nothing runs that would give some back.
+        case noMemory
+    }
+
+    private static let processors = ProcessorLimit.current().count
+
+    private let way: WayBack
+    private let loop: EventLoop
+    private let pool: ThreadPool
+    private let memory: MemoryAllowance
+    private var waiting: [PendingPicture] = []
+    private var running = 0
+    /// Those that run, by their numbers, and the last number.
+    private var begun: [Int: PendingPicture] = [:]
+    private var number = 0
+    private var counters = PictureCounters()
+
+    init(loop: EventLoop, pool: ThreadPool, memory: MemoryAllowance) {
+        way = WayBack()
+        self.loop = loop
+        self.pool = pool
+        self.memory = memory
+        // SAFETY: on the loop's thread, before any work.
+        unsafe way.queue = self
+    }
+
+    func visit(_ samples: inout MetricSamples) { counters.visit(&samples, (waiting.count, running)) }
+
+    /// Takes a picture that is to be made; its `done` is called in a later tick.
+    ///
+    /// - Parameter share: this worker's part of a limit.
+    func add(_ picture: PendingPicture, _ settings: ImageSettings, share: WorkerShare) -> Admission {
+        guard waiting.count < share.share(of: settings.queue) else { return .full }
+        picture.threads = settings.threads ?? Self.processors
+        picture.atOnce = share.share(of: picture.threads)
+        if running == 0, waiting.isEmpty {
+            guard picture.charge.set(picture.cost, from: memory) else { return .noMemory }
+        } else {
+            // They are held already.
+            picture.charge.force(picture.work.job.bytes.count, from: memory)
+        }
+        waiting.append(picture)
+        start()
+        return .taken
+    }
+
+    /// Forgets a picture whose exchange has ended; one that is being made goes on, for nobody.
+    func drop(_ picture: PendingPicture) {
+        picture.isEnded = true
+        guard let index = waiting.firstIndex(where: { $0 === picture }) else { return }
+        waiting.remove(at: index)
+        picture.charge.end(memory)
+    }
+
+    private func start() {
+        while let next = waiting.first, running < next.atOnce {
+            guard next.charge.set(next.cost, from: memory) else {
+                // What runs gives some back.
+                if running > 0 { return }
+                waiting.removeFirst()
+                finish(next, .failure(.memory))
+                continue
+            }
+            waiting.removeFirst()
+            running += 1
+            number += 1
+            begun[number] = next
+            run(next.work.job, number, threads: next.threads)
+        }
+    }
+
+    /// Has the work done on a thread; what it gives comes back to the loop under its number.
+    private func run(_ job: ImageJob, _ number: Int, threads: Int) {
+        let inbox = loop.inbox
+        let way = way
+        @Sendable func tell(_ result: Result<[UInt8], ImageFault>) {
+            // SAFETY: this runs on the loop.
+            inbox.post { unsafe way.queue?.made(number, result) }
+        }
+        do throws(LoopError) {
+            try pool.run(onOneOf: threads) {
+                tell(Result { () throws(ImageFault) in try job.run() })
+            }
+        } catch {
+            tell(.failure(.memory))
+        }
+    }
+
+    fileprivate func made(_ number: Int, _ result: Result<[UInt8], ImageFault>) {
+        guard let picture = begun.removeValue(forKey: number) else { return }
+        running -= 1
+        finish(picture, result)
+        start()
+    }
+
+    private func finish(_ picture: PendingPicture, _ result: Result<[UInt8], ImageFault>) {
+        picture.charge.end(memory)
+        if case .success(let bytes) = result {
+            counters.made += 1
+            counters.bytesIn += UInt64(picture.work.job.bytes.count)
+            counters.bytesOut += UInt64(bytes.count)
+        } else {
+            counters.failed += 1
+        }
+        if !picture.isEnded { picture.done(result) }
+    }
+}
+
+/// Leads back to a queue: other threads carry it, and only its loop follows it.
+private final class WayBack: Sendable {
+    // SAFETY: read and written by the loop's thread alone.
+    nonisolated(unsafe) weak var queue: PictureQueue?
+}
+
+/// A picture that an exchange waits for.
+final class PendingPicture {
+    let work: PictureWork
+    fileprivate let done: (Result<[UInt8], ImageFault>) -> Void
+    fileprivate var charge = MemoryCharge(.request)
+    fileprivate var threads = 1
+    fileprivate var atOnce = 1
+    /// Whether nobody waits any more.
+    fileprivate(set) var isEnded = false
+
+    /// Bytes that it takes while it is made.
+    fileprivate var cost: Int { work.job.bytes.count + work.job.memory }
+
+    init(_ work: PictureWork, _ done: @escaping (Result<[UInt8], ImageFault>) -> Void) {
+        self.work = work
+        self.done = done
+    }
+}
+
+/// What is counted of pictures.
+private struct PictureCounters {
+    var made: UInt64 = 0
+    var failed: UInt64 = 0
+    var bytesIn: UInt64 = 0
+    var bytesOut: UInt64 = 0
+
+    func visit(_ samples: inout MetricSamples, _ counts: (waiting: Int, running: Int)) {
+        samples.counter(
+            "recast_images_total", "Pictures of uploads that were to be made smaller, by result.",
+            labels: [.init("result", "made")], made)
+        samples.counter(
+            "recast_images_total", "Pictures of uploads that were to be made smaller, by result.",
+            labels: [.init("result", "failed")], failed)
+        samples.counter(
+            "recast_image_bytes_total", "Bytes of the pictures that were made smaller, before and after.",
+            labels: [.init("side", "in")], bytesIn)
+        samples.counter(
+            "recast_image_bytes_total", "Bytes of the pictures that were made smaller, before and after.",
+            labels: [.init("side", "out")], bytesOut)
+        samples.gauge(
+            "recast_images_pending", "Pictures that are being made smaller, and those that wait for it.",
+            labels: [.init("state", "running")], Double(counts.running))
+        samples.gauge(
+            "recast_images_pending", "Pictures that are being made smaller, and those that wait for it.",
+            labels: [.init("state", "waiting")], Double(counts.waiting))
+    }
+}
