@@ -18,13 +18,8 @@ package struct ImageHeader: Sendable {
         var header = recast_image_header()
         // SAFETY: both are read and written during the call only.
         unsafe bytes.withUnsafeBufferPointer { bytes in
-            // SAFETY: an empty buffer has no address, and then none is read.
-            let none: [UInt8] = [0]
-            if let start = bytes.baseAddress {
-                unsafe recast_image_look(start, bytes.count, &header)
-            } else {
-                unsafe recast_image_look(none, 0, &header)
-            }
+            // SAFETY: an empty buffer may have no address, and then none is read.
+            unsafe recast_image_look(bytes.baseAddress, bytes.count, &header)
         }
         switch header.kind {
         case RECAST_IMAGE_JPEG: format = .jpeg

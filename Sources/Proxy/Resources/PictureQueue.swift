@@ -154,23 +154,20 @@ private struct PictureCounters {
     var bytesOut: UInt64 = 0
 
     func visit(_ samples: inout MetricSamples, _ counts: (waiting: Int, running: Int)) {
-        samples.counter(
-            "recast_images_total", "Pictures of uploads that were to be made smaller, by result.",
-            labels: [.init("result", "made")], made)
-        samples.counter(
-            "recast_images_total", "Pictures of uploads that were to be made smaller, by result.",
-            labels: [.init("result", "failed")], failed)
-        samples.counter(
-            "recast_image_bytes_total", "Bytes of the pictures that were made smaller, before and after.",
-            labels: [.init("side", "in")], bytesIn)
-        samples.counter(
-            "recast_image_bytes_total", "Bytes of the pictures that were made smaller, before and after.",
-            labels: [.init("side", "out")], bytesOut)
-        samples.gauge(
-            "recast_images_pending", "Pictures that are being made smaller, and those that wait for it.",
-            labels: [.init("state", "running")], Double(counts.running))
-        samples.gauge(
-            "recast_images_pending", "Pictures that are being made smaller, and those that wait for it.",
-            labels: [.init("state", "waiting")], Double(counts.waiting))
+        for (result, count) in [("made", made), ("failed", failed)] {
+            samples.counter(
+                "recast_images_total", "Pictures of uploads that were to be made smaller, by result.",
+                labels: [.init("result", result)], count)
+        }
+        for (side, count) in [("in", bytesIn), ("out", bytesOut)] {
+            samples.counter(
+                "recast_image_bytes_total", "Bytes of the pictures that were made smaller, before and after.",
+                labels: [.init("side", side)], count)
+        }
+        for (state, count) in [("running", counts.running), ("waiting", counts.waiting)] {
+            samples.gauge(
+                "recast_images_pending", "Pictures that are being made smaller, and those that wait for it.",
+                labels: [.init("state", state)], Double(count))
+        }
     }
 }

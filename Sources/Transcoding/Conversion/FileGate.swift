@@ -203,7 +203,7 @@ internal struct FileGate {
 
     // MARK: Files that are held
 
-    /// Whether a file of that rule goes out as it comes, or else is held.
+    /// Whether a file of that rule is held, instead of going out as it comes.
     func holds(rule: Int?) -> Bool {
         guard let rule, rules[rule].image != nil else { return false }
         return !isObserved

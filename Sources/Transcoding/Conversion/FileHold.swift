@@ -3,7 +3,7 @@ internal import Octets
 /// A file that is kept back, whole, while other bytes of it are made elsewhere: an image that becomes smaller.
 ///
 /// A rule with `FileRule.image` says so. While a file is whole and not settled, the pipeline takes no input and is full; the owner of
-/// the conversion takes the file (`Conversion.takeFile`), and gives back what goes out in its place (`Conversion.settle`). The part's
+/// the conversion takes the file (`Conversion.takeFile`), and gives back what goes out in its place (`Conversion.settleFile`). The part's
 /// head goes out with it, since its type and its filename may be others then.
 internal struct FileHold {
     private enum Stage {
