@@ -1,6 +1,6 @@
 # `make run` tries Recast out; `make test` shows that it works. The other targets are for working on it.
 .DEFAULT_GOAL := help
-.PHONY: help run build image image-test install uninstall deb package-test release-check test nightly faults soak proxies kubernetes-test sanitize guard linear bench bench-codecs fuzz lint format clean
+.PHONY: help run build image image-test install uninstall deb package-test release-check test nightly faults soak proxies kubernetes-test sanitize guard linear bench bench-codecs bench-pictures fuzz lint format clean
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 17
@@ -80,6 +80,10 @@ bench: ## Measure against nginx, HAProxy, Envoy and Caddy: docs/benchmarks.md; m
 bench-codecs: ## Measure the codecs against Go's mime/multipart and Python's orjson
 	scripts/dependencies build bench
 	scripts/bench-codecs $(ARGS)
+
+bench-pictures: ## Measure pictures that are made smaller against vipsthumbnail
+	scripts/dependencies build bench
+	scripts/bench-pictures $(ARGS)
 
 fuzz: ## Fuzz every decoder, conversion and HTTP itself: make fuzz TIME=60 (seconds in all), TARGET='http-*' for some
 	scripts/fuzz --time $(or $(TIME),60) $(if $(TARGET),--target '$(TARGET)')

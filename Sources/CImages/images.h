@@ -12,6 +12,10 @@ typedef struct picture {
     bool has_alpha, is_gray;
 } picture;
 
+/* Work on so many pixels was done: every few thousand of them it lets threads go first that answer others. A thread of the lowest class
+   alone doesn't: it is driven away by a tick of the clock only, which takes 4 ms, also where somebody more important wakes up. */
+void pixels_done(size_t count);
+
 /* Bytes that are owned, or none. */
 typedef struct blob {
     uint8_t *bytes;

@@ -162,9 +162,10 @@ static void set_faults(j_common_ptr codec, faults *faults) {
     faults->is_memory = false;
 }
 
-/* A picture of a thousand scans is a bomb: each one passes over all of its pixels. */
-static void count_scans(j_common_ptr codec) {
-    if (!codec->is_decompressor || ((j_decompress_ptr)codec)->input_scan_number <= MOST_SCANS) return;
+/* Called for each row of blocks. A picture of a thousand scans is a bomb: each one passes over all of its pixels. */
+static void watch_reading(j_common_ptr codec) {
+    pixels_done((size_t)((j_decompress_ptr)codec)->image_width * DCTSIZE);
+    if (((j_decompress_ptr)codec)->input_scan_number <= MOST_SCANS) return;
     ((struct faults *)codec->err)->reason = "it has more than 100 scans";
     longjmp(((struct faults *)codec->err)->home, 1);
 }
@@ -199,6 +200,10 @@ static bool keep_segments(const uint8_t *bytes, size_t count, bool keeps, metada
     return true;
 }
 
+static void watch_writing(j_common_ptr codec) {
+    pixels_done((size_t)((j_compress_ptr)codec)->image_width * DCTSIZE);
+}
+
 /* All that lives longer than a jump. */
 typedef struct reading {
     struct jpeg_decompress_struct codec;
@@ -221,7 +226,7 @@ enum recast_image_status jpeg_read(
         return reading.faults.is_memory ? RECAST_IMAGE_NO_MEMORY : RECAST_IMAGE_BAD;
     }
     jpeg_create_decompress(codec);
-    reading.progress.progress_monitor = count_scans;
+    reading.progress.progress_monitor = watch_reading;
     codec->progress = &reading.progress;
     jpeg_mem_src(codec, bytes, (unsigned long)count);
     jpeg_save_markers(codec, JPEG_APP0 + 2, 0xFFFF);
@@ -270,6 +275,7 @@ enum recast_image_status jpeg_read(
 
 typedef struct writing {
     struct jpeg_compress_struct codec;
+    struct jpeg_progress_mgr progress;
     faults faults;
     unsigned char *bytes;
     unsigned long count;
@@ -298,6 +304,8 @@ enum recast_image_status jpeg_write(
         return writing.faults.is_memory ? RECAST_IMAGE_NO_MEMORY : RECAST_IMAGE_BAD;
     }
     jpeg_create_compress(codec);
+    writing.progress.progress_monitor = watch_writing;
+    codec->progress = &writing.progress;
     jpeg_mem_dest(codec, &writing.bytes, &writing.count);
     codec->image_width = picture->width;
     codec->image_height = picture->height;

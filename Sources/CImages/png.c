@@ -88,7 +88,6 @@ typedef struct codec {
     bool is_memory;
     scaler *scaler;
     uint8_t *pixels;
-    png_bytep *rows;
 } codec;
 
 /* No text of the library's goes out: it may quote the input. */
@@ -191,7 +190,6 @@ enum recast_image_status png_read(
         png_destroy_read_struct(&codec.png, &codec.info, NULL);
         scaler_free(codec.scaler);
         free(codec.pixels);
-        free(codec.rows);
         *reason = codec.reason;
         return codec.is_memory ? RECAST_IMAGE_NO_MEMORY : RECAST_IMAGE_BAD;
     }
@@ -206,17 +204,20 @@ enum recast_image_status png_read(
     }
     if (is_interlaced) {
         codec.pixels = malloc(stride * header->height);
-        codec.rows = malloc(header->height * sizeof *codec.rows);
-        if (!codec.pixels || !codec.rows) {
+        if (!codec.pixels) {
             codec.is_memory = true;
             png_longjmp(codec.png, 1);
         }
-        for (uint32_t row = 0; row < header->height; row++) codec.rows[row] = codec.pixels + stride * row;
-        png_read_image(codec.png, codec.rows);
+        for (int pass = 0; pass < PNG_INTERLACE_ADAM7_PASSES; pass++) {
+            for (uint32_t row = 0; row < header->height; row++) {
+                png_read_row(codec.png, codec.pixels + stride * row, NULL);
+                pixels_done(header->width);
+            }
+        }
     }
     for (uint32_t row = 0; row < header->height; row++) {
         uint8_t *to = scaler_row(codec.scaler);
-        if (is_interlaced) memcpy(to, codec.rows[row], stride);
+        if (is_interlaced) memcpy(to, codec.pixels + stride * row, stride);
         else png_read_row(codec.png, to, NULL);
         if (picture->has_alpha) premultiply(to, header->width);
         scaler_push(codec.scaler);
@@ -225,7 +226,6 @@ enum recast_image_status png_read(
     png_destroy_read_struct(&codec.png, &codec.info, NULL);
     scaler_free(codec.scaler);
     free(codec.pixels);
-    free(codec.rows);
     return RECAST_IMAGE_DONE;
 }
 
@@ -310,6 +310,7 @@ enum recast_image_status png_write(const picture *picture, const metadata *metad
     for (uint32_t at = 0; at < picture->height; at++) {
         pack(picture, picture->pixels + (size_t)at * picture->width * 4, row);
         png_write_row(codec.png, row);
+        pixels_done(picture->width);
     }
     png_write_end(codec.png, NULL);
     png_destroy_write_struct(&codec.png, &codec.info);

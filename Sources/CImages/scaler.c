@@ -154,6 +154,7 @@ static void weigh_columns(const axis *axis, const uint8_t *source, uint8_t *outp
 
 void scaler_push(scaler *scaler) {
     scaler->taken++;
+    pixels_done(scaler->columns.from);
     picture *picture = scaler->picture;
     while (scaler->given < picture->height
            && scaler->rows.first[scaler->given] + scaler->rows.taps <= scaler->taken) {
@@ -165,6 +166,7 @@ void scaler_push(scaler *scaler) {
         else weigh_columns(&scaler->columns, row, output);
         if (picture->has_alpha) unpremultiply(output, picture->width);
         scaler->given++;
+        pixels_done(picture->width);
     }
 }
 

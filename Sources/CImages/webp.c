@@ -5,7 +5,11 @@
 #include <webp/encode.h>
 #include <webp/mux.h>
 
-enum { LONGEST_SIDE = 16383 };
+enum {
+    LONGEST_SIDE = 16383,
+    /* Bytes that are decoded in one go, and the pixels that come of them, about. */
+    PIECE = 4096, SLICE = 8192
+};
 
 static const char exif_mark[6] = "Exif\0";
 
@@ -89,7 +93,17 @@ enum recast_image_status webp_read(
     config.output.u.RGBA.rgba = picture->pixels;
     config.output.u.RGBA.stride = (int)picture->width * 4;
     config.output.u.RGBA.size = (size_t)picture->width * picture->height * 4;
-    VP8StatusCode status = WebPDecode(bytes, count, &config);
+    /* In pieces, so that others get their turn between them. */
+    WebPIDecoder *decoder = WebPIDecode(bytes, 0, &config);
+    if (!decoder) return RECAST_IMAGE_NO_MEMORY;
+    VP8StatusCode status = VP8_STATUS_SUSPENDED;
+    size_t given = 0;
+    while (status == VP8_STATUS_SUSPENDED && given < count) {
+        given = count - given > PIECE ? given + PIECE : count;
+        status = WebPIUpdate(decoder, bytes, given);
+        pixels_done(SLICE);
+    }
+    WebPIDelete(decoder);
     WebPFreeDecBuffer(&config.output);
     if (status == VP8_STATUS_OUT_OF_MEMORY) return RECAST_IMAGE_NO_MEMORY;
     if (status == VP8_STATUS_NOT_ENOUGH_DATA || status == VP8_STATUS_SUSPENDED) *reason = "it is cut off";
@@ -123,6 +137,13 @@ static enum recast_image_status wrap(
     return status;
 }
 
+/* Called for each row of blocks, or each step. */
+static int watch_writing(int percent, const WebPPicture *input) {
+    (void)percent;
+    pixels_done((size_t)input->width * 16);
+    return true;
+}
+
 enum recast_image_status webp_write(
     const picture *picture, const metadata *metadata, int quality, bool is_lossless, recast_image_result *result) {
     result->reason = "it can't be written as a WebP";
@@ -143,6 +164,7 @@ enum recast_image_status webp_write(
     WebPMemoryWriterInit(&writer);
     input.writer = WebPMemoryWrite;
     input.custom_ptr = &writer;
+    input.progress_hook = watch_writing;
     bool is_read = picture->has_alpha ? WebPPictureImportRGBA(&input, picture->pixels, stride)
                                       : WebPPictureImportRGBX(&input, picture->pixels, stride);
     bool is_made = is_read && WebPEncode(&config, &input);

@@ -88,7 +88,7 @@ def server_environment(more):
 class Server:
     """A server on 127.0.0.1, with its children."""
 
-    def __init__(self, name, command, port, cores, log_path, *, environment=None, waits=True, seconds=10):
+    def __init__(self, name, command, port, cores, log_path, *, environment=None, waits=True, seconds=10, own_session=True):
         self.name, self.port, self.log_path = name, port, log_path
         # Without cores it has those of the caller.
         # The child takes over the cores of the thread that starts it; setting them in the child costs a slower way to fork.
@@ -97,7 +97,7 @@ class Server:
         try:
             with open(log_path, "ab") as log:
                 self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                                start_new_session=True, env=server_environment(environment or {}))
+                                                start_new_session=own_session, env=server_environment(environment or {}))
         finally:
             os.sched_setaffinity(0, own)
         if waits:
