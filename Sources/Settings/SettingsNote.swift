@@ -44,7 +44,7 @@ struct SettingsNotes {
     let lacksRoutes: Bool
 
     var all: [SettingsNote] {
-        adminNotes + upstreamNotes + pathNotes + foreignNotes + verificationNotes
+        adminNotes + upstreamNotes + pathNotes + foreignNotes + verificationNotes + bodyNotes
             + settings.routes.indices.flatMap(conversionNotes)
     }
 

@@ -45,7 +45,10 @@ struct ExplainedSample {
         if let plan = route.conversion?.plan { return plan }
         let headers = route.options.headers
         let isGuarded = route.verification != nil || route.signing != nil || route.authorization != nil
-        guard isGuarded || route.rewrite != nil || !headers.request.isEmpty || !headers.response.isEmpty else {
+        let hasEnvelopes = route.responses.contains { $0.status != nil || $0.problem != nil }
+        guard
+            isGuarded || hasEnvelopes || route.rewrite != nil || !headers.request.isEmpty || !headers.response.isEmpty
+        else {
             throw usage(
                 "the route \"\(route.name)\" forwards bodies as they are and changes no head: there is nothing to explain"
             )

@@ -87,10 +87,9 @@ struct Explanation {
             "upstream \(upstream.name): \(upstream.addresses.map(\.description).joined(separator: ", "))",
             plan == nil ? "request: forwarded as it came" : "request: \(input) -> \(output), here \(type)",
         ]
-        for part in guards {
-            lines.append("\(part.what): \(part.name)")
-            lines += part.lines.map { "  \(padded($0.key, 12)) \(printable($0.value))" }
-        }
+        for part in guards { lines += block("\(part.what): \(part.name)", part.lines) }
+        for image in images { lines += block("image: \(image.field)", image.shown) }
+        for envelope in envelopes { lines += block("response: \(envelope.name)", envelope.shown) }
         lines.append("")
         if trace != nil { lines += rows + [""] }
         lines += [requestLine]
@@ -106,6 +105,11 @@ struct Explanation {
             lines += notes.map { "note: \($0)" }
         }
         return lines.map { $0 + "\n" }.joined()
+    }
+
+    /// A heading, and what is said below it.
+    private func block(_ heading: String, _ lines: [(key: String, value: String)]) -> [String] {
+        [printable(heading)] + lines.map { "  \(padded($0.key, 12)) \(printable($0.value))" }
     }
 
     /// From where, to where, by which rules.
@@ -172,9 +176,23 @@ struct Explanation {
                 "guards",
                 .array(
                     guards.map { part in
-                        object(
-                            [("kind", .string(part.what)), ("name", .string(part.name))]
-                                + part.lines.map { ($0.key, .string($0.value)) })
+                        object([("kind", .string(part.what)), ("name", .string(part.name))] + strings(part.lines))
+                    })
+            ),
+            (
+                "images",
+                .array(images.map { object([("field", .string($0.field))] + strings($0.lines)) })
+            ),
+            (
+                "envelopes",
+                .array(
+                    envelopes.map { envelope in
+                        let map: Literal = envelope.map.map { object(strings($0)) } ?? .null
+                        let status = envelope.status.map { object(strings($0) + [("map", map)]) }
+                        return object([
+                            ("when", object(strings(envelope.condition))), ("status_from", status ?? .null),
+                            ("problem", envelope.problem.map { object(strings($0)) } ?? .null),
+                        ])
                     })
             ),
             ("header_rules", object(headerRules.map { (String($0.key.dropFirst(8)), .string($0.value)) })),
@@ -188,6 +206,10 @@ struct Explanation {
             ("notes", .array(notes)),
         ])
         return document.json + "\n"
+    }
+
+    private func strings(_ lines: [(key: String, value: String)]) -> [(String, Literal)] {
+        lines.map { ($0.key, .string($0.value)) }
     }
 
     private func object(_ members: [(String, Literal)]) -> Literal {

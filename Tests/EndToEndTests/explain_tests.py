@@ -191,6 +191,76 @@ routes:
         self.assertIsNone(json.loads(run("--json").stdout)["response"])
         self.assertEqual(run("--response-header", "nonsense").returncode, 64)
 
+    def test_explain_shows_pictures_and_envelopes_and_no_secret(self):
+        path = os.path.join(self.folder, "bodies.yaml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("""version: 1
+listen: 127.0.0.1:8080
+upstreams: { app: "127.0.0.1:3000" }
+routes:
+  - name: a
+    match: /a
+    upstream: app
+    request:
+      decode: { as: json }
+      encode: { as: json, files: { photo: { image: { max: 60, format: jpeg, quality: 50, metadata: drop } }, b.c: { image: { width: 9 } } } }
+    response:
+      - when: { status: 200, type: application/json }
+        status_from: { path: "${env:RECAST_TEST_PLACE}", map: { 0: 200, 1-9: 400, missing: unchanged }, default: 502, as: json }
+        problem: true
+      - { when: { status: 4xx }, problem: { detail: error.text } }
+      - { when: { status: 5xx }, pass: true }
+  - { name: b, match: /b, upstream: app, response: { status_from: code } }
+""")
+        os.environ["RECAST_TEST_PLACE"] = "errcode"
+        self.addCleanup(os.environ.pop, "RECAST_TEST_PLACE")
+        lines = self.recast("explain", path, "a", data=b'{"photo":"aGk="}').output.splitlines()
+        shown = [" ".join(line.split()) for line in lines[3:lines.index("")]]
+        self.assertEqual(shown, [
+            "image: photo", "max 60", "format jpeg", "quality 50", "metadata drop", "pixels 50M", "on_other reject",
+            "image: b.c", "width 9", "quality 85", "metadata keep", "pixels 50M", "on_other reject", "format as it came",
+            "response: status 200, type application/json", "status_from ${env:RECAST_TEST_PLACE}",
+            "map 0: 200, 1-9: 400, missing: unchanged", "default 502", "look 64KiB", "as json", "problem true",
+            "response: status 4xx", "problem true", "detail error.text", "look 64KiB"])
+        report = json.loads(self.recast("explain", path, "a", "--json", data=b'{"photo":"aGk="}').output)
+        self.assertEqual(report["images"], [
+            {"field": "photo", "max": "60", "format": "jpeg", "quality": "50", "metadata": "drop", "pixels": "50M", "on_other": "reject"},
+            {"field": "b.c", "width": "9", "quality": "85", "metadata": "keep", "pixels": "50M", "on_other": "reject"}])
+        self.assertEqual(report["envelopes"], [
+            {"when": {"status": "200", "type": "application/json"},
+             "status_from": {"path": "${env:RECAST_TEST_PLACE}", "map": {"0": "200", "1-9": "400", "missing": "unchanged"},
+                             "default": "502", "look": "64KiB", "as": "json"}, "problem": {}},
+            {"when": {"status": "4xx"}, "status_from": None, "problem": {"detail": "error.text", "look": "64KiB"}}])
+        # A route that does nothing else can be explained too.
+        short = self.recast("explain", path, "b")
+        self.assertEqual(short.returncode, 0, short.errors)
+        self.assertIn("response: any\n  status_from  code\n  map          the value is the status\n", short.output)
+        self.assertIn("  as           by Content-Type\n", short.output)
+        self.assertIsNone(json.loads(self.recast("explain", path, "b", "--json").output)["envelopes"][0]["status_from"]["map"])
+
+    def test_check_warns_of_rules_that_never_hold(self):
+        path = os.path.join(self.folder, "never.yaml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("""version: 1
+listen: 127.0.0.1:8080
+upstreams: { app: "127.0.0.1:3000" }
+routes:
+  - name: a
+    match: { path: /a, method: GET }
+    upstream: app
+    request: { decode: { as: multipart }, encode: { as: multipart, files: { photo: { image: { max: 60 } } } } }
+    response: { when: { type: text/html }, status_from: code }
+""")
+        lines = self.recast("check", path).output.splitlines()
+        self.assertIn(
+            'warning: route a: it has an "image", and takes GET alone, which come without a body; '
+            "match: { method: [POST, PUT] } takes uploads (line 5)", lines)
+        self.assertIn(
+            'warning: route a, response: "status_from" looks at no body of text/html; as: json reads it, whatever its type (line 5)', lines)
+        codes = [one["code"] for one in json.loads(self.recast("check", "--json", path).output)["findings"]]
+        self.assertEqual([code for code in codes if code.startswith(("image", "status"))], ["image_without_body", "status_from_type"])
+        self.assertIn("framing_chunked", codes)
+
     def test_a_header_value_is_explained_up_to_its_limit(self):
         path = os.path.join(self.folder, "long.yaml")
         with open(path, "w", encoding="utf-8") as file:

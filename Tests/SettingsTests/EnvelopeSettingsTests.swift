@@ -55,7 +55,8 @@ import Transcoding
         )
         let shown = file.effectiveOfRoutes[0].map { "\($0.key) = \($0.value)" }
         for wanted in [
-            "response[0].status_from.map.0 = 200", "response[0].status_from.default = unchanged",
+            "response[0].status_from.path = c", "response[0].status_from.map.0 = 200",
+            "response[0].status_from.default = unchanged",
             "response[0].status_from.look = 64KiB", "response[0].problem = true",
         ] { #expect(shown.contains(wanted), "\(wanted)") }
     }

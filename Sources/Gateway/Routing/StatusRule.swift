@@ -118,6 +118,27 @@ extension StatusRule.Key {
     }
 }
 
+extension StatusRule.Key: CustomStringConvertible {
+    /// As settings write it.
+    public var description: String {
+        switch self {
+        case .text(let text): String(decoding: text, as: UTF8.self)
+        case .range(let range): "\(range.lowerBound)-\(range.upperBound)"
+        case .missing: "missing"
+        }
+    }
+}
+
+extension StatusRule.Outcome: CustomStringConvertible {
+    /// As settings write it.
+    public var description: String {
+        switch self {
+        case .status(let status): "\(status)"
+        case .unchanged: "unchanged"
+        }
+    }
+}
+
 /// Makes an RFC 9457 problem of the envelope that an error comes in.
 public struct ProblemRule: Hashable, Sendable {
     /// Where the problem's `detail` is taken from: the first of these that is a text or a number.

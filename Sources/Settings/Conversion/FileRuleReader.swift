@@ -27,7 +27,7 @@ struct FileRuleReader {
             guard let value = section.take(member.key) else { continue }
             if member.key == "*", case .scalar = value.content {
                 rest = policy(value, policies, side, options, plan)
-            } else if let rule = rule(member, value, words, plan) {
+            } else if let rule = rule(member, value, words, options.path, plan) {
                 // What is said of reading a field and what becomes of its picture may stand on two sides.
                 if let image = rule.image, case .mapping(let members) = value.content, members.count == 1,
                     let index = plan.files.firstIndex(where: { $0.path == rule.path })
@@ -75,9 +75,10 @@ struct FileRuleReader {
         return context.word(node, what, among: policies.map(\.rawValue)).flatMap(FilePolicy.init)
     }
 
-    /// The rule for one field: a word, or a mapping.
+    /// The rule for one field: a word, or a mapping. `side` leads to `files`, for the effective values.
     private func rule(
-        _ member: SettingsNode.Member, _ value: SettingsNode, _ policies: [FilePolicy], _ plan: ConversionPlan
+        _ member: SettingsNode.Member, _ value: SettingsNode, _ policies: [FilePolicy], _ side: String,
+        _ plan: ConversionPlan
     ) -> FileRule? {
         let path = context.fieldPath(member)
         let what = "the file \"\(member.key)\""
@@ -108,7 +109,7 @@ struct FileRuleReader {
         let types = section.take("types").flatMap(mediaTypes) ?? []
         var image: ImageRule?
         if let node = section.take("image") {
-            image = ImageRuleReader(context).read(node, of: what, plan)
+            image = ImageRuleReader(context).read(node, of: what, path: "\(side).files.\(member.key).image", plan)
             if policy == .drop || policy == .reject {
                 context.report(node.position, "\(what) has an \"image\" and goes nowhere")
             }

@@ -14,31 +14,35 @@ struct ImageRuleReader {
         self.context = context
     }
 
-    /// - Parameter what: names the file in messages.
-    func read(_ node: SettingsNode, of what: String, _ plan: ConversionPlan) -> ImageRule? {
-        guard let section = SectionReader(node, "\"image\"", context) else { return nil }
+    /// - Parameters:
+    ///   - what: names the file in messages.
+    ///   - path: leads to the rule, for the effective values.
+    func read(_ node: SettingsNode, of what: String, path: String, _ plan: ConversionPlan) -> ImageRule? {
+        guard let section = SectionReader(node, "\"image\"", path: path, context) else { return nil }
         let failures = context.failures
         var rule = ImageRule()
-        if let node = section.take("max") { rule.longestSide = context.count(node, "\"max\"", in: Self.longestSide) }
-        if let node = section.take("width") { rule.width = context.count(node, "\"width\"", in: Self.longestSide) }
-        if let node = section.take("height") { rule.height = context.count(node, "\"height\"", in: Self.longestSide) }
-        let quality = section.take("quality")
-        if let quality { rule.quality = context.count(quality, "\"quality\"", in: 1...100) ?? rule.quality }
+        rule.longestSide = side("max", section)
+        rule.width = side("width", section)
+        rule.height = side("height", section)
         if let node = section.take("format") {
             let words = ImageFormat.allCases.map(\.rawValue)
             rule.format = context.word(node, "\"format\"", among: words).flatMap(ImageFormat.init)
+            if let format = rule.format { section.record("format", format.rawValue, .line(node.position.line)) }
         }
-        if rule.format == .png, let quality {
-            context.report(quality.position, "\"quality\" is for jpeg and webp: a png loses nothing")
+        if rule.format == .png {
+            section.refuse("quality", "is for jpeg and webp: a png loses nothing")
+        } else {
+            rule.quality = section.count("quality", standard: Sourced(rule.quality), in: 1...100).value
         }
-        if let node = section.take("metadata") {
-            rule.keepsMetadata = context.word(node, "\"metadata\"", among: ["keep", "drop"]) != "drop"
+        let metadata = section.value("metadata", standard: Sourced("keep"), describe: { $0 }) {
+            context.word($0, $1, among: ["keep", "drop"])
         }
-        if let node = section.take("pixels") { rule.pixels = pixels(node) ?? rule.pixels }
-        if let node = section.take("on_other") {
-            let words = ImageRule.Others.allCases.map(\.rawValue)
-            rule.others = context.word(node, "\"on_other\"", among: words).flatMap(ImageRule.Others.init) ?? rule.others
-        }
+        rule.keepsMetadata = metadata.value == "keep"
+        rule.pixels =
+            section.value("pixels", standard: Sourced(rule.pixels), describe: Self.describe(pixels:)) { node, _ in
+                pixels(node)
+            }.value
+        section.word("on_other", into: &rule.others)
         section.finish()
         if rule.longestSide == nil, rule.width == nil, rule.height == nil, rule.format == nil, rule.keepsMetadata,
             context.failures == failures
@@ -63,6 +67,21 @@ struct ImageRuleReader {
             context.report(
                 node.position, "\"image\" of \(what): pictures go to multipart, json, form, xml, text and raw")
         }
+    }
+
+    /// Pixels of a side, where they are bounded.
+    private func side(_ key: String, _ section: SectionReader) -> Int? {
+        guard let node = section.take(key),
+            let pixels = context.count(node, "\"\(key)\"", in: Self.longestSide)
+        else { return nil }
+        section.record(key, String(pixels), .line(node.position.line))
+        return pixels
+    }
+
+    /// As settings write it: `50M`.
+    private static func describe(pixels: Int) -> String {
+        let unit = pixelUnits.last { pixels >= $0.factor && pixels.isMultiple(of: $0.factor) }
+        return unit.map { "\(pixels / $0.factor)\($0.unit)" } ?? String(pixels)
     }
 
     /// A number of pixels: `50M`, `800k`, `2000000`.

@@ -16,23 +16,35 @@ struct EnvelopeReader {
     // MARK: status_from: errcode | {path, map, default, look, as}
 
     func status(_ node: SettingsNode) -> StatusRule? {
-        if case .scalar = node.content { return place(node, "\"status_from\"").map { StatusRule(path: $0) } }
+        if case .scalar = node.content { return short(node) }
         guard let section = SectionReader(node, "\"status_from\"", path: "\(path).status_from", context) else {
             return nil
         }
         let failures = context.failures
-        let path = section.required("path", example: "errcode").flatMap { place($0, "\"path\"") }
+        let node = section.required("path", example: "errcode")
+        let path = node.flatMap { place($0, "\"path\"") }
+        if let node, let path { section.record("path", path.description, .line(node.position.line)) }
         var rule = StatusRule(path: path ?? FieldPath([]))
         if let node = section.take("map") { rule.map = map(node) }
         if let node = section.take("default"), let outcome = outcome(node, "\"default\"") {
             rule.standard = outcome
-            section.record("default", Self.describe(outcome), .line(node.position.line))
+            section.record("default", outcome.description, .line(node.position.line))
         } else {
-            section.record("default", Self.describe(rule.standard), .standard)
+            section.record("default", rule.standard.description, .standard)
         }
         readLook(section, &rule.look, &rule.encoding)
         section.finish()
         return context.failures == failures ? rule : nil
+    }
+
+    /// The path alone; all else is standard.
+    private func short(_ node: SettingsNode) -> StatusRule? {
+        guard let path = place(node, "\"status_from\"") else { return nil }
+        let rule = StatusRule(path: path)
+        context.record("\(self.path).status_from.path", path.description, .line(node.position.line))
+        context.record("\(self.path).status_from.default", rule.standard.description, .standard)
+        context.record("\(self.path).status_from.look", Units.describe(bytes: rule.look), .standard)
+        return rule
     }
 
     private func map(_ node: SettingsNode) -> [StatusRule.Entry] {
@@ -53,7 +65,7 @@ struct EnvelopeReader {
             }
             guard let outcome = outcome(member.value, "the status of \"\(member.key)\"") else { continue }
             entries.append(StatusRule.Entry(key, outcome))
-            section.record(member.key, Self.describe(outcome), .line(member.position.line))
+            section.record(member.key, outcome.description, .line(member.position.line))
         }
         return entries
     }
@@ -70,13 +82,6 @@ struct EnvelopeReader {
             return nil
         }
         return .status(status)
-    }
-
-    private static func describe(_ outcome: StatusRule.Outcome) -> String {
-        switch outcome {
-        case .status(let status): "\(status)"
-        case .unchanged: "unchanged"
-        }
     }
 
     // MARK: problem: true | {detail, title, type, look, as}

@@ -47,7 +47,7 @@ public struct FileRule: Hashable, Sendable {
     }
 
     /// What the values at `path` must be to become files where a body of `input` becomes `output`.
-    internal func source(from input: BodyEncoding, to output: BodyEncoding) -> FileSource? {
+    package func source(from input: BodyEncoding, to output: BodyEncoding) -> FileSource? {
         output.hasFiles || image != nil ? source(from: input) : nil
     }
 

@@ -1,0 +1,212 @@
+internal import Gateway
+internal import Proxy
+internal import Transcoding
+
+/// Rules for bodies that can never do what they say: of pictures (`image`), and of envelopes (`status_from`, `problem`).
+extension SettingsNotes {
+    var bodyNotes: [SettingsNote] {
+        settings.routes.indices.flatMap { pictureNotes($0) + envelopeNotes($0) }
+    }
+
+    private func note(
+        _ severity: SettingsNote.Severity, _ code: String, _ index: Int, of which: String = "", _ message: String,
+        _ hint: String
+    ) -> SettingsNote {
+        let name = settings.routes[index].name
+        return SettingsNote(
+            severity: severity, code: code, line: routes[index].line, column: routes[index].column,
+            subject: "route \(name)\(which)", message: message, hint: hint, route: name)
+    }
+
+    // MARK: Pictures
+
+    private func pictureNotes(_ index: Int) -> [SettingsNote] {
+        let route = settings.routes[index]
+        guard let conversion = route.conversion else { return [] }
+        let plan = conversion.plan
+        let rules = plan.files.filter { $0.image != nil }
+        if rules.isEmpty { return [] }
+        var notes: [SettingsNote] = []
+        if !route.match.methods.isEmpty, route.match.methods.allSatisfy(["GET", "HEAD", "OPTIONS", "TRACE"].contains) {
+            notes.append(
+                note(
+                    .warning, "image_without_body", index,
+                    "it has an \"image\", and takes \(route.match.methods.joined(separator: ", ")) alone, which come without a body",
+                    "match: { method: [POST, PUT] } takes uploads"))
+        }
+        if conversion.otherTypes == .pass {
+            notes.append(
+                note(
+                    .note, "image_passed", index, "a body of another type passes with its pictures as they are",
+                    "on_other_type: reject takes none"))
+        }
+        for rule in rules {
+            if !rule.types.isEmpty, !rule.types.contains(where: Self.takesPictures) {
+                notes.append(
+                    note(
+                        .warning, "image_types", index,
+                        "the file \"\(rule.path)\" has an \"image\", and its types let no picture in",
+                        "types: [image/jpeg, image/png, image/webp] does"))
+            }
+            if plan.map.remove.contains(rule.path) {
+                notes.append(
+                    note(
+                        .warning, "image_removed", index,
+                        "the file \"\(rule.path)\" has an \"image\", and map.remove leaves it out",
+                        "say one of the two"))
+            }
+            let blind = plan.inputs.filter { !$0.hasFiles && rule.source(from: $0, to: plan.output) == nil }
+            if !blind.isEmpty {
+                let names = blind.map(\.rawValue).joined(separator: ", ")
+                notes.append(
+                    note(
+                        .warning, "image_unread", index,
+                        "of \(names) the field \"\(rule.path)\" is a text, and no picture is made of it",
+                        "from: base64 in the file's rule reads one"))
+            }
+        }
+        return notes
+    }
+
+    /// Whether a file of a type that is declared so may be a JPEG, a PNG or a WebP.
+    private static func takesPictures(_ pattern: MediaPattern) -> Bool {
+        let types = [
+            "*/*", "image/*", "application/*", "application/octet-stream", "image/jpg", "image/pjpeg", "image/x-png",
+        ]
+        return types.contains(pattern.text) || ImageFormat.allCases.contains { $0.mediaType == pattern.text }
+    }
+
+    // MARK: Envelopes
+
+    private func envelopeNotes(_ index: Int) -> [SettingsNote] {
+        let route = settings.routes[index]
+        return route.responses.enumerated().flatMap { number, rule -> [SettingsNote] in
+            guard rule.status != nil || rule.problem != nil else { return [] }
+            let which = route.responses.count == 1 ? ", response" : ", response \(number + 1)"
+            func warning(_ code: String, _ message: String, _ hint: String) -> SettingsNote {
+                note(.warning, code, index, of: which, message, hint)
+            }
+            let setting = rule.status == nil ? "problem" : "status_from"
+            if route.match.methods == ["HEAD"] {
+                return [
+                    warning(
+                        "\(setting)_unseen", "answers to HEAD have no body that \"\(setting)\" could look at",
+                        "match: { method: GET } has")
+                ]
+            }
+            if !rule.condition.statuses.isEmpty, rule.condition.statuses.allSatisfy(Self.hasNoEnvelope) {
+                return [
+                    warning(
+                        "\(setting)_unseen",
+                        "no body of 204, 206 or 304 is looked at, and \"when\" lets nothing else in",
+                        "when: { status: 200 } names others")
+                ]
+            }
+            var notes: [SettingsNote] = []
+            if let status = rule.status {
+                if !looks(rule, as: status.encoding) { notes.append(unreadable(index, which, rule, "status_from")) }
+                notes += statusNotes(status, rule, warning)
+            }
+            if let problem = rule.problem {
+                if !looks(rule, as: problem.encoding) { notes.append(unreadable(index, which, rule, "problem")) }
+                if Self.isNeverError(rule) {
+                    notes.append(
+                        warning(
+                            "problem_never",
+                            "\"status_from\" makes no status of 400 or more, and \"problem\" is for those",
+                            "map a value, or default, to one"))
+                }
+            }
+            return notes
+        }
+    }
+
+    private func unreadable(_ index: Int, _ which: String, _ rule: ResponseRule, _ setting: String) -> SettingsNote {
+        let types = rule.condition.types.map(\.description).joined(separator: ", ")
+        return note(
+            .warning, "\(setting)_type", index, of: which, "\"\(setting)\" looks at no body of \(types)",
+            "as: json reads it, whatever its type")
+    }
+
+    /// What of `status_from` can never be.
+    private func statusNotes(
+        _ status: StatusRule, _ rule: ResponseRule, _ warning: (String, String, String) -> SettingsNote
+    ) -> [SettingsNote] {
+        var notes: [SettingsNote] = []
+        let map = status.map ?? []
+        if status.map != nil, map.allSatisfy({ $0.outcome == .unchanged }), status.standard == .unchanged {
+            notes.append(
+                warning("status_from_unchanged", "\"map\" leaves every status as it is", "map a value to a status"))
+        }
+        if case .index? = status.path.segments.first, status.encoding == .form || status.encoding == .xml {
+            notes.append(
+                warning(
+                    "status_from_path", "the path \(status.path) leads nowhere: a form or an XML document is no list",
+                    "it begins with a name"))
+        }
+        for (number, entry) in map.enumerated() {
+            switch entry.key {
+            case .range(let range):
+                let cover = map[..<number].first {
+                    if case .range(let earlier) = $0.key {
+                        earlier.lowerBound <= range.lowerBound && range.upperBound <= earlier.upperBound
+                    } else {
+                        false
+                    }
+                }
+                if let cover {
+                    notes.append(
+                        warning(
+                            "status_from_covered",
+                            "\"\(entry.key)\" of \"map\" never decides: \"\(cover.key)\" does before it",
+                            "write the narrower range first"))
+                }
+            case .text(let text) where text.count > ValueSearch.longest:
+                notes.append(
+                    warning(
+                        "status_from_long",
+                        "a text of \"map\" is longer than \(ValueSearch.longest) bytes, which no value is that is compared",
+                        "compare a shorter one"))
+            case .text, .missing: break
+            }
+        }
+        return notes
+    }
+
+    /// Whether a response with such a status is never looked at.
+    private static func hasNoEnvelope(_ status: StatusRange) -> Bool {
+        status.range.allSatisfy { StatusRule.fault(of: $0) != nil }
+    }
+
+    /// Whether some body that `rule` takes is of a type that can be looked at.
+    private func looks(_ rule: ResponseRule, as encoding: BodyEncoding?) -> Bool {
+        if encoding != nil || rule.condition.types.isEmpty { return true }
+        var plan = ConversionPlan(inputs: StatusRule.encodings, output: .json)
+        if case .convert(let conversion) = rule.action {
+            // These are read as the conversion's own input.
+            if !conversion.acceptedTypes.isEmpty { return true }
+            plan.fieldDecoding = conversion.plan.fieldDecoding
+        }
+        return rule.condition.types.contains { pattern in
+            let text: String
+            switch pattern {
+            case .suffix(let suffix): text = "application/x\(suffix)"
+            case .range(let range):
+                text = range.description
+                // A star for the second half takes in one of ours where the first half is of one.
+                if text.hasSuffix("/*") { return ["*/*", "application/*", "text/*"].contains(text) }
+            }
+            return (try? plan.inputEncoding(for: Array(text.utf8).span)) != nil
+        }
+    }
+
+    /// Whether no status of 400 or more can come of a rule that takes the status from the body.
+    private static func isNeverError(_ rule: ResponseRule) -> Bool {
+        guard let status = rule.status, let map = status.map, !rule.condition.statuses.isEmpty,
+            rule.condition.statuses.allSatisfy({ $0.range.upperBound < 400 })
+        else { return false }
+        return (map.map(\.outcome) + [status.standard]).allSatisfy { outcome in
+            if case .status(let status) = outcome { status < 400 } else { true }
+        }
+    }
+}

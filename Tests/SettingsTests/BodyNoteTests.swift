@@ -1,0 +1,119 @@
+import Gateway
+import Settings
+import Testing
+
+/// What `check` warns of: rules for pictures and for envelopes that can never do what they say.
+@Suite struct BodyNoteTests {
+    /// Warnings, and the notes of pictures.
+    private func notes(_ route: String) throws -> [String] {
+        try SettingsTestFile.parseRoutes("  - { name: a, upstream: app, \(route) }").notes
+            .filter { $0.severity == .warning || $0.code.hasPrefix("image") }
+            .map { "\($0.line):\($0.column) \($0.severity.rawValue) \($0.code)" }
+    }
+
+    @Test(
+        "a picture that never comes, or passes as it is",
+        arguments: [
+            ("match: /a", "multipart", "max: 60", "", ""),
+            ("match: { path: /a, method: [GET, HEAD] }", "multipart", "max: 60", "", "warning image_without_body"),
+            ("match: { path: /a, method: [GET, POST] }", "multipart", "max: 60", "", ""),
+            ("match: /a", "auto", "max: 60", "", "warning image_unread"),
+            ("match: /a", "json", "max: 60", "", ""),
+            ("match: /a", "multipart", "max: 60", ", on_other_type: pass", "note image_passed"),
+            ("match: /a", "multipart", "max: 60", ", map: { remove: [photo] }", "warning image_removed"),
+            ("match: /a", "multipart", "max: 60", ", map: { remove: [other] }", ""),
+        ])
+    func pictures(match: String, input: String, image: String, more: String, expected: String) throws {
+        let found = try notes(
+            "\(match), request: { decode: { as: \(input) }, encode: { as: multipart, files: { photo: { image: { \(image) } } } }\(more) }"
+        )
+        #expect(found == (expected.isEmpty ? [] : ["5:13 \(expected)"]))
+    }
+
+    @Test(
+        "types that let no picture in",
+        arguments: [
+            ("[application/pdf, image/gif]", true), ("[image/png, application/pdf]", false), ("image/*", false),
+            ("'*/*'", false), ("application/octet-stream", false), ("image/jpg", false), ("image/svg+xml", true),
+        ])
+    func types(types: String, isNoted: Bool) throws {
+        let found = try notes(
+            "match: /a, request: { decode: { as: multipart }, encode: { as: multipart, files: { photo: { types: \(types), image: { max: 9 } } } } }"
+        )
+        #expect(found == (isNoted ? ["5:13 warning image_types"] : []))
+    }
+
+    @Test("base64 that is read is no matter for a warning, on whichever side it is said")
+    func read() throws {
+        let both = "files: { photo: { from: base64, image: { max: 9 } } }"
+        #expect(try notes("match: /a, request: { decode: { as: auto }, encode: { as: multipart, \(both) } }") == [])
+        #expect(try notes("match: /a, request: { decode: { as: json }, encode: { as: json, \(both) } }") == [])
+    }
+
+    @Test(
+        "an envelope that is never looked at, and a map that never decides",
+        arguments: [
+            ("when: { status: 200 }, status_from: code", []),
+            ("when: { status: 204 }, status_from: code", ["status_from_unseen"]),
+            ("when: { status: [204, 304] }, status_from: code, problem: true", ["status_from_unseen"]),
+            ("when: { status: [204, 200] }, status_from: code", []),
+            ("when: { type: text/html }, status_from: code", ["status_from_type"]),
+            ("when: { type: text/html }, status_from: { path: code, as: json }", []),
+            ("when: { type: [text/html, application/json] }, status_from: code", []),
+            ("when: { type: +json }, status_from: code", []),
+            ("when: { type: +zip }, status_from: code", ["status_from_type"]),
+            ("when: { type: 'text/*' }, status_from: code", []), ("when: { type: '*/*' }, status_from: code", []),
+            ("when: { type: 'image/*' }, status_from: code", ["status_from_type"]),
+            ("when: { status: 4xx, type: image/png }, problem: true", ["problem_type"]),
+            ("status_from: { path: 'a[0]', as: xml }", []), ("status_from: { path: '[0].a', as: json }", []),
+            ("status_from: { path: '[0].a', as: xml }", ["status_from_path"]),
+            ("status_from: { path: '[0]', as: form }", ["status_from_path"]),
+            ("status_from: { path: a, map: { 0: unchanged } }", ["status_from_unchanged"]),
+            ("status_from: { path: a, map: { 0: unchanged }, default: 502 }", []),
+            ("status_from: { path: a, map: { 0-9: 400, 3-9: 500 } }", ["status_from_covered"]),
+            ("status_from: { path: a, map: { 3-9: 500, 0-9: 400 } }", []),
+            ("status_from: { path: a, map: { 0-9: 400, 9-10: 500, 5: 404 } }", []),
+            ("status_from: { path: a, map: { \(String(repeating: "x", count: 1024)): 400 } }", []),
+            ("status_from: { path: a, map: { ? \(String(repeating: "x", count: 1025)) : 400 } }", ["status_from_long"]),
+            ("when: { status: 2xx }, status_from: { path: a, map: { 0: 201 } }, problem: true", ["problem_never"]),
+            ("when: { status: 2xx }, status_from: { path: a, map: { 0: 201 }, default: 502 }, problem: true", []),
+            ("when: { status: 2xx }, status_from: a, problem: true", []),
+            ("status_from: { path: a, map: { 0: 201 } }, problem: true", []),
+        ] as [(String, [String])])
+    func envelopes(rule: String, codes: [String]) throws {
+        #expect(try notes("match: /a, response: { \(rule) }") == codes.map { "5:13 warning \($0)" })
+    }
+
+    @Test("answers to HEAD have no body")
+    func head() throws {
+        let rule = "response: [{ when: { status: 200 }, status_from: a }, { problem: true }]"
+        #expect(
+            try notes("match: { path: /a, method: HEAD }, \(rule)") == [
+                "5:13 warning status_from_unseen", "5:13 warning problem_unseen",
+            ])
+        #expect(try notes("match: { path: /a, method: [HEAD, GET] }, \(rule)") == [])
+    }
+
+    @Test("the effective values of a picture, written and standard")
+    func effective() throws {
+        let file = try SettingsTestFile.parseRoutes(
+            "  - name: a\n    match: /a\n    upstream: app\n    request:\n      decode: { as: multipart }\n"
+                + "      encode: { as: multipart, files: { a.b: { image: { max: 9, height: 7, pixels: 2000k, metadata: drop } } } }"
+        )
+        let values = file.effectiveOfRoutes[0].filter { $0.key.contains(".image.") }
+        #expect(
+            values.map { "\($0.key.dropFirst("request.encode.files.".count)) = \($0.value)" } == [
+                "a.b.image.max = 9", "a.b.image.height = 7", "a.b.image.quality = 85", "a.b.image.metadata = drop",
+                "a.b.image.pixels = 2M", "a.b.image.on_other = reject",
+            ])
+        #expect(values.map { $0.origin == .standard } == [false, false, true, false, false, true])
+        let short = try SettingsTestFile.parseRoutes(
+            "  - { name: a, match: /a, upstream: app, response: { status_from: a.b } }")
+        let shown = short.effectiveOfRoutes[0].filter { $0.key.contains("status_from") }
+        #expect(
+            shown.map { "\($0.key) = \($0.value)" } == [
+                "response.status_from.path = a.b", "response.status_from.default = unchanged",
+                "response.status_from.look = 64KiB",
+            ])
+    }
+}
