@@ -14,7 +14,11 @@ public final class ThreadPool: Sendable {
         var free = 0
     }
 
+    /// Starts a thread with that name and body.
+    internal typealias Starter = @Sendable (String, @escaping @Sendable () -> Void) throws(LoopError) -> Void
+
     private let name: String
+    private let start: Starter
     private let state = Mutex(State())
     /// Counts the work that waits; threads sleep on it.
     private let work: WorkSemaphore
@@ -23,8 +27,14 @@ public final class ThreadPool: Sendable {
     private static let idle = 10
 
     /// - Parameter name: of each thread, as `top` shows it.
-    public init(name: String) {
+    public convenience init(name: String) {
+        self.init(name: name) { name, body throws(LoopError) in _ = try startThread(name: name, body) }
+    }
+
+    /// - Parameter start: what gives threads instead of the system.
+    internal init(name: String, start: @escaping Starter) {
         self.name = name
+        self.start = start
         work = WorkSemaphore()
     }
 
@@ -33,25 +43,19 @@ public final class ThreadPool: Sendable {
     /// - Parameter threads: so many run at once at most.
     /// - Throws: `LoopError.system` where the pool has no thread and the system gives none; `body` isn't run then.
     public func run(onOneOf threads: Int, _ body: @escaping @Sendable () -> Void) throws(LoopError) {
-        let isShort = state.withLock { state in
-            state.waiting.append(body)
-            let isShort = state.waiting.count - state.first > state.free && state.threads < threads
-            if isShort { state.threads += 1 }
-            return isShort
-        }
-        if isShort {
-            do throws(LoopError) {
-                _ = try startThread(name: name) { [self] in serve() }
-            } catch {
-                let isAlone = state.withLock { state in
-                    state.threads -= 1
-                    guard state.threads == 0 else { return false }
-                    state.waiting.removeLast()
-                    return true
+        // A thread is started under the lock, so that work waits only while some thread runs: it could be another loop's that is taken
+        // back otherwise, or stay for ever. It takes the system as long as a small allocation, and is seldom.
+        try state.withLock { state throws(LoopError) in
+            if state.waiting.count - state.first >= state.free, state.threads < threads {
+                do throws(LoopError) {
+                    try start(name) { [self] in serve() }
+                    state.threads += 1
+                } catch {
+                    // Where there is another thread, it comes to it.
+                    if state.threads == 0 { throw error }
                 }
-                // Another thread comes to it.
-                if isAlone { throw error }
             }
+            state.waiting.append(body)
         }
         work.signal()
     }
