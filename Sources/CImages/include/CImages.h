@@ -9,6 +9,13 @@
 /* Whether the three libraries are built in; everything else says `RECAST_IMAGE_OTHER` where not. */
 bool recast_image_is_built_in(void);
 
+/* The three libraries, by the numbers of `recast_image_version`. */
+enum recast_image_library { RECAST_IMAGE_LIBJPEG, RECAST_IMAGE_LIBPNG, RECAST_IMAGE_LIBWEBP };
+
+/* The version of a library that the process has loaded, as 0x010203 for 1.2.3; 0 where it isn't built in. libjpeg-turbo tells nobody
+   its version: that is the one that was built with. */
+uint32_t recast_image_version(enum recast_image_library library);
+
 enum recast_image_kind {
     /* None of the three, or one with several pictures: an animated WebP or PNG. */
     RECAST_IMAGE_OTHER,
@@ -38,7 +45,7 @@ typedef struct recast_image_header {
     int orientation;
     bool has_alpha;
     bool is_gray;
-    /* Whether the pixels can only be had all at once: a progressive JPEG, an interlaced PNG, any WebP. */
+    /* Whether the pixels can only be had all at once: a JPEG in several scans, an interlaced PNG, any WebP. */
     bool is_whole;
     /* A WebP without loss. */
     bool is_lossless;

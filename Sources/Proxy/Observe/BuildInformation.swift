@@ -1,6 +1,7 @@
 internal import CBuild
 internal import ContentCoding
 internal import EventLoop
+internal import Images
 internal import Transcoding
 
 /// What runs: the version, which stands here and nowhere else, what was built, and what it was linked with.
@@ -32,7 +33,7 @@ public enum BuildInformation {
     public static func line(with further: [(name: String, version: String)]) -> String {
         var parts = ["commit \(commit ?? "unknown")", date].compactMap(\.self)
         parts.append("Swift \(swift)")
-        let libraries = LinkedLibraries.versions + CodingLibraries.versions + further
+        let libraries = LinkedLibraries.versions + CodingLibraries.versions + ImageLibraries.versions + further
         parts += libraries.map { "\($0.name) \($0.version)" }
         return "recast \(version) (\(parts.joined(separator: ", ")))"
     }
