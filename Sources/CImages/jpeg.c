@@ -79,6 +79,8 @@ void jpeg_look(const uint8_t *bytes, size_t count, recast_image_header *header) 
     while (next_segment(bytes, count, &at, &segment)) {
         if (segment.marker == SOS) {
             if (has_frame) header->kind = RECAST_IMAGE_JPEG;
+            /* Components that come one after the other wait for the last one. */
+            if (segment.end > segment.content && bytes[segment.content] < header->components) header->is_whole = true;
             return;
         }
         if (is_exif(bytes, &segment) && header->orientation == 1) {

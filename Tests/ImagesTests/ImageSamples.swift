@@ -1,72 +1,16 @@
 import CImages
 import Images
+import TestSupport
 import Transcoding
 
-/// Pictures made for tests, by way of a PNG that is written down here: no library of ours is asked what a picture is.
+/// Pictures made for tests, by way of `PNGSample`: no library of ours is asked what a picture is.
 enum ImageSamples {
     /// The colours of the four corners: red, green, blue and white, from the upper left by rows.
     static let corners: [[UInt8]] = [[220, 20, 20], [20, 200, 20], [20, 20, 220], [240, 240, 240]]
 
     /// A picture of four even quarters.
     static func quarters(_ width: Int, _ height: Int) -> [UInt8] {
-        png(width, height) { x, y in corners[(x * 2 / width) + 2 * (y * 2 / height)] }
-    }
-
-    /// A PNG without compression of 8-bit pixels; `pixel` gives one to four samples.
-    static func png(
-        _ width: Int, _ height: Int, type: UInt8 = 2, chunks: [(String, [UInt8])] = [],
-        _ pixel: (Int, Int) -> [UInt8]
-    ) -> [UInt8] {
-        var rows: [UInt8] = []
-        for y in 0..<height {
-            rows.append(0)
-            for x in 0..<width { rows += pixel(x, y) }
-        }
-        return file(width, height, type: type, depth: 8, rows: rows, chunks: chunks)
-    }
-
-    static func file(
-        _ width: Int, _ height: Int, type: UInt8, depth: UInt8, rows: [UInt8], interlace: UInt8 = 0,
-        chunks: [(String, [UInt8])] = []
-    ) -> [UInt8] {
-        var file: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 13, 10, 26, 10]
-        file += chunk("IHDR", big(width) + big(height) + [depth, type, 0, 0, interlace])
-        for (name, content) in chunks { file += chunk(name, content) }
-        file += chunk("IDAT", zlib(rows))
-        return file + chunk("IEND", [])
-    }
-
-    static func big(_ value: Int) -> [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: value >> (24 - 8 * $0)) } }
-
-    static func chunk(_ name: String, _ content: [UInt8]) -> [UInt8] {
-        let named = Array(name.utf8) + content
-        return big(content.count) + named + big(Int(crc(named)))
-    }
-
-    /// Stored blocks (RFC 1951 §3.2.4).
-    static func zlib(_ bytes: [UInt8]) -> [UInt8] {
-        var output: [UInt8] = [0x78, 0x01]
-        var at = 0
-        repeat {
-            let count = min(0xFFFF, bytes.count - at)
-            let isLast = at + count == bytes.count
-            output += [
-                isLast ? 1 : 0, UInt8(count & 0xFF), UInt8(count >> 8), UInt8(~count & 0xFF), UInt8(~count >> 8 & 0xFF),
-            ]
-            output += bytes[at..<at + count]
-            at += count
-        } while at < bytes.count
-        var (a, b) = (1, 0)
-        for byte in bytes { (a, b) = ((a + Int(byte)) % 65521, (b + a + Int(byte)) % 65521) }
-        return output + big(b << 16 | a)
-    }
-
-    private static let table: [UInt32] = (0..<256).map { index in
-        (0..<8).reduce(UInt32(index)) { value, _ in value & 1 == 1 ? 0xEDB8_8320 ^ (value >> 1) : value >> 1 }
-    }
-
-    private static func crc(_ bytes: [UInt8]) -> UInt32 {
-        ~bytes.reduce(~0) { table[Int(UInt8(truncatingIfNeeded: $0) ^ $1)] ^ ($0 >> 8) }
+        PNGSample.png(width, height) { x, y in corners[(x * 2 / width) + 2 * (y * 2 / height)] }
     }
 
     /// A TIFF structure that says the orientation, and a place of GPS.
@@ -90,7 +34,7 @@ enum ImageSamples {
 
     /// With EXIF: where the format's writers put it.
     static func tagged(_ bytes: [UInt8], _ format: ImageFormat, _ exif: [UInt8]) throws -> [UInt8] {
-        let tagged = Array(bytes[..<33]) + chunk("eXIf", exif) + Array(bytes[33...])
+        let tagged = Array(bytes[..<33]) + PNGSample.chunk("eXIf", exif) + Array(bytes[33...])
         if format == .png { return tagged }
         let upright = try made(bytes, as: format)
         if format == .jpeg {
@@ -101,7 +45,8 @@ enum ImageSamples {
         }
         // By the library, and then turned: it would turn the pixels.
         var webp = try made(
-            Array(bytes[..<33]) + chunk("eXIf", Array(exif[..<19]) + [1] + Array(exif[20...])) + Array(bytes[33...]),
+            Array(bytes[..<33]) + PNGSample.chunk("eXIf", Array(exif[..<19]) + [1] + Array(exif[20...]))
+                + Array(bytes[33...]),
             as: .webp)
         let mark = Array("EXIF".utf8)
         let at = webp.indices.first { webp[$0...].starts(with: mark) }!
