@@ -151,7 +151,8 @@ let package = Package(
         .target(
             name: "FuzzTargets",
             dependencies: [
-                "Octets", "HTTPWire", "ContentCoding", "Signatures", "Transcoding", "Serialization", "TestSupport",
+                "Octets", "HTTPWire", "ContentCoding", "Signatures", "Images", "Transcoding", "Serialization",
+                "TestSupport",
             ],
             path: "Tests/FuzzTargets", swiftSettings: settings),
         .testTarget(name: "FuzzTests", dependencies: ["FuzzTargets"], swiftSettings: settings),
@@ -190,13 +191,13 @@ let package = Package(
         .testTarget(
             name: "ProxyTests",
             dependencies: [
-                "Proxy", "Gateway", "EventLoop", "HTTPWire", "ContentCoding", "Transcoding", "Octets", "TestSupport",
-                "CertificateSupport",
+                "Proxy", "Gateway", "Images", "EventLoop", "HTTPWire", "ContentCoding", "Transcoding", "Octets",
+                "TestSupport", "CertificateSupport",
             ],
             swiftSettings: settings),
         .testTarget(
             name: "SettingsTests",
-            dependencies: ["Settings", "Proxy", "Gateway", "ContentCoding", "Transcoding", "TestSupport"],
+            dependencies: ["Settings", "Proxy", "Gateway", "Images", "ContentCoding", "Transcoding", "TestSupport"],
             swiftSettings: settings),
     ]
 )

@@ -5,12 +5,14 @@ import hashlib
 import hmac
 import json
 import struct
+import subprocess
 import threading
 import time
+import unittest
 import zlib
 
 from admin import Admin, admin_port
-from harness import DEADLINE, JSON, Client, ProxyTestCase, select_nothing
+from harness import DEADLINE, JSON, RECAST, Client, ProxyTestCase, select_nothing
 
 MULTIPART = "multipart/form-data; boundary=b"
 
@@ -265,3 +267,58 @@ class PictureTests(ProxyTestCase):
             if time.monotonic() > deadline:
                 self.fail(self.admin.metrics().text)
             select_nothing()
+
+
+class ConvertTests(unittest.TestCase):
+    """`recast convert` makes pictures smaller as the proxy does."""
+
+    def convert(self, expression, body, *arguments):
+        return subprocess.run([RECAST, "convert", expression, *arguments], input=body, capture_output=True, timeout=DEADLINE)
+
+    def converted(self, expression, body, *arguments):
+        result = self.convert(expression, body, *arguments)
+        self.assertEqual((result.returncode, result.stderr), (0, b""))
+        return result.stdout
+
+    def test_a_part_becomes_smaller_and_everything_else_stays(self):
+        picture = png(1200, 600)
+        body = body_of(field_part("a", "1"), file_part("photo", picture), field_part("b", "2"), file_part("other", picture))
+        made = self.converted(
+            "multipart -> multipart(files: {photo: {image: {max: 60, format: jpeg}}})", body, "--type", MULTIPART)
+        boundary = made[:made.index(b"\r\n")]
+        parts = [part.split(b"\r\n\r\n", 1) for part in made.split(boundary)[1:-1]]
+        self.assertEqual([content[:-2] for head, content in parts if b"filename" not in head], [b"1", b"2"])
+        head, content = parts[1]
+        self.assertIn(b'filename="a.jpg"', head)
+        self.assertIn(b"Content-Type: image/jpeg", head)
+        self.assertEqual(size(content), (60, 30))
+        self.assertEqual(parts[3][1][:-2], picture)
+
+    def test_base64_stays_base64_in_its_own_spelling(self):
+        text = base64.b64encode(png(400, 200)).decode()
+        expression = "json -> json(files: {photo: {image: {max: 60}}})"
+        made = json.loads(self.converted(expression, json.dumps({"a": 1, "photo": text, "b": [2]}).encode()))
+        self.assertEqual((made["a"], made["b"], size(base64.b64decode(made["photo"]))), (1, [2], (60, 30)))
+        url = json.loads(self.converted(expression, json.dumps({"photo": f"data:image/png;base64,{text}"}).encode()))["photo"]
+        self.assertTrue(url.startswith("data:image/png;base64,"), url[:40])
+        self.assertEqual(size(base64.b64decode(url.split(",")[1])), (60, 30))
+
+    def test_what_cannot_be_made_smaller_is_an_error_or_passes(self):
+        body = json.dumps({"photo": base64.b64encode(b"no picture").decode()}).encode()
+        refused = self.convert("json -> json(files: {photo: {image: {max: 60}}})", body)
+        self.assertEqual(refused.returncode, 65)
+        self.assertNotIn(b"}", refused.stdout)
+        self.assertIn(b"the file is no JPEG, PNG or WebP", refused.stderr)
+        passed = self.converted("json -> json(files: {photo: {image: {max: 60, on_other: pass}}})", body)
+        self.assertEqual(json.loads(passed), json.loads(body))
+        for pixels, code in ((79999, 65), (80000, 0), (80001, 0)):
+            result = self.convert(
+                "json -> json(files: {photo: {image: {max: 60, pixels: %d}}})" % pixels,
+                json.dumps({"photo": base64.b64encode(png(400, 200)).decode()}).encode())
+            self.assertEqual(result.returncode, code, result.stderr)
+            self.assertEqual(b"80000 pixels" in result.stderr, code == 65)
+
+    def test_several_pictures_in_one_body(self):
+        body = body_of(*(file_part("photos[]", png(200 + 2 * at, 100)) for at in range(20)))
+        made = self.converted("multipart -> json(files: {'photos.*': {image: {max: 50}}})", body, "--type", MULTIPART)
+        self.assertEqual({size(base64.b64decode(text))[0] for text in json.loads(made)["photos"]}, {50})
