@@ -85,7 +85,7 @@ bench-pictures: ## Measure pictures that are made smaller against vipsthumbnail
 	scripts/dependencies build bench
 	scripts/bench-pictures $(ARGS)
 
-fuzz: ## Fuzz every decoder, conversion and HTTP itself: make fuzz TIME=60 (seconds in all), TARGET='http-*' for some
+fuzz: ## Fuzz every decoder, conversion, pictures and HTTP itself: make fuzz TIME=60 (seconds in all), TARGET='http-*' for some
 	scripts/fuzz --time $(or $(TIME),60) $(if $(TARGET),--target '$(TARGET)')
 
 lint: ## Check format, layout, imports, scripts and the Dockerfile

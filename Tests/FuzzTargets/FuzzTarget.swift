@@ -26,10 +26,11 @@ public struct FuzzTarget: Sendable, CustomStringConvertible {
         return check(Variant(byte: first), Array(input.dropFirst()))
     }
 
-    /// A target for each decoder, one for the search of a value in JSON, two for what the library's users call, one for each content coding, three for what decides
+    /// A target for each decoder, one for the search of a value in JSON, two for what the library's users call, one for
+    /// pictures that become smaller, one for each content coding, three for what decides
     /// where a message of HTTP ends, one for whose a request is, then one for each pair of encodings.
     public static let all: [FuzzTarget] =
-        decoders + [value, image] + codings + wire + [signature]
+        decoders + [value, image, picture] + codings + wire + [signature]
         + BodyEncoding.allCases.flatMap { from in
             BodyEncoding.allCases.map { to in conversion(from, to) }
         }
