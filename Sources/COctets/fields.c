@@ -23,8 +23,6 @@ enum { field_room = longest_prefix + 128 + block_room };
 enum { level_room = 96 };
 /* A name whose bit is taken is compared with so many at most. */
 enum { few_names = 24 };
-/* The most bytes of a name that is taken. */
-enum { longest_name = 15 };
 
 /* As many bytes of a block as begin at 16 - n are kept, and zeros put behind them. */
 static const uint8_t keeping[32] = {
@@ -58,6 +56,8 @@ struct walk {
     const struct recast_node *nodes_end;
     int32_t open_number, next_number, last_number, *link;
     const uint8_t *pool;
+    /* The innermost level so far. */
+    const struct recast_level *deepest;
 };
 
 static inline void enter(struct walk *walk, const struct recast_fields *of, struct recast_level *level) {
@@ -67,23 +67,25 @@ static inline void enter(struct walk *walk, const struct recast_fields *of, stru
     walk->name_mark = walk->is_root ? &of->root_mark : &of->name_mark;
 }
 
+_Static_assert(offsetof(struct recast_node, next) == 12 && offsetof(struct recast_node, count) == 20, "stored together");
+_Static_assert(offsetof(struct recast_node, plain) == offsetof(struct recast_node, kind) + 3, "stored together");
+
 /* Puts an item into the tree, as the last child of what is open: its name, a plain one or none, which was written from `start`
    on, and behind it its text. There is room for one more. */
-static inline void put_node(struct walk *walk, const uint8_t *start, size_t name_count, const uint8_t *end,
-                            enum recast_node_kind kind, uint8_t plain) {
+AVX2 static inline void put_node(struct walk *walk, const uint8_t *start, size_t name_count, const uint8_t *end,
+                                 enum recast_node_kind kind, uint8_t plain) {
     struct recast_node *const node = walk->next_node++;
     const int32_t number = walk->next_number++, from = (int32_t)(start - walk->pool);
-    node->parent = walk->open_number;
-    node->first = node->last = node->next = -1;
-    node->previous = walk->last_number;
-    node->count = 0;
+    /* What stands together is stored together: the parent and no other node, the one before and no children, what the node is. */
+    _mm_storeu_si128((__m128i *)&node->parent, _mm_insert_epi32(_mm_set1_epi32(-1), walk->open_number, 0));
+    const uint64_t before = (uint32_t)walk->last_number;
+    memcpy(&node->previous, &before, sizeof before);
     node->name_start = from;
     node->name_count = (int32_t)name_count;
     node->text_start = from + (int32_t)name_count;
     node->text_count = (int32_t)(end - walk->pool) - node->text_start;
-    node->kind = (uint8_t)kind;
-    node->is_spliced = node->is_typed = false;
-    node->plain = plain;
+    const uint32_t is = (uint32_t)kind | (uint32_t)plain << 24;
+    memcpy(&node->kind, &is, sizeof is);
     walk->open->last = number;
     walk->open->count++;
     *walk->link = number;
@@ -114,6 +116,7 @@ static inline void enter_tree(struct walk *walk, const struct recast_fields *of)
     walk->next_number = (int32_t)of->nodes_count;
     walk->nodes_end = of->nodes + of->nodes_room;
     walk->pool = of->target - of->pool_start;
+    walk->deepest = of->levels;
     walk->last_number = walk->open->last;
     walk->link = walk->last_number < 0 ? &walk->open->first : &of->nodes[walk->last_number].next;
 }
@@ -178,6 +181,22 @@ struct member {
     unsigned bit;
 };
 
+/* Whether so many letters, digits, '-', '.' and '_' are the name of a number, as Swift's `Int` reads it. */
+__attribute__((noinline)) static bool is_number_name(const uint8_t *name, size_t count) {
+    size_t at = *name == '-';
+    if (at == count) return false;
+    for (; at < count; at++) {
+        if (name[at] < '0' || name[at] > '9') return false;
+    }
+    return true;
+}
+
+/* Looks whether the name of the member that was put last, and begins at `at`, is that of a number: most often what it begins with
+   says no. */
+static inline void look_at_name(const struct walk *walk, struct recast_fields *of, const struct member *member) {
+    if (walk->at[1] <= '9' && is_number_name(walk->at + 1, member->count)) of->has_number_names = true;
+}
+
 /* Reads the name that begins at `text`, and its colon; returns what is behind it. NULL where it isn't a new one, or can't be
    held. */
 AVX2 static inline const uint8_t *read_name(const struct walk *walk, const struct recast_fields *of, const uint8_t *text,
@@ -185,7 +204,7 @@ AVX2 static inline const uint8_t *read_name(const struct walk *walk, const struc
     const __m128i block = _mm_loadu_si128((const __m128i *)(text + 1));
     /* The next item's place hangs on this number, so it shall be known early. */
     const size_t count = _tzcnt_u32((uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(block, SSE('"'))));
-    if (count - 1 > longest_name - 1 || count > walk->level->name_room || text[count + 2] != ':') return NULL;
+    if (count - 1 > recast_longest_name - 1 || count > walk->level->name_room || text[count + 2] != ':') return NULL;
     /* Multipart has to remember names with a percent sign, which could be what an escape is written as. */
     const __m128i marked = _mm_or_si128(is_escaped_half(block), _mm_cmpeq_epi8(block, SSE('%')));
     if (_tzcnt_u32((uint32_t)_mm_movemask_epi8(marked)) != count) return NULL;
@@ -254,7 +273,9 @@ AVX2 INLINED bool open_level(struct walk *walk, struct recast_fields *of, const 
         }
         put_node(walk, start, (size_t)(walk->to - start), walk->to, is_object ? recast_node_object : recast_node_array,
                  recast_plain_name);
+        if (level->is_object) look_at_name(walk, of, member);
         open_node(walk);
+        if (next > walk->deepest) walk->deepest = next;
         next->name_room = level->name_room;
     } else {
         const uint8_t *const end = put_level(walk, of, next, is_object, member, style);
@@ -348,6 +369,7 @@ AVX2 INLINED bool write_field(struct walk *walk, struct recast_fields *of, const
     level->position++;
     if (level->is_object) {
         of->name_count = (ptrdiff_t)member->count;
+        if (is_held) look_at_name(walk, of, member);
         remember(walk, of, member);
     } else {
         of->name_count = -1;
@@ -398,7 +420,7 @@ AVX2 INLINED void write_items(struct recast_fields *of, bool is_held) {
         return;
     const size_t position = of->levels->position;
     const size_t room = of->room - field_room;
-    const size_t names_room = of->bytes_left / (longest_name + RECAST_NAME_OVERHEAD);
+    const size_t names_room = of->bytes_left / (recast_longest_name + RECAST_NAME_OVERHEAD);
     struct walk walk = {
         .at = of->source + of->at,
         .last_item = of->source + of->end - item_reach,
@@ -424,6 +446,7 @@ AVX2 INLINED void write_items(struct recast_fields *of, bool is_held) {
     if (is_held) {
         of->open = walk.open_number;
         of->nodes_count = (size_t)walk.next_number;
+        of->deepest = (size_t)(walk.deepest - of->levels);
         for (size_t depth = (size_t)(walk.level - of->levels); depth > 0; depth--) {
             note_many(&walk, of);
             close_node(&walk, of);

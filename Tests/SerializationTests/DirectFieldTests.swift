@@ -30,6 +30,9 @@ struct DirectFieldTests {
         #"{"a":"1","b":{"a":"2","c":[{"a":3},{"a":4}]},"c":{"d":{"a":5}},"d":1,"b":"known already, so it's refused here"}"#,
         #"{"zeta":"1","alpha":{"y":"b c","x":"b","item":"1","items":"2","it":[{"z":1},{"y":2,"a":3}]},"a":["b","a b","a","a&","a-"],"#
             + #""list":[{"k":"v","j":"w"},{"k":"v","j":"v w"},{"j":"v"}],"n":{"7":1,"8":[2]},"g":[null,{"x":1,"y":2},[],3]}"#,
+        #"{"3d":{"b":1,"a":2},"-":{".5":"c","-x":"b","1.5":[{"e1":1},{"0x":2}]},"padding so that there is more":"of a few bytes"}"#,
+        #"{"b":{"a":{"12":"x"},"c":1},"a":{"1":"y","0":"z"},"padding so that there is more than a slice":"of a few bytes"}"#,
+        #"{"b":{"c":1,"-3":{"x":"y"}},"a":[{"-":1}],"padding so that there is more than a slice":"of a few bytes"}"#,
         #"{"list":[{"a":1},2,{"b":3}],"mixed":[1,{"a":2}],"padding so that there is more than a slice":"of a few bytes"}"#,
         #"{"list":[1,2,{"b":3}],"padding so that there is more than a slice of a few bytes that become events":1}"#,
         #"{"a":1,"bad":"\ud800 is no character","padding so that there is more than a slice":"of a few bytes"}"#,

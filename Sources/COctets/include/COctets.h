@@ -26,6 +26,9 @@ size_t recast_skip_to_delimiter(const uint8_t *bytes, size_t count);
    follows says which. Returns the number of bytes taken, and in `written` that of those written. */
 size_t recast_form_text(const uint8_t *text, size_t count, uint8_t *target, size_t room, const uint32_t *table, size_t *written);
 
+/* The most bytes of a name that recast_fields_write takes. */
+enum { recast_longest_name = 15 };
+
 /* The name of a member of an open JSON object. */
 struct recast_name {
     /* Up to sixteen bytes, with zeros behind them, as two words, lowest byte first. */
@@ -156,6 +159,10 @@ struct recast_fields {
        the tree's index has more than recast_few_nodes members. */
     int32_t pool_start, open;
     bool has_many;
+    /* How many levels were open below the first one at most, and whether a name was put into the tree that Swift's `Int` reads as a
+       number; it stays so. */
+    size_t deepest;
+    bool has_number_names;
     /* The number of fields written. */
     size_t fields;
     /* The name of the value that has ended last, where it is a member's and a scalar; else the count is -1. */

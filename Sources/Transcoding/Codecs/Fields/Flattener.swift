@@ -168,7 +168,10 @@ extension Flattener where Target: ~Copyable {
             json.endObject()
             return try endJSON()
         }
-        if isGathering { try document.endObject() }
+        if isGathering {
+            noteHeldEnd()
+            try document.endObject()
+        }
         try endContainer()
     }
 
@@ -222,7 +225,10 @@ extension Flattener where Target: ~Copyable {
             guard container.position == 2 else { throw FieldFault.rootNotObject.error(field: nil) }
             _ = containers.removeLast()
         case .object, .array, .pairs:
-            if isGathering { try document.endArray() }
+            if isGathering {
+                noteHeldEnd()
+                try document.endArray()
+            }
             try endContainer()
         }
     }
@@ -305,7 +311,7 @@ extension Flattener where Target: ~Copyable {
         if !isRoot { name.append(isDotted ? UInt8(ascii: ".") : UInt8(ascii: "[")) }
         name.append(contentsOf: key)
         if !isRoot, !isDotted { name.append(UInt8(ascii: "]")) }
-        if isGathering { return try document.key(key) }
+        if isGathering { return try holdKey(key) }
         guard style.refusesAmbiguity else { return }
         if isRoot { isRootLiteral = false }
         guard isDotted || options.nesting == .brackets else { return }

@@ -29,7 +29,19 @@ extension Flattener where Target: ~Copyable {
         let last = document.records.count - 1
         document.records[last].isSpliced = true
         document.records[last].isTyped = isFile
+        document.notes.mayMove = true
         observer?.holds(Tree.none)
+    }
+
+    /// Puts the name of a member into the document.
+    internal mutating func holdKey(_ name: Span<UInt8>) throws(ConversionError) {
+        try document.key(name)
+        document.notes.add(name, depth: containers.count)
+    }
+
+    /// Looks whether the object or array that ends is empty.
+    internal mutating func noteHeldEnd() {
+        if document.childCount(document.open) == 0 { document.notes.mayMove = true }
     }
 
     /// Says that the values which have come since the last call are in the latest node.
@@ -150,9 +162,14 @@ extension Flattener where Target: DirectFieldEncoder & ~Copyable {
         swap(&bytes, &document.bytes)
     }
 
-    /// Takes over that C's loop has put nodes into the document, `scalars` of them, behind `count` others: now the `open` one is.
-    internal mutating func hold(after count: Int, scalars: Int, open: Tree.Node, hasMany: Bool, childrenBefore: Int) {
+    /// Takes over that C's loop has put nodes into the document, `scalars` of them, behind `count` others and below at most
+    /// `deepest` containers: now the `open` one is.
+    internal mutating func hold(
+        after count: Int, scalars: Int, open: Tree.Node, hasMany: Bool, childrenBefore: Int, deepest: Int,
+        hasNumbers: Bool
+    ) {
         if hasMany { document.enterMembers(from: count, below: document.open, afterFirst: childrenBefore) }
+        document.notes.addPlain(deepest: deepest, hasNumbers: hasNumbers)
         document.scalarCount += scalars
         document.open = open
     }
@@ -286,5 +303,36 @@ extension Flattener where Target: DirectFieldEncoder & ~Copyable {
             name.append(decimal: containers[top].position)
         }
         if top > 0 { name.append(UInt8(ascii: "]")) }
+    }
+}
+
+/// What is known of a document that is held by looking at each name and each end of a container as it comes, so that nothing has to
+/// be looked at again.
+internal struct TreeNotes {
+    /// Something may stand elsewhere than where it came, to a library that sets values at their paths: a name that is a number's, an
+    /// empty container, what isn't in the tree but keeps its place.
+    internal var mayMove = false
+    /// The bytes of a name, and the names that lead to a value, at most.
+    private var longest = 0
+    private var deepest = 0
+
+    /// A name in the last one of `depth` containers.
+    internal mutating func add(_ name: Span<UInt8>, depth: Int) {
+        longest = max(longest, name.count)
+        deepest = max(deepest, depth)
+        if name.swiftInteger != nil { mayMove = true }
+    }
+
+    /// The names that C's loop has taken.
+    internal mutating func addPlain(deepest depth: Int, hasNumbers: Bool) {
+        longest = max(longest, recast_longest_name)
+        deepest = max(deepest, depth)
+        if hasNumbers { mayMove = true }
+    }
+
+    /// Whether all names that lead to a value surely have at most so many bytes together.
+    internal func areShort(_ limit: Int) -> Bool {
+        // Both are bounded by the document's size.
+        longest * deepest <= limit
     }
 }

@@ -585,6 +585,7 @@ extension JSON.Decoder {
                     var bytes = ByteStore()
                     var records = TreeRecords()
                     let children = flattener.document.childCount(flattener.document.open)
+                    let depth = flattener.containers.count
                     let scalars = unsafe blocks.fields
                     flattener.exchangeHeld(&records, &bytes)
                     let count = records.count
@@ -611,7 +612,8 @@ extension JSON.Decoder {
                     taken = unsafe blocks.at
                     unsafe flattener.hold(
                         after: count, scalars: Int(blocks.fields) - Int(scalars), open: blocks.open,
-                        hasMany: blocks.has_many, childrenBefore: children)
+                        hasMany: blocks.has_many, childrenBefore: children, deepest: depth + blocks.deepest,
+                        hasNumbers: blocks.has_number_names)
                     switch unsafe blocks.place {
                     case recast_place_behind: state = .commaOrEnd
                     case recast_place_item: state = isInObject ? .name : .value

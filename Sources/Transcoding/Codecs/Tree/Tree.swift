@@ -90,6 +90,8 @@ package struct Tree: ~Copyable {
     internal var members = OwnedArray<recast_member>()
     /// Whether the decoder has refused repeated members, so that no object has two of one name.
     internal var hasDistinctNames = false
+    /// What was noted of a document that is held while it came in.
+    internal var notes = TreeNotes()
 
     /// Hears what rules do with the values, where a conversion is explained.
     package var observer: (any TreeObserver)?
@@ -110,6 +112,7 @@ package struct Tree: ~Copyable {
         if scratch.capacity > 4096 { scratch = [] }
         if members.capacity > 4096 { members = OwnedArray() }
         hasDistinctNames = false
+        notes = TreeNotes()
         index.removeAll()
         open = Tree.none
         openString = Tree.none

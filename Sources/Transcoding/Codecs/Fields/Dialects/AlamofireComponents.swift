@@ -297,6 +297,7 @@ extension Tree {
     /// leaves nothing, and no name passes the limit.
     fileprivate mutating func standsForItself(keyLimit: Int) -> Bool {
         guard root != Tree.none, kind(root) == .object else { return false }
+        if hasDistinctNames, !notes.mayMove, notes.areShort(keyLimit) { return true }
         if isLaidOutAsInC, root == 0 {
             bytes.reserve(Self.overhang)
             let (count, areDifferent) = (Int32(records.count), hasDistinctNames)
@@ -391,7 +392,7 @@ extension Tree {
 
 extension Span<UInt8> {
     /// The number that Swift's `Int(_:)` reads from the text: `7`, `007`, `+7`, `-7`.
-    fileprivate var swiftInteger: Int? {
+    internal var swiftInteger: Int? {
         guard !isEmpty, count <= 64 else { return nil }
         let hasSign = self[0] == UInt8(ascii: "-") || self[0] == UInt8(ascii: "+")
         let first = hasSign ? 1 : 0
