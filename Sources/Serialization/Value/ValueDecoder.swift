@@ -181,19 +181,34 @@ private final class DecodedDocument {
     /// Decodes one value: what the document holds for itself, or else what the type makes of it.
     @inline(never)
     fileprivate func decode<T: Decodable>(_ type: T.Type, of decoder: NodeDecoder) throws -> T {
-        let node = decoder.node
+        if transform != nil { return try decodeTransformed(type, of: decoder) }
+        return try decodeOwn(type, of: decoder)
+    }
+
+    /// As above, where what the transform makes comes first.
+    @inline(never)
+    private func decodeTransformed<T: Decodable>(_ type: T.Type, of decoder: NodeDecoder) throws -> T {
         // Two steps: no value at all, cast to an optional type, would be a nil of it.
-        if let transform, let transformed = transform(value(of: node), type), let made = transformed as? T {
+        if let transform, let transformed = transform(value(of: decoder.node), type), let made = transformed as? T {
             return made
         }
+        return try decodeOwn(type, of: decoder)
+    }
+
+    /// As above, without a transform. No cast makes an optional of T here: its metadata is looked up by each call that might need
+    /// it, which costs more than many a value.
+    @inline(__always)
+    private func decodeOwn<T: Decodable>(_ type: T.Type, of decoder: NodeDecoder) throws -> T {
+        let node = decoder.node
+        // SAFETY: each cast is from a type to itself.
         if Scalar.holds(T.self) { return try scalar(type, node) { decoder } }
-        if T.self == Value.self, let made = value(of: node) as? T { return made }
-        if T.self == Timestamp.self, let made = try time(decoder) as? T { return made }
-        if T.self == [UInt8].self, let made = try bytes(decoder) as? T { return made }
+        if T.self == Value.self { return unsafe unsafeBitCast(value(of: node), to: T.self) }
+        if T.self == Timestamp.self, let made = try time(decoder) { return unsafe unsafeBitCast(made, to: T.self) }
+        if T.self == [UInt8].self, let made = try bytes(decoder) { return unsafe unsafeBitCast(made, to: T.self) }
         // A text that may stand for nil is itself where a text is asked for.
         if tree.kind(node) == .string {
-            if T.self == String?.self, let made = tree.string(node) as? T { return made }
-            if T.self == Value?.self, let made = value(of: node) as? T { return made }
+            if T.self == String?.self { return unsafe unsafeBitCast(String?.some(tree.string(node)), to: T.self) }
+            if T.self == Value?.self { return unsafe unsafeBitCast(Value?.some(value(of: node)), to: T.self) }
         }
         return try T(from: decoder)
     }
@@ -285,8 +300,12 @@ private final class DecodedDocument {
 
     @inline(__always)
     private func integer<T: FixedWidthInteger>(_ type: T.Type, _ node: Tree.Node) -> T? {
+        let kind = tree.kind(node)
+        // It is a number of JSON's, too.
+        if kind == .number || readsText && kind == .string, let small = tree.smallInteger(node) {
+            return T(exactly: small)
+        }
         guard hasNumber(node) else { return nil }
-        if let small = tree.smallInteger(node) { return T(exactly: small) }
         let text = tree.string(node)
         if let exact = T(text) { return exact }
         // 5.0 and 5e2 are integers too, as far as a Double is exact.
@@ -384,16 +403,24 @@ private struct KeyedDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
     let decoder: NodeDecoder
 
     var codingPath: [any CodingKey] { decoder.codingPath }
-    var allKeys: [Key] { decoder.document.tree.names(below: decoder.node).compactMap { Key(stringValue: $0) } }
+    var allKeys: [Key] {
+        var keys: [Key] = []
+        var child = decoder.document.tree.firstChild(decoder.node)
+        while child != Tree.none {
+            if let key = Key(stringValue: decoder.document.tree.nameText(child)) { keys.append(key) }
+            child = decoder.document.tree.nextSibling(child)
+        }
+        return keys
+    }
 
     /// The member of that name, or `Tree.none`.
     @inline(__always)
-    private func find(_ key: any CodingKey) -> Tree.Node {
+    private func find<MemberKey: CodingKey>(_ key: MemberKey) -> Tree.Node {
         decoder.document.tree.next(named: key.stringValue, below: decoder.node)
     }
 
     @inline(__always)
-    private func member(_ key: any CodingKey) throws -> Tree.Node {
+    private func member<MemberKey: CodingKey>(_ key: MemberKey) throws -> Tree.Node {
         let node = find(key)
         if node == Tree.none { throw missing(key) }
         return node
@@ -555,17 +582,7 @@ extension Tree {
         return name.withUTF8 { unsafe next(named: Span(_unsafeElements: $0), below: parent) }
     }
 
-    fileprivate func names(below parent: Node) -> [String] {
-        var names: [String] = []
-        names.reserveCapacity(childCount(parent))
-        var child = firstChild(parent)
-        while child != Tree.none {
-            names.append(name(child).lossyString())
-            child = nextSibling(child)
-        }
-        return names
-    }
-
+    fileprivate func nameText(_ node: Node) -> String { name(node).lossyString() }
     fileprivate func string(_ node: Node) -> String { text(node).lossyString() }
     fileprivate func copiedText(_ node: Node) -> [UInt8] { text(node).copied() }
     fileprivate func isText(_ node: Node, _ other: StaticString) -> Bool { text(node).isEqual(to: other) }
@@ -575,13 +592,17 @@ extension Tree {
 }
 
 extension Span where Element == UInt8 {
-    /// The integer that up to 18 digits say; nil for what has more of them, or anything else.
+    /// The integer that up to 18 digits say, the first of them no zero but where it is alone; nil for what has more of them, or
+    /// anything else.
     fileprivate var smallInteger: Int? {
         guard count > 0, count <= 19 else { return nil }
         let isNegative = self[0] == UInt8(ascii: "-")
-        guard count > (isNegative ? 1 : 0), count < (isNegative ? 20 : 19) else { return nil }
+        let start = isNegative ? 1 : 0
+        guard count > start, count < start + 19, count == start + 1 || self[start] != UInt8(ascii: "0") else {
+            return nil
+        }
         var value = 0
-        for index in (isNegative ? 1 : 0)..<count {
+        for index in start..<count {
             let digit = self[index] &- UInt8(ascii: "0")
             guard digit <= 9 else { return nil }
             value = value &* 10 &+ Int(digit)

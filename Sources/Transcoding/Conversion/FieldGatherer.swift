@@ -156,6 +156,16 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: WholeFieldSink, ~
         try fields.field(name, value, isPlain: isPlain)
     }
 
+    /// Whether a path in brackets leads to a field's place, and its text is its value.
+    var takesPaths: Bool { fields.takesPaths }
+
+    /// As above, where the name is a path.
+    mutating func place(_ value: Span<UInt8>, at name: Span<UInt8>, _ steps: [Range<Int>], from level: Int) -> Bool {
+        guard fields.place(value, at: name, steps, from: level) else { return false }
+        counts.fields += 1
+        return true
+    }
+
     /// Whether a name without brackets is one key, about which nothing is to be said before its value has come.
     var takesPlainNames: Bool { fields.takesPlainNames }
 

@@ -29,6 +29,8 @@ package struct FieldTreeBuilder: WholeFieldSink, ~Copyable {
     /// fields that differ in that only follow each other.
     private var lastParent = Tree.none
     private var lastPrefix = 0
+    /// The containers that the name led through which `place` has placed last, the root first.
+    private var path: [Tree.Node] = []
     /// The pieces of a value that came in more than one.
     private var value = ByteStore()
     /// Whether a value may become anything but a string as it stands.
@@ -133,6 +135,35 @@ package struct FieldTreeBuilder: WholeFieldSink, ~Copyable {
             }
         }
         try generalField(name, value)
+    }
+
+    /// See `WholeFieldSink`.
+    package var takesPaths: Bool { takesPlainNames && options.types == .strings }
+
+    /// See `WholeFieldSink`.
+    package mutating func place(
+        _ value: Span<UInt8>, at name: Span<UInt8>, _ steps: [Range<Int>], from level: Int
+    ) -> Bool {
+        let last = steps.count - 1
+        // What comes of it is at most the bytes of all, and a node for each step.
+        guard value.count <= limits.field, tree.root != Tree.none,
+            tree.cost + steps[last].upperBound + value.count + steps.count * Tree.nodeCost <= tree.limit
+        else { return false }
+        if level == 0 {
+            path.removeAll(keepingCapacity: true)
+            path.append(tree.root)
+        } else if path.count > level + 1 {
+            path.removeLast(path.count - level - 1)
+        }
+        var parent = path[level]
+        for step in level..<last {
+            parent = tree.container(
+                steps[step + 1].isEmpty ? .array : .keyed, in: parent, named: name.extracting(steps[step]))
+            if parent == Tree.none { return false }
+            path.append(parent)
+        }
+        if steps[last].isEmpty { return tree.append(value, to: parent) }
+        return tree.kind(parent) == .keyed && tree.append(value, to: parent, named: name.extracting(steps[last]))
     }
 
     /// Takes a field whose name differs from that of the field placed last in nothing but its last segment. Returns false, with
@@ -300,7 +331,7 @@ extension Tree {
     /// can't be told at once, or where there is no such object: `put` is the general way.
     internal mutating func append(_ value: Span<UInt8>, to object: Node, named name: Span<UInt8>) -> Bool {
         let length = name.count &+ value.count
-        guard object != Tree.none, childCount(object) < TreeIndex.threshold,
+        guard object != Tree.none,
             cost &+ length &+ Tree.nodeCost <= limit, child(of: object, named: name) == Tree.none
         else { return false }
         var record = Record(kind: .string)
@@ -311,7 +342,26 @@ extension Tree {
         record.valueCount = Int32(truncatingIfNeeded: value.count)
         bytes.append(name, value)
         records.append(record, lastBelow: Int(object))
+        enterLast(of: object)
         return true
+    }
+
+    /// The root's or another object's member with that name, an object or array that field names have made, or else a new one: there
+    /// is room for it. `none` where something else has that name, or where there is no such object.
+    internal mutating func container(_ kind: Kind, in object: Node, named name: Span<UInt8>) -> Node {
+        guard object == root || self.kind(object) == .keyed else { return Tree.none }
+        let member = child(of: object, named: name)
+        if member != Tree.none {
+            return records[Int(member)].kind == kind && !records[Int(member)].isSpliced ? member : Tree.none
+        }
+        var record = Record(kind: kind)
+        // The limit keeps both below what 32 bits hold.
+        record.nameStart = Int32(truncatingIfNeeded: bytes.count)
+        record.nameCount = Int32(truncatingIfNeeded: name.count)
+        bytes.append(contentsOf: name)
+        records.append(record, lastBelow: Int(object))
+        enterLast(of: object)
+        return Node(records.count - 1)
     }
 
     /// Puts a string last into an array that field names have made. Returns false, with nothing changed, where it is none, or

@@ -54,6 +54,8 @@ extension Form {
         private var mended: [UInt8] = []
         /// Takes whole pairs apart under `dialect: qs`.
         internal var pair: QSPair?
+        /// The segments of the name that a sink has placed last, as they came, counted from the name's first byte.
+        private var steps: [Range<Int>] = []
         private let separatorHasSpaces: Bool
         private let countsEmptyPairs: Bool
         private var emptyPairs = 0
@@ -532,6 +534,11 @@ package protocol WholeFieldSink: FieldSink, ~Copyable {
     var isAwaiting: Bool { get set }
     /// A field, its name and value decoded. `isPlain`: the name holds no bracket.
     mutating func field(_ name: Span<UInt8>, _ value: Span<UInt8>, isPlain: Bool) throws(ConversionError)
+    /// Whether `place` may be called.
+    var takesPaths: Bool { get }
+    /// A field whose name is a path: two `steps` at least, keys but for the last one, which may be empty. Where `level` isn't 0, the
+    /// last call placed a field, whose name had the same steps before that one. Returns false for what `field` has to take.
+    mutating func place(_ value: Span<UInt8>, at name: Span<UInt8>, _ steps: [Range<Int>], from level: Int) -> Bool
 }
 
 // Pairs that lie whole in a slice, as most of a request's do: read at one go, and given to a tree without events.
@@ -546,11 +553,17 @@ extension Form.Decoder {
         var at = 0
         if sink.isAwaiting, !input.isEmpty { try sendPending(into: &sink) }
         if carryCount > 0 { try resumeEscape(input, &at) }
+        let takesPaths = sink.takesPaths
+        // The name in the slice whose segments are known.
+        var placed = 0..<0
         while at < input.count || carriedDecoded > 0 {
             if state == .pairStart {
                 try startPair(input, &at)
                 guard state == .name else { break }
-                if try readPair(input, &at, into: &sink) {
+                var isRead = false
+                if !placed.isEmpty { isRead = try readPath(input, &at, &placed, into: &sink) }
+                if !isRead { isRead = try readPair(input, &at, &placed, takesPaths, into: &sink) }
+                if isRead {
                     if sink.isFull { break }
                     continue
                 }
@@ -566,11 +579,17 @@ extension Form.Decoder {
     /// out what is wrong with one.
     @inline(__always)
     private mutating func readPair<Sink: WholeFieldSink & ~Copyable>(
-        _ input: Span<UInt8>, _ at: inout Int, into sink: inout Sink
+        _ input: Span<UInt8>, _ at: inout Int, _ placed: inout Range<Int>, _ takesPaths: Bool,
+        into sink: inout Sink
     ) throws(ConversionError) -> Bool {
         var scan = Scan.formName(in: input, from: at)
         guard scan.isASCII, scan.end < input.count else { return false }
         let isPlain = input[scan.end] != UInt8(ascii: "[") && input[scan.end] != UInt8(ascii: "]")
+        if takesPaths, Self.bracket(UInt8(ascii: "["), in: input, at: scan.end) > 0,
+            try readPath(input, &at, &placed, into: &sink)
+        {
+            return true
+        }
         if !isPlain {
             scan = Scan.run(
                 to: UInt8(ascii: "="), UInt8(ascii: "&"), UInt8(ascii: "%"), UInt8(ascii: "+"), in: input,
@@ -581,6 +600,75 @@ extension Form.Decoder {
         guard input[scan.end] == UInt8(ascii: "=") else { return false }
         return try readPair(
             input.extracting(at..<scan.end), isPlain: isPlain, input, &at, valueFrom: scan.end + 1, into: &sink)
+    }
+
+    /// Reads the pair that begins at `at` where its name is a path of plain keys, of which the first ones are most often those of
+    /// the name placed last, and its value as above. Returns false, with nothing read, for any other.
+    private mutating func readPath<Sink: WholeFieldSink & ~Copyable>(
+        _ input: Span<UInt8>, _ at: inout Int, _ placed: inout Range<Int>, into sink: inout Sink
+    ) throws(ConversionError) -> Bool {
+        let start = at
+        // What both names begin with leads to one container, as far as a bracket has opened the segment behind it.
+        let name = input.extracting(start...)
+        let common = name.commonPrefix(with: input.extracting(placed))
+        var level = placed.isEmpty ? 0 : steps.count - 1
+        while level > 0, steps[level].lowerBound > common { level -= 1 }
+        var from = placed.isEmpty ? 0 : steps[level].lowerBound
+        placed = 0..<0
+        let kept = level
+        if steps.count > level { steps.removeLast(steps.count - level) }
+        while true {
+            let run = Scan.formName(in: name, from: from)
+            guard run.isASCII, run.end < name.count, level > 0 || run.end > 0 else { return false }
+            steps.append(from..<run.end)
+            var end = run.end
+            if level > 0 {
+                let close = Self.bracket(UInt8(ascii: "]"), in: name, at: end)
+                guard close > 0, end + close < name.count else { return false }
+                end += close
+                if name[end] == UInt8(ascii: "=") {
+                    from = end
+                    break
+                }
+            }
+            let open = Self.bracket(UInt8(ascii: "["), in: name, at: end)
+            guard open > 0, level == 0 || run.end > from else { return false }
+            from = end + open
+            level += 1
+        }
+        guard from <= limits.key, level <= limits.keyDepth else { return false }
+        let first = start + from + 1
+        let value = Scan.formValue(in: input, from: first)
+        var end = value.end
+        if value.isASCII, end < input.count, input[end] == UInt8(ascii: "&") {
+            guard sink.place(input.extracting(first..<end), at: name, steps, from: kept) else { return false }
+        } else {
+            let bound = min(input.count, first + Self.wholeValue)
+            decoded.removeAll()
+            let run = decoded.append(formDecoding: input, from: first, to: bound)
+            end = run.end
+            let isPlaced =
+                end < bound && input[end] == UInt8(ascii: "&")
+                && (run.isASCII || repair == nil && Self.isValid(decoded))
+                && sink.place(decoded.span, at: name, steps, from: kept)
+            decoded.removeAll()
+            guard isPlaced else { return false }
+        }
+        placed = start..<start + from
+        at = end + 1
+        state = .pairStart
+        return true
+    }
+
+    /// The bytes of the bracket at `at`, as it is or as an escape; 0 where there is none.
+    @inline(__always)
+    private static func bracket(_ bracket: UInt8, in bytes: Span<UInt8>, at place: Int) -> Int {
+        if bytes[place] == bracket { return 1 }
+        guard bytes[place] == UInt8(ascii: "%"), place + 2 < bytes.count, bytes[place + 1] == UInt8(ascii: "5") else {
+            return 0
+        }
+        // 'B' and 'D', in either case.
+        return bytes[place + 2] & 0xDF == bracket &- 0x19 ? 3 : 0
     }
 
     /// As above, where the name has escapes, as those of its brackets.

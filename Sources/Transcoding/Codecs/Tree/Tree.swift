@@ -237,9 +237,20 @@ package struct Tree: ~Copyable {
         if last == Tree.none { records[Int(parent)].first = node } else { records[Int(last)].next = node }
         records[Int(parent)].last = node
         records[Int(parent)].count &+= 1
-        let count = Int(records[Int(parent)].count)
-        guard count > TreeIndex.threshold, records[Int(parent)].kind.hasNames else { return }
-        guard count == TreeIndex.threshold + 1 else { return enter(node) }
+        if records[Int(parent)].kind.hasNames { enterLast(of: parent) }
+    }
+
+    /// Makes the last member of an object known to the index, or all of them when there are many now.
+    @inline(__always)
+    internal mutating func enterLast(of parent: Node) {
+        if Int(records[Int(parent)].count) > TreeIndex.threshold { enterLastOfMany(parent) }
+    }
+
+    @inline(never)
+    private mutating func enterLastOfMany(_ parent: Node) {
+        guard Int(records[Int(parent)].count) == TreeIndex.threshold + 1 else {
+            return enter(records[Int(parent)].last)
+        }
         var child = records[Int(parent)].first
         while child != Tree.none {
             enter(child)
