@@ -59,6 +59,7 @@ let package = Package(
         .systemLibrary(name: "CJPEG", pkgConfig: "libjpeg", providers: [.apt(["libjpeg62-turbo-dev"])]),
         .systemLibrary(name: "CPNG", pkgConfig: "libpng", providers: [.apt(["libpng-dev"])]),
         .systemLibrary(name: "CWebP", pkgConfig: "libwebpmux", providers: [.apt(["libwebp-dev"])]),
+        .systemLibrary(name: "CNghttp2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
         .systemLibrary(name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .target(name: "CEventShims", dependencies: ["CEvent"], exclude: ["README.md"]),
@@ -83,6 +84,10 @@ let package = Package(
             ],
             exclude: ["README.md"], swiftSettings: settings),
         .target(name: "HTTPWire", dependencies: ["Octets"], exclude: ["README.md"], swiftSettings: settings),
+        .target(name: "CHTTP2", dependencies: ["CNghttp2"], exclude: ["README.md"]),
+        .target(
+            name: "HTTP2", dependencies: ["CHTTP2", "HTTPWire", "Octets"], exclude: ["README.md"],
+            swiftSettings: settings),
         .target(
             name: "ContentCoding", dependencies: ["CZlib", "CBrotli", "CZstd", "Octets"], exclude: ["README.md"],
             swiftSettings: settings),
@@ -111,15 +116,15 @@ let package = Package(
         .target(
             name: "Proxy",
             dependencies: [
-                "CBuild", "EventLoop", "Gateway", "Signatures", "Images", "HTTPWire", "ContentCoding", "Transcoding",
-                "Octets",
+                "CBuild", "EventLoop", "Gateway", "Signatures", "Images", "HTTP2", "HTTPWire", "ContentCoding",
+                "Transcoding", "Octets",
                 .product(name: "Logging", package: "swift-log", condition: proxy),
             ],
             exclude: ["README.md"], swiftSettings: settings),
         .target(
             name: "Settings",
             dependencies: [
-                "CYAML", "Proxy", "Gateway", "Signatures", "Images", "EventLoop", "HTTPWire", "ContentCoding",
+                "CYAML", "Proxy", "Gateway", "Signatures", "Images", "EventLoop", "HTTP2", "HTTPWire", "ContentCoding",
                 "Transcoding", "Octets",
             ],
             exclude: ["README.md"], swiftSettings: settings),
@@ -166,6 +171,7 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(
             name: "HTTPWireTests", dependencies: ["HTTPWire", "Octets", "TestSupport"], swiftSettings: settings),
+        .testTarget(name: "HTTP2Tests", dependencies: ["HTTP2", "HTTPWire", "Octets"], swiftSettings: settings),
         .testTarget(name: "ContentCodingTests", dependencies: ["ContentCoding", "Octets"], swiftSettings: settings),
         .testTarget(
             name: "DifferentialTests",

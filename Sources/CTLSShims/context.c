@@ -24,21 +24,23 @@ static void see_message(
     if (session != NULL) session->late_messages++;
 }
 
-/* HTTP/1.1 before 1.0, which some clients offer alone when they are told to speak it (curl --http1.0). */
+/* The best first. HTTP/1.0 is for clients that offer it alone when they are told to speak it (curl --http1.0). */
 static int choose_protocol(
     SSL *ssl, const unsigned char **chosen, unsigned char *count, const unsigned char *offered, unsigned offered_count,
     void *argument) {
-    (void)ssl, (void)argument;
-    *chosen = NULL;
-    for (unsigned at = 0; at < offered_count && offered_count - at > offered[at]; at += 1 + offered[at]) {
-        if (offered[at] != 8) continue;
-        bool is_newer = memcmp(offered + at + 1, "http/1.1", 8) == 0;
-        if (!is_newer && memcmp(offered + at + 1, "http/1.0", 8) != 0) continue;
-        *chosen = offered + at + 1;
-        *count = 8;
-        if (is_newer) break;
+    (void)ssl;
+    const recast_tls_context *context = argument;
+    static const char *const names[] = {"h2", "http/1.1", "http/1.0"};
+    for (int name = context->has_http2 ? 0 : 1; name < (context->has_http1 ? 3 : 1); name++) {
+        size_t length = strlen(names[name]);
+        for (unsigned at = 0; at < offered_count && offered_count - at > offered[at]; at += 1 + offered[at]) {
+            if (offered[at] != length || memcmp(offered + at + 1, names[name], length) != 0) continue;
+            *chosen = offered + at + 1;
+            *count = offered[at];
+            return SSL_TLSEXT_ERR_OK;
+        }
     }
-    return *chosen == NULL ? SSL_TLSEXT_ERR_ALERT_FATAL : SSL_TLSEXT_ERR_OK;
+    return SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
 /* Takes the certificate alone from `other`: whom clients are believed, and all else, stays what the listener says. Without
@@ -95,6 +97,11 @@ static void prefer_short_keys(SSL_CTX *ssl) {
     if (has_first) SSL_CTX_set_ciphersuites(ssl, whole);
 }
 
+void recast_tls_take_protocols(recast_tls_context *context, bool http1, bool http2) {
+    context->has_http1 = http1;
+    context->has_http2 = http2;
+}
+
 recast_tls_context *recast_tls_context_create(bool is_client, int minimum, int maximum) {
     recast_tls_context *context = calloc(1, sizeof *context);
     if (context == NULL) return NULL;
@@ -120,7 +127,8 @@ recast_tls_context *recast_tls_context_create(bool is_client, int minimum, int m
     } else {
         /* Ours counts, but a client that puts ChaCha20 first has no instructions for AES. */
         SSL_CTX_set_options(ssl, SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
-        SSL_CTX_set_alpn_select_cb(ssl, choose_protocol, NULL);
+        context->has_http1 = true;
+        SSL_CTX_set_alpn_select_cb(ssl, choose_protocol, context);
         SSL_CTX_set_tlsext_servername_callback(ssl, choose_certificate);
         SSL_CTX_set_tlsext_servername_arg(ssl, context);
         /* Without it a client that showed a certificate couldn't resume. */

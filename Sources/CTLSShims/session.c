@@ -141,6 +141,13 @@ const char *recast_tls_version(const recast_tls *session) { return SSL_get_versi
 
 const char *recast_tls_cipher(const recast_tls *session) { return SSL_get_cipher_name(session->ssl); }
 
+bool recast_tls_has_http2(const recast_tls *session) {
+    const unsigned char *chosen = NULL;
+    unsigned count = 0;
+    SSL_get0_alpn_selected(session->ssl, &chosen, &count);
+    return count == 2 && memcmp(chosen, "h2", 2) == 0;
+}
+
 bool recast_tls_is_resumed(const recast_tls *session) { return SSL_session_reused(session->ssl) == 1; }
 
 bool recast_tls_peer_subject(const recast_tls *session, char *text, size_t room) {

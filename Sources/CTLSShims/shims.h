@@ -8,6 +8,8 @@ struct recast_tls_context {
     SSL_CTX *ssl;
     recast_tls_context **alternatives;
     size_t alternative_count;
+    /* What a server takes. */
+    bool has_http1, has_http2;
 };
 
 /* Tickets that wait to be taken; a server sends two. */

@@ -161,6 +161,15 @@ public struct HeadBuilder: Sendable {
         }
     }
 
+    /// The error of a field that another reader has found to be no field: `name` isn't one, or its value holds what it must not.
+    public static func fault(ofFieldNamed name: Span<UInt8>) -> WireError {
+        let isToken = ListMember.isToken(name)
+        return WireError(isToken ? .badFieldValue : .badFieldName, at: 0)
+    }
+
+    /// The error of a request whose scheme isn't that of its connection.
+    public static var schemeFault: WireError { WireError(.badScheme, at: 0) }
+
     /// Ends the head, and checks it as a whole.
     ///
     /// - Parameter hasContent: whether a body follows, where what carries the head says so, as HTTP/2 does; nil where the fields
@@ -177,7 +186,10 @@ public struct HeadBuilder: Sendable {
         head.isSecureTarget = isSecure
         guard let hasContent else { return }
         switch head.framing {
-        case .none where hasContent: head.framing = .chunked
+        // Where a length of 0 was said, the end is still to come that shows whether it is true.
+        case .none where hasContent, .length(0) where hasContent: head.framing = .chunked
+        // HTTP/1.1 wants it said where content would be expected (RFC 9110 §8.6).
+        case .none where [.post, .put, .patch].contains(head.methodKind): head.framing = .length(0)
         case .length(let length) where !hasContent && length > 0: throw WireError(.badContentLength, at: at)
         default: break
         }

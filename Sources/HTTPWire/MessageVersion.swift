@@ -4,12 +4,14 @@ public enum MessageVersion: UInt8, Hashable, Sendable, BitwiseCopyable, CaseIter
     case http1_0
     /// HTTP/1.1, and any later minor, which must be read as 1.1 (RFC 9110 §2.5).
     case http1_1
+    case http2
 
     /// As Via and logs write it.
     public var text: StaticString {
         switch self {
         case .http1_0: "HTTP/1.0"
         case .http1_1: "HTTP/1.1"
+        case .http2: "HTTP/2.0"
         }
     }
 
@@ -17,7 +19,7 @@ public enum MessageVersion: UInt8, Hashable, Sendable, BitwiseCopyable, CaseIter
     @inlinable public var capabilities: MessageCapabilities {
         switch self {
         case .http1_0: []
-        case .http1_1: [.unsizedBodies, .trailers, .interimResponses, .persistence]
+        case .http1_1, .http2: [.unsizedBodies, .trailers, .interimResponses, .persistence]
         }
     }
 }

@@ -1,12 +1,36 @@
 public import Octets
 
-/// The trailer section of a chunked body (RFC 9112 §7.1.2), as it was read and checked.
+/// The trailer section of a chunked body (RFC 9112 §7.1.2), or of one of HTTP/2 (RFC 9113 §8.1), as it was read and checked.
 public struct TrailerLines: Sendable {
-    private let bytes: [UInt8]
+    private var bytes: [UInt8]
+    private var count = 0
 
     /// `bytes` are whole lines, each with its CRLF and a colon behind its name.
     internal init(_ bytes: [UInt8]) {
         self.bytes = bytes
+    }
+
+    /// No trailers; `add` brings some.
+    public init() { bytes = [] }
+
+    /// Adds a field that came as such, by the rules and limits of one that a parser reads (`WireLimits.trailerBytes`,
+    /// `trailerCount`).
+    public mutating func add(
+        _ name: Span<UInt8>, _ value: Span<UInt8>, limits: WireLimits
+    ) throws(WireError) {
+        let at = bytes.count
+        guard count < limits.trailerCount else { throw WireError(.tooManyTrailers, at: at) }
+        guard ListMember.isToken(name), Scan.firstControl(in: value, from: 0) == value.count else {
+            throw WireError(.badTrailer, at: at)
+        }
+        guard name.count + value.count + 4 <= limits.trailerBytes - at else {
+            throw WireError(.trailersTooLarge, at: at)
+        }
+        count += 1
+        bytes += name.copied()
+        bytes += [UInt8(ascii: ":"), ASCII.space]
+        bytes += value.copied()
+        bytes += [ASCII.carriageReturn, ASCII.lineFeed]
     }
 
     public var isEmpty: Bool { bytes.isEmpty }

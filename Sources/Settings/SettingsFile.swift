@@ -1,5 +1,6 @@
 internal import EventLoop
 internal import Gateway
+internal import HTTP2
 public import Proxy
 
 /// A settings file that was read and checked.
@@ -131,6 +132,7 @@ public struct SettingsFile: Sendable {
         let admission = AdmissionReader(context).read(file)
         let memory = MemoryReader(context).read(file)
         let images = Self.images(file, context)
+        let http2 = Self.http2(file)
         let lifecycle = LifecycleReader(context).read(file)
         let admin = AdminReader(context).read(file, listen: listen.addresses)
         effective = context.takeEffective()
@@ -151,6 +153,8 @@ public struct SettingsFile: Sendable {
             routes: routes.map(\.route))
         settings.workersReason = workers.reason
         settings.tls = listen.tls
+        settings.versions = listen.versions
+        settings.http2 = http2
         settings.accessLog = log.target
         settings.accessLogForm = log.form
         settings.client = client.timeouts
@@ -187,6 +191,20 @@ public struct SettingsFile: Sendable {
         settings.queue = section.count("queue", standard: Sourced(settings.queue), in: 1...1_000_000).value
         section.finish()
         return settings
+    }
+
+    /// What a client of HTTP/2 may do on one connection.
+    private static func http2(_ file: SectionReader) -> HTTP2Limits {
+        var limits = HTTP2Limits()
+        let section = file.part("http2")
+        limits.streams = section.count("streams", standard: Sourced(limits.streams), in: 1...10_000).value
+        limits.streamWindow =
+            section.size("stream_window", standard: Sourced(limits.streamWindow), in: 1024...(16 << 20)).value
+        limits.connectionWindow =
+            section.size("connection_window", standard: Sourced(limits.connectionWindow), in: 65_535...(1 << 30)).value
+        limits.requests = section.count("requests", standard: Sourced(limits.requests), in: 1...1_000_000_000).value
+        section.finish()
+        return limits
     }
 
     /// `auto` is one for each processor that this process may use.

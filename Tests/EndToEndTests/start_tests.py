@@ -199,7 +199,7 @@ class VersionTests(unittest.TestCase):
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         self.assertRegex(result.stdout, (
             r"^recast \d+\.\d+\.\d+ \(commit (unknown|[0-9a-f]{7,40}(-changed)?(, \d{4}-\d\d-\d\d)?), Swift \d+\.\d+(\.\d+)?, "
-            r"libevent \d+\.\d+\.\d+, OpenSSL 3\.\d+\.\d+, c-ares \d+\.\d+\.\d+, "
+            r"libevent \d+\.\d+\.\d+, OpenSSL 3\.\d+\.\d+, c-ares \d+\.\d+\.\d+, nghttp2 \d+\.\d+\.\d+, "
             r"zlib \d+\.\d+(\.\d+)*, Brotli \d+\.\d+\.\d+, Zstandard \d+\.\d+\.\d+, "
             r"libjpeg-turbo \d+\.\d+\.\d+, libpng \d+\.\d+\.\d+, libwebp \d+\.\d+\.\d+, libyaml \d+\.\d+\.\d+\)\n$"))
 

@@ -268,13 +268,14 @@ struct HeadBuilderTests {
 
     @Test("what carries the head may say whether a body follows")
     func content() throws {
-        func framing(_ hasContent: Bool?, _ length: String?) throws(WireError) -> BodyFraming {
+        func framing(
+            _ hasContent: Bool?, _ length: String?, method: String = "POST"
+        ) throws(WireError) -> BodyFraming {
             var head = MessageHead()
             var builder = HeadBuilder()
             try builder.beginRequest(
-                method: Array("POST".utf8).span, isSecure: true, authority: Array("a".utf8).span,
-                path: Array("/".utf8).span,
-                into: &head)
+                method: Array(method.utf8).span, isSecure: true, authority: Array("a".utf8).span,
+                path: Array("/".utf8).span, into: &head)
             if let length { try builder.add(Array("content-length".utf8).span, Array(length.utf8).span, to: &head) }
             try builder.finish(&head, hasContent: hasContent)
             let isSecure = head.isSecureTarget
@@ -284,7 +285,11 @@ struct HeadBuilderTests {
         #expect(try framing(nil, nil) == .none)
         #expect(try framing(true, nil) == .chunked)
         #expect(try framing(true, "5") == .length(5))
-        #expect(try framing(false, nil) == .none)
+        // Where content would be expected it is said that there is none.
+        #expect(try framing(false, nil) == .length(0))
+        #expect(try framing(false, nil, method: "PATCH") == .length(0))
+        #expect(try framing(false, nil, method: "GET") == .none)
+        #expect(try framing(false, nil, method: "DELETE") == .none)
         #expect(try framing(false, "0") == .length(0))
         #expect(throws: WireError.self) { try framing(false, "5") }
     }
@@ -360,6 +365,7 @@ struct HeadBuilderTests {
         #expect(MessageVersion.http1_0.capabilities.isEmpty)
         #expect(
             MessageVersion.http1_1.capabilities == [.unsizedBodies, .trailers, .interimResponses, .persistence])
-        #expect(MessageVersion.allCases.map(\.text.description) == ["HTTP/1.0", "HTTP/1.1"])
+        #expect(MessageVersion.http2.capabilities == MessageVersion.http1_1.capabilities)
+        #expect(MessageVersion.allCases.map(\.text.description) == ["HTTP/1.0", "HTTP/1.1", "HTTP/2.0"])
     }
 }

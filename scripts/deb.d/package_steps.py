@@ -75,8 +75,8 @@ class Package:
         tree = os.path.join(self.folder, "contents")
         run("dpkg-deb", "--raw-extract", self.first, tree)
         depends = run("dpkg-deb", "--field", self.first, "Depends")
-        for library in ("libc6", "libevent-core-2.1-7", "libssl3", "libc-ares2", "libyaml-0-2", "zlib1g", "libbrotli1",
-                        "libzstd1"):
+        for library in ("libc6", "libevent-core-2.1-7", "libssl3", "libc-ares2", "libyaml-0-2", "libnghttp2-14", "zlib1g",
+                        "libbrotli1", "libzstd1"):
             expect(re.search(rf"(^|, ){re.escape(library)}\b", depends), f"{library} isn't in: {depends}")
         copyright_file = os.path.join(tree, "usr/share/doc/recast/copyright")
         with open(copyright_file) as file:

@@ -32,7 +32,7 @@ ARROWS = {
         "Downstream": "Configuration Exchange Resources Upstream",
         "Exchange": "Configuration Downstream Observe Resources TLS Upstream",
         "Observe": "Configuration Exchange Resources TLS Upstream",
-        "Resources": "Configuration Observe TLS",
+        "Resources": "Configuration Observe",
         "Server": "Admin Configuration Exchange Observe Resources TLS",
         "TLS": "Configuration Exchange Observe",
         "Upstream": "Configuration Exchange Observe Resources TLS",

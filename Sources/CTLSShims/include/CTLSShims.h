@@ -46,6 +46,8 @@ enum {
 /* Versions are 12 and 13. NULL when memory is out. */
 recast_tls_context *recast_tls_context_create(bool is_client, int minimum, int maximum);
 void recast_tls_context_free(recast_tls_context *context);
+/* What a server takes where the client offers several (ALPN); HTTP/1 alone where this isn't called. Before any session. */
+void recast_tls_take_protocols(recast_tls_context *context, bool http1, bool http2);
 /* The leaf and then the rest of its chain. */
 int recast_tls_use_certificates(recast_tls_context *context, const char *text, size_t count);
 /* After the certificates. */
@@ -119,6 +121,8 @@ unsigned recast_tls_late_messages(const recast_tls *session);
 const char *recast_tls_version(const recast_tls *session);
 const char *recast_tls_cipher(const recast_tls *session);
 bool recast_tls_is_resumed(const recast_tls *session);
+/* Whether HTTP/2 was chosen (ALPN). */
+bool recast_tls_has_http2(const recast_tls *session);
 /* The subject of the peer's certificate after RFC 2253, end-marked and cut at `room`; false when it sent none. */
 bool recast_tls_peer_subject(const recast_tls *session, char *text, size_t room);
 /* As `recast_tls_digests`, of the peer's chain: the one that was verified, or only its leaf. */

@@ -19,6 +19,9 @@ public struct TLSServerOptions: Hashable, Sendable {
     public var revocations: String?
     public var minimum = TLSVersion.tls12
     public var maximum = TLSVersion.tls13
+    /// What ALPN takes: HTTP/1, and HTTP/2 before it.
+    public var takesHTTP1 = true
+    public var takesHTTP2 = false
     /// Sent, before the connection is closed, to a client whose first byte is a capital letter: it speaks without TLS.
     public var plainTextAnswer: [UInt8] = []
 
@@ -34,8 +37,8 @@ public struct TLSServerOptions: Hashable, Sendable {
 
 /// The server's side of TLS, loaded: immutable, and shared by all threads.
 ///
-/// ALPN takes `http/1.1`, and `http/1.0` from a client that offers no newer one; a client that offers others alone gets
-/// `no_application_protocol` (RFC 7301 §3.2). TLS 1.2 with forward secrecy and authenticated encryption only; no
+/// ALPN takes `h2` and `http/1.1`, as the options say, and `http/1.0` from a client that offers no newer one; a client that offers
+/// others alone gets `no_application_protocol` (RFC 7301 §3.2). TLS 1.2 with forward secrecy and authenticated encryption only; no
 /// renegotiation; tickets for resumption, whose keys live and die with the context.
 public final class TLSServerContext: Sendable {
     public let options: TLSServerOptions
@@ -50,6 +53,8 @@ public final class TLSServerContext: Sendable {
             throw TLSFileError(role: .certificate, index: 0, path: "", reason: "a server needs a certificate")
         }
         handle = try TLSContextHandle(isClient: false, minimum: options.minimum, maximum: options.maximum)
+        // SAFETY: no other code has the context yet.
+        unsafe recast_tls_take_protocols(handle.pointer, options.takesHTTP1, options.takesHTTP2)
         try handle.use(first)
         if let path = options.clientAuthorities {
             try handle.trust(path, .authorities, tells: true, anyLevel: false)

@@ -17,6 +17,8 @@ public struct TLSFacts: Sendable {
     public let cipher: String
     /// Whether an earlier session was taken up.
     public let isResumed: Bool
+    /// Whether both sides have agreed on HTTP/2 (ALPN).
+    public let isHTTP2: Bool
     /// The subject of the client's certificate after RFC 2253, cut at 512 bytes, where it showed one.
     public let clientSubject: String?
 }
@@ -246,6 +248,7 @@ final class TLSSession {
         // SAFETY: constant texts.
         return unsafe TLSFacts(
             version: String(cString: recast_tls_version(pointer)), cipher: String(cString: recast_tls_cipher(pointer)),
-            isResumed: recast_tls_is_resumed(pointer), clientSubject: subject)
+            isResumed: recast_tls_is_resumed(pointer), isHTTP2: recast_tls_has_http2(pointer),
+            clientSubject: subject)
     }
 }

@@ -14,9 +14,11 @@ extension Worker {
         var exchanges = 0
         for connection in connections {
             if connection.isIdle { idle += 1 }
-            guard let exchange = connection.exchange, exchange.record.startedAt != 0 else { continue }
-            exchanges += 1
-            inFlight.add(exchange.record)
+            connection.forEachExchange { exchange in
+                guard exchange.record.startedAt != 0 else { return }
+                exchanges += 1
+                inFlight.add(exchange.record)
+            }
         }
         requests.visit(&samples, inFlight: inFlight)
         samples.gauge("recast_inflight_requests", "Requests that are being served.", Double(exchanges))
@@ -41,12 +43,15 @@ extension Worker {
         var list = TransferList()
         let now = loop.now
         for connection in connections {
-            guard let exchange = connection.exchange, exchange.isUpload else { continue }
-            guard list.transfers.count < limit else {
-                list.isTruncated = true
-                break
+            connection.forEachExchange { exchange in
+                guard exchange.isUpload else { return }
+                guard list.transfers.count < limit else {
+                    list.isTruncated = true
+                    return
+                }
+                list.transfers.append(exchange.transfer(at: now))
             }
-            list.transfers.append(exchange.transfer(at: now))
+            if list.isTruncated { break }
         }
         return list
     }

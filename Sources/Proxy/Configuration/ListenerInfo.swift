@@ -8,10 +8,13 @@ final class ListenerInfo {
     /// What connections begin TLS with; nil: the address is one of plain text. It belongs to the listener and not to the
     /// settings in effect: those may not know an address any more while connections still wait there.
     var tls: ServerTLS?
+    /// What is spoken there; the listener's for the same reason.
+    var versions: HTTPVersions
 
-    init(port: Int = 0, tls: ServerTLS? = nil) {
+    init(port: Int = 0, tls: ServerTLS? = nil, versions: HTTPVersions = .all) {
         self.port = port
         self.tls = tls
+        self.versions = versions
         let portLine = port > 0 ? "X-Forwarded-Port: \(port)\r\n" : ""
         schemeLines = Array("X-Forwarded-Proto: http\r\n\(portLine)".utf8)
         securedSchemeLines = Array("X-Forwarded-Proto: https\r\n\(portLine)".utf8)

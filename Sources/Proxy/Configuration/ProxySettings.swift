@@ -1,4 +1,5 @@
 public import Gateway
+public import HTTP2
 
 /// All that the proxy runs with: checked, complete, and never changed once it serves.
 public struct ProxySettings: Sendable {
@@ -6,6 +7,9 @@ public struct ProxySettings: Sendable {
     public var listen: [ListenAddress]
     /// The TLS of those that speak it.
     public var tls: [ListenAddress: ServerTLS] = [:]
+    /// The versions of HTTP that an address takes, where those aren't both.
+    public var versions: [ListenAddress: HTTPVersions] = [:]
+    public var http2 = HTTP2Limits()
     /// Event loops, each a thread of its own; at least 1.
     public var workers: Int
     /// What has set the number of workers where the settings leave it to the process; nil: they name it.
@@ -32,6 +36,16 @@ public struct ProxySettings: Sendable {
         self.upstreams = upstreams
         self.routes = routes
     }
+}
+
+/// Versions of HTTP that are taken at an address. With TLS the client chooses among them (ALPN), without it by how it begins.
+public struct HTTPVersions: OptionSet, Hashable, Sendable {
+    public let rawValue: UInt8
+    public init(rawValue: UInt8) { self.rawValue = rawValue }
+    /// 1.1, and 1.0 with it.
+    public static let http1 = HTTPVersions(rawValue: 1)
+    public static let http2 = HTTPVersions(rawValue: 2)
+    public static let all: HTTPVersions = [.http1, .http2]
 }
 
 /// Where the access log goes.

@@ -109,7 +109,7 @@ extension Exchange {
         }
         writeClient(rule, into: &output)
         if let via = snapshot?.forwarding.via {
-            let line = request.version == .http1_0 ? via.old : via.new
+            let line = via.line(request.version)
             output.append(line.span)
         }
         let requestID = requestID

@@ -85,7 +85,7 @@ extension Exchange {
             if !head.contains(.date) { HeadWriter.clean("Date", worker.clock.date.span, into: &output) }
             if !head.contains(.xRequestID) { HeadWriter.clean("X-Request-Id", requestID.span, into: &output) }
             if let snapshot, snapshot.forwarding.addsViaToResponses, let via = snapshot.forwarding.via {
-                let line = head.version == .http1_0 ? via.old : via.new
+                let line = via.line(head.version)
                 output.append(line.span)
             }
             if let rules = route?.headers?.response { applyResponseRules(rules, to: &output, at: position) }

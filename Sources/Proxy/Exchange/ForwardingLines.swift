@@ -1,9 +1,10 @@
 internal import Gateway
+internal import HTTPWire
 
 /// Lines of heads that are the same for all requests of a snapshot.
 struct ForwardingLines {
-    /// The Via lines of what was received as HTTP/1.0 and HTTP/1.1; nil where there is no Via.
-    let via: (old: [UInt8], new: [UInt8])?
+    /// The Via lines; nil where there is none.
+    let via: ViaLines?
     let pseudonym: [UInt8]
     let addsViaToResponses: Bool
     let loopLimit: Int
@@ -15,7 +16,7 @@ struct ForwardingLines {
     init(_ settings: ProxySettings) {
         let forwarding = settings.forwarding
         pseudonym = Array((forwarding.via ?? "").utf8)
-        via = forwarding.via.map { (Array("Via: 1.0 \($0)\r\n".utf8), Array("Via: 1.1 \($0)\r\n".utf8)) }
+        via = forwarding.via.map(ViaLines.init)
         addsViaToResponses = forwarding.addsViaToResponses
         loopLimit = forwarding.loopLimit
         trusted = forwarding.trusted
@@ -28,6 +29,19 @@ struct ForwardingLines {
             }
         }
     }
+}
+
+/// The lines of Via (RFC 9110 §7.6.3), one for each version in which a message is received.
+struct ViaLines {
+    private let lines: [[UInt8]]
+
+    init(_ pseudonym: String) {
+        lines = MessageVersion.allCases.map {
+            Array("Via: \("\($0.text)".dropFirst("HTTP/".count)) \(pseudonym)\r\n".utf8)
+        }
+    }
+
+    func line(_ version: MessageVersion) -> [UInt8] { lines[Int(version.rawValue)] }
 }
 
 extension UpstreamSettings {

@@ -81,7 +81,7 @@ extension Worker {
 
     /// More connections than there should be: those go that are idle for longest, then those that are slowest with their
     /// heads. At the cap the listeners wait.
-    func relieve(keeping newest: DownstreamConnection? = nil) {
+    func relieve(keeping newest: (any ClientConnection)? = nil) {
         let limits = current.admission
         if loop.now >= admission.nextRelief {
             // Some at once: looking for them costs a walk over all.
@@ -114,9 +114,9 @@ extension Worker {
 
     /// Closes up to `count` connections that serve no request, and returns how many.
     @discardableResult
-    func evict(_ count: Int, keeping newest: DownstreamConnection? = nil) -> Int {
-        var idle: [(since: UInt64, connection: DownstreamConnection)] = []
-        var heads: [(since: UInt64, connection: DownstreamConnection)] = []
+    func evict(_ count: Int, keeping newest: (any ClientConnection)? = nil) -> Int {
+        var idle: [(since: UInt64, connection: any ClientConnection)] = []
+        var heads: [(since: UInt64, connection: any ClientConnection)] = []
         let now = loop.now
         let young = min(Self.youngHead, clientTimes.head / 4)
         for connection in connections where connection !== newest {

@@ -50,7 +50,7 @@ public final class Worker {
     var pressure: Int { memory.pressure }
 
     /// The open client connections; each knows its place, so that leaving costs one swap.
-    private(set) var connections: [DownstreamConnection] = []
+    private(set) var connections: [any ClientConnection] = []
     /// Whether every response says that its connection ends.
     private(set) var isDraining = false
     /// Whether connections without a request are closed.
@@ -136,7 +136,8 @@ public final class Worker {
     func listen(on endpoints: [BoundListener]) {
         for endpoint in endpoints {
             let info = ListenerInfo(
-                port: Int(endpoint.socket.address.port), tls: current.settings.tls[endpoint.name])
+                port: Int(endpoint.socket.address.port), tls: current.settings.tls[endpoint.name],
+                versions: current.settings.versions[endpoint.name] ?? .all)
             let listener = Listener(loop: loop, socket: endpoint.socket) { [unowned self] descriptor, peer in
                 accept(descriptor, from: peer, at: info)
             }
@@ -178,8 +179,15 @@ public final class Worker {
         if isAccepting { gate.resume(.pressure) } else { gate.pause(.pressure) }
     }
 
+    /// Puts a connection into the place of one that has found out that its client speaks something else.
+    func replace(_ connection: any ClientConnection, by other: any ClientConnection) {
+        other.client = connection.client
+        other.listIndex = connection.listIndex
+        connections[connection.listIndex] = other
+    }
+
     /// Forgets a closed connection.
-    func remove(_ connection: DownstreamConnection) {
+    func remove(_ connection: any ClientConnection) {
         let last = connections.removeLast()
         if last !== connection {
             connections[connection.listIndex] = last
@@ -260,7 +268,7 @@ public final class Worker {
         for pool in old.pools where !pools.contains(where: { $0 === pool }) { pool.retire() }
         if gate.reasons.contains(.connections) { resumeIfRoom() }
         guard !isClosingIdle else { return change.opened.forEach { $0.socket.close() } }
-        gate.secure(settings.listen) { settings.tls[$0] }
+        gate.secure(settings)
         listen(on: change.opened)
         leave { !settings.listen.contains($0) }
     }

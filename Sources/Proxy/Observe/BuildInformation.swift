@@ -1,6 +1,7 @@
 internal import CBuild
 internal import ContentCoding
 internal import EventLoop
+internal import HTTP2
 internal import Images
 internal import Transcoding
 
@@ -33,7 +34,9 @@ public enum BuildInformation {
     public static func line(with further: [(name: String, version: String)]) -> String {
         var parts = ["commit \(commit ?? "unknown")", date].compactMap(\.self)
         parts.append("Swift \(swift)")
-        let libraries = LinkedLibraries.versions + CodingLibraries.versions + ImageLibraries.versions + further
+        let libraries =
+            LinkedLibraries.versions + HTTP2Libraries.versions + CodingLibraries.versions + ImageLibraries.versions
+            + further
         parts += libraries.map { "\($0.name) \($0.version)" }
         return "recast \(version) (\(parts.joined(separator: ", ")))"
     }

@@ -19,10 +19,13 @@ struct ListenerGate {
         if !reasons.isEmpty { listener.pause() }
     }
 
-    /// Gives the listeners of `addresses` what new settings say of TLS there. One whose address isn't among them keeps what it
+    /// Gives listeners what new settings say of their addresses: TLS and versions. One whose address isn't among them keeps what it
     /// had: who waits there is served as the address was, never in plain text where TLS was asked for.
-    func secure(_ addresses: [ListenAddress], by tls: (ListenAddress) -> ServerTLS?) {
-        for (name, _, info) in listeners where addresses.contains(name) { info.tls = tls(name) }
+    func secure(_ settings: ProxySettings) {
+        for (name, _, info) in listeners where settings.listen.contains(name) {
+            info.tls = settings.tls[name]
+            info.versions = settings.versions[name] ?? .all
+        }
     }
 
     /// Whether `reason` is new.

@@ -117,6 +117,15 @@ final class SectionReader {
         value(key, standard: standard, describe: Units.describe(bytes:)) { context.size($0, $1, from: minimum) }
     }
 
+    func size(_ key: String, standard: Sourced<Int>, in range: ClosedRange<Int>) -> Sourced<Int> {
+        value(key, standard: standard, describe: Units.describe(bytes:)) { node, what in
+            guard let size = context.size(node, what, from: range.lowerBound) else { return nil }
+            if size <= range.upperBound { return size }
+            context.report(node.position, "\(what) is at most \(Units.describe(bytes: range.upperBound))")
+            return nil
+        }
+    }
+
     func count(_ key: String, standard: Sourced<Int>, in range: ClosedRange<Int>) -> Sourced<Int> {
         value(key, standard: standard, describe: String.init) { context.count($0, $1, in: range) }
     }

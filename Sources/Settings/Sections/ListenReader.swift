@@ -1,6 +1,13 @@
 internal import EventLoop
 internal import Proxy
 
+/// Where connections are accepted, and what is spoken there.
+struct Listening {
+    var addresses: [ListenAddress] = []
+    var tls: [ListenAddress: ServerTLS] = [:]
+    var versions: [ListenAddress: HTTPVersions] = [:]
+}
+
 /// Reads `listen`: an address, a mapping with an address and TLS, or a list of them.
 struct ListenReader {
     private let context: ReadingContext
@@ -9,11 +16,11 @@ struct ListenReader {
         self.context = context
     }
 
-    /// The addresses in their order, and the TLS of those that have it.
-    func read(_ file: SectionReader) -> (addresses: [ListenAddress], tls: [ListenAddress: ServerTLS]) {
+    func read(_ file: SectionReader) -> Listening {
         var addresses: [ListenAddress] = []
         var tls: [ListenAddress: ServerTLS] = [:]
-        guard let node = file.required("listen", example: "127.0.0.1:8080") else { return (addresses, tls) }
+        var versions: [ListenAddress: HTTPVersions] = [:]
+        guard let node = file.required("listen", example: "127.0.0.1:8080") else { return Listening() }
         for element in elements(node) {
             let section: SectionReader?
             let addressNode: SettingsNode
@@ -36,11 +43,32 @@ struct ListenReader {
             }
             guard let section else { continue }
             let name = address?.description ?? ""
-            if let node = section.take("tls"), let read = serverTLS(node, name), let address { tls[address] = read }
+            let spoken = self.versions(section, name)
+            if let address { versions[address] = spoken }
+            if let node = section.take("tls"), let read = serverTLS(node, name, spoken), let address {
+                tls[address] = read
+            }
             section.finish()
         }
         file.record("listen", addresses.map(\.description).joined(separator: ", "), .line(node.position.line))
-        return (addresses, tls)
+        return Listening(addresses: addresses, tls: tls, versions: versions)
+    }
+
+    /// The versions of HTTP that are taken at an address.
+    private func versions(_ section: SectionReader, _ address: String) -> HTTPVersions {
+        guard let node = section.take("http") else { return .all }
+        var versions: HTTPVersions = []
+        for element in context.elements(node, "\"http\"") ?? [] {
+            switch context.word(element, "\"http\"", among: ["1.1", "2"]) {
+            case "1.1": versions.insert(.http1)
+            case "2": versions.insert(.http2)
+            default: break
+            }
+        }
+        let names = [versions.contains(.http2) ? "2" : nil, versions.contains(.http1) ? "1.1" : nil].compactMap(\.self)
+        context.record("listen.\(address).http", names.joined(separator: ", "), .line(node.position.line))
+        // A mistake was reported.
+        return versions.isEmpty ? .all : versions
     }
 
     private func elements(_ node: SettingsNode) -> [SettingsNode] {
@@ -60,7 +88,7 @@ struct ListenReader {
 
     // MARK: TLS
 
-    private func serverTLS(_ node: SettingsNode, _ address: String) -> ServerTLS? {
+    private func serverTLS(_ node: SettingsNode, _ address: String, _ versions: HTTPVersions) -> ServerTLS? {
         guard let section = SectionReader(node, "\"tls\"", path: "listen.\(address).tls", context) else { return nil }
         let files = TLSFileReader(context)
         let failures = context.failures
@@ -79,6 +107,8 @@ struct ListenReader {
                 .line(list.position.line))
         }
         var options = TLSServerOptions(identities: identities)
+        options.takesHTTP1 = versions.contains(.http1)
+        options.takesHTTP2 = versions.contains(.http2)
         options.clientAuthorities = files.path(section, "client_ca", .authorities)
         let mode =
             options.clientAuthorities == nil ? nil : section.word("client_auth", standard: options.clientCertificate)

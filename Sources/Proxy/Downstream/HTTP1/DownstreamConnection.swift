@@ -1,5 +1,6 @@
 internal import EventLoop
 internal import Gateway
+internal import HTTP2
 internal import HTTPWire
 internal import Octets
 
@@ -10,9 +11,11 @@ internal import Octets
 ///
 /// SAFETY of `@exclusivity(unchecked)`: one thread uses a connection, and what writes into `output` calls nothing that comes back to
 /// it (docs/decisions/0007).
-final class DownstreamConnection: StreamHandler {
+///
+/// A client that turns out to speak HTTP/2 is handed over to an `HTTP2Connection`: with TLS by ALPN, without it by its preface.
+final class DownstreamConnection: StreamHandler, ClientConnection {
     private enum Phase {
-        /// Between requests, nothing received. → head, closed
+        /// Between requests, nothing received. → head, handedOver, closed
         case idle
         /// Part of a head has arrived. → exchange, lingering, closed
         case head
@@ -22,6 +25,8 @@ final class DownstreamConnection: StreamHandler {
         case tunnel
         /// Our last answer is out; what still comes is thrown away so that the answer isn't lost to a reset. → closed
         case lingering
+        /// The stream is an `HTTP2Connection`'s.
+        case handedOver
         case closed
     }
 
@@ -51,6 +56,8 @@ final class DownstreamConnection: StreamHandler {
     /// Whether `flow` is that of the request's body.
     var flowIsBody = false
     private var lingered = 0
+    /// Whether what has come may be the beginning of HTTP/2's preface.
+    private var mayBeHTTP2 = false
     /// What the last answer, not read yet, holds of the worker's memory.
     private var charge = MemoryCharge(.response)
     /// What the TLS handshake agreed on; nil before its end, and without TLS.
@@ -108,7 +115,8 @@ final class DownstreamConnection: StreamHandler {
         let facts = stream.tlsFacts
         tlsFacts = facts
         worker.counters.tls.succeeded(.client, isResumed: facts?.isResumed == true)
-        expectFirstHead()
+        // A client that names no protocol may begin with the preface all the same.
+        if facts?.isHTTP2 == true { handOver() } else { expectFirstHead() }
     }
 
     /// Counts and tells of a handshake that came to nothing.
@@ -119,6 +127,58 @@ final class DownstreamConnection: StreamHandler {
 
     /// Whether it waits for a request, of which nothing has come.
     var isIdle: Bool { phase == .idle }
+
+    // MARK: HTTP/2
+
+    private func handOver() {
+        phase = .handedOver
+        disarm()
+        if let exchange { recycle(exchange) }
+        let connection = HTTP2Connection(
+            stream, peer: peer, listener: listener, tlsFacts: tlsFacts, worker: worker, openedAt: openedAt)
+        stream.handler = connection
+        worker.replace(self, by: connection)
+        stream.resumeReading()
+    }
+
+    /// Looks at how the client begins. Returns whether its bytes are HTTP/1's.
+    private func beginsHTTP1(_ bytes: Span<UInt8>) -> Bool {
+        guard !listener.versions.contains(.http1) || bytes[0] == UInt8(ascii: "P"), listener.versions.contains(.http2)
+        else {
+            return true
+        }
+        switch Preface.look(at: bytes) {
+        case .http2:
+            mayBeHTTP2 = false
+            handOver()
+        case .http1 where listener.versions.contains(.http1):
+            mayBeHTTP2 = false
+            return true
+        case .http1:
+            mayBeHTTP2 = false
+            if let exchange { recycle(exchange) }
+            stream.write(Self.http2Only.span)
+            linger()
+        case .undecided:
+            // Either way it is the beginning of a head, which must come to its end in time.
+            mayBeHTTP2 = true
+            if exchange == nil { takeExchange() }
+            if let exchange { beginHead(exchange) }
+        }
+        return false
+    }
+
+    /// For a client that speaks HTTP/1 where only HTTP/2 is spoken.
+    private static let http2Only = Array(
+        """
+        HTTP/1.1 505 HTTP Version Not Supported\r
+        Content-Type: text/plain\r
+        Content-Length: 33\r
+        Cache-Control: no-store\r
+        Connection: close\r
+        \r
+        This address speaks HTTP/2 only.\n
+        """.utf8)
 
     // MARK: Reading
 
@@ -132,6 +192,8 @@ final class DownstreamConnection: StreamHandler {
                 // Answers wait that the client doesn't read: it gets no further ones before it has.
                 stream.pauseReading()
                 return at
+            case .idle where requests == 0 && !beginsHTTP1(rest), .head where mayBeHTTP2 && !beginsHTTP1(rest):
+                return phase == .lingering ? bytes.count : at
             case .idle, .head:
                 guard begun < Self.requestsPerDelivery else {
                     // The others first: the rest comes again in a later tick.
@@ -155,7 +217,7 @@ final class DownstreamConnection: StreamHandler {
                 lingered += rest.count
                 if lingered > Self.lingerBytes { close() }
                 return bytes.count
-            case .tunnel, .closed:
+            case .tunnel, .handedOver, .closed:
                 return bytes.count
             }
         }
@@ -165,18 +227,21 @@ final class DownstreamConnection: StreamHandler {
         return at
     }
 
+    private func beginHead(_ exchange: Exchange) {
+        guard phase == .idle else { return }
+        phase = .head
+        let now = worker.loop.now
+        since = now
+        exchange.record.headStartedAt = now
+        arm(.head, worker.clientTimes.head)
+        reader?.parser.rules = worker.current.requestRules
+    }
+
     /// Parses one head and starts its exchange. Returns the bytes used, or nil when more are needed or all is over.
     private func parseHead(_ bytes: Span<UInt8>) -> Int? {
         if exchange == nil { takeExchange() }
         guard let exchange, let reader else { return nil }
-        if phase == .idle {
-            phase = .head
-            let now = worker.loop.now
-            since = now
-            exchange.record.headStartedAt = now
-            arm(.head, worker.clientTimes.head)
-            reader.parser.rules = worker.current.requestRules
-        }
+        if phase == .idle { beginHead(exchange) }
         do throws(WireError) {
             guard let used = try reader.parser.parse(bytes, into: &exchange.request) else { return nil }
             phase = .exchange
@@ -384,7 +449,7 @@ final class DownstreamConnection: StreamHandler {
     func ended(_ stream: Stream) {
         switch phase {
         case .idle, .lingering: closeWhenSent()
-        case .head, .tunnel, .closed: close()
+        case .head, .tunnel, .handedOver, .closed: close()
         case .exchange:
             // A FIN after a whole request is no abort: the answer can still be read (docs/rules.md F17).
             if let exchange, exchange.machine.isRequestRead, exchange.answersHalfClosed {
@@ -442,7 +507,7 @@ final class DownstreamConnection: StreamHandler {
                 becomeIdle()
             }
             stream.resumeReading()
-        case .head, .tunnel, .closed: break
+        case .head, .tunnel, .handedOver, .closed: break
         }
     }
 
@@ -494,21 +559,16 @@ final class DownstreamConnection: StreamHandler {
 
     // MARK: Making room
 
-    /// What a connection does that serves no request, and since when.
-    enum Rest {
-        case none
-        /// Between two requests, with nothing to send.
-        case idle(since: UInt64)
-        /// Part of a head has arrived, or nothing yet on a new connection.
-        case head(since: UInt64)
+    func forEachExchange(_ body: (Exchange) -> Void) {
+        if let exchange { body(exchange) }
     }
 
-    var rest: Rest {
+    var rest: ConnectionRest {
         switch phase {
         case .idle where requests == 0: .head(since: since)
         case .idle where !stream.holdsOutput: .idle(since: since)
         case .head: .head(since: since)
-        case .idle, .exchange, .lingering, .tunnel, .closed: .none
+        case .idle, .exchange, .lingering, .tunnel, .handedOver, .closed: .none
         }
     }
 

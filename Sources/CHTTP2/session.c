@@ -1,0 +1,299 @@
+/* One side of a connection: nghttp2's callbacks as calls of ours, and fields from lines. */
+#include "CHTTP2.h"
+#include <nghttp2/nghttp2.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+struct recast_http2 {
+    nghttp2_session *session;
+    const recast_http2_calls *calls;
+    void *owner;
+};
+
+enum {
+    /* A CONTINUATION flood is cut here (CVE-2024-28182); the largest head in one needs fewer. */
+    MOST_CONTINUATIONS = 8,
+    /* Streams that may be reset at once, and a second (CVE-2023-44487). */
+    RESETS_AT_ONCE = 200,
+    RESETS_A_SECOND = 50,
+    /* Acknowledgements of SETTINGS and PING that wait to be sent. */
+    MOST_ACKNOWLEDGEMENTS = 100,
+    LONGEST_HEAD_SENT = 1 << 20,
+    /* Fields that need no memory of their own. */
+    ORDINARY_FIELDS = 64
+};
+
+static int frame_head(nghttp2_session *session, const nghttp2_frame_hd *head, void *user) {
+    (void)session;
+    recast_http2 *own = user;
+    own->calls->frame_head(own->owner, head->type, head->flags);
+    return 0;
+}
+
+static int begin(nghttp2_session *session, const nghttp2_frame *frame, void *user) {
+    (void)session;
+    recast_http2 *own = user;
+    if (frame->hd.type != NGHTTP2_HEADERS) return 0;
+    bool is_trailers = frame->headers.cat == NGHTTP2_HCAT_HEADERS;
+    return own->calls->begin(own->owner, frame->hd.stream_id, is_trailers) ? NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE : 0;
+}
+
+static int field(
+    nghttp2_session *session, const nghttp2_frame *frame, nghttp2_rcbuf *name, nghttp2_rcbuf *value, uint8_t flags, void *user) {
+    (void)session, (void)flags;
+    recast_http2 *own = user;
+    nghttp2_vec name_bytes = nghttp2_rcbuf_get_buf(name);
+    nghttp2_vec value_bytes = nghttp2_rcbuf_get_buf(value);
+    int stops = own->calls->field(
+        own->owner, frame->hd.stream_id, name_bytes.base, name_bytes.len, value_bytes.base, value_bytes.len);
+    return stops ? NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE : 0;
+}
+
+static int bad_field(
+    nghttp2_session *session, const nghttp2_frame *frame, nghttp2_rcbuf *name, nghttp2_rcbuf *value, uint8_t flags, void *user) {
+    (void)session, (void)flags;
+    recast_http2 *own = user;
+    nghttp2_vec name_bytes = nghttp2_rcbuf_get_buf(name);
+    nghttp2_vec value_bytes = nghttp2_rcbuf_get_buf(value);
+    own->calls->bad_field(
+        own->owner, frame->hd.stream_id, name_bytes.base, name_bytes.len, value_bytes.base, value_bytes.len);
+    /* Left out here; the owner refuses the stream at the end of its head. */
+    return 0;
+}
+
+static int frame_read(nghttp2_session *session, const nghttp2_frame *frame, void *user) {
+    (void)session;
+    recast_http2 *own = user;
+    int failed = own->calls->frame(own->owner, frame->hd.stream_id, frame->hd.type, frame->hd.flags);
+    return failed ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
+}
+
+static int bad_frame(nghttp2_session *session, const nghttp2_frame *frame, int reason, void *user) {
+    (void)session;
+    recast_http2 *own = user;
+    own->calls->bad_frame(own->owner, frame->hd.stream_id, frame->hd.type, reason);
+    return 0;
+}
+
+static int content(
+    nghttp2_session *session, uint8_t flags, int32_t stream, const uint8_t *bytes, size_t count, void *user) {
+    (void)session;
+    recast_http2 *own = user;
+    bool ends = flags & NGHTTP2_FLAG_END_STREAM;
+    return own->calls->content(own->owner, stream, bytes, count, ends) ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
+}
+
+static ssize_t ready(
+    nghttp2_session *session, int32_t stream, uint8_t *buffer, size_t most, uint32_t *flags, nghttp2_data_source *source,
+    void *user) {
+    (void)session, (void)buffer, (void)source;
+    recast_http2 *own = user;
+    bool is_last = false, has_trailers = false;
+    ptrdiff_t count = own->calls->ready(own->owner, stream, most, &is_last, &has_trailers);
+    if (count < 0) return NGHTTP2_ERR_DEFERRED;
+    *flags |= NGHTTP2_DATA_FLAG_NO_COPY;
+    if (is_last) *flags |= NGHTTP2_DATA_FLAG_EOF;
+    if (has_trailers) *flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
+    return count;
+}
+
+static int write_content(
+    nghttp2_session *session, nghttp2_frame *frame, const uint8_t *head, size_t count, nghttp2_data_source *source, void *user) {
+    (void)session, (void)source;
+    recast_http2 *own = user;
+    /* A frame's head has nine bytes; padding is never asked for. */
+    return own->calls->write(own->owner, frame->hd.stream_id, head, 9, count) ? 0 : NGHTTP2_ERR_WOULDBLOCK;
+}
+
+static int frame_sent(nghttp2_session *session, const nghttp2_frame *frame, void *user) {
+    (void)session;
+    recast_http2 *own = user;
+    uint32_t code = frame->hd.type == NGHTTP2_RST_STREAM ? frame->rst_stream.error_code
+                  : frame->hd.type == NGHTTP2_GOAWAY   ? frame->goaway.error_code
+                                                       : 0;
+    own->calls->sent(own->owner, frame->hd.stream_id, frame->hd.type, frame->hd.flags, code);
+    return 0;
+}
+
+static int frame_unsent(nghttp2_session *session, const nghttp2_frame *frame, int reason, void *user) {
+    (void)session;
+    recast_http2 *own = user;
+    own->calls->unsent(own->owner, frame->hd.stream_id, frame->hd.type, reason);
+    return 0;
+}
+
+static int closed(nghttp2_session *session, int32_t stream, uint32_t code, void *user) {
+    (void)session;
+    recast_http2 *own = user;
+    own->calls->closed(own->owner, stream, code);
+    return 0;
+}
+
+static nghttp2_session_callbacks *make_callbacks(void) {
+    nghttp2_session_callbacks *callbacks;
+    if (nghttp2_session_callbacks_new(&callbacks)) return NULL;
+    nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, frame_head);
+    nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, begin);
+    nghttp2_session_callbacks_set_on_header_callback2(callbacks, field);
+    nghttp2_session_callbacks_set_on_invalid_header_callback2(callbacks, bad_field);
+    nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, frame_read);
+    nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks, bad_frame);
+    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, content);
+    nghttp2_session_callbacks_set_send_data_callback(callbacks, write_content);
+    nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, frame_sent);
+    nghttp2_session_callbacks_set_on_frame_not_send_callback(callbacks, frame_unsent);
+    nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, closed);
+    return callbacks;
+}
+
+static nghttp2_option *make_option(void) {
+    nghttp2_option *option;
+    if (nghttp2_option_new(&option)) return NULL;
+    nghttp2_option_set_no_auto_window_update(option, 1);
+    nghttp2_option_set_no_closed_streams(option, 1);
+    nghttp2_option_set_max_outbound_ack(option, MOST_ACKNOWLEDGEMENTS);
+    nghttp2_option_set_max_send_header_block_length(option, LONGEST_HEAD_SENT);
+    nghttp2_option_set_stream_reset_rate_limit(option, RESETS_AT_ONCE, RESETS_A_SECOND);
+    nghttp2_option_set_max_continuations(option, MOST_CONTINUATIONS);
+    return option;
+}
+
+recast_http2 *recast_http2_make_server(void *owner, const recast_http2_calls *calls, const recast_http2_settings *settings) {
+    recast_http2 *own = calloc(1, sizeof *own);
+    nghttp2_session_callbacks *callbacks = make_callbacks();
+    nghttp2_option *option = make_option();
+    if (own && callbacks && option) {
+        own->owner = owner;
+        own->calls = calls;
+        /* The session copies both. */
+        if (nghttp2_session_server_new2(&own->session, callbacks, own, option)) own->session = NULL;
+    }
+    nghttp2_session_callbacks_del(callbacks);
+    nghttp2_option_del(option);
+    nghttp2_settings_entry entries[] = {
+        {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, settings->streams},
+        {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, settings->stream_window},
+        {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, settings->field_list},
+        {NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1},
+    };
+    if (!own || !own->session
+        || nghttp2_submit_settings(own->session, NGHTTP2_FLAG_NONE, entries, sizeof entries / sizeof *entries)
+        || nghttp2_session_set_local_window_size(own->session, NGHTTP2_FLAG_NONE, 0, (int32_t)settings->connection_window)) {
+        recast_http2_free(own);
+        return NULL;
+    }
+    return own;
+}
+
+void recast_http2_free(recast_http2 *own) {
+    if (!own) return;
+    nghttp2_session_del(own->session);
+    free(own);
+}
+
+int recast_http2_read(recast_http2 *own, const uint8_t *bytes, size_t count) {
+    ssize_t used = nghttp2_session_mem_recv(own->session, bytes, count);
+    return used < 0 ? (int)used : 0;
+}
+
+ptrdiff_t recast_http2_next(recast_http2 *own, const uint8_t **bytes) { return nghttp2_session_mem_send(own->session, bytes); }
+
+bool recast_http2_wants_read(const recast_http2 *own) { return nghttp2_session_want_read(own->session); }
+
+bool recast_http2_wants_write(const recast_http2 *own) { return nghttp2_session_want_write(own->session); }
+
+/* Fields that belong to a connection of HTTP/1 and make a message of HTTP/2 malformed. */
+static bool is_forbidden(const uint8_t *name, size_t count) {
+    static const struct {
+        const char *name;
+        size_t count;
+    } forbidden[] = {
+        {"connection", 10}, {"keep-alive", 10}, {"proxy-connection", 16}, {"transfer-encoding", 17}, {"upgrade", 7},
+    };
+    for (size_t at = 0; at < sizeof forbidden / sizeof *forbidden; at++) {
+        if (forbidden[at].count == count && strncasecmp(forbidden[at].name, (const char *)name, count) == 0) return true;
+    }
+    return false;
+}
+
+/* The fields of `lines`, behind the `used` ones that are in `fields` already. nghttp2 copies them when they are submitted, and writes
+   names in lower case. */
+static size_t read_lines(const uint8_t *lines, size_t count, nghttp2_nv *fields, size_t used) {
+    const uint8_t *at = lines, *end = lines + count;
+    while (at < end) {
+        const uint8_t *line_end = memchr(at, '\r', (size_t)(end - at));
+        const uint8_t *colon = line_end ? memchr(at, ':', (size_t)(line_end - at)) : NULL;
+        if (!colon) break;
+        const uint8_t *value = colon + 1;
+        if (value < line_end && *value == ' ') value++;
+        if (!is_forbidden(at, (size_t)(colon - at))) {
+            fields[used++] = (nghttp2_nv){
+                .name = (uint8_t *)at, .value = (uint8_t *)value, .namelen = (size_t)(colon - at), .valuelen = (size_t)(line_end - value),
+                .flags = NGHTTP2_NV_FLAG_NONE};
+        }
+        at = line_end + 2;
+    }
+    return used;
+}
+
+static size_t count_lines(const uint8_t *lines, size_t count) {
+    size_t found = 0;
+    for (const uint8_t *at = lines, *end = lines + count; (at = memchr(at, '\r', (size_t)(end - at))); at++) found++;
+    return found;
+}
+
+int recast_http2_respond(
+    recast_http2 *own, int32_t stream, unsigned status, const uint8_t *lines, size_t count, bool has_content) {
+    size_t most = count_lines(lines, count) + 1;
+    nghttp2_nv ordinary[ORDINARY_FIELDS];
+    nghttp2_nv *fields = most <= ORDINARY_FIELDS ? ordinary : malloc(most * sizeof *fields);
+    if (!fields) return NGHTTP2_ERR_NOMEM;
+    uint8_t digits[3] = {(uint8_t)('0' + status / 100 % 10), (uint8_t)('0' + status / 10 % 10), (uint8_t)('0' + status % 10)};
+    fields[0] = (nghttp2_nv){.name = (uint8_t *)":status", .value = digits, .namelen = 7, .valuelen = 3};
+    size_t used = read_lines(lines, count, fields, 1);
+    nghttp2_data_provider provider = {.read_callback = ready};
+    int result = status < 200 ? nghttp2_submit_headers(own->session, NGHTTP2_FLAG_NONE, stream, NULL, fields, used, NULL)
+                              : nghttp2_submit_response(own->session, stream, fields, used, has_content ? &provider : NULL);
+    if (fields != ordinary) free(fields);
+    return result < 0 ? result : 0;
+}
+
+int recast_http2_trail(recast_http2 *own, int32_t stream, const uint8_t *lines, size_t count) {
+    size_t most = count_lines(lines, count) + 1;
+    nghttp2_nv ordinary[ORDINARY_FIELDS];
+    nghttp2_nv *fields = most <= ORDINARY_FIELDS ? ordinary : malloc(most * sizeof *fields);
+    if (!fields) return NGHTTP2_ERR_NOMEM;
+    size_t used = read_lines(lines, count, fields, 0);
+    int result = nghttp2_submit_trailer(own->session, stream, fields, used);
+    if (fields != ordinary) free(fields);
+    return result;
+}
+
+void recast_http2_resume(recast_http2 *own, int32_t stream) {
+    /* Of a stream that isn't waiting, or is gone, nothing is to be resumed. */
+    (void)nghttp2_session_resume_data(own->session, stream);
+}
+
+int recast_http2_consume_connection(recast_http2 *own, size_t count) {
+    return nghttp2_session_consume_connection(own->session, count);
+}
+
+int recast_http2_consume_stream(recast_http2 *own, int32_t stream, size_t count) {
+    return nghttp2_session_consume_stream(own->session, stream, count);
+}
+
+int recast_http2_reset(recast_http2 *own, int32_t stream, uint32_t code) {
+    return nghttp2_submit_rst_stream(own->session, NGHTTP2_FLAG_NONE, stream, code);
+}
+
+int recast_http2_announce_end(recast_http2 *own) { return nghttp2_submit_shutdown_notice(own->session); }
+
+int recast_http2_end(recast_http2 *own, uint32_t code) {
+    return nghttp2_submit_goaway(
+        own->session, NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(own->session), code, NULL, 0);
+}
+
+int recast_http2_terminate(recast_http2 *own, uint32_t code) { return nghttp2_session_terminate_session(own->session, code); }
+
+const char *recast_http2_version(void) { return nghttp2_version(0)->version_str; }

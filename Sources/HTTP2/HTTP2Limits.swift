@@ -1,0 +1,28 @@
+/// What a client of HTTP/2 may do on one connection. The limits of a head and of trailers are `WireLimits`, as for HTTP/1.
+public struct HTTP2Limits: Hashable, Sendable {
+    /// Streams that may be open at once, 1 to 10,000: 100, as in Envoy's advice for edges. Beyond: REFUSED_STREAM.
+    public var streams = 100
+    /// Bytes of a stream's content that may come before the upstream has taken some, 1 KiB to 16 MiB: 64 KiB. A stream brings
+    /// as much in one round trip at most.
+    public var streamWindow = 64 * 1024
+    /// Bytes of content that may be on their way on a connection, of all its streams together, 64 KiB to 1 GiB: 1 MiB.
+    public var connectionWindow = 1024 * 1024
+    /// Requests of a connection before it ends in good order, as nginx does: 1,000.
+    public var requests = 1000
+
+    public init() {}
+}
+
+/// Why a connection or a stream ends (RFC 9113 §7).
+public struct HTTP2ErrorCode: RawRepresentable, Hashable, Sendable {
+    public let rawValue: UInt32
+
+    public init(rawValue: UInt32) { self.rawValue = rawValue }
+
+    public static let noError = HTTP2ErrorCode(rawValue: 0)
+    public static let protocolError = HTTP2ErrorCode(rawValue: 1)
+    public static let internalError = HTTP2ErrorCode(rawValue: 2)
+    public static let refusedStream = HTTP2ErrorCode(rawValue: 7)
+    public static let cancel = HTTP2ErrorCode(rawValue: 8)
+    public static let enhanceYourCalm = HTTP2ErrorCode(rawValue: 11)
+}

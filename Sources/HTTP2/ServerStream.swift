@@ -1,0 +1,237 @@
+public import HTTPWire
+public import Octets
+
+/// Whom a stream's content and its end are told. All calls come from inside of `ServerSession.read`, `write` and
+/// `ServerStream.resume`; a handler may respond, pause, and end the stream in each of them.
+public protocol ServerStreamHandler: AnyObject {
+    /// Content has come. Returns how many bytes were taken: fewer where the stream was paused, which keeps the rest.
+    func received(_ content: Span<UInt8>, on stream: ServerStream) -> Int
+    /// Content has come while the stream is paused: so many bytes wait.
+    func held(_ count: Int, on stream: ServerStream)
+    /// All content was taken, and the trailers that came behind it.
+    func contentEnded(_ stream: ServerStream)
+    /// The bytes of the response that wait have become few, after `isFull` held.
+    func drained(_ stream: ServerStream)
+    /// The stream is over: both sides have said all, or one has given it up, which any other code than `noError` says.
+    func closed(_ stream: ServerStream, _ code: HTTP2ErrorCode)
+}
+
+/// One request and its response on a connection of HTTP/2: content that waits to be taken, and content that waits to be sent.
+///
+/// What waits is bounded by the stream's window on one side and by the sender's heeding `isFull` on the other.
+public final class ServerStream {
+    /// Bytes of a response that wait above which its sender should stop: 64 KiB.
+    public static let highWatermark = 64 * 1024
+    /// Bytes at which it may go on: 16 KiB.
+    public static let lowWatermark = 16 * 1024
+
+    public let id: Int32
+    /// Nil once the stream is over, which ends the cycle of references.
+    private var session: ServerSession?
+    /// Whom it tells; set where the stream is given to its owner, and nil once its exchange or the stream is over.
+    public var handler: (any ServerStreamHandler)?
+
+    // The request.
+    /// Content that came while nobody took it.
+    private var held = OutputBuffer()
+    private var isPaused = false
+    private var hasEnded = false
+    private var isEndTold = false
+    /// Bytes that are to come, where the head said how many.
+    private var announced: Int?
+    /// Trailers, once the content has ended.
+    public internal(set) var trailers = TrailerLines()
+
+    // The response.
+    internal private(set) var output = OutputBuffer()
+    private var isAboveHighWatermark = false
+    private var isResponseEnded = false
+    private var trailerLines = OutputBuffer()
+    /// Whether the session waits to be told that there is content.
+    private var isDeferred = false
+    private var isEndSent = false
+    private var resetsWhenSent = false
+
+    internal init(_ id: Int32, session: ServerSession) {
+        self.id = id
+        self.session = session
+    }
+
+    // MARK: The request's content
+
+    /// Bytes of the content that are still to come or to be taken, where that is known.
+    public var contentLeft: Int? { hasEnded ? held.count : announced.map { $0 + held.count } }
+
+    /// Whether no content is behind what `ServerStreamHandler.received` is given, as far as that is known.
+    public private(set) var bringsLast = false
+    /// Whether the client has sent all of it.
+    public var isContentComplete: Bool { hasEnded }
+
+    internal func beginContent(_ framing: BodyFraming, isComplete: Bool) {
+        if case .length(let count) = framing { announced = count }
+        hasEnded = isComplete
+        isEndTold = isComplete
+    }
+
+    /// Takes content from the peer, whose window stays smaller until the handler takes it.
+    ///
+    /// The last byte of content whose length was said waits for the stream's end: with it an upstream would have a whole request,
+    /// which more content would turn into one that must not go on (RFC 9113 §8.1.1).
+    ///
+    /// - Parameter ends: whether the content's frame is the stream's last one.
+    internal func arrived(_ content: Span<UInt8>, ends: Bool) {
+        if let announced { self.announced = max(0, announced - content.count) }
+        guard let handler else { return consumed(content.count) }
+        guard !isPaused, held.isEmpty else {
+            held.append(content)
+            return handler.held(held.count, on: self)
+        }
+        bringsLast = announced == 0 && ends
+        let kept = announced == 0 && !ends ? 1 : 0
+        let part = content.extracting(0..<max(0, content.count - kept))
+        let taken = part.isEmpty ? 0 : handler.received(part, on: self)
+        if taken < content.count { held.append(content.extracting(taken..<content.count)) }
+        consumed(taken)
+    }
+
+    internal func ended() {
+        hasEnded = true
+        deliver()
+    }
+
+    private func tellEnd() {
+        guard hasEnded, held.isEmpty, !isEndTold else { return }
+        isEndTold = true
+        handler?.contentEnded(self)
+    }
+
+    private func consumed(_ count: Int) {
+        if count > 0 { session?.consume(count, of: self) }
+    }
+
+    /// Brings no content before `resume`.
+    public func pause() { isPaused = true }
+
+    /// Brings content again: first what has come meanwhile. Not to be called from inside `received`.
+    public func resume() {
+        isPaused = false
+        deliver()
+    }
+
+    private func deliver() {
+        while !isPaused, let handler {
+            // As in `arrived`.
+            let kept = announced == 0 && !hasEnded ? 1 : 0
+            guard held.count > kept else { break }
+            bringsLast = hasEnded
+            var content = OutputBuffer()
+            swap(&content, &held)
+            let taken = handler.received(content.span.extracting(0..<content.count - kept), on: self)
+            if taken < content.count {
+                content.drop(taken)
+                // Nothing can have come meanwhile: the session reads nothing from inside of this call.
+                swap(&content, &held)
+            }
+            consumed(taken)
+            if taken == 0 { return }
+        }
+        tellEnd()
+    }
+
+    /// Throws away what waits here, and lets come what is to be thrown away by the handler.
+    public func drop() {
+        isPaused = false
+        let count = held.count
+        held.removeAll()
+        consumed(count)
+    }
+
+    // MARK: The response
+
+    /// Bytes that wait for the client.
+    public var queued: Int { output.count }
+    /// Whether the client takes less than comes: `ServerStreamHandler.drained` says when it has room again.
+    public var isFull: Bool { isAboveHighWatermark }
+
+    /// Sends a head. `lines` are `name: value` and CRLF each; those that HTTP/2 forbids are left out (RFC 9113 §8.2.2). A status
+    /// below 200 is an interim response. Without content the response ends with it.
+    public func respond(_ status: Int, _ lines: inout OutputBuffer, hasContent: Bool) {
+        session?.respond(self, status, &lines, hasContent: hasContent)
+        isDeferred = true
+        if status >= 200, !hasContent { isResponseEnded = true }
+    }
+
+    /// Sends content behind the head. Returns whether more may follow now.
+    public func write(_ content: Span<UInt8>) -> Bool {
+        guard session != nil, !isResponseEnded else { return true }
+        output.append(content)
+        if output.count > Self.highWatermark { isAboveHighWatermark = true }
+        resumeOutput()
+        return !isAboveHighWatermark
+    }
+
+    /// Ends the response, behind content, with trailer fields where `lines` has some.
+    public func end(trailers lines: inout OutputBuffer) {
+        guard !isResponseEnded else { return }
+        isResponseEnded = true
+        swap(&trailerLines, &lines)
+        resumeOutput()
+    }
+
+    private func resumeOutput() {
+        guard isDeferred else { return }
+        isDeferred = false
+        session?.resume(self)
+    }
+
+    /// What goes into a frame of `most` bytes; nil: there is nothing for now.
+    internal func next(_ most: Int) -> (count: Int, isLast: Bool, hasTrailers: Bool)? {
+        let count = min(most, output.count)
+        let isLast = isResponseEnded && count == output.count
+        guard count > 0 || isLast else {
+            isDeferred = true
+            return nil
+        }
+        var hasTrailers = false
+        if isLast, !trailerLines.isEmpty, let session { hasTrailers = session.trail(self, &trailerLines) }
+        return (count, isLast, hasTrailers)
+    }
+
+    /// Bytes of the response that have gone into frames.
+    public private(set) var taken: UInt64 = 0
+
+    /// Moves the next bytes into a frame.
+    internal func move(_ count: Int, to frame: inout OutputBuffer) {
+        taken += UInt64(count)
+        frame.append(output.span.extracting(0..<count))
+        output.drop(count)
+        if isAboveHighWatermark, output.count <= Self.lowWatermark {
+            isAboveHighWatermark = false
+            session?.noteDrained(self)
+        }
+    }
+
+    /// Tells the client, behind the whole response, that no more of its request is wanted (RFC 9113 §8.1). Until then it may go on.
+    public func resetWhenSent() {
+        guard !hasEnded else { return }
+        resetsWhenSent = true
+        if isEndSent { reset(.noError) }
+    }
+
+    /// The response's last frame has been written. Before that a reset would take its place.
+    internal func endSent() {
+        isEndSent = true
+        if resetsWhenSent { reset(.noError) }
+    }
+
+    /// Gives the stream up.
+    public func reset(_ code: HTTP2ErrorCode) { session?.reset(self, code) }
+
+    /// Called once, when the session knows the stream no more.
+    internal func close(_ code: HTTP2ErrorCode) {
+        session = nil
+        let handler = self.handler
+        self.handler = nil
+        handler?.closed(self, code)
+    }
+}

@@ -1,0 +1,343 @@
+internal import EventLoop
+internal import Gateway
+internal import HTTP2
+internal import HTTPWire
+internal import Octets
+
+/// One client connection of HTTP/2: hands bytes to a `ServerSession` and takes those that are to be sent, gives each request a
+/// `HTTP2Downstream`, and ends with care.
+///
+/// What streams say is sent when the tick ends, so that the frames of one batch of events go out together.
+final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection, TickTask {
+    private enum Phase {
+        /// Serves requests, or waits for some. → ending, closed
+        case open
+        /// No stream will be served any more; what waits is sent. → closed
+        case ending
+        case closed
+    }
+
+    /// What the timer means when it fires.
+    private enum Wait {
+        case nothing
+        /// No request is served: the first, or another one, is waited for.
+        case request
+        /// Part of a head has come.
+        case head
+        /// The client has been told that the connection ends, and requests may be on their way.
+        case notice
+        /// The client takes no bytes.
+        case write
+        case linger
+    }
+
+    let worker: Worker
+    let peer: SocketAddress
+    let listener: ListenerInfo
+    let tlsFacts: TLSFacts?
+    var isSecure: Bool { stream.isSecured }
+    private let stream: Stream
+    private let limits: HTTP2Limits
+    private var session: ServerSession!
+    private var timer: Timer!
+    private var phase = Phase.open
+    private var wait = Wait.nothing
+    private var isScheduled = false
+    private var isSending = false
+    /// Those whose content is to be brought again, and those that got some in this tick.
+    private var resuming: [HTTP2Downstream] = []
+    private var touched: [HTTP2Downstream] = []
+    var listIndex = 0
+    var client: ClientKey?
+
+    private let openedAt: UInt64
+    /// When the present time without a request began.
+    private var since: UInt64
+    /// What the client had taken when it was last looked at.
+    private var takenBefore: UInt64 = 0
+    private var silentAt: UInt64 = 0
+
+    /// Time between the two GOAWAY frames, in which requests that are on their way come.
+    private static let noticeTime: UInt64 = 1_000_000_000
+    /// Time for the last bytes to be taken.
+    private static let lingerTime: UInt64 = 2_000_000_000
+
+    /// Takes a connection over, of which the client's preface is the next that is read.
+    init(
+        _ stream: Stream, peer: SocketAddress, listener: ListenerInfo, tlsFacts: TLSFacts?, worker: Worker,
+        openedAt: UInt64
+    ) {
+        self.worker = worker
+        self.peer = peer
+        self.listener = listener
+        self.tlsFacts = tlsFacts
+        self.stream = stream
+        self.openedAt = openedAt
+        since = worker.loop.now
+        let snapshot = worker.current
+        limits = snapshot.settings.http2
+        session = ServerSession(
+            limits: limits, wire: snapshot.admission.head, rules: snapshot.requestRules,
+            isSecure: stream.isSecured, owner: self)
+        timer = Timer(loop: worker.loop) { [unowned self] in timedOut() }
+        arm(.request, worker.isClosingIdle ? worker.drainIdleTime : worker.clientTimes.head)
+        if worker.isDraining { announceEnd() }
+        schedule()
+    }
+
+    // MARK: Reading
+
+    func received(_ bytes: Span<UInt8>, on stream: Stream) -> Int {
+        guard phase == .open else { return bytes.count }
+        do throws(HTTP2Error) {
+            try session.read(bytes, now: worker.loop.now)
+        } catch {
+            beginEnding()
+        }
+        for downstream in touched { downstream.settle() }
+        touched.removeAll(keepingCapacity: true)
+        schedule()
+        return bytes.count
+    }
+
+    func began(_ stream: ServerStream, _ head: inout MessageHead) {
+        let downstream = HTTP2Downstream(stream, on: self)
+        noteRequest()
+        downstream.begin(&head)
+    }
+
+    func refused(_ stream: ServerStream, _ error: WireError) {
+        let downstream = HTTP2Downstream(stream, on: self)
+        noteRequest()
+        downstream.refuseHead(.wire(error))
+    }
+
+    private func noteRequest() {
+        let isOld = worker.loop.now &- openedAt > worker.current.admission.age
+        if worker.isDraining || isOld || session.requests >= limits.requests { announceEnd() }
+        // A client that doesn't heed it.
+        if session.requests >= limits.requests + limits.streams { session.end() }
+    }
+
+    /// Says that a stream got content: its exchange is told when all that was read has been looked at.
+    func noteTouched(_ downstream: HTTP2Downstream) { touched.append(downstream) }
+
+    /// Brings a stream's content again when the tick ends.
+    func resume(_ downstream: HTTP2Downstream) {
+        resuming.append(downstream)
+        schedule()
+    }
+
+    // MARK: Writing
+
+    /// Sends, when the tick ends, what streams have said.
+    func schedule() {
+        guard !isScheduled, phase != .closed else { return }
+        isScheduled = true
+        worker.loop.afterTick(self)
+    }
+
+    func tickEnded() {
+        isScheduled = false
+        guard phase != .closed else { return }
+        while let downstream = resuming.popLast() { downstream.resumeContent() }
+        send()
+    }
+
+    private func send() {
+        guard phase != .closed, !isSending else { return }
+        isSending = true
+        if !stream.isAboveHighWatermark {
+            session.write { output in
+                stream.write(&output)
+                return !stream.isAboveHighWatermark
+            }
+        }
+        isSending = false
+        if session.isOver || phase == .ending { return finish() }
+        setTimer()
+    }
+
+    func backedUp(_ stream: Stream) { if phase == .open { setTimer() } }
+
+    func drained(_ stream: Stream) {
+        if wait == .write { disarm() }
+        schedule()
+    }
+
+    // MARK: Time
+
+    /// One thing is waited for at a time: that the client takes what waits, else the rest of a head, else a request.
+    private func setTimer() {
+        guard phase == .open, wait != .notice else { return }
+        if stream.queued > 0 {
+            if stream.isAboveHighWatermark, wait != .write { expectDrain() }
+            if session.openStreams > 0 || wait == .write { return }
+        }
+        if session.isReadingHead {
+            if wait != .head { arm(.head, worker.clientTimes.head) }
+        } else if session.openStreams > 0 {
+            since = 0
+            if wait != .write { disarm() }
+        } else if wait != .request {
+            since = worker.loop.now
+            let isFirst = session.requests == 0
+            let time = isFirst ? worker.clientTimes.head : worker.keepAliveTime
+            arm(.request, worker.isClosingIdle ? worker.drainIdleTime : time)
+        }
+    }
+
+    /// From here on the client must take bytes within its time.
+    private func expectDrain() {
+        takenBefore = stream.bytesTaken
+        silentAt = worker.loop.now &+ worker.clientTimes.write
+        arm(.write, worker.clientTimes.write / 4)
+    }
+
+    private func lookAtClient() {
+        let now = worker.loop.now
+        let taken = stream.bytesTaken
+        if taken > takenBefore {
+            takenBefore = taken
+            silentAt = now &+ worker.clientTimes.write
+        }
+        guard now >= silentAt else { return arm(.write, min(worker.clientTimes.write / 4, silentAt - now)) }
+        worker.counters.admission.count(.write)
+        session.forEachHandler { ($0 as? HTTP2Downstream)?.clientStalled() }
+        close(reset: true)
+    }
+
+    private func arm(_ wait: Wait, _ nanoseconds: UInt64) {
+        self.wait = wait
+        timer.set(after: nanoseconds)
+    }
+
+    private func disarm() {
+        guard wait != .nothing else { return }
+        wait = .nothing
+        timer.cancel()
+    }
+
+    private func timedOut() {
+        let wait = self.wait
+        self.wait = .nothing
+        switch wait {
+        case .nothing: break
+        case .request:
+            // One that has come in this tick is served.
+            guard session.openStreams == 0, !session.isReadingHead else { return setTimer() }
+            guard stream.isQuiet else { return arm(.request, 0) }
+            if !worker.isClosingIdle {
+                worker.counters.admission.count(session.requests == 0 ? .firstByte : .keepAlive)
+            }
+            end()
+        case .head:
+            worker.counters.admission.count(.head)
+            session.terminate(.cancel)
+            beginEnding()
+            send()
+        case .notice:
+            session.end()
+            send()
+        case .write: lookAtClient()
+        case .linger: close(reset: true)
+        }
+    }
+
+    // MARK: Endings
+
+    /// Tells the client that the connection takes no more requests soon; those on their way are served.
+    private func announceEnd() {
+        guard !session.isEndAnnounced else { return }
+        session.announceEnd()
+        arm(.notice, Self.noticeTime)
+        schedule()
+    }
+
+    /// Ends a connection that serves no request.
+    private func end() {
+        session.end()
+        beginEnding()
+        send()
+    }
+
+    private func beginEnding() {
+        if phase == .open { phase = .ending }
+    }
+
+    /// Everything is said: closes when it is sent.
+    private func finish() {
+        session.closeStreams()
+        stream.flush()
+        guard stream.queued > 0 else { return close() }
+        phase = .ending
+        stream.wantsEmpty = true
+        if wait != .linger { arm(.linger, Self.lingerTime) }
+    }
+
+    /// Closes at once. With `reset` the client can't take what it has for complete.
+    private func close(reset: Bool = false) {
+        guard phase != .closed else { return }
+        phase = .closed
+        disarm()
+        session.closeStreams()
+        resuming.removeAll()
+        touched.removeAll()
+        if reset { stream.abort() } else { stream.close() }
+        worker.remove(self)
+    }
+
+    func ended(_ stream: Stream) {
+        // What is whole is answered (docs/rules.md F17); what isn't will never be.
+        session.forEachHandler { ($0 as? HTTP2Downstream)?.clientHalfClosed() }
+        guard session.openStreams > 0 else { return phase == .ending ? finish() : close() }
+        session.end()
+        schedule()
+    }
+
+    func peerGone(_ stream: Stream) {
+        if stream.peerError != 0 { close() }
+    }
+
+    func failed(_ stream: Stream, _ errno: Int32) { close() }
+
+    // MARK: What the worker asks
+
+    var isIdle: Bool { phase == .open && session.openStreams == 0 }
+
+    var rest: ConnectionRest {
+        guard phase == .open, session.openStreams == 0, !stream.holdsOutput else { return .none }
+        return session.requests == 0 || session.isReadingHead ? .head(since: since) : .idle(since: since)
+    }
+
+    func forEachExchange(_ body: (Exchange) -> Void) {
+        session.forEachHandler { handler in
+            if let exchange = (handler as? HTTP2Downstream)?.exchange { body(exchange) }
+        }
+    }
+
+    func closeIfIdle() {
+        announceEnd()
+        if session.openStreams == 0 { arm(.notice, min(Self.noticeTime, worker.drainIdleTime)) }
+    }
+
+    func cutOff() {
+        session.forEachHandler { ($0 as? HTTP2Downstream)?.cutByDrain() }
+        session.terminate(.noError)
+        isSending = false
+        session.write { output in
+            stream.write(&output)
+            return !stream.isAboveHighWatermark
+        }
+        stream.flush()
+        close(reset: stream.queued > 0)
+    }
+
+    func closeIfQuiet() -> Bool {
+        guard phase == .open, stream.isQuiet else { return false }
+        end()
+        return true
+    }
+
+    func evictHead() -> Bool { closeIfQuiet() }
+}

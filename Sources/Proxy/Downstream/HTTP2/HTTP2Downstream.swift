@@ -1,0 +1,391 @@
+internal import EventLoop
+internal import Gateway
+internal import HTTP2
+internal import HTTPWire
+internal import Octets
+internal import Transcoding
+
+/// One request of an HTTP/2 connection: brings its content from the stream to the exchange, and writes the response into it.
+final class HTTP2Downstream: Downstream, ServerStreamHandler {
+    /// What the timer means when it fires.
+    private enum Wait { case nothing, body, write, discard }
+
+    private let connection: HTTP2Connection
+    private let stream: ServerStream
+    private(set) var exchange: Exchange?
+    private var worker: Worker { connection.worker }
+
+    // The response's head, until its first content takes it along.
+    private var lines = OutputBuffer()
+    private var status = 0
+    private var hasContent = false
+
+    private var contentLimit = Int.max
+    private var arrived: UInt64 = 0
+    private var taken: UInt64 = 0
+    private var isTouched = false
+
+    private var timer: Timer?
+    private var wait = Wait.nothing
+    private var rates = MinimumRates.standard
+    private var flow = MinimumRate()
+    private var flowIsBody = false
+    private var silentAt: UInt64 = 0
+    private var takenBefore: UInt64 = 0
+
+    /// Time for the rest of a request that was answered before it came.
+    private static let discardTime: UInt64 = 2_000_000_000
+
+    init(_ stream: ServerStream, on connection: HTTP2Connection) {
+        self.stream = stream
+        self.connection = connection
+        stream.handler = self
+    }
+
+    // MARK: The request
+
+    /// Begins with a request whose head has come.
+    func begin(_ head: inout MessageHead) {
+        let exchange = worker.takeExchange()
+        self.exchange = exchange
+        swap(&exchange.request, &head)
+        exchange.record.headStartedAt = worker.loop.now
+        exchange.begin(on: self)
+        // The exchange may have ended in there.
+        self.exchange?.settle()
+    }
+
+    func refuseHead(_ refusal: Refusal) {
+        let exchange = worker.takeExchange()
+        self.exchange = exchange
+        exchange.record.headStartedAt = worker.loop.now
+        exchange.refuseHead(refusal, on: self)
+    }
+
+    func received(_ content: Span<UInt8>, on stream: ServerStream) -> Int {
+        guard let exchange else { return content.count }
+        arrived += UInt64(content.count)
+        if !isTouched {
+            isTouched = true
+            connection.noteTouched(self)
+        }
+        exchange.contentArrived()
+        var at = 0
+        while at < content.count, self.exchange != nil {
+            guard exchange.machine.takesContent else {
+                stream.pause()
+                break
+            }
+            guard content.count - at <= contentLimit else {
+                exchange.refuse(.bodyTooLarge(limit))
+                return content.count
+            }
+            let count = min(content.count - at, exchange.longestSlice)
+            let isLast = stream.bringsLast && at + count == content.count
+            let taken: Int
+            do throws(Refusal) {
+                taken = try exchange.receive(content.extracting(at..<at + count), isLast: isLast)
+            } catch {
+                exchange.refuse(error)
+                return content.count
+            }
+            at += taken
+            contentLimit -= taken
+            if taken < count { break }
+        }
+        guard self.exchange != nil else { return content.count }
+        arrived -= UInt64(content.count - at)
+        if at < content.count { stream.pause() }
+        exchange.contentRead(leftover: content.count - at)
+        return at
+    }
+
+    func held(_ count: Int, on stream: ServerStream) {
+        guard let exchange, count >= MemoryCharge.step else { return }
+        exchange.contentRead(leftover: count)
+    }
+
+    func contentEnded(_ stream: ServerStream) {
+        guard let exchange, exchange.readsContent else { return }
+        exchange.contentEnded()
+    }
+
+    /// All that was read has been looked at: what the exchange holds for more of it goes out.
+    func settle() {
+        isTouched = false
+        exchange?.settle()
+    }
+
+    /// The limit as the route has it, for the text of a refusal.
+    private var limit: Int { exchange?.route?.limits.body ?? contentLimit }
+
+    // MARK: RequestSource
+
+    var peer: SocketAddress { connection.peer }
+    var listener: ListenerInfo { connection.listener }
+    var isSecure: Bool { connection.isSecure }
+    var tlsFacts: TLSFacts? { connection.tlsFacts }
+    /// The connection ends by GOAWAY, which no single response says.
+    var isSpent: Bool { false }
+
+    func limitContent(to count: Int) { contentLimit = count }
+    /// They are kept in any case, bounded as HTTP/1's are.
+    func keepTrailers() {}
+    var contentLeft: Int? { stream.contentLeft }
+
+    func appendTrailers(named names: [[UInt8]], to output: inout OutputBuffer) {
+        stream.trailers.write(named: names, into: &output)
+    }
+
+    func pauseReading() { stream.pause() }
+    func resumeReading() { connection.resume(self) }
+
+    func resumeContent() {
+        stream.resume()
+        exchange?.settle()
+    }
+
+    func exchangeEnded(keepAlive: Bool, requestComplete: Bool) {
+        guard let exchange else { return }
+        self.exchange = nil
+        worker.recycle(exchange)
+        if wait == .body || wait == .discard { disarm() }
+        if !requestComplete { stream.resetWhenSent() }
+        // What still comes is dropped, and its window given back.
+        stream.drop()
+        if stream.queued > 0 { expectDrain() }
+        connection.schedule()
+    }
+
+    // MARK: ResponseSink
+
+    var isFull: Bool { stream.isFull }
+    var queued: Int { stream.queued }
+
+    func sendInterim(_ head: borrowing MessageHead) {
+        _ = HeadEdits(response: head).write(head, into: &lines)
+        stream.respond(head.status, &lines, hasContent: false)
+        connection.schedule()
+    }
+
+    func sendContinue() {
+        stream.respond(100, &lines, hasContent: false)
+        connection.schedule()
+    }
+
+    func begin(
+        _ response: ResponseStart, of head: borrowing MessageHead,
+        adding addFields: (inout OutputBuffer, HeadEdits.Position) -> Void
+    ) {
+        status = response.status ?? head.status
+        hasContent = !response.length.isEmpty
+        let position = response.edits.write(head, into: &lines)
+        addFields(&lines, position)
+        switch response.length {
+        case .asReceived:
+            if let length = head.first(.contentLength) {
+                HeadWriter.clean("Content-Length", head.value(length), into: &lines)
+            }
+        case .known(let count): HeadWriter.field("Content-Length", decimal: count, into: &lines)
+        case .none, .unknown: break
+        }
+    }
+
+    func answer(
+        _ status: Int, isLast: Bool, content: Span<UInt8>, adding addFields: (inout OutputBuffer) -> Void
+    ) -> Int {
+        lines.removeAll()
+        addFields(&lines)
+        let count = lines.count + content.count
+        self.status = status
+        hasContent = !content.isEmpty
+        sendHead()
+        if hasContent {
+            _ = stream.write(content)
+            stream.end(trailers: &lines)
+        }
+        connection.schedule()
+        return count
+    }
+
+    func switchProtocols(
+        by head: borrowing MessageHead, to upstream: UpstreamConnection, idle: UInt64,
+        adding addFields: (inout OutputBuffer, HeadEdits.Position) -> Void
+    ) -> Tunnel {
+        preconditionFailure("a request of HTTP/2 can't ask for another protocol (RFC 9113 §8.6)")
+    }
+
+    private func sendHead() {
+        guard status != 0 else { return }
+        stream.respond(status, &lines, hasContent: hasContent)
+        status = 0
+        connection.schedule()
+    }
+
+    func send(_ content: Span<UInt8>) -> Bool {
+        sendHead()
+        let hasRoom = stream.write(content)
+        connection.schedule()
+        if !hasRoom { expectDrain() }
+        return hasRoom
+    }
+
+    func flush() { sendHead() }
+
+    func end(adding addTrailers: (inout OutputBuffer) -> Void) {
+        sendHead()
+        guard hasContent else { return }
+        var trailers = OutputBuffer()
+        addTrailers(&trailers)
+        stream.end(trailers: &trailers)
+        connection.schedule()
+    }
+
+    func withdraw() -> Bool {
+        guard status != 0 else { return false }
+        status = 0
+        lines.removeAll()
+        return true
+    }
+
+    /// A stream that is reset can't be taken for one that is complete (docs/rules.md F14).
+    func cut() {
+        stream.reset(.internalError)
+        if let exchange {
+            self.exchange = nil
+            exchange.abandon()
+            worker.recycle(exchange)
+        }
+        stream.drop()
+        connection.schedule()
+    }
+
+    // MARK: What the stream and the connection say
+
+    func drained(_ stream: ServerStream) {
+        if wait == .write { disarm() }
+        exchange?.downstreamDrained()
+    }
+
+    func closed(_ stream: ServerStream, _ code: HTTP2ErrorCode) {
+        disarm()
+        // Whole on both sides: what is left for the exchange to do needs no client.
+        guard let exchange, code != .noError else { return }
+        self.exchange = nil
+        exchange.clientGone()
+        exchange.abandon()
+        worker.recycle(exchange)
+    }
+
+    /// The client has ended its side of the connection.
+    func clientHalfClosed() {
+        guard let exchange else { return }
+        guard exchange.machine.isRequestRead, exchange.answersHalfClosed else {
+            exchange.clientGone()
+            return cut()
+        }
+        exchange.clientHalfClosed()
+    }
+
+    func clientStalled() { exchange?.clientStalled() }
+
+    func cutByDrain() { exchange?.cutByDrain() }
+
+    // MARK: Time
+
+    func setRates(_ rates: MinimumRates) { self.rates = rates }
+
+    func expectBody(within time: UInt64) {
+        guard wait != .write, !stream.isContentComplete else { return }
+        if !flowIsBody {
+            flowIsBody = true
+            flow.start(rate: rates.request, grace: rates.grace, pause: time, count: arrived)
+        }
+        let now = worker.loop.now
+        silentAt = now &+ time
+        guard flow.isOn else { return arm(.body, time) }
+        flow.want(now)
+        arm(.body, min(time, flow.wait(now)))
+    }
+
+    func expectNothing() {
+        guard wait == .body else { return }
+        flow.rest(worker.loop.now)
+        disarm()
+    }
+
+    func expectDiscard() { arm(.discard, Self.discardTime) }
+
+    /// From here on the client must take bytes: some within its time, and as many as the route asks.
+    private func expectDrain() {
+        guard wait != .write else { return }
+        let now = worker.loop.now
+        let time = worker.clientTimes.write
+        flowIsBody = false
+        takenBefore = stream.taken
+        silentAt = now &+ time
+        flow.start(rate: rates.response, grace: rates.grace, pause: time, count: takenBefore)
+        flow.want(now)
+        arm(.write, nextLook(now))
+    }
+
+    private func nextLook(_ now: UInt64) -> UInt64 {
+        let left = min(worker.clientTimes.write / 4, silentAt > now ? silentAt - now : 0)
+        return flow.isOn ? min(left, flow.wait(now)) : left
+    }
+
+    private func arm(_ wait: Wait, _ nanoseconds: UInt64) {
+        self.wait = wait
+        let timer = self.timer ?? Timer(loop: worker.loop) { [unowned self] in timedOut() }
+        self.timer = timer
+        timer.set(after: nanoseconds)
+    }
+
+    private func disarm() {
+        guard wait != .nothing else { return }
+        wait = .nothing
+        timer?.cancel()
+    }
+
+    private func timedOut() {
+        let wait = self.wait
+        self.wait = .nothing
+        switch wait {
+        case .nothing: break
+        case .body: lookAtBody()
+        case .write: lookAtClient()
+        case .discard:
+            worker.counters.admission.count(.linger)
+            cut()
+        }
+    }
+
+    private func lookAtBody() {
+        let now = worker.loop.now
+        guard flow.isOn, now < silentAt else {
+            worker.counters.admission.count(.bodyGap)
+            exchange?.bodyTimedOut(.bodyTimeout)
+            return
+        }
+        guard flow.check(now, count: arrived) else {
+            worker.counters.admission.count(.bodyRate)
+            exchange?.bodyTimedOut(.bodyTooSlow(rates.request))
+            return
+        }
+        arm(.body, min(silentAt - now, flow.wait(now)))
+    }
+
+    private func lookAtClient() {
+        let now = worker.loop.now
+        let taken = stream.taken
+        if taken > takenBefore {
+            takenBefore = taken
+            silentAt = now &+ worker.clientTimes.write
+        }
+        let isSilent = now >= silentAt
+        if !isSilent, !flow.isOn || flow.check(now, count: taken) { return arm(.write, nextLook(now)) }
+        worker.counters.admission.count(isSilent ? .write : .responseRate)
+        exchange?.clientStalled()
+        cut()
+    }
+}

@@ -1,0 +1,541 @@
+import HTTPWire
+import Octets
+import Testing
+
+@testable import HTTP2
+
+/// A connection of HTTP/2 without sockets: bytes in, events and bytes out.
+@Suite("HTTP/2: a server's session")
+struct ServerSessionTests {
+    // MARK: The beginning
+
+    func finding(_ bytes: [UInt8]) -> Preface.Finding { Preface.look(at: bytes.span) }
+
+    @Test("The preface decides, in whatever pieces it comes")
+    func preface() {
+        for count in 0..<24 {
+            #expect(finding(Array(ClientBytes.preface[..<count])) == .undecided)
+            var other = ClientBytes.preface
+            other[count] ^= 1
+            #expect(finding(other) == .http1)
+        }
+        #expect(finding(ClientBytes().bytes) == .http2)
+        #expect(finding(Array("POST / HTTP/1.1\r\n".utf8)) == .http1)
+    }
+
+    @Test("Settings come first, and say the limits")
+    func settings() throws {
+        var limits = HTTP2Limits()
+        limits.streams = 7
+        limits.streamWindow = 100_000
+        limits.connectionWindow = 1 << 20
+        let recorder = Recorder(limits: limits)
+        let frames = recorder.sent()
+        #expect(frames.first?.type == 4)
+        let payload = try #require(frames.first?.payload)
+        #expect(payload.contains(subsequence: [0, 3, 0, 0, 0, 7]))
+        #expect(payload.contains(subsequence: [0, 4] + ClientBytes.four(100_000)))
+        // The connection's window begins at 65,535 for everybody.
+        let update = try #require(frames.first { $0.type == 8 && $0.stream == 0 })
+        #expect(update.number == (1 << 20) - 65535)
+    }
+
+    @Test("A connection that doesn't begin with the preface fails")
+    func noPreface() {
+        var client = ClientBytes.more()
+        client.request(1)
+        #expect(!Recorder().read(client))
+    }
+
+    // MARK: Requests
+
+    @Test("A request's head becomes one of HTTP/1.1's form, in whatever pieces it comes")
+    func heads() {
+        var client = ClientBytes()
+        client.request(
+            1, path: "/a?b=%20",
+            fields: [("content-type", "text/plain"), ("cookie", "a=1"), ("x", "y"), ("cookie", "b=2")])
+        client.data(1, Array("hello".utf8))
+        client.data(1, Array(" you".utf8), ends: true)
+        client.request(3, "GET", ends: true)
+        client.request(5, "POST", ends: true)
+        client.request(7, "PUT", fields: [("content-length", "3")])
+        client.data(7, Array("abc".utf8), ends: true)
+        for size in [Int.max, 1, 2, 3, 7, 64] {
+            let recorder = Recorder()
+            #expect(recorder.read(client, by: size))
+            #expect(
+                recorder.events == [
+                    "1 POST /a chunked Host=a.test content-type=text/plain x=y cookie=a=1; b=2",
+                    "1 ended", "3 GET /a none Host=a.test", "5 POST /a length(0) Host=a.test",
+                    "7 PUT /a length(3) Host=a.test content-length=3", "7 ended",
+                ])
+            #expect(recorder.content[1] == Array("hello you".utf8))
+        }
+    }
+
+    @Test(
+        "What may not stand in a head is answered, or the stream is reset",
+        arguments: [
+            ([(":method", "GET"), (":scheme", "https"), (":path", "/"), (":authority", "a")], "http_bad_scheme"),
+            ([(":method", "G T"), (":scheme", "http"), (":path", "/"), (":authority", "a")], ""),
+            ([(":method", "GET"), (":scheme", "http"), (":path", "/a b"), (":authority", "a")], ""),
+            ([(":method", "GET"), (":scheme", "http"), (":path", "/#a"), (":authority", "a")], "http_bad_target_byte"),
+            ([(":method", "GET"), (":scheme", "http"), (":path", "/")], ""),
+            ([(":method", "GET"), (":scheme", "http"), (":path", "/"), (":authority", "a b")], ""),
+            (
+                [(":method", "GET"), (":scheme", "http"), (":path", "/"), (":authority", "a"), ("host", "b")],
+                "http_host_mismatch"
+            ),
+            (
+                [(":method", "GET"), (":scheme", "http"), (":path", "/"), (":authority", "a"), ("x y", "b")],
+                "http_bad_field_name"
+            ),
+            (
+                [(":method", "GET"), (":scheme", "http"), (":path", "/"), (":authority", "a"), ("x", "b\r\nc: d")],
+                "http_bad_field_value"
+            ),
+            (
+                [(":method", "GET"), (":scheme", "http"), (":path", "/"), (":authority", "a"), ("x", " b")],
+                "http_bad_field_value"
+            ),
+            (
+                [(":method", "GET"), (":scheme", "http"), (":path", "/"), (":authority", "a"), ("x", "b\0")],
+                "http_bad_field_value"
+            ),
+            ([(":method", "GET"), (":scheme", "http"), (":path", "/"), (":authority", "a"), ("X", "b")], ""),
+            ([(":method", "GET"), (":scheme", "http"), (":path", "/"), (":authority", "a"), ("connection", "x")], ""),
+            (
+                [
+                    (":method", "GET"), (":scheme", "http"), (":path", "/"), (":authority", "a"),
+                    ("transfer-encoding", "chunked"),
+                ],
+                ""
+            ),
+            ([(":method", "GET"), (":scheme", "http"), (":path", "/"), (":authority", "a"), ("te", "gzip")], ""),
+            ([(":method", "GET"), (":scheme", "http"), (":path", "a"), (":authority", "a")], ""),
+            ([(":method", "GET"), (":scheme", "http"), (":authority", "a")], ""),
+            ([(":method", "GET"), (":path", "/"), (":authority", "a")], ""),
+            ([(":scheme", "http"), (":path", "/"), (":authority", "a")], ""),
+            ([(":method", "GET"), (":scheme", "http"), (":path", "/"), (":path", "/"), (":authority", "a")], ""),
+            ([(":method", "GET"), (":scheme", "http"), (":path", "/"), (":authority", "a"), (":x", "y")], ""),
+            ([(":method", "GET"), (":scheme", "http"), ("x", "y"), (":path", "/"), (":authority", "a")], ""),
+            (
+                [
+                    (":method", "GET"), (":scheme", "http"), (":path", "/"), (":authority", "a"),
+                    ("content-length", "x"),
+                ],
+                ""
+            ),
+        ] as [([(String, String)], String)])
+    func badHeads(_ fields: [(String, String)], _ code: String) {
+        let recorder = Recorder()
+        var client = ClientBytes()
+        client.headers(1, fields, ends: true)
+        client.request(3, "GET", ends: true)
+        #expect(recorder.read(client))
+        let good = "3 GET /a none Host=a.test"
+        if code.isEmpty {
+            #expect(recorder.events == [good])
+            #expect(recorder.sent().contains { $0.type == 3 && $0.stream == 1 && $0.number == 1 })
+        } else {
+            #expect(recorder.events == ["1 refused \(code)", good])
+        }
+    }
+
+    @Test("Limits of a head hold at their number", arguments: [99, 100, 101])
+    func fieldCount(_ count: Int) {
+        let recorder = Recorder()
+        var client = ClientBytes()
+        // Host is one of them.
+        client.request(1, "GET", fields: (1..<count).map { ("x-\($0)", "y") }, ends: true)
+        #expect(recorder.read(client))
+        #expect(recorder.events.count == 1)
+        #expect(recorder.events[0].hasPrefix(count <= 100 ? "1 GET" : "1 refused http_too_many_fields"))
+    }
+
+    @Test("The size of a head is bounded", arguments: [-1, 0, 1])
+    func headSize(_ excess: Int) {
+        var wire = WireLimits()
+        wire.head = 1000
+        let recorder = Recorder(wire: wire)
+        let fixed = "GET /a?b HTTP/1.1\r\nHost: a.test\r\nx: \r\n\r\n".utf8.count
+        var client = ClientBytes()
+        client.request(1, "GET", fields: [("x", String(repeating: "y", count: 1000 - fixed + excess))], ends: true)
+        #expect(recorder.read(client))
+        #expect(recorder.events[0].hasPrefix(excess <= 0 ? "1 GET" : "1 refused http_head_too_large"))
+    }
+
+    @Test("Content that isn't as long as was said resets the stream", arguments: [2, 3, 4])
+    func lengths(_ count: Int) {
+        let recorder = Recorder()
+        var client = ClientBytes()
+        client.request(1, fields: [("content-length", "3")])
+        client.data(1, [UInt8](repeating: 1, count: count), ends: true)
+        #expect(recorder.read(client))
+        let frames = recorder.sent()
+        #expect(recorder.events.contains("1 ended") == (count == 3))
+        #expect(frames.contains { $0.type == 3 && $0.stream == 1 } == (count != 3))
+        #expect(recorder.closings[1] == (count == 3 ? nil : 1))
+    }
+
+    @Test("Trailers come behind the content; those that can't be taken reset the stream")
+    func trailers() {
+        let recorder = Recorder()
+        var client = ClientBytes()
+        client.request(1)
+        client.data(1, [1])
+        client.headers(1, [("x-sum", "7"), ("y", "z")], ends: true)
+        client.request(3)
+        client.headers(3, [(":path", "/")], ends: true)
+        client.request(5)
+        client.headers(5, (0...32).map { ("x-\($0)", "7") }, ends: true)
+        #expect(recorder.read(client))
+        #expect(recorder.events.filter { $0.hasSuffix("ended") } == ["1 ended"])
+        var output = OutputBuffer()
+        recorder.streams[1]?.trailers.write(named: [Array("x-sum".utf8)], into: &output)
+        #expect(output.span.copied() == Array("x-sum: 7\r\n".utf8))
+        let resets = recorder.sent().filter { $0.type == 3 }.map(\.stream)
+        #expect(Set(resets) == [3, 5])
+    }
+
+    // MARK: Backpressure
+
+    @Test("A stream's window is given back as content is taken, the connection's as it comes")
+    func windows() {
+        let recorder = Recorder()
+        _ = recorder.sent()
+        recorder.appetite = 10_000
+        var client = ClientBytes()
+        client.request(1)
+        for _ in 0..<4 { client.data(1, [UInt8](repeating: 7, count: 16_000)) }
+        #expect(recorder.read(client))
+        #expect(recorder.content[1]?.count == 10_000)
+        #expect(recorder.sent().filter { $0.type == 8 && $0.stream == 1 }.isEmpty)
+        // More than the window is an error of the client's.
+        recorder.appetite = .max
+        recorder.streams[1]?.resume()
+        #expect(recorder.content[1]?.count == 64_000)
+        let given = recorder.sent().filter { $0.type == 8 && $0.stream == 1 }.reduce(0) { $0 + $1.number }
+        #expect(given == 64_000)
+    }
+
+    @Test("The last byte of content whose length was said comes with the stream's end", arguments: [1, 3, 1000])
+    func lastByte(_ count: Int) {
+        let recorder = Recorder()
+        var client = ClientBytes()
+        client.request(1, fields: [("content-length", "\(count)")])
+        client.data(1, [UInt8](repeating: 5, count: count))
+        #expect(recorder.read(client))
+        #expect(recorder.content[1]?.count ?? 0 == count - 1)
+        var end = ClientBytes.more()
+        end.data(1, [], ends: true)
+        #expect(recorder.read(end))
+        #expect(recorder.content[1]?.count == count)
+        #expect(recorder.events.last == "1 ended")
+
+        let other = Recorder()
+        var more = client
+        more.data(1, [6], ends: true)
+        #expect(other.read(more))
+        #expect(other.content[1]?.count ?? 0 == count - 1)
+        #expect(other.closings[1] == 1 || other.sent().contains { $0.type == 3 && $0.stream == 1 })
+    }
+
+    @Test("Cookies are one field, whose size is bounded while they come", arguments: [1, 2, 5000])
+    func cookies(_ count: Int) {
+        let recorder = Recorder()
+        var client = ClientBytes()
+        let crumb = ("cookie", count == 1 ? "" : String(repeating: "c", count: 10))
+        let fields = [(":method", "GET"), (":scheme", "http"), (":path", "/"), (":authority", "a")]
+        var block = ClientBytes.block(fields + [(String, String)](repeating: crumb, count: count))
+        client.frame(1, block.count <= 16_000 ? 5 : 1, 1, Array(block.prefix(16_000)))
+        block = Array(block.dropFirst(16_000))
+        while !block.isEmpty {
+            client.frame(9, block.count <= 16_000 ? 4 : 0, 1, Array(block.prefix(16_000)))
+            block = Array(block.dropFirst(16_000))
+        }
+        #expect(recorder.read(client))
+        let event = recorder.events.first ?? ""
+        switch count {
+        case 1: #expect(event == "1 GET / none Host=a cookie=")
+        case 2: #expect(event == "1 GET / none Host=a cookie=cccccccccc; cccccccccc")
+        default: #expect(event.isEmpty || event.hasPrefix("1 refused http_field_line_too_long"))
+        }
+    }
+
+    @Test("A client that overruns a window is stopped")
+    func overrun() {
+        let recorder = Recorder()
+        recorder.appetite = 0
+        var client = ClientBytes()
+        client.request(1)
+        for _ in 0..<5 { client.data(1, [UInt8](repeating: 7, count: 16_000)) }
+        recorder.read(client)
+        let frames = recorder.sent()
+        #expect(frames.contains { $0.type == 3 && $0.number == 3 || $0.type == 7 && $0.number == 3 })
+    }
+
+    @Test("A response waits for the client's windows, and says when it is full and when it has room")
+    func responses() {
+        let recorder = Recorder()
+        var drained = 0
+        recorder.onDrained = { _ in drained += 1 }
+        var client = ClientBytes()
+        client.request(1, "GET", ends: true)
+        recorder.read(client)
+        let stream = recorder.streams[1]!
+        var head = lines("Content-Type: text/plain\r\nConnection: close\r\nKeep-Alive: 1\r\nX-Y: z\r\n")
+        stream.respond(200, &head, hasContent: true)
+        let hasRoom = stream.write([UInt8](repeating: 9, count: 100_000).span)
+        #expect(!hasRoom)
+        #expect(stream.isFull)
+        var frames = recorder.sent()
+        #expect(frames.first { $0.stream == 1 }?.type == 1)
+        #expect(frames.filter { $0.type == 0 }.reduce(0) { $0 + $1.payload.count } == 65_535)
+        #expect(stream.queued == 100_000 - 65_535)
+        #expect(drained == 0)
+        var update = ClientBytes.more()
+        update.frame(8, 0, 0, ClientBytes.four(100_000))
+        update.frame(8, 0, 1, ClientBytes.four(100_000))
+        recorder.read(update)
+        frames = recorder.sent()
+        #expect(drained == 1)
+        #expect(!stream.isFull)
+        var trailers = lines("X-Sum: 1\r\n")
+        stream.end(trailers: &trailers)
+        frames += recorder.sent()
+        #expect(frames.filter { $0.type == 0 }.reduce(0) { $0 + $1.payload.count } == 100_000 - 65_535)
+        #expect(frames.last?.type == 1 && frames.last?.flags == 5)
+        #expect(recorder.closings[1] == 1)
+        #expect(recorder.events.last == "1 closed 0")
+    }
+
+    @Test("Responses end with their head, with content, or behind interim ones")
+    func ends() {
+        let recorder = Recorder()
+        var client = ClientBytes()
+        for stream: Int32 in [1, 3, 5] { client.request(stream, "GET", ends: true) }
+        recorder.read(client)
+        var none = OutputBuffer()
+        recorder.streams[1]!.respond(204, &none, hasContent: false)
+        recorder.streams[3]!.respond(103, &none, hasContent: false)
+        recorder.streams[3]!.respond(200, &none, hasContent: true)
+        _ = recorder.streams[3]!.write(Array("ab".utf8).span)
+        recorder.streams[3]!.end(trailers: &none)
+        recorder.streams[5]!.respond(200, &none, hasContent: true)
+        recorder.streams[5]!.end(trailers: &none)
+        let frames = recorder.sent().filter { $0.stream > 0 }
+        #expect(frames.filter { $0.stream == 1 }.map { [$0.type, $0.flags] } == [[1, 5]])
+        #expect(frames.filter { $0.stream == 3 }.map { [$0.type, $0.flags] } == [[1, 4], [1, 4], [0, 1]])
+        #expect(frames.filter { $0.stream == 5 }.map { [$0.type, $0.flags] } == [[1, 4], [0, 1]])
+        #expect(recorder.closings == [1: 1, 3: 1, 5: 1])
+    }
+
+    @Test(
+        "A request that is answered early ends with RST_STREAM(NO_ERROR), behind the answer", arguments: [false, true])
+    func earlyAnswer(_ hasContent: Bool) {
+        let recorder = Recorder()
+        var client = ClientBytes()
+        client.request(1)
+        client.data(1, [1, 2, 3])
+        recorder.read(client)
+        let stream = recorder.streams[1]!
+        var none = OutputBuffer()
+        stream.respond(413, &none, hasContent: hasContent)
+        if hasContent {
+            _ = stream.write([1].span)
+            stream.end(trailers: &none)
+        }
+        stream.resetWhenSent()
+        let frames = recorder.sent().filter { $0.stream == 1 }
+        #expect(frames.map(\.type) == (hasContent ? [1, 0, 3] : [1, 3]))
+        #expect(frames.last?.number == 0)
+        #expect(frames[frames.count - 2].flags & 1 == 1)
+    }
+
+    // MARK: Ends
+
+    @Test("A client's reset closes the stream once, and so does the connection's end")
+    func resets() {
+        let recorder = Recorder()
+        var client = ClientBytes()
+        client.request(1)
+        client.request(3)
+        client.frame(3, 0, 1, ClientBytes.four(8))
+        #expect(recorder.read(client))
+        #expect(recorder.events.last == "1 closed 8")
+        recorder.session.closeStreams()
+        #expect(recorder.closings == [1: 1, 3: 1])
+        recorder.session.closeStreams()
+        #expect(recorder.closings == [1: 1, 3: 1])
+    }
+
+    @Test("A connection ends in good order: GOAWAY twice, and requests between them are served")
+    func goAway() {
+        let recorder = Recorder()
+        var client = ClientBytes()
+        client.request(1, "GET", ends: true)
+        recorder.read(client)
+        recorder.session.announceEnd()
+        var frames = recorder.sent()
+        #expect(frames.filter { $0.type == 7 }.map { Array($0.payload[0..<4]) } == [[0x7F, 255, 255, 255]])
+        var more = ClientBytes.more()
+        more.request(3, "GET", ends: true)
+        recorder.read(more)
+        recorder.session.end()
+        frames = recorder.sent()
+        #expect(frames.filter { $0.type == 7 }.map { Array($0.payload[0..<4]) } == [[0, 0, 0, 3]])
+        more = ClientBytes.more()
+        more.request(5, "GET", ends: true)
+        recorder.read(more)
+        #expect(recorder.streams[5] == nil)
+        var none = OutputBuffer()
+        #expect(!recorder.session.isOver)
+        for id: Int32 in [1, 3] { recorder.streams[id]!.respond(204, &none, hasContent: false) }
+        _ = recorder.sent()
+        #expect(recorder.session.isOver)
+        #expect(recorder.closings == [1: 1, 3: 1])
+    }
+
+    @Test("Streams beyond the limit are refused; a client that knows the limit has broken it")
+    func tooManyStreams() {
+        var limits = HTTP2Limits()
+        limits.streams = 2
+        let recorder = Recorder(limits: limits)
+        _ = recorder.sent()
+        var acknowledged = ClientBytes()
+        acknowledged.frame(4, 1, 0, [])
+        for id: Int32 in [1, 3, 5] { acknowledged.request(id) }
+        recorder.read(acknowledged)
+        // nghttp2 ends the connection of a client that knows the limit.
+        #expect(recorder.sent().contains { $0.type == 7 && $0.number == 1 })
+        #expect(recorder.events.count == 2)
+        let other = Recorder(limits: limits)
+        var client = ClientBytes()
+        for id: Int32 in [1, 3, 5] { client.request(id) }
+        #expect(other.read(client))
+        #expect(other.sent().filter { $0.type == 3 }.map { [$0.stream, Int32($0.number)] } == [[5, 7]])
+        #expect(other.events.count == 2)
+    }
+
+    // MARK: Floods
+
+    enum Flood: CaseIterable, CustomTestStringConvertible {
+        case ping, settings, emptyData, windowUpdates, priority, resets, continuation
+
+        var testDescription: String { "\(self)" }
+
+        /// The frames of one round.
+        func add(_ number: Int, to client: inout ClientBytes) {
+            switch self {
+            case .ping: client.frame(6, 0, 0, [UInt8](repeating: 1, count: 8))
+            case .settings: client.frame(4, 0, 0, [])
+            case .emptyData: client.data(1, [])
+            case .windowUpdates: client.frame(8, 0, 1, ClientBytes.four(1))
+            case .priority: client.frame(2, 0, 1, ClientBytes.four(3) + [1])
+            case .resets:
+                client.request(Int32(2 * number + 3))
+                client.frame(3, 0, Int32(2 * number + 3), ClientBytes.four(8))
+            case .continuation:
+                if number == 0 { client.frame(1, 0, 3, ClientBytes.block([(":method", "GET")])) }
+                client.frame(9, 0, 3, ClientBytes.block([("x-\(number)", "y")]))
+            }
+        }
+    }
+
+    @Test("What is of no use ends the connection when there is too much of it", arguments: Flood.allCases)
+    func floods(_ flood: Flood) {
+        let recorder = Recorder()
+        var start = ClientBytes()
+        start.request(1)
+        #expect(recorder.read(start))
+        var rounds = 0
+        var hasEnded = false
+        var frames: [SentFrame] = []
+        while rounds < 2000, !hasEnded {
+            var client = ClientBytes.more()
+            flood.add(rounds, to: &client)
+            hasEnded = !recorder.read(client)
+            frames += recorder.sent()
+            hasEnded = hasEnded || recorder.session.isOver || frames.contains { $0.type == 7 }
+            rounds += 1
+        }
+        #expect(hasEnded)
+        #expect(rounds <= 1001)
+        #expect(recorder.streams.count <= 260)
+    }
+
+    @Test("Content that moves pays for what is of no use, and so does time")
+    func forgiveness() {
+        let recorder = Recorder()
+        var client = ClientBytes()
+        client.request(1)
+        #expect(recorder.read(client))
+        for round in 0..<3000 {
+            var more = ClientBytes.more()
+            more.data(1, [UInt8](repeating: 1, count: Nuisance.bytes))
+            more.frame(6, 0, 0, [UInt8](repeating: 1, count: 8))
+            #expect(recorder.read(more))
+            #expect(!recorder.sent().contains { $0.type == 7 }, "in round \(round)")
+        }
+        var bucket = Nuisance()
+        for second in 0..<100 {
+            for _ in 0..<Nuisance.aSecond {
+                let isLittle = bucket.take(1, now: UInt64(second) * 1_000_000_000 + 1)
+                #expect(isLittle)
+            }
+        }
+    }
+
+    // MARK: Anything
+
+    @Test("Whatever bytes come, each stream that has begun is closed once")
+    func mutations() {
+        var random = SystemRandomNumberGenerator()
+        let seed = UInt64.random(in: .min ... .max, using: &random)
+        var state = seed
+        func next(_ bound: Int) -> Int {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            return Int(state >> 33) % bound
+        }
+        for _ in 0..<2000 {
+            let recorder = Recorder()
+            recorder.appetite = next(2) == 0 ? .max : next(50)
+            recorder.onRequest = { stream in
+                guard next(3) > 0 else { return }
+                var head = lines("A: b\r\n")
+                stream.respond(200, &head, hasContent: true)
+                _ = stream.write([UInt8](repeating: 1, count: next(200_000)).span)
+                guard next(3) > 0 else { return }
+                var none = OutputBuffer()
+                stream.end(trailers: &none)
+            }
+            var client = ClientBytes()
+            for number in 0..<1 + next(6) {
+                let id = Int32(2 * number + 1)
+                client.request(id, fields: [("x", "y"), ("cookie", "c=d")])
+                client.data(id, [UInt8](repeating: 2, count: next(100)), ends: next(2) == 0)
+                if next(4) == 0 { client.frame(3, 0, id, ClientBytes.four(8)) }
+                if next(4) == 0 { client.frame(8, 0, id, ClientBytes.four(UInt32(next(1 << 20) + 1))) }
+            }
+            for _ in 0..<next(4) {
+                client.bytes[ClientBytes.preface.count + next(client.bytes.count - ClientBytes.preface.count)] =
+                    UInt8(next(256))
+            }
+            recorder.read(client, by: 1 + next(100))
+            _ = recorder.sent()
+            for stream in recorder.streams.values where next(2) == 0 { stream.resume() }
+            _ = recorder.sent()
+            recorder.session.closeStreams()
+            #expect(recorder.closings.count == recorder.streams.count, "seed \(seed)")
+            #expect(recorder.closings.values.allSatisfy { $0 == 1 }, "seed \(seed)")
+        }
+    }
+}
+
+extension [UInt8] {
+    fileprivate func contains(subsequence: [UInt8]) -> Bool {
+        indices.contains { self[$0...].starts(with: subsequence) }
+    }
+}
