@@ -1,0 +1,797 @@
+"""Many streams on one connection of HTTP/2: backpressure on both sides, streams that break off, and how a connection ends."""
+
+import os
+import signal
+import socket
+import struct
+import threading
+import time
+
+from harness import DEADLINE, FORM, Client, Closed
+from http2_client import DATA, INTERNAL_ERROR, LAST_OF_ALL, NO_ERROR, PREFACE, REFUSED_STREAM, HTTP2Client, HTTP2TestCase, \
+    block, frame, ping, pseudo, reset, settings, window_update
+from lifecycle_support import DrainTestCase, count_lines, descriptors, reload, wait_until
+
+ROUTES = """
+  - { name: form-json, match: /form-json, upstream: app, request: form -> json }
+  - { name: plain, match: "/plain*", upstream: app }
+"""
+MIB = 1 << 20
+
+
+def repeat(exchange):
+    exchange.read_body()
+    exchange.answer(body=exchange.received.body)
+
+
+class StreamTestCase(HTTP2TestCase):
+    routes = ROUTES
+
+    def hold(self):
+        """The upstream answers when it is let."""
+        go_on = threading.Event()
+        self.addCleanup(go_on.set)
+
+        def script(exchange):
+            exchange.read_body()
+            go_on.wait(DEADLINE)
+            exchange.answer(body=exchange.received.target.encode())
+
+        self.upstream.script = script
+        return go_on
+
+
+class ManyTests(StreamTestCase):
+    def test_answers_come_as_they_are_made(self):
+        go_on = {number: threading.Event() for number in range(20)}
+
+        def script(exchange):
+            exchange.read_body()
+            go_on[int(exchange.received.target.rpartition("/")[2])].wait(DEADLINE)
+            exchange.answer(body=exchange.received.target.encode())
+
+        self.upstream.script = script
+        with self.http2() as client:
+            streams = [client.request(path=f"/plain/{number}") for number in range(20)]
+            self.upstream.wait_for(20)
+            for number in reversed(range(20)):
+                go_on[number].set()
+                self.assertEqual(bytes(client.response(streams[number]).body), f"/plain/{number}".encode())
+                self.assertEqual(sum(record.ended for record in client.streams.values()), 20 - number)
+
+    def test_a_hundred_uploads_at_once_with_different_speeds(self):
+        self.upstream.script = repeat
+        with self.http2() as client:
+            bodies = {client.request("POST", f"/plain/{number}", end=False): os.urandom(100 * number + 1) for number in range(100)}
+            rest = dict(bodies)
+            step = 1
+            while rest:
+                for stream in list(rest):
+                    piece, rest[stream] = rest[stream][:step], rest[stream][step:]
+                    client.content(stream, piece, end=not rest[stream])
+                    if not rest[stream]:
+                        del rest[stream]
+                step = step * 2 % 1501
+            for stream, body in bodies.items():
+                self.assertEqual(bytes(client.response(stream).body), body)
+
+    def test_conversions_beside_each_other(self):
+        with self.http2() as client:
+            streams = [client.request("POST", "/form-json", [("content-type", FORM)], end=False) for _ in range(50)]
+            for at in range(10):
+                for number, stream in enumerate(streams):
+                    client.content(stream, b"%s=%d" % (b"&n%d" % at if at else b"n0", number), end=at == 9)
+            for stream in streams:
+                self.assertEqual(client.response(stream).status, 200)
+        seen = sorted(int(received.json["n9"]) for received in self.upstream.wait_for(50))
+        self.assertEqual(seen, list(range(50)))
+        for received in self.upstream.requests:
+            self.assertEqual(set(received.json.values()), {received.json["n0"]})
+
+    def test_a_stalled_upload_stops_no_other(self):
+        let = threading.Event()
+        self.addCleanup(let.set)
+
+        def script(exchange):
+            if exchange.received.target == "/plain/stalled":
+                let.wait(DEADLINE)
+            exchange.read_body()
+            exchange.answer(body=b"%d" % len(exchange.received.body))
+
+        self.upstream.script = script
+        with self.http2() as client:
+            stalled = client.request("POST", "/plain/stalled", end=False)
+            sent = client.fill(stalled, most=64 * MIB)
+            self.assertLess(sent, 32 * MIB)
+            # The connection's window has been given back: others go on as if nothing were.
+            for _ in range(5):
+                response = client.exchange("POST", "/plain/other", body=b"y" * MIB)
+                self.assertEqual(bytes(response.body), b"%d" % MIB)
+            let.set()
+            client.content(stalled, b"z" * MIB)
+            self.assertEqual(bytes(client.response(stalled).body), b"%d" % (sent + MIB))
+
+    def test_many_stalled_uploads_stop_no_other(self):
+        """More streams stall than the connection's window (1 MiB) holds."""
+        let = threading.Event()
+        self.addCleanup(let.set)
+
+        def script(exchange):
+            if exchange.received.target == "/plain/stalled":
+                let.wait(DEADLINE)
+            exchange.read_body()
+            exchange.answer()
+
+        self.upstream.script = script
+        with self.http2() as client:
+            for _ in range(30):
+                stream = client.request("POST", "/plain/stalled", end=False)
+                client.content(stream, b"x" * 60_000, end=False)
+            self.assertEqual(client.exchange("POST", "/plain/other", body=b"y" * MIB).status, 200)
+
+    def test_streams_beyond_the_limit_are_refused(self):
+        go_on = self.hold()
+        with self.http2() as client:
+            client.pause()  # the server's SETTINGS are acknowledged by then
+            streams = [client.request(path=f"/plain/{number}") for number in range(100)]
+            self.upstream.wait_for(100)
+            beyond = client.request(path="/plain/beyond")
+            record = client.over(beyond)
+            if record.reset is None:
+                # RFC 9113 section 5.4.1 lets an error of a stream be one of the connection.
+                self.assertTrue(client.goaways and client.goaways[-1][1] in (1, 7, 11))
+            else:
+                self.assertIn(record.reset, (REFUSED_STREAM, 1))
+                go_on.set()
+                for stream in streams:
+                    self.assertEqual(client.response(stream).status, 200)
+        self.assertNotIn("/plain/beyond", [received.target for received in self.upstream.requests])
+        self.assert_alive()
+
+    def test_streams_beyond_the_limit_before_it_was_known_are_refused_alone(self):
+        """A client can't know the limit in its first flight: those that are beyond may be tried again (RFC 9113 section 8.7)."""
+        go_on = self.hold()
+        with self.http2() as client:
+            with client.at_once():
+                streams = [client.request(path=f"/plain/{number}") for number in range(130)]
+            for stream in streams[100:]:
+                self.assertEqual(client.over(stream).reset, REFUSED_STREAM)
+            go_on.set()
+            for stream in streams[:100]:
+                self.assertEqual(client.response(stream).status, 200)
+            self.assertEqual(client.goaways, [])
+        self.assertEqual(len(self.upstream.requests), 100)
+
+    def test_500_requests_in_a_row(self):
+        with self.http2() as client:
+            for number in range(500):
+                self.assertEqual(client.exchange("POST", f"/plain/{number}", body=b"a").status, 200)
+
+
+class BackpressureTests(StreamTestCase):
+    upstream_receive_buffer = 16_384
+
+    def test_an_upload_to_an_upstream_that_doesn_t_read(self):
+        let = threading.Event()
+        self.addCleanup(let.set)
+
+        def script(exchange):
+            let.wait(DEADLINE)
+            exchange.received.count = sum(len(piece) for piece in exchange.reader.body_pieces(exchange.received.fields))
+            exchange.answer()
+
+        self.upstream.script = script
+        before = self.recast.peak_bytes()
+        with self.http2() as client:
+            stream = client.request("POST", end=False)
+            sent = client.fill(stream, most=256 * MIB)
+            self.assertLessEqual(client.streams[stream].window, 0)
+            # The window, what the proxy holds, and the kernel's buffers between it and the upstream.
+            self.assertLess(sent, 12 * MIB)
+            self.assertLess(self.recast.peak_bytes() - before, 8 * MIB)
+            let.set()
+            client.content(stream, b"x" * MIB)
+            self.assertEqual(client.response(stream).status, 200)
+        self.assertEqual(self.upstream.one().count, sent + MIB)
+
+    def flood_the_client(self, client, streams, stop):
+        def script(exchange):
+            exchange.read_body()
+            exchange.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+            piece = b"4000\r\n" + b"x" * 16_384 + b"\r\n"
+            exchange.connection.settimeout(0.2)
+            for _ in range(64 * MIB // 16_384):
+                rest = piece
+                while rest and not stop.is_set():
+                    try:
+                        rest = rest[exchange.connection.send(rest):]
+                        exchange.received.count = getattr(exchange.received, "count", 0) + 1
+                    except TimeoutError:
+                        pass
+            exchange.close()
+
+        self.upstream.script = script
+        opened = [client.request(path=f"/plain/{number}") for number in range(streams)]
+        self.upstream.wait_for(streams)
+        return opened
+
+    def settle(self):
+        """Waits until nothing moves any more between the proxy and the upstream."""
+        counts = None
+        while counts != (counts := [getattr(received, "count", 0) for received in self.upstream.requests]):
+            threading.Event().wait(0.5)
+
+    def test_responses_without_a_window_wait_at_the_upstream(self):
+        for streams in (1, 50):
+            with self.subTest(streams=streams):
+                self.upstream.reset()
+                stop = threading.Event()
+                before = self.recast.peak_bytes()
+                with self.http2(window=0, gives=False) as client:
+                    opened = self.flood_the_client(client, streams, stop)
+                    client.until(lambda: all(client.streams[stream].status for stream in opened))  # noqa: B023
+                    self.settle()
+                    self.assertEqual([client.streams[stream].count for stream in opened], [0] * streams)
+                    # Others on the connection have what they need.
+                    self.assertLess(self.recast.peak_bytes() - before, streams * 512 * 1024 + 4 * MIB)
+                    client.send(window_update(opened[0], 1000))
+                    client.until(lambda: client.streams[opened[0]].count == 1000)  # noqa: B023
+                    client.pause()
+                    self.assertEqual(client.streams[opened[0]].count, 1000)
+                    stop.set()
+        self.upstream.script = repeat
+        self.assert_alive()
+
+    def test_a_client_that_doesn_t_read(self):
+        """Windows as wide as can be, and nothing is read: the connection's socket fills, and no more is taken from upstreams."""
+        stop = threading.Event()
+        before = self.recast.peak_bytes()
+        with self.http2(window=LAST_OF_ALL, gives=False, receive_buffer=16_384) as client:
+            client.send(window_update(0, LAST_OF_ALL - 65_535))
+            self.flood_the_client(client, 20, stop)
+            self.settle()
+            self.assertLess(self.recast.peak_bytes() - before, 20 * 512 * 1024 + 4 * MIB)
+            self.upstream.script = repeat
+            self.assert_alive()
+            stop.set()
+
+    def test_windows_are_kept(self):
+        """Never more than the stream's window, nor the connection's, however many streams there are."""
+        stop = threading.Event()
+        with self.http2(window=10_000, gives=False) as client:
+            opened = self.flood_the_client(client, 10, stop)
+            client.until(lambda: sum(record.count for record in client.streams.values()) == 65_535)
+            client.pause()
+            self.assertEqual(sum(record.count for record in client.streams.values()), 65_535)
+            self.assertLessEqual(max(client.streams[stream].count for stream in opened), 10_000)
+            client.send(window_update(0, 100_000))
+            client.until(lambda: sum(record.count for record in client.streams.values()) == 100_000)
+            stop.set()
+
+    def test_a_window_that_is_made_smaller_goes_below_zero(self):
+        stop = threading.Event()
+        with self.http2(window=30_000, gives=False) as client:
+            stream, = self.flood_the_client(client, 1, stop)
+            client.until(lambda: client.streams[stream].count == 30_000)
+            client.send(frame(4, payload=struct.pack("!HI", 4, 10_000)))
+            client.send(window_update(stream, 20_000))
+            client.pause()
+            self.assertEqual(client.streams[stream].count, 30_000)
+            client.send(window_update(stream, 1))
+            client.until(lambda: client.streams[stream].count == 30_001)
+            stop.set()
+
+
+class BreakingOffTests(StreamTestCase):
+    settings = "timeouts: { write: 1s }\n"
+
+    def test_a_reset_upload_is_never_completed(self):
+        for fields in ([], [("content-length", "10")]):
+            with self.subTest(fields), self.http2() as client:
+                self.upstream.reset()
+                stream = client.request("POST", fields=fields, end=False)
+                client.content(stream, b"abc", end=False)
+                self.upstream.wait_for(1)
+                client.send(reset(stream))
+                received = self.upstream.one()
+                self.assertFalse(received.is_complete)
+                # The connection goes on, and the upstream's isn't used again.
+                self.assertEqual(client.exchange().status, 200)
+                self.assertNotEqual(self.upstream.requests[1].connection_number, received.connection_number)
+
+    def test_a_reset_while_the_answer_is_waited_for_closes_upstream(self):
+        ended = threading.Event()
+
+        def script(exchange):
+            exchange.read_body()
+            exchange.reader.rest()
+            ended.set()
+            exchange.close()
+
+        self.upstream.script = script
+        with self.http2() as client:
+            stream = client.request()
+            self.upstream.wait_for(1)
+            client.send(reset(stream))
+            self.assertTrue(ended.wait(DEADLINE))
+            self.upstream.reset()
+            self.assertEqual(client.exchange().status, 200)
+
+    def test_a_connection_that_breaks_ends_all_its_uploads(self):
+        client = self.http2()
+        for number in range(10):
+            client.content(client.request("POST", f"/plain/{number}", end=False), b"abc", end=False)
+        received = self.upstream.wait_for(10)
+        client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        client.socket.close()
+        for one in received:
+            self.assertTrue(one.ended.wait(DEADLINE))
+            self.assertFalse(one.is_complete)
+        self.assert_alive()
+
+    def test_a_client_that_has_said_all_gets_its_answers(self):
+        """docs/rules.md F17: the end of the client's side is no abort for what is whole."""
+        go_on = self.hold()
+        with self.http2() as client:
+            whole, part = client.request(path="/plain/whole"), client.request("POST", "/plain/part", end=False)
+            client.content(part, b"abc", end=False)
+            self.upstream.wait_for(2)
+            client.socket.shutdown(socket.SHUT_WR)
+            self.assertIsNotNone(client.over(part).reset)
+            go_on.set()
+            self.assertEqual(bytes(client.response(whole).body), b"/plain/whole")
+            self.assertEqual(client.rest(), NO_ERROR)
+        self.assertFalse(next(received for received in self.upstream.requests if received.method == "POST").is_complete)
+
+    def test_a_cut_response_is_a_reset_stream(self):
+        for framing in ("Content-Length: 100", "Transfer-Encoding: chunked"):
+            for how in ("close", "reset"):
+                with self.subTest(framing, how=how), self.http2() as client:
+                    go_on = threading.Event()
+
+                    def script(exchange, framing=framing, how=how, go_on=go_on):
+                        exchange.read_body()
+                        exchange.send(f"HTTP/1.1 200 OK\r\n{framing}\r\n\r\n" + ("3\r\nabc\r\n" if "chunked" in framing else "abc"))
+                        go_on.wait(DEADLINE)
+                        getattr(exchange, how)()
+
+                    self.upstream.script = script
+                    stream = client.request()
+                    record = client.streams[stream]
+                    client.until(lambda: record.count == 3)  # noqa: B023
+                    go_on.set()
+                    client.until(lambda: record.is_over)  # noqa: B023
+                    self.assertEqual((record.ended, record.reset), (False, INTERNAL_ERROR))
+                    self.upstream.script = repeat
+                    self.assertEqual(client.exchange().status, 200)
+
+    def test_an_upstream_that_says_nothing_is_a_502(self):
+        for how in ("close", "reset"):
+            with self.subTest(how), self.http2() as client:
+                self.upstream.script = lambda exchange, how=how: (exchange.read_body(), getattr(exchange, how)())
+                self.assert_problem(client.exchange("POST", body=b"abc"), 502)
+                self.upstream.script = lambda exchange: exchange.close()
+                record = client.streams[client.request("POST", end=False)]
+                client.until(lambda: record.is_over)  # noqa: B023
+                self.assert_problem(record, 502)
+                self.upstream.script = repeat
+                self.assertEqual(client.exchange().status, 200)
+
+    def test_content_behind_a_reset_or_an_answer_is_thrown_away(self):
+        with self.http2() as client:
+            first = client.request("POST", end=False)
+            client.send(reset(first) + frame(DATA, 0, first, b"x" * 1000) * 10)
+            second = client.request("POST", "/nowhere", end=False)
+            client.over(second)
+            client.send(frame(DATA, 0, second, b"x" * 1000) * 10)
+            client.window -= 20_000
+            self.assertEqual(client.exchange("POST", body=b"y" * 100_000).status, 200)
+
+    def test_resets_give_back_the_connection_s_window(self):
+        """What streams took that were reset is no loss: 100 of them would have emptied the window of 1 MiB."""
+        let = threading.Event()
+        self.addCleanup(let.set)
+        self.upstream.script = lambda exchange: let.wait(DEADLINE)
+        with self.http2() as client:
+            for _ in range(100):
+                stream = client.request("POST", end=False)
+                client.content(stream, b"x" * 60_000, end=False)
+                client.send(reset(stream))
+            client.pause()
+            client.pause()  # its answer goes before other frames
+            self.assertGreaterEqual(client.window, 512 * 1024)
+
+    def test_a_stream_that_takes_nothing_is_given_up_and_others_go_on(self):
+        def script(exchange):
+            exchange.read_body()
+            exchange.answer(body=b"x" * 1_000_000 if "large" in exchange.received.target else b"small")
+
+        self.upstream.script = script
+        with self.http2(window=1000, gives=False) as client:
+            stream = client.request(path="/plain/large")
+            record = client.streams[stream]
+            client.until(lambda: record.count == 1000)
+            self.assertEqual(client.exchange(path="/plain/small").status, 200)
+            client.until(lambda: record.is_over)
+            self.assertIsNotNone(record.reset)
+            self.assertFalse(record.ended)
+            self.assertEqual(client.exchange(path="/plain/small").status, 200)
+
+
+class UnreadTests(StreamTestCase):
+    settings = "timeouts: { write: 1s }\n"
+
+    def test_a_connection_that_takes_nothing_is_given_up(self):
+        """All its windows are open, and its socket is full: its requests end upstream, too."""
+        def script(exchange):
+            exchange.read_body()
+            exchange.send("HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n")
+            for _ in range(100):
+                exchange.send(b"x" * 1_000_000)
+
+        self.upstream.script = script
+        with self.http2(window=LAST_OF_ALL, gives=False, receive_buffer=16_384) as client:
+            client.send(window_update(0, LAST_OF_ALL - 65_535))
+            for _ in range(5):
+                client.request()
+            for received in self.upstream.wait_for(5):
+                self.assertTrue(received.ended.wait(DEADLINE))
+        self.upstream.script = repeat
+        self.assert_alive()
+
+    def test_an_early_answer_without_a_window(self):
+        """Its content waits for the window; the stream isn't reset before it has come."""
+        with self.http2(window=0) as client:
+            stream = client.request("POST", "/nowhere", end=False)
+            record = client.streams[stream]
+            client.until(lambda: record.status)
+            client.pause()
+            self.assertFalse(record.is_over)
+            client.send(window_update(stream, 10_000))
+            client.until(lambda: record.is_over)
+            self.assert_problem(record, 404)
+            self.assertTrue(record.ended)
+
+
+class TimeTests(StreamTestCase):
+    settings = "timeouts: { header: 500ms, keep_alive: 300ms, body_gap: 500ms }\n"
+
+    def ends_by_itself(self, client, code=NO_ERROR):
+        started = time.monotonic()
+        self.assertEqual(client.rest(), code)
+        self.assertLess(time.monotonic() - started, 3)
+
+    def test_an_idle_connection_gets_goaway(self):
+        with self.http2() as client:
+            stream = client.request()
+            self.assertEqual(client.response(stream).status, 200)
+            self.ends_by_itself(client)
+            self.assertEqual(client.goaways[-1], (stream, NO_ERROR))
+
+    def test_pings_keep_no_connection(self):
+        with self.http2() as client:
+            client.exchange()
+            started = time.monotonic()
+            try:
+                while not client.goaways and time.monotonic() - started < 3:
+                    client.pause()
+                    threading.Event().wait(0.05)
+            except (OSError, Closed):  # it may end between two of them
+                pass
+            client.rest()
+            self.assertLess(time.monotonic() - started, 2)
+            self.assertEqual(client.goaways[-1][1], NO_ERROR)
+
+    def test_a_connection_without_a_request_ends(self):
+        with self.http2() as client:
+            self.ends_by_itself(client)
+
+    def test_a_preface_that_never_ends(self):
+        """As a head of HTTP/1 that never ends: 408, or nothing but the end."""
+        for text in (b"P", b"PRI * HTTP/2.0\r\n", PREFACE[:-1]):
+            with self.subTest(text), self.http2(hello=False) as client:
+                client.send(text)
+                client.socket.settimeout(4)
+                self.assertIn(client.socket.recv(1000)[:12], (b"", b"HTTP/1.1 408"))
+
+    def test_a_head_that_never_ends(self):
+        with self.http2() as client:
+            client.send(frame(1, 1, 1, block(pseudo())))
+            client.rest()
+        with self.http2() as client:
+            client.send(frame(1, 5, 1, block(pseudo()))[:-3])
+            client.rest()
+        self.assert_untouched()
+
+    def test_a_busy_connection_isn_t_idle(self):
+        def script(exchange):
+            exchange.read_body()
+            threading.Event().wait(1)
+            exchange.answer()
+
+        self.upstream.script = script
+        with self.http2() as client:
+            self.assertEqual(client.exchange().status, 200)
+            self.assertEqual(client.goaways, [])
+
+    def test_a_busy_connection_isn_t_idle_whatever_else_was_sent(self):
+        """The time of an idle connection ends with a request, also where the server has something to say in the same moment."""
+        def script(exchange):
+            exchange.read_body()
+            threading.Event().wait(1.2)
+            exchange.answer()
+
+        self.upstream.script = script
+        for name, beside in (("a ping", lambda client: client.send(ping())),
+                             ("a request that is refused", lambda client: client.request(path="/nowhere")),
+                             ("settings", lambda client: client.send(settings([(1, 4096)])))):
+            for first in (True, False):
+                with self.subTest(name, first=first), self.http2(hello=False) as client:
+                    if not first:
+                        client.hello()
+                        client.exchange(path="/nowhere")
+                    with client.at_once():
+                        if first:
+                            client.hello()
+                        beside(client)
+                        stream = client.request()
+                    threading.Event().wait(1)  # nothing more comes from the client meanwhile
+                    self.assertEqual(client.response(stream).status, 200)
+                    self.assertEqual(client.goaways, [])
+
+    def test_a_request_that_comes_as_the_idle_time_ends(self):
+        """It is served, or GOAWAY says that it isn't: the client knows whether to send it again (RFC 9113 section 6.8)."""
+        for _ in range(10):
+            with self.http2() as client:
+                client.exchange()
+                self.recast.process.send_signal(signal.SIGSTOP)
+                try:
+                    streams = [client.request() for _ in range(3)]
+                    threading.Event().wait(0.5)
+                finally:
+                    self.recast.process.send_signal(signal.SIGCONT)
+                for stream in streams:
+                    record = client.over(stream)
+                    if not record.ended:
+                        self.assertTrue(record.reset == REFUSED_STREAM or client.goaways and client.goaways[-1][0] < stream,
+                                        (stream, record.reset, client.goaways))
+
+    def test_content_that_stops(self):
+        with self.http2() as client:
+            stream = client.request("POST", end=False)
+            client.content(stream, b"abc", end=False)
+            record = client.streams[stream]
+            client.until(lambda: record.is_over)
+            self.assertIn(record.status, (408, None))
+        self.assertFalse(self.upstream.one().is_complete)
+
+
+class LimitTests(StreamTestCase):
+    settings = "http2: { requests: 1000, streams: 50, stream_window: 16KiB }\n"
+
+    def test_the_last_request_of_a_connection(self):
+        """RFC 9113 section 6.8: a GOAWAY that names no stream yet, and one that names the last; none is lost."""
+        with self.http2() as client:
+            opened = []
+            while not client.goaways:
+                opened += [client.request(path=f"/plain/{len(opened)}") for _ in range(40)]
+                for stream in opened[-40:]:
+                    self.assertEqual(client.response(stream).status, 200)
+                self.assertLessEqual(len(opened), 1040)
+            self.assertGreaterEqual(len(opened), 1000)
+            self.assertEqual(client.goaways[0][1], NO_ERROR)
+            client.rest()
+            last, code = client.goaways[-1]
+            self.assertEqual(code, NO_ERROR)
+            self.assertEqual(last, opened[-1])
+        self.assertEqual(len(self.upstream.requests), len(opened))
+
+    def test_a_client_that_doesn_t_heed_goaway(self):
+        """It isn't served on and on."""
+        with self.http2() as client:
+            started, count = time.monotonic(), 0
+            try:
+                while time.monotonic() - started < 8:
+                    stream = client.request(path=f"/plain/{count}")
+                    record = client.over(stream)
+                    if not record.ended:
+                        break
+                    count += 1
+            except OSError:
+                pass
+            else:
+                self.assertLess(time.monotonic() - started, 8, f"{count} requests were served, GOAWAY: {client.goaways}")
+            self.assertGreaterEqual(count, 1000)
+
+    def test_requests_behind_the_last_one_are_not_begun(self):
+        go_on = self.hold()
+        with self.http2() as client:
+            for number in range(25):
+                with client.at_once():
+                    opened = [client.request(path=f"/plain/{number}") for _ in range(40)]
+                go_on.set()
+                for stream in opened[:-1]:
+                    client.response(stream)
+                if number == 24:
+                    break
+                client.response(opened[-1])
+            client.until(lambda: client.goaways)
+            client.response(opened[-1])
+            client.rest()
+            last = client.goaways[-1][0]
+            self.assertNotEqual(last, LAST_OF_ALL)
+
+    def test_settings_are_announced_and_hold(self):
+        with self.http2() as client:
+            client.exchange()
+            self.assertEqual(client.server_settings[3], 50)
+            self.assertEqual(client.server_settings[4], 16_384)
+            # Content beyond the stream's window is an error of flow control.
+            stream = client.request("POST", end=False)
+            let = threading.Event()
+            self.addCleanup(let.set)
+            self.upstream.script = lambda exchange: let.wait(DEADLINE)
+            client.send(frame(DATA, 0, stream, b"x" * 16_384) + frame(DATA, 0, stream, b"x" * 16_384) * 200)
+            record = client.over(stream)
+            self.assertTrue(record.reset == 3 or (client.goaways and client.goaways[-1][1] == 3), (record.reset, client.goaways))
+
+
+class DrainTests(DrainTestCase):
+    def hold(self):
+        go_on = threading.Event()
+        self.addCleanup(go_on.set)
+
+        def script(exchange):
+            exchange.read_body()
+            go_on.wait(DEADLINE)
+            exchange.answer(body=exchange.received.body + exchange.received.target.encode())
+
+        self.upstream.script = script
+        return go_on
+
+    def test_streams_finish_in_a_drain(self):
+        go_on = self.hold()
+        recast = self.start()
+        with HTTP2Client(recast.port) as client, HTTP2Client(recast.port) as idle:
+            self.addCleanup(go_on.set)
+            waiting = [client.request(path=f"/plain/{number}") for number in range(30)]
+            upload = client.request("POST", "/plain", end=False)
+            client.content(upload, b"abc", end=False)
+            idle.pause()
+            self.upstream.wait_for(31)
+            recast.process.send_signal(signal.SIGTERM)
+            client.until(lambda: client.goaways)
+            self.assertEqual(client.goaways[0], (LAST_OF_ALL, NO_ERROR))
+            # One that was on its way.
+            late = client.request(path="/plain/late")
+            client.until(lambda: len(client.goaways) == 2)
+            self.assertEqual(client.goaways[1], (late, NO_ERROR))
+            # One that is behind the last: it is no request.
+            client.request(path="/plain/too-late")
+            go_on.set()
+            client.content(upload, b"def")
+            for number, stream in enumerate(waiting):
+                self.assertEqual(bytes(client.response(stream).body), f"/plain/{number}".encode())
+            self.assertEqual(bytes(client.response(late).body), b"/plain/late")
+            self.assertEqual(bytes(client.response(upload).body), b"abcdef/plain")
+            self.assertEqual(client.rest(), NO_ERROR)
+            self.assertEqual(idle.rest(), NO_ERROR)
+            self.assertEqual(recast.process.wait(DEADLINE), 0)
+        self.assertNotIn("/plain/too-late", [received.target for received in self.upstream.requests])
+
+    def test_no_request_is_lost_under_load(self):
+        """Clients that heed GOAWAY and open another connection: each request that was served or not is known."""
+        self.upstream.script = lambda exchange: (exchange.read_body(), exchange.answer(body=exchange.received.body))
+        recast = self.start(settings="drain_delay: 300ms\n")
+        failures, answered = [], []
+        signalled = threading.Event()
+
+        def run(name):
+            client, number, unsure = None, 0, []
+            try:
+                while True:
+                    if client is None or client.goaways:
+                        if client:
+                            for stream in unsure:
+                                client.response(stream)
+                            client.socket.close()
+                        try:
+                            client = HTTP2Client(recast.port)
+                        except ConnectionRefusedError:
+                            return
+                    number += 1
+                    body = f"{name}-{number}".encode()
+                    stream = client.request("POST", "/plain", body=body)
+                    record = client.over(stream)
+                    if record.ended and record.status == 200 and bytes(record.body) == body:
+                        answered.append(body.decode())
+                    elif client.goaways and client.goaways[-1][0] < stream or record.reset == REFUSED_STREAM:
+                        pass  # it says that it wasn't served
+                    elif client.closed and not signalled.is_set() or record.is_over or client.goaways:
+                        failures.append((body, record.status, record.reset, client.goaways))
+                        return
+                    else:
+                        # A connection that was opened as the listener closed.
+                        return failures.append((body, "closed without GOAWAY"))
+            except ConnectionError as error:
+                if not client.goaways:
+                    failures.append((name, repr(error)))
+
+        threads = [threading.Thread(target=run, args=(f"c{number}",)) for number in range(8)]
+        for thread in threads:
+            thread.start()
+        wait_until("the load runs", lambda: len(answered) > 100)
+        signalled.set()
+        recast.process.send_signal(signal.SIGTERM)
+        self.assertEqual(recast.process.wait(DEADLINE), 0)
+        for thread in threads:
+            thread.join(DEADLINE)
+        self.assertEqual(failures, [])
+        seen = [received.body.decode() for received in self.upstream.requests]
+        self.assertEqual(len(seen), len(set(seen)))
+        self.assertEqual(set(answered), set(seen))
+
+    def test_a_drain_that_takes_too_long_cuts_streams(self):
+        self.hold()
+        recast = self.start(settings="timeouts: { grace: 1s }\n")
+        with HTTP2Client(recast.port) as client:
+            stream = client.request()
+            upload = client.request("POST", end=False)
+            client.content(upload, b"abc", end=False)
+            self.upstream.wait_for(2)
+            recast.process.send_signal(signal.SIGTERM)
+            client.rest()
+            self.assertTrue(client.goaways)
+            for one in (stream, upload):
+                self.assertFalse(client.streams[one].ended and client.streams[one].status == 200)
+            recast.process.wait(DEADLINE)
+        self.assertFalse(next(one for one in self.upstream.requests if one.method == "POST").is_complete)
+
+    def test_a_preface_that_never_ends_holds_up_no_drain(self):
+        recast = self.start(settings="timeouts: { header: 300ms, grace: 6s }\n")
+        with Client(recast.port) as client:
+            client.send(PREFACE[:10])
+            started = time.monotonic()
+            recast.process.send_signal(signal.SIGTERM)
+            self.assertEqual(recast.process.wait(DEADLINE), 0)
+            self.assertLess(time.monotonic() - started, 4)
+
+    def test_a_reload_lets_streams_go_on(self):
+        go_on = self.hold()
+        recast = self.start()
+        with HTTP2Client(recast.port) as client:
+            waiting = [client.request(path=f"/plain/{number}") for number in range(20)]
+            upload = client.request("POST", "/plain", end=False)
+            client.content(upload, b"abc", end=False)
+            self.upstream.wait_for(21)
+            with open(recast.config) as file:
+                text = file.read()
+            with open(recast.config, "w") as file:
+                file.write(text + '  - { name: new, match: "/new", upstream: app }\n')
+            reload(recast)
+            new = client.request(path="/new")
+            go_on.set()
+            client.content(upload, b"def")
+            for number, stream in enumerate(waiting):
+                self.assertEqual(bytes(client.response(stream).body), f"/plain/{number}".encode())
+            self.assertEqual(bytes(client.response(upload).body), b"abcdef/plain")
+            self.assertEqual(bytes(client.response(new).body), b"/new")
+            self.assertEqual(client.goaways, [])
+        self.assertEqual(count_lines(recast, "reload: serving"), 1)
+        recast.stop()
+
+    def test_nothing_is_left_open(self):
+        self.upstream.script = repeat
+        recast = self.start()
+        with Client(recast.port) as client:
+            client.request("GET", "/plain")
+            client.response()
+        before = descriptors(recast.process)
+        for _ in range(3):
+            clients = [HTTP2Client(recast.port) for _ in range(20)]
+            for client in clients:
+                for _ in range(5):
+                    client.request("POST", end=False)
+                client.socket.close()
+            wait_until("all have gone", lambda: descriptors(recast.process) <= before + 10)
+        recast.stop()
