@@ -13,6 +13,17 @@ public protocol ServerSessionOwner: AnyObject {
 
 /// Why a connection has come to its end before its client or its owner wanted it.
 public struct HTTP2Error: Error, Hashable, Sendable {
+    public enum Kind: String, Hashable, Sendable, CaseIterable {
+        /// The client broke a rule of HTTP/2.
+        case rule
+        /// It did too much that is allowed and of no use.
+        case excess
+        /// There was no memory.
+        case memory
+    }
+
+    public let kind: Kind
+    /// For a log.
     public let reason: String
 }
 
@@ -30,6 +41,9 @@ public struct HTTP2Error: Error, Hashable, Sendable {
 /// | head and trailers | `WireLimits`; 431 |
 /// | CONTINUATION frames behind HEADERS | 8 |
 /// | output that waits | one frame above `ServerSession.highWatermark`, and `ServerStream.highWatermark` for each stream |
+///
+/// SAFETY of `@exclusivity(unchecked)`: one thread uses a session; its owner, who is called while a head or output is changed, gets
+/// at them by `read` and `write` only, which it must not call from inside of those (docs/decisions/0007).
 @safe
 public final class ServerSession {
     /// Bytes that `write` returns at once, about.
@@ -43,22 +57,25 @@ public final class ServerSession {
     /// Not counted: the owner owns the session.
     public unowned let owner: any ServerSessionOwner
 
-    private var streams: [Int32: ServerStream] = [:]
+    @safe @exclusivity(unchecked) private var streams: [Int32: ServerStream] = [:]
     /// The stream of the last call; the next is seldom another's.
     private var last: ServerStream?
     /// The head or the trailers that are being read; there is one at a time (RFC 9113 §4.3).
-    private var reading = FieldReading()
-    private var builder: HeadBuilder
-    private var head = MessageHead()
+    @safe @exclusivity(unchecked) private var reading = FieldReading()
+    @safe @exclusivity(unchecked) private var builder: HeadBuilder
+    @safe @exclusivity(unchecked) private var head = MessageHead()
     private let wireLimits: WireLimits
 
-    private var output = OutputBuffer()
+    @safe @exclusivity(unchecked) private var output = OutputBuffer()
     private var drained: [ServerStream] = []
-    private var nuisance = Nuisance()
+    @safe @exclusivity(unchecked) private var nuisance = Nuisance()
     /// Bytes of content in the DATA frame that is being read.
     private var frameContent = 0
     private var now: UInt64 = 0
-    private var failure: HTTP2Error?
+    /// Why the connection was ended, where its client is the reason.
+    public private(set) var failure: HTTP2Error?
+    /// Streams that were reset by the client, and here, since somebody last looked.
+    private var resets = (byClient: 0, here: 0)
     /// Whether the first of two GOAWAY frames has been submitted, and the second.
     public private(set) var isEndAnnounced = false
     private var isEnding = false
@@ -83,7 +100,7 @@ public final class ServerSession {
         // SAFETY: the session holds this object's address, and ends before it; the calls live as long as the process.
         unsafe session = recast_http2_make_server(
             Unmanaged.passUnretained(self).toOpaque(), Calls.shared.pointer, &settings)
-        if unsafe session == nil { failure = HTTP2Error(reason: "no memory for a session") }
+        if unsafe session == nil { failure = HTTP2Error(kind: .memory, reason: "no memory for a session") }
     }
 
     deinit {
@@ -100,6 +117,12 @@ public final class ServerSession {
         let isWanted = unsafe recast_http2_wants_read(session) || recast_http2_wants_write(session)
         return !isWanted && output.isEmpty
     }
+    /// Streams that were reset since this was last asked.
+    public func takeResets() -> (byClient: Int, here: Int) {
+        defer { resets = (0, 0) }
+        return resets
+    }
+
     /// Whether part of a head has come.
     public var isReadingHead: Bool { reading.stream != 0 }
 
@@ -116,7 +139,7 @@ public final class ServerSession {
             unsafe recast_http2_read(session, $0.baseAddress, $0.count)
         }
         if let failure { throw failure }
-        guard result == 0 else { throw fail("the client breaks the rules of HTTP/2 (\(result))") }
+        guard result == 0 else { throw fail(.rule, "its bytes are no frames of HTTP/2 (\(result))") }
     }
 
     /// Gives bytes that are to be sent to `send`, a piece of about `highWatermark` at most, until that returns false or there are no
@@ -138,7 +161,7 @@ public final class ServerSession {
             // SAFETY: the pointer is read before the session's next call.
             let count = unsafe recast_http2_next(session, &bytes)
             guard count > 0, let bytes = unsafe bytes else {
-                if count < 0 { _ = fail("no frame can be written (\(count))") }
+                if count < 0 { _ = fail(.memory, "no frame can be written (\(count))") }
                 return
             }
             // SAFETY: as many bytes are there.
@@ -146,8 +169,8 @@ public final class ServerSession {
         }
     }
 
-    private func fail(_ reason: String) -> HTTP2Error {
-        let failure = self.failure ?? HTTP2Error(reason: reason)
+    private func fail(_ kind: HTTP2Error.Kind, _ reason: String) -> HTTP2Error {
+        let failure = self.failure ?? HTTP2Error(kind: kind, reason: reason)
         self.failure = failure
         return failure
     }
@@ -197,6 +220,7 @@ public final class ServerSession {
     private func bears(_ cost: Int) -> Bool {
         if nuisance.take(cost, now: now) { return true }
         terminate(.enhanceYourCalm)
+        _ = fail(.excess, "too many frames that bring nothing, or streams that are reset")
         return false
     }
 
@@ -309,7 +333,9 @@ public final class ServerSession {
         switch type {
         case FrameType.headers: break
         case FrameType.data: frameContent = 0
-        case FrameType.resetStream: _ = bears(Nuisance.reset)
+        case FrameType.resetStream:
+            resets.byClient += 1
+            _ = bears(Nuisance.reset)
         case FrameType.settings where flags & FrameFlags.acknowledges != 0: break
         default: _ = bears(1)
         }
@@ -381,10 +407,19 @@ public final class ServerSession {
 
     fileprivate func sent(_ id: Int32, _ type: UInt8, _ flags: UInt8, _ code: UInt32) {
         // A client can make a server reset its streams as fast as it can ask for them (CVE-2025-8671).
-        if type == FrameType.resetStream, code != HTTP2ErrorCode.noError.rawValue { _ = bears(Nuisance.reset) }
+        if type == FrameType.resetStream, code != HTTP2ErrorCode.noError.rawValue {
+            resets.here += 1
+            _ = bears(Nuisance.reset)
+        }
         // nghttp2 has found that there is too much of something.
         if type == FrameType.goAway, code != HTTP2ErrorCode.noError.rawValue {
-            _ = fail("the connection was ended (\(code))")
+            // The limit of resets is told as INTERNAL_ERROR.
+            let isExcess =
+                code == HTTP2ErrorCode.internalError.rawValue || code == HTTP2ErrorCode.enhanceYourCalm.rawValue
+            _ =
+                isExcess
+                ? fail(.excess, "too many streams that are reset")
+                : fail(.rule, "it broke a rule of HTTP/2 (RFC 9113 §7, code \(code))")
         }
         guard type == FrameType.data || type == FrameType.headers, flags & FrameFlags.endStream != 0 else { return }
         nuisance.pay(Nuisance.response)
@@ -405,7 +440,7 @@ public final class ServerSession {
 }
 
 /// Fields that are being read, of a head or of trailers.
-private struct FieldReading {
+private struct FieldReading: ~Copyable {
     /// Fields behind one that can't be taken that are still decoded.
     static let mostDropped = 1000
     static let cookieName = Array("cookie".utf8)

@@ -19,6 +19,9 @@ public protocol ServerStreamHandler: AnyObject {
 /// One request and its response on a connection of HTTP/2: content that waits to be taken, and content that waits to be sent.
 ///
 /// What waits is bounded by the stream's window on one side and by the sender's heeding `isFull` on the other.
+///
+/// SAFETY of `@exclusivity(unchecked)`: one thread uses a stream, and no handler is called while a buffer is changed
+/// (docs/decisions/0007).
 public final class ServerStream {
     /// Bytes of a response that wait above which its sender should stop: 64 KiB.
     public static let highWatermark = 64 * 1024
@@ -33,7 +36,7 @@ public final class ServerStream {
 
     // The request.
     /// Content that came while nobody took it.
-    private var held = OutputBuffer()
+    @safe @exclusivity(unchecked) private var held = OutputBuffer()
     private var isPaused = false
     private var hasEnded = false
     private var isEndTold = false
@@ -43,10 +46,10 @@ public final class ServerStream {
     public internal(set) var trailers = TrailerLines()
 
     // The response.
-    internal private(set) var output = OutputBuffer()
+    @safe @exclusivity(unchecked) internal private(set) var output = OutputBuffer()
     private var isAboveHighWatermark = false
     private var isResponseEnded = false
-    private var trailerLines = OutputBuffer()
+    @safe @exclusivity(unchecked) private var trailerLines = OutputBuffer()
     /// Whether the session waits to be told that there is content.
     private var isDeferred = false
     private var isEndSent = false

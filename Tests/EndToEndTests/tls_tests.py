@@ -148,18 +148,18 @@ class ClientsTests(TLSTestCase):
         client = self.tls_client(certificates().client_context(check_hostname=False), "unknown.example")
         self.assertEqual(client.socket.getpeercert()["subject"][0][0][1], "server")
 
-    def test_alpn_speaks_http_1_only(self):
+    def test_alpn_takes_the_best_that_is_offered(self):
         for offered, chosen in (
-            (["http/1.1"], "http/1.1"), (["h2", "http/1.1"], "http/1.1"), ([], None),
+            (["http/1.1"], "http/1.1"), (["http/1.1", "h2"], "h2"), (["h2"], "h2"), (["h3", "http/1.1"], "http/1.1"), ([], None),
             # As curl --http1.0 does.
-            (["http/1.0"], "http/1.0"), (["http/1.0", "http/1.1"], "http/1.1"), (["h2", "http/1.0"], "http/1.0"),
+            (["http/1.0"], "http/1.0"), (["http/1.0", "http/1.1"], "http/1.1"), (["h3", "http/1.0"], "http/1.0"),
         ):
             context = certificates().client_context()
             if offered:
                 context.set_alpn_protocols(offered)
             self.assertEqual(self.tls_client(context).socket.selected_alpn_protocol(), chosen)
         context = certificates().client_context()
-        context.set_alpn_protocols(["h2"])
+        context.set_alpn_protocols(["h3", "http/0.9"])
         with self.assertRaisesRegex(ssl.SSLError, "(?i)no.application.protocol"):
             self.tls_client(context)
 

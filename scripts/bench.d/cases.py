@@ -48,11 +48,14 @@ MEDIUM = [
     Case("haproxy plain, the multipart", "haproxy", "/plain", bodies.MEDIUM_AS_MULTIPART),
 ]
 HALF = [*RECAST, *PLAIN, *SCRIPTED]
+# Those that take HTTP/2 by the preface where they take HTTP/1.
+HTTP2 = [*RECAST, plain("haproxy", bodies.FORM_PLAIN)]
 
 
 @dataclass(frozen=True)
 class RequestLoad:
-    """A load of many requests by wrk. `connections` of None are those of the command line."""
+    """A load of many requests by wrk, or by h2load where it has `streams` on a connection at once. `connections` of None are those
+    of the command line."""
 
     title: str
     cases: list
@@ -60,6 +63,7 @@ class RequestLoad:
     is_secured: bool = False
     is_new: bool = False
     is_resumed: bool = False
+    streams: int = None
 
 
 REQUESTS = {
@@ -67,6 +71,10 @@ REQUESTS = {
     "many": RequestLoad("Small requests on 1,000 connections", HALF, connections=1000),
     "medium": RequestLoad("Medium requests: 16 KiB of nested JSON", MEDIUM),
     "new": RequestLoad("Small requests, each on a new connection", [*RECAST, *PLAIN], is_new=True),
+    "h2": RequestLoad("Small requests over HTTP/2, one at a time on 8 connections", HTTP2, connections=8, streams=1),
+    "h2-streams": RequestLoad("Small requests over HTTP/2, 32 at once on one connection", HTTP2, connections=1, streams=32),
+    "h2-tls": RequestLoad("Small requests over HTTP/2 with TLS, one at a time on 8 connections", HTTP2, connections=8, streams=1,
+                          is_secured=True),
     "tls": RequestLoad("Small requests over TLS", [*RECAST, *PLAIN], is_secured=True),
     "tls-new": RequestLoad("Small requests over TLS, each with a full handshake", [*RECAST, *PLAIN],
                            is_secured=True, is_new=True),
@@ -107,7 +115,7 @@ UPLOADS = [
 IDLE = [Case("recast", "recast", "/form-json", bodies.FORM_JSON),
         *(Case(peer, peer, "/plain", bodies.FORM_PLAIN) for peer in PLAIN_PEERS)]
 # In this order: the rate of half load follows from the small requests.
-LOADS = ["small", "half", "many", "medium", "new", "tls", "tls-new", "tls-resumed", "upload", "idle", "memory", "start", "routes",
+LOADS = ["small", "half", "many", "medium", "new", "h2", "h2-streams", "h2-tls", "tls", "tls-new", "tls-resumed", "upload", "idle", "memory", "start", "routes",
          "workers"]
 
 ONE_ROUTE, MANY_ROUTES = "recast, 1 route", "recast, 1,000 routes"

@@ -2,9 +2,11 @@
 
 import json
 import os
+import re
 import socket
 import statistics
 import subprocess
+import tempfile
 import time
 
 import bodies
@@ -44,6 +46,33 @@ def run_closed(server, folder, exchange, seconds, connections, core, *, port=Non
                "cpu_us_per_request": cpu / seen["requests"] * 1e6, "core_share": cpu / took, "requests": seen["requests"]}
     if counted is not None:
         figures["instructions_per_request"] = counted / seen["requests"]
+    return figures
+
+
+def run_streams(server, folder, exchange, seconds, connections, streams, core, *, port=None, instructions=False):
+    """h2load on one peer: HTTP/2 by prior knowledge, or over TLS on `port`, `streams` requests at once on each connection."""
+    place = f"https://127.0.0.1:{port}" if port else f"http://127.0.0.1:{server.port}"
+    with tempfile.NamedTemporaryFile() as body:
+        body.write(exchange.sent)
+        body.flush()
+        command = ["taskset", "-c", str(core), "h2load", "-t1", f"-c{connections}", f"-m{streams}", f"-D{seconds}",
+                   f"-d{body.name}", f"-Hcontent-type: {exchange.content_type}", place + target(folder, exchange)]
+        before, began = server.cpu_seconds(), time.monotonic()
+        counting = count_instructions(server.processes()) if instructions else None
+        result = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds + 60)
+        counted = counting() if counting else None
+        cpu, took = server.cpu_seconds() - before, time.monotonic() - began
+    counts = re.search(r"(\d+) done, (\d+) succeeded, (\d+) failed", result.stdout)
+    if not counts or "h2" not in result.stdout:
+        raise BenchError(f"h2load gave no result: {result.stdout[-2000:]}{result.stderr[-2000:]}")
+    done, succeeded, _ = map(int, counts.groups())
+    # Those that are on their way when the time is over are none of these.
+    if not done or succeeded != done:
+        raise BenchError(f"{done - succeeded} of {done} requests failed; its log:\n{server.log()}")
+    figures = {"requests_per_s": done / seconds, "cpu_us_per_request": cpu / done * 1e6, "core_share": cpu / took,
+               "requests": done}
+    if counted is not None:
+        figures["instructions_per_request"] = counted / done
     return figures
 
 

@@ -158,6 +158,10 @@ class Run:
             seconds = options.seconds if 0 < number <= options.rounds else 2 if load.connections else 1
             if load.is_resumed:
                 return loads.run_resumed(server, case.folder, case.exchange, seconds)
+            if load.streams:
+                return loads.run_streams(
+                    server, case.folder, case.exchange, seconds, load.connections, load.streams, self.load_core,
+                    port=server.secure_port if load.is_secured else None, instructions=number > options.rounds)
             return loads.run_closed(
                 server, case.folder, case.exchange, seconds, load.connections or options.connections, self.load_core,
                 is_new=load.is_new, port=server.secure_port if load.is_secured else None, instructions=number > options.rounds)

@@ -43,7 +43,7 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
     private var phase = Phase.open
     private var wait = Wait.nothing
     private var isScheduled = false
-    private var isSending = false
+    private var hasToldFailure = false
     /// Those whose content is to be brought again, and those that got some in this tick.
     private var resuming: [HTTP2Downstream] = []
     private var touched: [HTTP2Downstream] = []
@@ -82,6 +82,7 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
         timer = Timer(loop: worker.loop) { [unowned self] in timedOut() }
         arm(.request, worker.isClosingIdle ? worker.drainIdleTime : worker.clientTimes.head)
         if worker.isDraining { announceEnd() }
+        worker.counters.http2.connections += 1
         schedule()
     }
 
@@ -145,15 +146,16 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
     }
 
     private func send() {
-        guard phase != .closed, !isSending else { return }
-        isSending = true
+        guard phase != .closed else { return }
         if !stream.isAboveHighWatermark {
             session.write { output in
                 stream.write(&output)
                 return !stream.isAboveHighWatermark
             }
         }
-        isSending = false
+        let resets = session.takeResets()
+        worker.counters.http2.resetByClient += UInt64(resets.byClient)
+        worker.counters.http2.resetHere += UInt64(resets.here)
         if session.isOver || phase == .ending { return finish() }
         setTimer()
     }
@@ -233,7 +235,7 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
             end()
         case .head:
             worker.counters.admission.count(.head)
-            session.terminate(.cancel)
+            session.terminate(.noError)
             beginEnding()
             send()
         case .notice:
@@ -267,6 +269,10 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
 
     /// Everything is said: closes when it is sent.
     private func finish() {
+        if let failure = session.failure, !hasToldFailure {
+            hasToldFailure = true
+            worker.counters.http2.failed(failure, peer: peer, worker)
+        }
         session.closeStreams()
         stream.flush()
         guard stream.queued > 0 else { return close() }
@@ -324,7 +330,6 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
     func cutOff() {
         session.forEachHandler { ($0 as? HTTP2Downstream)?.cutByDrain() }
         session.terminate(.noError)
-        isSending = false
         session.write { output in
             stream.write(&output)
             return !stream.isAboveHighWatermark

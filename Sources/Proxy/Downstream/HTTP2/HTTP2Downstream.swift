@@ -24,6 +24,8 @@ final class HTTP2Downstream: Downstream, ServerStreamHandler {
     private var arrived: UInt64 = 0
     private var taken: UInt64 = 0
     private var isTouched = false
+    /// The time for content, while it isn't set yet.
+    private var bodyTime: UInt64?
 
     private var timer: Timer?
     private var wait = Wait.nothing
@@ -46,13 +48,19 @@ final class HTTP2Downstream: Downstream, ServerStreamHandler {
 
     /// Begins with a request whose head has come.
     func begin(_ head: inout MessageHead) {
+        touch()
         let exchange = worker.takeExchange()
         self.exchange = exchange
         swap(&exchange.request, &head)
         exchange.record.headStartedAt = worker.loop.now
         exchange.begin(on: self)
-        // The exchange may have ended in there.
-        self.exchange?.settle()
+    }
+
+    /// Has `settle` called when all that was read has been looked at.
+    private func touch() {
+        guard !isTouched else { return }
+        isTouched = true
+        connection.noteTouched(self)
     }
 
     func refuseHead(_ refusal: Refusal) {
@@ -65,10 +73,7 @@ final class HTTP2Downstream: Downstream, ServerStreamHandler {
     func received(_ content: Span<UInt8>, on stream: ServerStream) -> Int {
         guard let exchange else { return content.count }
         arrived += UInt64(content.count)
-        if !isTouched {
-            isTouched = true
-            connection.noteTouched(self)
-        }
+        touch()
         exchange.contentArrived()
         var at = 0
         while at < content.count, self.exchange != nil {
@@ -113,7 +118,9 @@ final class HTTP2Downstream: Downstream, ServerStreamHandler {
     /// All that was read has been looked at: what the exchange holds for more of it goes out.
     func settle() {
         isTouched = false
-        exchange?.settle()
+        guard let exchange else { return }
+        exchange.settle()
+        if let time = bodyTime { expectBody(within: time) }
     }
 
     /// The limit as the route has it, for the text of a refusal.
@@ -296,7 +303,9 @@ final class HTTP2Downstream: Downstream, ServerStreamHandler {
     func setRates(_ rates: MinimumRates) { self.rates = rates }
 
     func expectBody(within time: UInt64) {
-        guard wait != .write, !stream.isContentComplete else { return }
+        // Most content is whole when all that was read has been looked at.
+        bodyTime = isTouched ? time : nil
+        guard !isTouched, wait != .write, !stream.isContentComplete else { return }
         if !flowIsBody {
             flowIsBody = true
             flow.start(rate: rates.request, grace: rates.grace, pause: time, count: arrived)
@@ -309,6 +318,7 @@ final class HTTP2Downstream: Downstream, ServerStreamHandler {
     }
 
     func expectNothing() {
+        bodyTime = nil
         guard wait == .body else { return }
         flow.rest(worker.loop.now)
         disarm()
