@@ -1,3 +1,5 @@
+internal import COctets
+
 /// What a run of form text was decoded to.
 @frozen
 public struct DecodedRun: Sendable {
@@ -18,8 +20,8 @@ extension ByteStore {
     /// space, and `%` with two hexadecimal digits the byte that they say.
     ///
     /// It ends at a `&`, at `end` where that is another byte, at a `%` that begins no escape before the bound, or at the
-    /// bound, which is at most the count. Sixteen bytes are copied in a step, in which each `+` becomes a space, so that
-    /// only escapes stop it.
+    /// bound, which is at most the count. Thirty-two bytes are copied in a step by C's loop, and sixteen behind it, in which
+    /// each `+` becomes a space, so that only escapes stop it.
     public mutating func append(
         formDecoding bytes: Span<UInt8>, from start: Int, to bound: Int, endingAt end: UInt8 = UInt8(ascii: "&")
     ) -> DecodedRun {
@@ -31,10 +33,15 @@ extension ByteStore {
             unsafe bytes.withUnsafeBufferPointer { buffer in
                 let raw = UnsafeRawBufferPointer(buffer)
                 let out = UnsafeMutableRawPointer(target)
-                var at = start
                 var to = 0
-                var seen: UInt64 = 0
-                decoding: while true {
+                var isASCII = true
+                // It reads below the bound, and writes no more than it reads.
+                var at =
+                    unsafe start
+                    &+ recast_form_decode(
+                        buffer.baseAddress.map { unsafe $0 + start }, bound &- start, end, target, &to, &isASCII)
+                var seen: UInt64 = isASCII ? 0 : 0x80
+                decoding: while at < bound, unsafe raw[at] != UInt8(ascii: "&"), unsafe raw[at] != end {
                     var stop = false
                     while at &+ 16 <= bound {
                         let block = unsafe FormBlock(raw.loadUnaligned(fromByteOffset: at, as: SIMD16<UInt8>.self), end)

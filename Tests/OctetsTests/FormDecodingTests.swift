@@ -37,11 +37,14 @@ struct FormDecodingTests {
     @Test("Every byte stands for itself, or ends the run, at every place of a block")
     func everyByte() {
         for byte in UInt8.min...UInt8.max {
-            for place in [0, 1, 7, 8, 15, 16, 17, 31] {
-                var bytes = [UInt8](repeating: UInt8(ascii: "a"), count: 36)
+            for (place, count) in [
+                (0, 36), (1, 36), (7, 36), (8, 36), (15, 36), (16, 36), (17, 36), (31, 36), (0, 99), (31, 99), (32, 99),
+                (63, 99), (64, 99), (98, 99),
+            ] {
+                var bytes = [UInt8](repeating: UInt8(ascii: "a"), count: count)
                 bytes[place] = byte
-                check(bytes, to: 36)
-                check(bytes, to: 36, endingAt: UInt8(ascii: "="))
+                check(bytes, to: count)
+                check(bytes, to: count, endingAt: UInt8(ascii: "="))
             }
         }
     }
@@ -53,6 +56,7 @@ struct FormDecodingTests {
             for place in 0...33 {
                 let bytes = Array((String(repeating: "b", count: place) + piece + "0123456789abcdef+xyz").utf8)
                 for bound in place...bytes.count { check(bytes, to: bound) }
+                check(bytes + [UInt8](repeating: UInt8(ascii: "c"), count: 99), to: bytes.count + 99)
             }
         }
     }
@@ -62,7 +66,7 @@ struct FormDecodingTests {
         var generator = SystemRandomNumberGenerator()
         let alphabet = Array("a%+&=0fFgZ".utf8) + [0x80, 0xFF]
         for _ in 0..<2000 {
-            let bytes = (0..<Int.random(in: 0...80, using: &generator)).map { _ in
+            let bytes = (0..<Int.random(in: 0...200, using: &generator)).map { _ in
                 Int.random(in: 0..<4, using: &generator) > 0 ? UInt8(ascii: "c") : alphabet.randomElement()!
             }
             check(bytes, to: bytes.count)

@@ -26,6 +26,12 @@ size_t recast_skip_to_delimiter(const uint8_t *bytes, size_t count);
    follows says which. Returns the number of bytes taken, and in `written` that of those written. */
 size_t recast_form_text(const uint8_t *text, size_t count, uint8_t *target, size_t room, const uint32_t *table, size_t *written);
 
+/* Writes what the text of a form decodes to: a space for '+', and for '%' and two hexadecimal digits the byte that they say. Stops
+   before '&', `end`, which is no digit, and '%' without two digits, and where fewer than 66 bytes are left: what follows says which.
+   Returns the number of bytes taken, and in `written` that of those written, which is no larger, and in `is_ascii` whether those
+   were below 0x80. `target` has room for `count`. */
+size_t recast_form_decode(const uint8_t *text, size_t count, uint8_t end, uint8_t *target, size_t *written, bool *is_ascii);
+
 /* The most bytes of a name that recast_fields_write takes. */
 enum { recast_longest_name = 15 };
 

@@ -119,6 +119,8 @@ private final class DecodedDocument {
     fileprivate let readsText: Bool
     fileprivate let spelling: FieldEncodingOptions
     private let transform: (@Sendable (Value, any Decodable.Type) -> (any Decodable)?)?
+    /// Whether there is a transform: looking at it counts references.
+    fileprivate let hasTransform: Bool
     /// Whether what is `collected` was a set of a `Value`; in a form it is an array.
     private let setsAreCollected: Bool
     /// The steps of all coding paths of values whose decoding has begun and not ended.
@@ -133,6 +135,7 @@ private final class DecodedDocument {
         readsText = settings.readsText
         spelling = settings.spelling
         transform = settings.chosenTransform
+        hasTransform = settings.chosenTransform != nil
         self.setsAreCollected = setsAreCollected
     }
 
@@ -166,14 +169,14 @@ private final class DecodedDocument {
     /// Decodes a member or an element of the value that `parent` decodes.
     @inline(__always)
     fileprivate func decode<T: Decodable>(
-        _ type: T.Type, _ node: Tree.Node, below parent: NodeDecoder, _ name: TextRange,
-        _ keyType: (any CodingKey.Type)?
+        _ type: T.Type, _ node: Tree.Node, below parent: NodeDecoder,
+        _ name: @autoclosure () -> TextRange, _ keyType: (any CodingKey.Type)?
     ) throws -> T {
-        if transform == nil, Scalar.holds(T.self) {
-            return try scalar(type, node) { parent.child(node, name, keyType) }
+        if !hasTransform, Scalar.holds(T.self) {
+            return try scalar(type, node) { parent.child(node, name(), keyType) }
         }
         let count = steps.count
-        let made = try decode(type, of: parent.child(node, name, keyType))
+        let made = try decode(type, of: parent.child(node, name(), keyType))
         while steps.count > count { steps.removeLast() }
         return made
     }
@@ -181,7 +184,7 @@ private final class DecodedDocument {
     /// Decodes one value: what the document holds for itself, or else what the type makes of it.
     @inline(never)
     fileprivate func decode<T: Decodable>(_ type: T.Type, of decoder: NodeDecoder) throws -> T {
-        if transform != nil { return try decodeTransformed(type, of: decoder) }
+        if hasTransform { return try decodeTransformed(type, of: decoder) }
         return try decodeOwn(type, of: decoder)
     }
 
@@ -209,8 +212,47 @@ private final class DecodedDocument {
         if tree.kind(node) == .string {
             if T.self == String?.self { return unsafe unsafeBitCast(String?.some(tree.string(node)), to: T.self) }
             if T.self == Value?.self { return unsafe unsafeBitCast(Value?.some(value(of: node)), to: T.self) }
+        } else if tree.kind(node).isArray {
+            // The library's arrays look their own metadata up for each element.
+            if T.self == [String].self {
+                return unsafe unsafeBitCast(try elements(String.self, of: decoder), to: T.self)
+            }
+            if T.self == [Int].self { return unsafe unsafeBitCast(try elements(Int.self, of: decoder), to: T.self) }
+            if T.self == [Double].self {
+                return unsafe unsafeBitCast(try elements(Double.self, of: decoder), to: T.self)
+            }
+            if T.self == [Bool].self { return unsafe unsafeBitCast(try elements(Bool.self, of: decoder), to: T.self) }
+            if T.self == [Float].self { return unsafe unsafeBitCast(try elements(Float.self, of: decoder), to: T.self) }
+            if T.self == [Int64].self { return unsafe unsafeBitCast(try elements(Int64.self, of: decoder), to: T.self) }
+            if T.self == [Int32].self { return unsafe unsafeBitCast(try elements(Int32.self, of: decoder), to: T.self) }
+            if T.self == [Int16].self { return unsafe unsafeBitCast(try elements(Int16.self, of: decoder), to: T.self) }
+            if T.self == [Int8].self { return unsafe unsafeBitCast(try elements(Int8.self, of: decoder), to: T.self) }
+            if T.self == [UInt].self { return unsafe unsafeBitCast(try elements(UInt.self, of: decoder), to: T.self) }
+            if T.self == [UInt64].self {
+                return unsafe unsafeBitCast(try elements(UInt64.self, of: decoder), to: T.self)
+            }
+            if T.self == [UInt32].self {
+                return unsafe unsafeBitCast(try elements(UInt32.self, of: decoder), to: T.self)
+            }
+            if T.self == [UInt16].self {
+                return unsafe unsafeBitCast(try elements(UInt16.self, of: decoder), to: T.self)
+            }
+            if T.self == [UInt8].self { return unsafe unsafeBitCast(try elements(UInt8.self, of: decoder), to: T.self) }
         }
         return try T(from: decoder)
+    }
+
+    /// The elements of an array of booleans, texts or numbers of Swift's.
+    private func elements<Element: Decodable>(_ type: Element.Type, of decoder: NodeDecoder) throws -> [Element] {
+        var made: [Element] = []
+        made.reserveCapacity(tree.childCount(decoder.node))
+        var element = tree.firstChild(decoder.node)
+        while element != Tree.none {
+            made.append(
+                try scalar(type, element) { decoder.child(element, TextRange(index: made.count), nil) })
+            element = tree.nextSibling(element)
+        }
+        return made
     }
 
     /// A boolean, a text or a number of Swift's. `decoder` says where it stands when the node has none that fits.
@@ -302,8 +344,9 @@ private final class DecodedDocument {
     private func integer<T: FixedWidthInteger>(_ type: T.Type, _ node: Tree.Node) -> T? {
         let kind = tree.kind(node)
         // It is a number of JSON's, too.
-        if kind == .number || readsText && kind == .string, let small = tree.smallInteger(node) {
-            return T(exactly: small)
+        if kind == .number || readsText && kind == .string {
+            if let small = tree.smallInteger(node) { return T(exactly: small) }
+            if let large = tree.largeInteger(node) { return T(exactly: large) }
         }
         guard hasNumber(node) else { return nil }
         let text = tree.string(node)
@@ -314,8 +357,10 @@ private final class DecodedDocument {
     }
 
     private func real(_ node: Tree.Node) -> Double? {
-        guard hasNumber(node) else { return nil }
-        return tree.shortReal(node) ?? Double(tree.string(node))
+        let kind = tree.kind(node)
+        // It is a number of JSON's, too.
+        if kind == .number || readsText && kind == .string, let short = tree.shortReal(node) { return short }
+        return hasNumber(node) ? Double(tree.string(node)) : nil
     }
 
     private func single(_ node: Tree.Node) -> Float? { hasNumber(node) ? Float(tree.string(node)) : nil }
@@ -394,9 +439,30 @@ private struct NodeDecoder: Decoder, SingleValueDecodingContainer {
 
     func decodeNil() -> Bool { document.isNull(node) }
     func decode<T: Decodable>(_ type: T.Type) throws -> T { try document.decode(type, of: self) }
+
+    @inline(__always)
+    private func own<T: Decodable>(_ type: T.Type) throws -> T {
+        document.hasTransform ? try document.decode(type, of: self) : try document.scalar(type, node) { self }
+    }
+
+    // What the compiler knows the type of needs no look at it.
+    func decode(_ type: Bool.Type) throws -> Bool { try own(type) }
+    func decode(_ type: String.Type) throws -> String { try own(type) }
+    func decode(_ type: Double.Type) throws -> Double { try own(type) }
+    func decode(_ type: Float.Type) throws -> Float { try own(type) }
+    func decode(_ type: Int.Type) throws -> Int { try own(type) }
+    func decode(_ type: Int8.Type) throws -> Int8 { try own(type) }
+    func decode(_ type: Int16.Type) throws -> Int16 { try own(type) }
+    func decode(_ type: Int32.Type) throws -> Int32 { try own(type) }
+    func decode(_ type: Int64.Type) throws -> Int64 { try own(type) }
+    func decode(_ type: UInt.Type) throws -> UInt { try own(type) }
+    func decode(_ type: UInt8.Type) throws -> UInt8 { try own(type) }
+    func decode(_ type: UInt16.Type) throws -> UInt16 { try own(type) }
+    func decode(_ type: UInt32.Type) throws -> UInt32 { try own(type) }
+    func decode(_ type: UInt64.Type) throws -> UInt64 { try own(type) }
     // The library has functions of its own for these two, which refuse.
-    func decode(_ type: Int128.Type) throws -> Int128 { try document.decode(type, of: self) }
-    func decode(_ type: UInt128.Type) throws -> UInt128 { try document.decode(type, of: self) }
+    func decode(_ type: Int128.Type) throws -> Int128 { try own(type) }
+    func decode(_ type: UInt128.Type) throws -> UInt128 { try own(type) }
 }
 
 private struct KeyedDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
@@ -442,6 +508,21 @@ private struct KeyedDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
         try decode(type, member(key))
     }
 
+    // What the compiler knows the type of needs no look at it.
+    func decode(_ type: Bool.Type, forKey key: Key) throws -> Bool { try decode(type, member(key)) }
+    func decode(_ type: String.Type, forKey key: Key) throws -> String { try decode(type, member(key)) }
+    func decode(_ type: Double.Type, forKey key: Key) throws -> Double { try decode(type, member(key)) }
+    func decode(_ type: Float.Type, forKey key: Key) throws -> Float { try decode(type, member(key)) }
+    func decode(_ type: Int.Type, forKey key: Key) throws -> Int { try decode(type, member(key)) }
+    func decode(_ type: Int8.Type, forKey key: Key) throws -> Int8 { try decode(type, member(key)) }
+    func decode(_ type: Int16.Type, forKey key: Key) throws -> Int16 { try decode(type, member(key)) }
+    func decode(_ type: Int32.Type, forKey key: Key) throws -> Int32 { try decode(type, member(key)) }
+    func decode(_ type: Int64.Type, forKey key: Key) throws -> Int64 { try decode(type, member(key)) }
+    func decode(_ type: UInt.Type, forKey key: Key) throws -> UInt { try decode(type, member(key)) }
+    func decode(_ type: UInt8.Type, forKey key: Key) throws -> UInt8 { try decode(type, member(key)) }
+    func decode(_ type: UInt16.Type, forKey key: Key) throws -> UInt16 { try decode(type, member(key)) }
+    func decode(_ type: UInt32.Type, forKey key: Key) throws -> UInt32 { try decode(type, member(key)) }
+    func decode(_ type: UInt64.Type, forKey key: Key) throws -> UInt64 { try decode(type, member(key)) }
     // The library has functions of its own for these two, which refuse.
     func decode(_ type: Int128.Type, forKey key: Key) throws -> Int128 { try decode(type, member(key)) }
     func decode(_ type: UInt128.Type, forKey key: Key) throws -> UInt128 { try decode(type, member(key)) }
@@ -588,6 +669,7 @@ extension Tree {
     fileprivate func isText(_ node: Node, _ other: StaticString) -> Bool { text(node).isEqual(to: other) }
     fileprivate func isNumber(_ node: Node) -> Bool { text(node).isJSONNumber }
     fileprivate func smallInteger(_ node: Node) -> Int? { text(node).smallInteger }
+    fileprivate func largeInteger(_ node: Node) -> UInt64? { text(node).largeInteger }
     fileprivate func shortReal(_ node: Node) -> Double? { text(node).shortReal }
 }
 
@@ -610,38 +692,72 @@ extension Span where Element == UInt8 {
         return isNegative ? -value : value
     }
 
-    /// The number that a text says whose digits and whose power of ten are both exact as a `Double`, so that one division or
-    /// multiplication gives the nearest one (Clinger, 1990); nil for all others.
-    fileprivate var shortReal: Double? {
-        var at = 0
-        let isNegative = count > 0 && self[0] == UInt8(ascii: "-")
-        if isNegative { at = 1 }
-        var digits: Int64 = 0
-        var known = 0
-        var fraction = 0
-        var hasPoint = false
-        while at < count {
-            let byte = self[at]
-            at &+= 1
-            if byte == UInt8(ascii: "."), !hasPoint {
-                hasPoint = true
-                continue
-            }
-            let digit = byte &- UInt8(ascii: "0")
+    /// The integer that 19 or 20 digits say, the first of them no zero; nil for what has others, or no room.
+    fileprivate var largeInteger: UInt64? {
+        guard count == 19 || count == 20, self[0] != UInt8(ascii: "0") else { return nil }
+        var value: UInt64 = 0
+        for index in 0..<count {
+            let digit = self[index] &- UInt8(ascii: "0")
             guard digit <= 9 else { return nil }
-            digits = digits &* 10 &+ Int64(digit)
-            if digits > 0 { known &+= 1 }
-            if hasPoint { fraction &+= 1 }
-            guard known <= 17 else { return nil }
+            let (tenfold, passes) = value.multipliedReportingOverflow(by: 10)
+            let (sum, passesToo) = tenfold.addingReportingOverflow(UInt64(digit))
+            guard !passes, !passesToo else { return nil }
+            value = sum
         }
-        guard digits <= 1 << 53, fraction <= 22, count > 0 else { return nil }
-        let value = Double(digits) / Self.powersOfTen(fraction)
+        return value
+    }
+
+    /// The nearest number to what a text of JSON's grammar says that has no exponent, up to 19 digits, and no more of them behind its
+    /// point; nil for all others.
+    fileprivate var shortReal: Double? {
+        let isNegative = count > 0 && self[0] == UInt8(ascii: "-")
+        let first = isNegative ? 1 : 0
+        var at = first
+        var digits: UInt64 = 0
+        passDigits(&at, &digits)
+        let whole = at - first
+        guard whole > 0, whole == 1 || self[first] != UInt8(ascii: "0") else { return nil }
+        var fraction = 0
+        if at < count {
+            guard self[at] == UInt8(ascii: ".") else { return nil }
+            at += 1
+            let point = at
+            passDigits(&at, &digits)
+            fraction = at - point
+            guard fraction > 0, at == count else { return nil }
+        }
+        // A zero before the point is no digit that counts.
+        guard fraction <= 19, whole + fraction <= (self[first] == UInt8(ascii: "0") ? 20 : 19) else { return nil }
+        let value =
+            digits <= 1 << 53 ? Double(digits) / exactPowers[fraction] : Self.quotient(digits, wholePowers[fraction])
         return isNegative ? -value : value
     }
 
-    /// 10 to the power of at most 22, which a `Double` holds exactly.
-    private static func powersOfTen(_ exponent: Int) -> Double { exactPowers[exponent] }
+    /// Passes the digits that begin at `at`, which stand behind those of `value`.
+    @inline(__always)
+    private func passDigits(_ at: inout Int, _ value: inout UInt64) {
+        while at < count {
+            let digit = self[at] &- UInt8(ascii: "0")
+            guard digit <= 9 else { return }
+            value = value &* 10 &+ UInt64(digit)
+            at &+= 1
+        }
+    }
+
+    /// The nearest `Double` to the quotient of two numbers, neither of them 0: of its first 63 bits or 64, and of whether any are behind
+    /// them.
+    private static func quotient(_ dividend: UInt64, _ divisor: UInt64) -> Double {
+        let left = dividend.leadingZeroBitCount, right = divisor.leadingZeroBitCount
+        let high = dividend << left
+        let (bits, rest) = (divisor << right).dividingFullWidth((high >> 1, high << 63))
+        // A power of two, by which nothing is rounded.
+        let power = Double(bitPattern: UInt64(1023 - 63 + right - left) << 52)
+        return Double(rest == 0 ? bits : bits | 1) * power
+    }
 }
+
+/// 10 to the powers from 0 to 19, as integers.
+private let wholePowers: [UInt64] = (0...19).map { (0..<$0).reduce(1) { power, _ in power * 10 } }
 
 /// 10 to the powers from 0 to 22, which a `Double` holds exactly.
 private let exactPowers: [Double] = [

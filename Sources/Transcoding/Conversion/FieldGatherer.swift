@@ -160,7 +160,7 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: WholeFieldSink, ~
     var takesPaths: Bool { fields.takesPaths }
 
     /// As above, where the name is a path.
-    mutating func place(_ value: Span<UInt8>, at name: Span<UInt8>, _ steps: [Range<Int>], from level: Int) -> Bool {
+    mutating func place(_ value: Span<UInt8>, at name: Span<UInt8>, _ steps: Span<NameStep>, from level: Int) -> Bool {
         guard fields.place(value, at: name, steps, from: level) else { return false }
         counts.fields += 1
         return true

@@ -30,7 +30,7 @@ package struct FieldTreeBuilder: WholeFieldSink, ~Copyable {
     private var lastParent = Tree.none
     private var lastPrefix = 0
     /// The containers that the name led through which `place` has placed last, the root first.
-    private var path: [Tree.Node] = []
+    private var path = OwnedArray<Tree.Node>()
     /// The pieces of a value that came in more than one.
     private var value = ByteStore()
     /// Whether a value may become anything but a string as it stands.
@@ -142,28 +142,28 @@ package struct FieldTreeBuilder: WholeFieldSink, ~Copyable {
 
     /// See `WholeFieldSink`.
     package mutating func place(
-        _ value: Span<UInt8>, at name: Span<UInt8>, _ steps: [Range<Int>], from level: Int
+        _ value: Span<UInt8>, at name: Span<UInt8>, _ steps: Span<NameStep>, from level: Int
     ) -> Bool {
         let last = steps.count - 1
         // What comes of it is at most the bytes of all, and a node for each step.
         guard value.count <= limits.field, tree.root != Tree.none,
-            tree.cost + steps[last].upperBound + value.count + steps.count * Tree.nodeCost <= tree.limit
+            tree.cost + steps[last].end + value.count + steps.count * Tree.nodeCost <= tree.limit
         else { return false }
         if level == 0 {
-            path.removeAll(keepingCapacity: true)
+            path.removeAll()
             path.append(tree.root)
-        } else if path.count > level + 1 {
-            path.removeLast(path.count - level - 1)
+        } else {
+            path.truncate(to: level + 1)
         }
         var parent = path[level]
         for step in level..<last {
             parent = tree.container(
-                steps[step + 1].isEmpty ? .array : .keyed, in: parent, named: name.extracting(steps[step]))
+                steps[step + 1].isEmpty ? .array : .keyed, in: parent, named: name.extracting(steps[step].range))
             if parent == Tree.none { return false }
             path.append(parent)
         }
         if steps[last].isEmpty { return tree.append(value, to: parent) }
-        return tree.kind(parent) == .keyed && tree.append(value, to: parent, named: name.extracting(steps[last]))
+        return tree.kind(parent) == .keyed && tree.append(value, to: parent, named: name.extracting(steps[last].range))
     }
 
     /// Takes a field whose name differs from that of the field placed last in nothing but its last segment. Returns false, with
@@ -331,9 +331,9 @@ extension Tree {
     /// can't be told at once, or where there is no such object: `put` is the general way.
     internal mutating func append(_ value: Span<UInt8>, to object: Node, named name: Span<UInt8>) -> Bool {
         let length = name.count &+ value.count
-        guard object != Tree.none,
-            cost &+ length &+ Tree.nodeCost <= limit, child(of: object, named: name) == Tree.none
-        else { return false }
+        guard object != Tree.none, cost &+ length &+ Tree.nodeCost <= limit else { return false }
+        let (member, hash) = look(for: name, in: object)
+        guard member == Tree.none else { return false }
         var record = Record(kind: .string)
         // The limit keeps both below what 32 bits hold.
         record.nameStart = Int32(truncatingIfNeeded: bytes.count)
@@ -342,15 +342,35 @@ extension Tree {
         record.valueCount = Int32(truncatingIfNeeded: value.count)
         bytes.append(name, value)
         records.append(record, lastBelow: Int(object))
-        enterLast(of: object)
+        enterLast(of: object, hash)
         return true
+    }
+
+    /// The member with that name, or `none`; and its hash, where the object's members are in the index.
+    @inline(__always)
+    private func look(for name: Span<UInt8>, in object: Node) -> (member: Node, hash: Int?) {
+        guard kind(object).hasNames, childCount(object) > TreeIndex.threshold else {
+            return (child(of: object, named: name), nil)
+        }
+        let hash = index.hash(object, name)
+        return (find(name, in: object, hash: hash), hash)
+    }
+
+    /// Makes the last member of an object known to the index, in which `look` didn't find it.
+    @inline(__always)
+    private mutating func enterLast(of object: Node, _ hash: Int?) {
+        if let hash {
+            enterNew(records[Int(object)].last, hash: hash)
+        } else {
+            enterLast(of: object)
+        }
     }
 
     /// The root's or another object's member with that name, an object or array that field names have made, or else a new one: there
     /// is room for it. `none` where something else has that name, or where there is no such object.
     internal mutating func container(_ kind: Kind, in object: Node, named name: Span<UInt8>) -> Node {
         guard object == root || self.kind(object) == .keyed else { return Tree.none }
-        let member = child(of: object, named: name)
+        let (member, hash) = look(for: name, in: object)
         if member != Tree.none {
             return records[Int(member)].kind == kind && !records[Int(member)].isSpliced ? member : Tree.none
         }
@@ -360,7 +380,7 @@ extension Tree {
         record.nameCount = Int32(truncatingIfNeeded: name.count)
         bytes.append(contentsOf: name)
         records.append(record, lastBelow: Int(object))
-        enterLast(of: object)
+        enterLast(of: object, hash)
         return Node(records.count - 1)
     }
 

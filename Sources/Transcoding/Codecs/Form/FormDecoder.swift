@@ -55,7 +55,7 @@ extension Form {
         /// Takes whole pairs apart under `dialect: qs`.
         internal var pair: QSPair?
         /// The segments of the name that a sink has placed last, as they came, counted from the name's first byte.
-        private var steps: [Range<Int>] = []
+        private var steps = OwnedArray<NameStep>()
         private let separatorHasSpaces: Bool
         private let countsEmptyPairs: Bool
         private var emptyPairs = 0
@@ -538,13 +538,24 @@ package protocol WholeFieldSink: FieldSink, ~Copyable {
     var takesPaths: Bool { get }
     /// A field whose name is a path: two `steps` at least, keys but for the last one, which may be empty. Where `level` isn't 0, the
     /// last call placed a field, whose name had the same steps before that one. Returns false for what `field` has to take.
-    mutating func place(_ value: Span<UInt8>, at name: Span<UInt8>, _ steps: [Range<Int>], from level: Int) -> Bool
+    mutating func place(_ value: Span<UInt8>, at name: Span<UInt8>, _ steps: Span<NameStep>, from level: Int) -> Bool
+}
+
+/// Where a segment stands in a name.
+package struct NameStep: BitwiseCopyable, Sendable {
+    package var start: Int
+    package var end: Int
+
+    package var isEmpty: Bool { start == end }
+    package var range: Range<Int> { start..<end }
 }
 
 // Pairs that lie whole in a slice, as most of a request's do: read at one go, and given to a tree without events.
 extension Form.Decoder {
     /// The bytes of a value, as they came, that are read at one go. A longer one is better handed on where it lies.
     private static var wholeValue: Int { 1024 }
+    /// The bytes that most values have at most.
+    private static var shortValue: Int { 128 }
 
     internal mutating func feed<Sink: WholeFieldSink & ~Copyable>(
         _ input: Span<UInt8>, wholeInto sink: inout Sink
@@ -612,15 +623,15 @@ extension Form.Decoder {
         let name = input.extracting(start...)
         let common = name.commonPrefix(with: input.extracting(placed))
         var level = placed.isEmpty ? 0 : steps.count - 1
-        while level > 0, steps[level].lowerBound > common { level -= 1 }
-        var from = placed.isEmpty ? 0 : steps[level].lowerBound
+        while level > 0, steps[level].start > common { level -= 1 }
+        var from = placed.isEmpty ? 0 : steps[level].start
         placed = 0..<0
         let kept = level
-        if steps.count > level { steps.removeLast(steps.count - level) }
+        steps.truncate(to: level)
         while true {
             let run = Scan.formName(in: name, from: from)
             guard run.isASCII, run.end < name.count, level > 0 || run.end > 0 else { return false }
-            steps.append(from..<run.end)
+            steps.append(NameStep(start: from, end: run.end))
             var end = run.end
             if level > 0 {
                 let close = Self.bracket(UInt8(ascii: "]"), in: name, at: end)
@@ -641,16 +652,14 @@ extension Form.Decoder {
         let value = Scan.formValue(in: input, from: first)
         var end = value.end
         if value.isASCII, end < input.count, input[end] == UInt8(ascii: "&") {
-            guard sink.place(input.extracting(first..<end), at: name, steps, from: kept) else { return false }
+            guard sink.place(input.extracting(first..<end), at: name, steps.span, from: kept) else { return false }
         } else {
-            let bound = min(input.count, first + Self.wholeValue)
-            decoded.removeAll()
-            let run = decoded.append(formDecoding: input, from: first, to: bound)
+            let run = decodeWhole(input, from: first)
             end = run.end
             let isPlaced =
-                end < bound && input[end] == UInt8(ascii: "&")
+                end < input.count && input[end] == UInt8(ascii: "&")
                 && (run.isASCII || repair == nil && Self.isValid(decoded))
-                && sink.place(decoded.span, at: name, steps, from: kept)
+                && sink.place(decoded.span, at: name, steps.span, from: kept)
             decoded.removeAll()
             guard isPlaced else { return false }
         }
@@ -718,10 +727,10 @@ extension Form.Decoder {
         _ name: Span<UInt8>, isPlain: Bool, _ input: Span<UInt8>, _ at: inout Int, valueFrom start: Int,
         into sink: inout Sink
     ) throws(ConversionError) -> Bool {
-        let bound = min(input.count, start + Self.wholeValue)
-        decoded.removeAll()
-        let run = decoded.append(formDecoding: input, from: start, to: bound)
-        if run.end < bound, input[run.end] == UInt8(ascii: "&"), run.isASCII || repair == nil && Self.isValid(decoded) {
+        let run = decodeWhole(input, from: start)
+        if run.end < input.count, input[run.end] == UInt8(ascii: "&"),
+            run.isASCII || repair == nil && Self.isValid(decoded)
+        {
             at = run.end + 1
             state = .pairStart
             try sink.field(name, decoded.span, isPlain: isPlain)
@@ -737,6 +746,21 @@ extension Form.Decoder {
         }
         decoded.removeAll()
         return false
+    }
+
+    /// Decodes a value into `decoded`, up to its end or as far as it can be, where that is within what is read at one go. Of a longer
+    /// one only the first bytes are decoded: it is read again.
+    private mutating func decodeWhole(_ input: Span<UInt8>, from start: Int) -> DecodedRun {
+        let bound = min(input.count, start + Self.wholeValue)
+        let near = min(bound, start + Self.shortValue)
+        decoded.removeAll()
+        let run = decoded.append(formDecoding: input, from: start, to: near)
+        guard near < bound, run.end >= near - 2, input[run.end] != UInt8(ascii: "&"),
+            bound == input.count
+                || Scan.firstIndex(of: UInt8(ascii: "&"), in: input.extracting(run.end..<bound), from: 0) != nil
+        else { return run }
+        let rest = decoded.append(formDecoding: input, from: run.end, to: bound)
+        return DecodedRun(end: rest.end, isASCII: run.isASCII && rest.isASCII)
     }
 
     /// Gives the pair that was kept to the sink as far as it is there: its value goes on.

@@ -137,15 +137,13 @@ package struct Tree: ~Copyable {
     /// The member's name; empty for what stands in an array.
     @_lifetime(borrow self)
     package func name(_ node: Node) -> Span<UInt8> {
-        let record = records[Int(node)]
-        return slice(record.nameStart, record.nameCount)
+        slice(records[Int(node)].nameStart, records[Int(node)].nameCount)
     }
 
     /// The text of a string, a number or a date; the bytes of data.
     @_lifetime(borrow self)
     package func text(_ node: Node) -> Span<UInt8> {
-        let record = records[Int(node)]
-        return slice(record.valueStart, record.valueCount)
+        slice(records[Int(node)].valueStart, records[Int(node)].valueCount)
     }
 
     @_lifetime(borrow self)

@@ -33,9 +33,14 @@ package struct TreeIndex {
 extension Tree {
     /// The member of the indexed object `parent` with that name, or `none`.
     internal func find(_ name: Span<UInt8>, in parent: Node) -> Node {
+        index.slots.isEmpty ? Tree.none : find(name, in: parent, hash: index.hash(parent, name))
+    }
+
+    /// As above, by the hash of both.
+    internal func find(_ name: Span<UInt8>, in parent: Node, hash: Int) -> Node {
         guard !index.slots.isEmpty else { return Tree.none }
         let mask = index.slots.count - 1
-        var slot = index.hash(parent, name) & mask
+        var slot = hash & mask
         while index.slots[slot] != Tree.none {
             let node = index.slots[slot]
             if Int(node) < records.count, records[Int(node)].parent == parent, self.name(node).isEqual(to: name) {
@@ -50,6 +55,16 @@ extension Tree {
     internal mutating func enter(_ node: Node) {
         if (index.used + 1) * 2 > index.slots.count { growIndex() }
         enterWithoutGrowing(node)
+    }
+
+    /// As above, where the index has no member with its name, whose hash is known.
+    internal mutating func enterNew(_ node: Node, hash: Int) {
+        if (index.used + 1) * 2 > index.slots.count { growIndex() }
+        let mask = index.slots.count - 1
+        var slot = hash & mask
+        while index.slots[slot] != Tree.none { slot = (slot + 1) & mask }
+        index.slots[slot] = node
+        index.used += 1
     }
 
     /// Makes the members known to the index that C's loops have put behind the first `first` nodes: below others that they have put

@@ -1,6 +1,9 @@
 /// Hears which values a tree leaves out while it is read and which a walk sends, where a conversion is explained. The trees of
 /// clients have none.
-package protocol TreeObserver: AnyObject {
+///
+/// Not of classes alone, though they are: what may be any type makes the compiler hand a tree on by its address. A tree of parts
+/// that it knows is copied, all of its bytes, for each call of a function that reads it.
+package protocol TreeObserver {
     /// The node is left out, with all below.
     func removes(_ node: Tree.Node, of tree: borrowing Tree, by rule: String)
     /// A later value of a member, of which the first one counts, is left out before it is read.
