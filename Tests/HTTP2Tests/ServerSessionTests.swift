@@ -255,7 +255,8 @@ struct ServerSessionTests {
             client.frame(9, block.count <= 16_000 ? 4 : 0, 1, Array(block.prefix(16_000)))
             block = Array(block.dropFirst(16_000))
         }
-        #expect(recorder.read(client))
+        // A flood of them ends the connection.
+        #expect(recorder.read(client) || count == 5000)
         let event = recorder.events.first ?? ""
         switch count {
         case 1: #expect(event == "1 GET / none Host=a cookie=")

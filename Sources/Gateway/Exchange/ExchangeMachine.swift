@@ -256,6 +256,8 @@ public struct ExchangeMachine: Equatable, Sendable {
     public private(set) var interimWasSent = false
     /// Whether bytes were written to the present connection.
     public private(set) var hasWritten = false
+    /// Whether the response ended before the upstream's connection had taken all of the request.
+    private var isAnsweredEarly = false
     /// Whether an action has ended the exchange.
     public private(set) var isOver = false
 
@@ -367,6 +369,7 @@ public struct ExchangeMachine: Equatable, Sendable {
             return .returnUpstream
         case .responseEnded(let isReusable, let isEmpty):
             response = .complete
+            isAnsweredEarly = request != .sent || !isEmpty
             // A connection that may still wait for refused content serves no other request.
             guard !isReusable || expectation == .refused, upstream == .open else {
                 return Actions.finishResponse.union(finishUpload(isEmpty: isEmpty))
@@ -531,7 +534,8 @@ public struct ExchangeMachine: Equatable, Sendable {
         }
         guard isEmpty else { return [.awaitEmpty, .startProgressTimer] }
         upstream = .gone
-        return Actions.returnUpstream.union(endIfOver())
+        // One that answers before it has the content may take that for its next request, whose answer would be another client's.
+        return (isAnsweredEarly ? Actions.closeUpstream : .returnUpstream).union(endIfOver())
     }
 
     private mutating func failUpstream() throws(Refusal) -> Actions {
