@@ -69,8 +69,10 @@ public final class ServerSession {
     @safe @exclusivity(unchecked) private var output = OutputBuffer()
     private var drained: [ServerStream] = []
     @safe @exclusivity(unchecked) private var nuisance = Nuisance()
-    /// Bytes of content in the DATA frame that is being read.
+    /// Bytes of content that have come of the DATA frame that is being read.
     private var frameContent = 0
+    /// Bytes of its payload.
+    private var frameLength = 0
     private var now: UInt64 = 0
     /// Why the connection was ended, where its client is the reason.
     public private(set) var failure: HTTP2Error?
@@ -329,10 +331,10 @@ public final class ServerSession {
     }
 
     /// Counts frames, also PRIORITY, which nghttp2 ignores. Those of unknown types it doesn't tell of: they cost what their bytes do.
-    fileprivate func frameHead(_ type: UInt8, _ flags: UInt8) {
+    fileprivate func frameHead(_ type: UInt8, _ flags: UInt8, _ length: Int) {
         switch type {
         case FrameType.headers: break
-        case FrameType.data: frameContent = 0
+        case FrameType.data: (frameContent, frameLength) = (0, length)
         case FrameType.resetStream:
             resets.byClient += 1
             _ = bears(Nuisance.reset)
@@ -387,7 +389,9 @@ public final class ServerSession {
         nuisance.pay(forContent: content.count)
         // SAFETY: see `session`.
         _ = unsafe recast_http2_consume_connection(session, content.count)
-        if let stream = find(id) { stream.arrived(content, ends: ends) }
+        // More of the frame may come in another piece: padding, or content beyond the length that was said, which nghttp2 refuses
+        // then. Of a frame with padding that is known when it has come whole.
+        if let stream = find(id) { stream.arrived(content, ends: ends && frameContent == frameLength) }
         return 0
     }
 
@@ -596,7 +600,7 @@ private final class Calls: Sendable {
         // SAFETY of all: the owner is the session's object, which lives longer than the session; bytes are read during the call.
         unsafe calls.initialize(
             to: recast_http2_calls(
-                frame_head: { owner, type, flags in unsafe find(owner).frameHead(type, flags) },
+                frame_head: { owner, type, flags, count in unsafe find(owner).frameHead(type, flags, count) },
                 begin: { owner, stream, isTrailers in unsafe find(owner).began(stream, isTrailers: isTrailers) },
                 field: { owner, _, name, nameCount, value, valueCount in
                     unsafe find(owner).field(Bytes(name, nameCount), Bytes(value, valueCount))

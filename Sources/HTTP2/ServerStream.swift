@@ -81,7 +81,7 @@ public final class ServerStream {
     /// The last byte of content whose length was said waits for the stream's end: with it an upstream would have a whole request,
     /// which more content would turn into one that must not go on (RFC 9113 §8.1.1).
     ///
-    /// - Parameter ends: whether the content's frame is the stream's last one.
+    /// - Parameter ends: whether the content is the end of the stream's last frame.
     internal func arrived(_ content: Span<UInt8>, ends: Bool) {
         if let announced { self.announced = max(0, announced - content.count) }
         guard let handler else { return consumed(content.count) }

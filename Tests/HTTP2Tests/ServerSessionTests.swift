@@ -242,6 +242,25 @@ struct ServerSessionTests {
         #expect(other.closings[1] == 1 || other.sent().contains { $0.type == 3 && $0.stream == 1 })
     }
 
+    @Test("So it does where a frame brings more than was said, cut there, or padding", arguments: [false, true])
+    func lastByteOfFrame(_ isPadded: Bool) {
+        let recorder = Recorder()
+        var client = ClientBytes()
+        client.request(1, fields: [("content-length", "3")])
+        let frameAt = client.bytes.count
+        client.frame(0, isPadded ? 9 : 1, 1, isPadded ? [5, 1, 2, 3, 0, 0, 0, 0, 0] : [1, 2, 3, 4])
+        // What comes first has all that was said, and not all of the frame.
+        let cut = frameAt + 9 + (isPadded ? 4 : 3)
+        var rest = ClientBytes.more()
+        rest.bytes = Array(client.bytes[cut...])
+        client.bytes = Array(client.bytes[..<cut])
+        #expect(recorder.read(client))
+        #expect(recorder.content[1] == [1, 2])
+        #expect(recorder.read(rest))
+        #expect(recorder.content[1] == (isPadded ? [1, 2, 3] : [1, 2]))
+        #expect(recorder.events.contains("1 ended") == isPadded)
+    }
+
     @Test("Cookies are one field, whose size is bounded while they come", arguments: [1, 2, 5000])
     func cookies(_ count: Int) {
         let recorder = Recorder()
