@@ -230,8 +230,10 @@ public final class ServerStream {
     /// Gives the stream up.
     public func reset(_ code: HTTP2ErrorCode) { session?.reset(self, code) }
 
-    /// Called once, when the session knows the stream no more.
+    /// Called once, when the session knows the stream no more. A client may give it up with any code, NO_ERROR among them.
     internal func close(_ code: HTTP2ErrorCode) {
+        let isWhole = isEndSent && (hasEnded || resetsWhenSent)
+        let code = code == .noError && !isWhole ? .cancel : code
         session = nil
         let handler = self.handler
         self.handler = nil

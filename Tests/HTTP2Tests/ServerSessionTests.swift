@@ -391,6 +391,40 @@ struct ServerSessionTests {
         #expect(recorder.closings == [1: 1, 3: 1])
     }
 
+    @Test("A stream that a client resets with NO_ERROR is given up, too", arguments: [false, true])
+    func resetWithoutError(_ isAnswered: Bool) {
+        let recorder = Recorder()
+        var client = ClientBytes()
+        client.request(1)
+        recorder.read(client)
+        var none = OutputBuffer()
+        if isAnswered { recorder.streams[1]!.respond(200, &none, hasContent: false) }
+        _ = recorder.sent()
+        var reset = ClientBytes.more()
+        reset.frame(3, 0, 1, ClientBytes.four(0))
+        #expect(recorder.read(reset))
+        #expect(recorder.events.last == "1 closed 8")
+    }
+
+    @Test("No request begins behind the end of its connection, even one whose head is half read")
+    func terminated() {
+        let recorder = Recorder()
+        var client = ClientBytes()
+        client.frame(
+            1, 1, 1, ClientBytes.block([(":method", "GET"), (":scheme", "http"), (":path", "/"), (":authority", "a")]))
+        recorder.read(client)
+        recorder.session.terminate(.enhanceYourCalm)
+        var rest = ClientBytes.more()
+        rest.frame(9, 4, 1, [])
+        rest.request(3)
+        recorder.read(rest)
+        #expect(recorder.events.isEmpty)
+        _ = recorder.sent()
+        #expect(recorder.session.isOver)
+        recorder.session.closeStreams()
+        #expect(recorder.events.isEmpty)
+    }
+
     @Test("A connection ends in good order: GOAWAY twice, and requests between them are served")
     func goAway() {
         let recorder = Recorder()
