@@ -156,7 +156,7 @@ let package = Package(
         .target(
             name: "FuzzTargets",
             dependencies: [
-                "Octets", "HTTPWire", "ContentCoding", "Signatures", "Images", "Transcoding", "Serialization",
+                "Octets", "HTTPWire", "HTTP2", "ContentCoding", "Signatures", "Images", "Transcoding", "Serialization",
                 "TestSupport",
             ],
             path: "Tests/FuzzTargets", swiftSettings: settings),
@@ -218,7 +218,7 @@ if Context.environment["RECAST_FUZZ"] != nil {
 
 // scripts/sanitize: a build leaves out what its sanitizer has nothing to find in. That is swift-nio with what compares with
 // it, and for the thread sanitizer all that has no threads. With --quick (no RECAST_FULL) the address sanitizer sees the
-// targets that are `unsafe` in more than a line here and there: bytes, codecs, content codings and the loop.
+// targets that are `unsafe` in more than a line here and there: bytes, codecs, content codings, HTTP/2 and the loop.
 if let sanitizer = Context.environment["RECAST_SANITIZED"] {
     var leftOut: Set = ["DifferentialTests", "codec-bench"]
     if sanitizer == "thread" {
