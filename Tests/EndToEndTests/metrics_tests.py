@@ -159,7 +159,7 @@ class MetricsTests(ProxyTestCase):
 
     def test_every_family_is_documented_and_every_documented_one_known(self):
         with open(os.path.join(ROOT, "docs", "metrics.md")) as file:
-            documented = set(re.findall(r"^\| `((?:recast|process)_[a-z_]+)", file.read(), re.M))
+            documented = set(re.findall(r"^\| `((?:recast|process)_[a-z0-9_]+)", file.read(), re.M))
         # What only shows when something happened has happened.
         with Client(self.recast.port) as client:
             client.request("POST", "/convert", "a=1", FORM)

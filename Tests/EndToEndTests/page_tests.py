@@ -13,14 +13,14 @@ class PageTests(unittest.TestCase):
         rows = documented_rows()
         found = 0
         for page, text in pages().items():
-            for name, labels in re.findall(r"\b(recast_[a-z_]+)(?:\{([^}]*)\})?", text):
+            for name, labels in re.findall(r"\b(recast_[a-z0-9_]+)(?:\{([^}]*)\})?", text):
                 name = re.sub("_(bucket|sum|count)$", "", name)
                 self.assertIn(name, rows, page)
                 found += 1
                 for part in re.split(r",\s*", labels.replace("\n", "")) if labels else []:
                     label, _, values = part.partition("=")
                     self.assertIn(label.strip("`"), rows[name][0] | {"le"}, (page, name))
-                    for value in re.findall(r"[a-z_]+", values.replace("=~", "")):
+                    for value in re.findall(r"[a-z0-9_]+", values.replace("=~", "")):
                         if label in CLOSED_LABELS and rows[name][1]:
                             self.assertIn(value, rows[name][1], (page, name, label))
         self.assertGreater(found, 100)
