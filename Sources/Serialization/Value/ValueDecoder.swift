@@ -212,7 +212,7 @@ private final class DecodedDocument {
         if tree.kind(node) == .string {
             if T.self == String?.self { return unsafe unsafeBitCast(String?.some(tree.string(node)), to: T.self) }
             if T.self == Value?.self { return unsafe unsafeBitCast(Value?.some(value(of: node)), to: T.self) }
-        } else if tree.kind(node).isArray {
+        } else if !hasTransform, tree.kind(node).isArray {
             // The library's arrays look their own metadata up for each element.
             if T.self == [String].self {
                 return unsafe unsafeBitCast(try elements(String.self, of: decoder), to: T.self)
