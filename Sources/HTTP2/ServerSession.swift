@@ -48,6 +48,8 @@ public struct HTTP2Error: Error, Hashable, Sendable {
 public final class ServerSession {
     /// Bytes that `write` returns at once, about.
     public static let highWatermark = 64 * 1024
+    /// Bytes of a buffer that an idle connection may keep: enough for ordinary heads.
+    internal static let keptCapacity = 1024
 
     // SAFETY of the pointer: made in `init`, freed in `deinit`; used by one thread, and never from inside of its own calls but by what
     // submits, which nghttp2 allows.
@@ -155,7 +157,20 @@ public final class ServerSession {
             while let stream = drained.popLast() { stream.handler?.drained(stream) }
         }
         while let stream = drained.popLast() { stream.handler?.drained(stream) }
+        if streams.isEmpty { shrink() }
     }
+
+    /// Gives back what an idle connection should not hold: clients decide how large heads and answers are.
+    private func shrink() {
+        if !isReadingHead {
+            reading.shrink(to: Self.keptCapacity)
+            head.shrink(to: Self.keptCapacity)
+        }
+        if output.isEmpty { output.shrink(to: Self.keptCapacity) }
+    }
+
+    /// Bytes of memory that the buffers of fields and of output have.
+    internal var capacity: Int { reading.capacity + output.capacity }
 
     private func fill() {
         while output.count < Self.highWatermark {
@@ -324,6 +339,7 @@ public final class ServerSession {
         try reading.writeCookie(&builder, into: &head)
     }
 
+    /// Begins the head where nothing has, since pseudo-header fields come in any order.
     private func beginHead() throws(WireError) {
         guard !reading.isBegun else { return }
         reading.isBegun = true
@@ -484,6 +500,19 @@ private struct FieldReading: ~Copyable {
         cookie.removeAll()
         hasCookie = false
         if !trailers.isEmpty { trailers = TrailerLines() }
+    }
+
+    /// Call it only when nothing is being read.
+    mutating func shrink(to limit: Int) {
+        method.shrink(to: limit)
+        scheme.shrink(to: limit)
+        authority.shrink(to: limit)
+        path.shrink(to: limit)
+        cookie.shrink(to: limit)
+    }
+
+    var capacity: Int {
+        method.capacity + scheme.capacity + authority.capacity + path.capacity + cookie.capacity
     }
 
     /// Writes the request line, which pseudo-header fields bring, before the first other field.

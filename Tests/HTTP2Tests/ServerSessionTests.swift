@@ -199,6 +199,30 @@ struct ServerSessionTests {
         #expect(Set(resets) == [3, 5])
     }
 
+    @Test("An idle connection keeps no memory of large heads and answers")
+    func idleMemory() {
+        let recorder = Recorder()
+        let limit = 6 * ServerSession.keptCapacity
+        for (number, size) in [10, 8000, 10].enumerated() {
+            let id = Int32(2 * number + 1)
+            var client = number == 0 ? ClientBytes() : ClientBytes.more()
+            let long = String(repeating: "c", count: size)
+            client.request(id, "GET", path: "/\(long)", fields: [("cookie", long)], ends: true)
+            #expect(recorder.read(client))
+            var none = OutputBuffer()
+            recorder.streams[id]?.respond(200, &none, hasContent: true)
+            _ = recorder.streams[id]?.write([UInt8](repeating: 1, count: 60_000).span)
+            recorder.streams[id]?.end(trailers: &none)
+            _ = recorder.sent()
+            var update = ClientBytes.more()
+            update.frame(8, 0, 0, ClientBytes.four(60_000))
+            #expect(recorder.read(update))
+            _ = recorder.sent()
+            #expect(recorder.closings[id] == 1)
+            #expect(recorder.session.capacity <= limit, "behind \(size)")
+        }
+    }
+
     // MARK: Backpressure
 
     @Test("A stream's window is given back as content is taken, the connection's as it comes")
