@@ -9,23 +9,12 @@ struct HTTP2Counters {
     /// Streams that their client reset, and that were reset here.
     var resetByClient: UInt64 = 0
     var resetHere: UInt64 = 0
-    /// When the next line may be written, and how many weren't: anybody can make a connection fail as often as they like.
-    private var nextTime: UInt64 = 0
-    private var untold = 0
-
-    private static let interval: UInt64 = 10_000_000_000
+    private var limit = LineLimit()
 
     /// Counts and tells of a connection that was ended because of what its client did.
     mutating func failed(_ error: HTTP2Error, peer: SocketAddress, _ worker: Worker) {
         failures[error.kind, default: 0] += 1
-        let now = worker.loop.now
-        guard now >= nextTime else {
-            untold += 1
-            return
-        }
-        let others = untold == 0 ? "" : "; \(untold) more since the last such line"
-        nextTime = now + Self.interval
-        untold = 0
+        guard let others = limit.next(worker.loop.now) else { return }
         worker.logger.warning("a connection of HTTP/2 with \(peer) was ended: \(error.reason)\(others)")
     }
 
