@@ -45,6 +45,14 @@ struct MinimumRates {
 
     /// Those of a route that says nothing of them.
     static let standard = MinimumRates(RateOptions())
+    /// Where no minimum holds.
+    static let none = MinimumRates(request: 0, response: 0, grace: 0)
+
+    private init(request: UInt64, response: UInt64, grace: UInt64) {
+        self.request = request
+        self.response = response
+        self.grace = grace
+    }
 
     init(_ rate: RateOptions) {
         request = UInt64(clamping: rate.minimumRequest)

@@ -4,7 +4,7 @@ internal import Gateway
 /// How fast a client has to send and to take, and how long it may be silent.
 extension DownstreamConnection {
     /// Says what the route of the request that has begun asks of the client.
-    func setRates(_ rates: MinimumRates) { self.rates = rates }
+    func setRates(_ rates: MinimumRates) { pace.rates = rates }
 
     /// Says that the exchange reads the body now: from here on the client must keep sending, without a pause longer than
     /// `time`, and as fast as the route asks.
@@ -12,21 +12,13 @@ extension DownstreamConnection {
     /// A client that has an answer to read is held to that first: bytes that it sends are no sign that it reads.
     func expectBody(within time: UInt64) {
         guard wait != .write else { return }
-        if !flowIsBody {
-            flowIsBody = true
-            flow.start(rate: rates.request, grace: rates.grace, pause: time, count: stream.bytesRead)
-        }
-        guard flow.isOn else { return arm(.body, time) }
-        let now = worker.loop.now
-        silentAt = now &+ time
-        flow.want(now)
-        arm(.body, min(time, flow.wait(now)))
+        arm(.body, pace.expectContent(worker.loop.now, within: time, arrived: stream.bytesRead))
     }
 
     /// Says that no more of the request is expected for now: it is complete, or we hold it back ourselves.
     func expectNothing() {
         guard wait == .body else { return }
-        flow.rest(worker.loop.now)
+        pace.rest(worker.loop.now)
         disarm()
     }
 
@@ -36,50 +28,31 @@ extension DownstreamConnection {
     /// From here on the client must take bytes: some within its time, and as many as the route asks.
     func expectDrain() {
         guard wait != .write else { return }
-        let now = worker.loop.now
-        let time = worker.clientTimes.write
-        flowIsBody = false
-        takenBefore = stream.bytesTaken
-        silentAt = now &+ time
-        flow.start(rate: rates.response, grace: rates.grace, pause: time, count: takenBefore)
-        flow.want(now)
-        arm(.write, nextLook(now))
-    }
-
-    /// Nanoseconds until the client is looked at again. It can take bytes without our seeing it: the system here has a
-    /// buffer, too, and says that it has room when much of it is free.
-    private func nextLook(_ now: UInt64) -> UInt64 {
-        let left = min(worker.clientTimes.write / 4, silentAt > now ? silentAt - now : 0)
-        return flow.isOn ? min(left, flow.wait(now)) : left
+        arm(.write, pace.expectDrain(worker.loop.now, within: worker.clientTimes.write, taken: stream.bytesTaken))
     }
 
     /// The body was silent for too long, or it is time to see how fast it comes.
     func lookAtBody() {
-        let now = worker.loop.now
-        guard flow.isOn, now < silentAt else {
+        switch pace.lookAtContent(worker.loop.now, arrived: stream.bytesRead) {
+        case .fine(let time): arm(.body, time)
+        case .silent:
             worker.counters.admission.count(.bodyGap)
             exchange?.bodyTimedOut(.bodyTimeout)
-            return
-        }
-        guard flow.check(now, count: stream.bytesRead) else {
+        case .tooSlow:
             worker.counters.admission.count(.bodyRate)
-            exchange?.bodyTimedOut(.bodyTooSlow(rates.request))
-            return
+            exchange?.bodyTimedOut(.bodyTooSlow(pace.rates.request))
         }
-        arm(.body, min(silentAt - now, flow.wait(now)))
     }
 
     /// It is time to see how fast the client takes what waits for it.
     func lookAtClient() {
-        let now = worker.loop.now
-        let taken = stream.bytesTaken
-        if taken > takenBefore {
-            takenBefore = taken
-            silentAt = now &+ worker.clientTimes.write
+        let kind: AdmissionCounters.Timeout
+        switch pace.lookAtClient(worker.loop.now, within: worker.clientTimes.write, taken: stream.bytesTaken) {
+        case .fine(let time): return arm(.write, time)
+        case .silent: kind = .write
+        case .tooSlow: kind = .responseRate
         }
-        let isSilent = now >= silentAt
-        if !isSilent, !flow.isOn || flow.check(now, count: taken) { return arm(.write, nextLook(now)) }
-        worker.counters.admission.count(isSilent ? .write : .responseRate)
+        worker.counters.admission.count(kind)
         exchange?.clientStalled()
         close(reset: true)
     }

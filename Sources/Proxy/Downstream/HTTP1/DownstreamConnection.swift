@@ -17,7 +17,7 @@ final class DownstreamConnection: StreamHandler, ClientConnection {
     private enum Phase {
         /// Between requests, nothing received. → head, handedOver, closed
         case idle
-        /// Part of a head has arrived. → exchange, lingering, closed
+        /// Part of a head has arrived. → exchange, lingering, handedOver, closed
         case head
         /// A request is being served. → idle, tunnel, lingering, closed
         case exchange
@@ -53,8 +53,6 @@ final class DownstreamConnection: StreamHandler, ClientConnection {
     @safe @exclusivity(unchecked) var output = OutputBuffer()
     private var phase = Phase.idle
     private(set) var wait = Wait.nothing
-    /// Whether `flow` is that of the request's body.
-    var flowIsBody = false
     private var lingered = 0
     /// Whether what has come may be the beginning of HTTP/2's preface.
     private var mayBeHTTP2 = false
@@ -72,14 +70,8 @@ final class DownstreamConnection: StreamHandler, ClientConnection {
     private var since: UInt64
     /// Requests whose heads were read.
     private var requests = 0
-    /// What the route of the last request asks for.
-    var rates = MinimumRates.standard
-    /// How the request's body comes, or how the client takes what waits for it: one is looked at at a time, as `wait` says.
-    var flow = MinimumRate()
-    /// When the silence has lasted too long: of the body that comes, or of the client that takes nothing.
-    var silentAt: UInt64 = 0
-    /// What the client had taken when it was last looked at.
-    var takenBefore: UInt64 = 0
+    /// How the request's body comes, or how the client takes what waits for it, as `wait` says.
+    var pace = ClientPace()
 
     /// Bytes thrown away at most before a connection with an unread request is closed (docs/rules.md F13). Clients send
     /// megabytes before they look for an answer, and a reset would take it from them; the time bounds the rest.
@@ -246,7 +238,7 @@ final class DownstreamConnection: StreamHandler, ClientConnection {
             guard let used = try reader.parser.parse(bytes, into: &exchange.request) else { return nil }
             phase = .exchange
             requests += 1
-            flowIsBody = false
+            pace.begin()
             disarm()
             reader.beginContent(exchange.request.framing)
             exchange.begin(on: self)

@@ -53,9 +53,8 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
     private let openedAt: UInt64
     /// When the present time without a request began.
     private var since: UInt64
-    /// What the client had taken when it was last looked at.
-    private var takenBefore: UInt64 = 0
-    private var silentAt: UInt64 = 0
+    /// How the client takes what waits for it. How fast is the matter of each stream.
+    private var pace = ClientPace()
 
     /// Time between the two GOAWAY frames, in which requests that are on their way come.
     private static let noticeTime: UInt64 = 1_000_000_000
@@ -80,6 +79,7 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
             limits: limits, wire: snapshot.admission.head, rules: snapshot.requestRules,
             isSecure: stream.isSecured, owner: self)
         timer = Timer(loop: worker.loop) { [unowned self] in timedOut() }
+        pace.rates = .none
         arm(.request, worker.isClosingIdle ? worker.drainIdleTime : worker.clientTimes.head)
         if worker.isDraining { announceEnd() }
         worker.counters.http2.connections += 1
@@ -147,17 +147,20 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
 
     private func send() {
         guard phase != .closed else { return }
-        if !stream.isAboveHighWatermark {
-            session.write { output in
-                stream.write(&output)
-                return !stream.isAboveHighWatermark
-            }
-        }
+        if !stream.isAboveHighWatermark { write() }
         let resets = session.takeResets()
         worker.counters.http2.resetByClient += UInt64(resets.byClient)
         worker.counters.http2.resetHere += UInt64(resets.here)
         if session.isOver || phase == .ending { return finish() }
         setTimer()
+    }
+
+    /// Hands what the session has to the stream, until that is full.
+    private func write() {
+        session.write { output in
+            stream.write(&output)
+            return !stream.isAboveHighWatermark
+        }
     }
 
     func backedUp(_ stream: Stream) { if phase == .open { setTimer() } }
@@ -191,21 +194,16 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
 
     /// From here on the client must take bytes within its time.
     private func expectDrain() {
-        takenBefore = stream.bytesTaken
-        silentAt = worker.loop.now &+ worker.clientTimes.write
-        arm(.write, worker.clientTimes.write / 4)
+        arm(.write, pace.expectDrain(worker.loop.now, within: worker.clientTimes.write, taken: stream.bytesTaken))
     }
 
     private func lookAtClient() {
-        let now = worker.loop.now
-        let taken = stream.bytesTaken
-        if taken > takenBefore {
-            takenBefore = taken
-            silentAt = now &+ worker.clientTimes.write
+        let times = worker.clientTimes
+        if case .fine(let time) = pace.lookAtClient(worker.loop.now, within: times.write, taken: stream.bytesTaken) {
+            return arm(.write, time)
         }
-        guard now >= silentAt else { return arm(.write, min(worker.clientTimes.write / 4, silentAt - now)) }
         worker.counters.admission.count(.write)
-        session.forEachHandler { ($0 as? HTTP2Downstream)?.clientStalled() }
+        forEachDownstream { $0.clientStalled() }
         close(reset: true)
     }
 
@@ -295,7 +293,7 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
 
     func ended(_ stream: Stream) {
         // What is whole is answered (docs/rules.md F17); what isn't will never be.
-        session.forEachHandler { ($0 as? HTTP2Downstream)?.clientHalfClosed() }
+        forEachDownstream { $0.clientHalfClosed() }
         guard session.openStreams > 0 else { return phase == .ending ? finish() : close() }
         session.end()
         schedule()
@@ -317,8 +315,14 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
     }
 
     func forEachExchange(_ body: (Exchange) -> Void) {
+        forEachDownstream { downstream in
+            if let exchange = downstream.exchange { body(exchange) }
+        }
+    }
+
+    private func forEachDownstream(_ body: (HTTP2Downstream) -> Void) {
         session.forEachHandler { handler in
-            if let exchange = (handler as? HTTP2Downstream)?.exchange { body(exchange) }
+            if let downstream = handler as? HTTP2Downstream { body(downstream) }
         }
     }
 
@@ -328,12 +332,9 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
     }
 
     func cutOff() {
-        session.forEachHandler { ($0 as? HTTP2Downstream)?.cutByDrain() }
+        forEachDownstream { $0.cutByDrain() }
         session.terminate(.noError)
-        session.write { output in
-            stream.write(&output)
-            return !stream.isAboveHighWatermark
-        }
+        write()
         stream.flush()
         close(reset: stream.queued > 0)
     }

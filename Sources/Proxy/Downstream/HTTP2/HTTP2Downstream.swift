@@ -21,19 +21,15 @@ final class HTTP2Downstream: Downstream, ServerStreamHandler {
     private var hasContent = false
 
     private var contentLimit = Int.max
-    private var arrived: UInt64 = 0
-    private var taken: UInt64 = 0
+    /// Bytes of content that the exchange has taken.
+    private var arrived = 0
     private var isTouched = false
     /// The time for content, while it isn't set yet.
     private var bodyTime: UInt64?
 
     private var timer: Timer?
     private var wait = Wait.nothing
-    private var rates = MinimumRates.standard
-    private var flow = MinimumRate()
-    private var flowIsBody = false
-    private var silentAt: UInt64 = 0
-    private var takenBefore: UInt64 = 0
+    private var pace = ClientPace()
 
     /// Time for the rest of a request that was answered before it came.
     private static let discardTime: UInt64 = 2_000_000_000
@@ -49,11 +45,25 @@ final class HTTP2Downstream: Downstream, ServerStreamHandler {
     /// Begins with a request whose head has come.
     func begin(_ head: inout MessageHead) {
         touch()
+        let exchange = takeExchange()
+        swap(&exchange.request, &head)
+        exchange.begin(on: self)
+    }
+
+    func refuseHead(_ refusal: Refusal) { takeExchange().refuseHead(refusal, on: self) }
+
+    private func takeExchange() -> Exchange {
         let exchange = worker.takeExchange()
         self.exchange = exchange
-        swap(&exchange.request, &head)
         exchange.record.headStartedAt = worker.loop.now
-        exchange.begin(on: self)
+        return exchange
+    }
+
+    /// Ends an exchange that hasn't come to its end.
+    private func abandon(_ exchange: Exchange) {
+        self.exchange = nil
+        exchange.abandon()
+        worker.recycle(exchange)
     }
 
     /// Has `settle` called when all that was read has been looked at.
@@ -63,16 +73,8 @@ final class HTTP2Downstream: Downstream, ServerStreamHandler {
         connection.noteTouched(self)
     }
 
-    func refuseHead(_ refusal: Refusal) {
-        let exchange = worker.takeExchange()
-        self.exchange = exchange
-        exchange.record.headStartedAt = worker.loop.now
-        exchange.refuseHead(refusal, on: self)
-    }
-
     func received(_ content: Span<UInt8>, on stream: ServerStream) -> Int {
         guard let exchange else { return content.count }
-        arrived += UInt64(content.count)
         touch()
         exchange.contentArrived()
         var at = 0
@@ -81,8 +83,8 @@ final class HTTP2Downstream: Downstream, ServerStreamHandler {
                 stream.pause()
                 break
             }
-            guard content.count - at <= contentLimit else {
-                exchange.refuse(.bodyTooLarge(limit))
+            guard content.count - at <= contentLimit - arrived else {
+                exchange.refuse(.bodyTooLarge(contentLimit))
                 return content.count
             }
             let count = min(content.count - at, exchange.longestSlice)
@@ -95,11 +97,10 @@ final class HTTP2Downstream: Downstream, ServerStreamHandler {
                 return content.count
             }
             at += taken
-            contentLimit -= taken
+            arrived += taken
             if taken < count { break }
         }
         guard self.exchange != nil else { return content.count }
-        arrived -= UInt64(content.count - at)
         if at < content.count { stream.pause() }
         exchange.contentRead(leftover: content.count - at)
         return at
@@ -122,9 +123,6 @@ final class HTTP2Downstream: Downstream, ServerStreamHandler {
         exchange.settle()
         if let time = bodyTime { expectBody(within: time) }
     }
-
-    /// The limit as the route has it, for the text of a refusal.
-    private var limit: Int { exchange?.route?.limits.body ?? contentLimit }
 
     // MARK: RequestSource
 
@@ -258,11 +256,7 @@ final class HTTP2Downstream: Downstream, ServerStreamHandler {
     /// A stream that is reset can't be taken for one that is complete (docs/rules.md F14).
     func cut() {
         stream.reset(.internalError)
-        if let exchange {
-            self.exchange = nil
-            exchange.abandon()
-            worker.recycle(exchange)
-        }
+        if let exchange { abandon(exchange) }
         stream.drop()
         connection.schedule()
     }
@@ -278,10 +272,8 @@ final class HTTP2Downstream: Downstream, ServerStreamHandler {
         disarm()
         // Whole on both sides: what is left for the exchange to do needs no client.
         guard let exchange, code != .noError else { return }
-        self.exchange = nil
         exchange.clientGone()
-        exchange.abandon()
-        worker.recycle(exchange)
+        abandon(exchange)
     }
 
     /// The client has ended its side of the connection.
@@ -300,27 +292,19 @@ final class HTTP2Downstream: Downstream, ServerStreamHandler {
 
     // MARK: Time
 
-    func setRates(_ rates: MinimumRates) { self.rates = rates }
+    func setRates(_ rates: MinimumRates) { pace.rates = rates }
 
     func expectBody(within time: UInt64) {
         // Most content is whole when all that was read has been looked at.
         bodyTime = isTouched ? time : nil
         guard !isTouched, wait != .write, !stream.isContentComplete else { return }
-        if !flowIsBody {
-            flowIsBody = true
-            flow.start(rate: rates.request, grace: rates.grace, pause: time, count: arrived)
-        }
-        let now = worker.loop.now
-        silentAt = now &+ time
-        guard flow.isOn else { return arm(.body, time) }
-        flow.want(now)
-        arm(.body, min(time, flow.wait(now)))
+        arm(.body, pace.expectContent(worker.loop.now, within: time, arrived: UInt64(arrived)))
     }
 
     func expectNothing() {
         bodyTime = nil
         guard wait == .body else { return }
-        flow.rest(worker.loop.now)
+        pace.rest(worker.loop.now)
         disarm()
     }
 
@@ -329,19 +313,7 @@ final class HTTP2Downstream: Downstream, ServerStreamHandler {
     /// From here on the client must take bytes: some within its time, and as many as the route asks.
     private func expectDrain() {
         guard wait != .write else { return }
-        let now = worker.loop.now
-        let time = worker.clientTimes.write
-        flowIsBody = false
-        takenBefore = stream.taken
-        silentAt = now &+ time
-        flow.start(rate: rates.response, grace: rates.grace, pause: time, count: takenBefore)
-        flow.want(now)
-        arm(.write, nextLook(now))
-    }
-
-    private func nextLook(_ now: UInt64) -> UInt64 {
-        let left = min(worker.clientTimes.write / 4, silentAt > now ? silentAt - now : 0)
-        return flow.isOn ? min(left, flow.wait(now)) : left
+        arm(.write, pace.expectDrain(worker.loop.now, within: worker.clientTimes.write, taken: stream.taken))
     }
 
     private func arm(_ wait: Wait, _ nanoseconds: UInt64) {
@@ -371,30 +343,25 @@ final class HTTP2Downstream: Downstream, ServerStreamHandler {
     }
 
     private func lookAtBody() {
-        let now = worker.loop.now
-        guard flow.isOn, now < silentAt else {
+        switch pace.lookAtContent(worker.loop.now, arrived: UInt64(arrived)) {
+        case .fine(let time): arm(.body, time)
+        case .silent:
             worker.counters.admission.count(.bodyGap)
             exchange?.bodyTimedOut(.bodyTimeout)
-            return
-        }
-        guard flow.check(now, count: arrived) else {
+        case .tooSlow:
             worker.counters.admission.count(.bodyRate)
-            exchange?.bodyTimedOut(.bodyTooSlow(rates.request))
-            return
+            exchange?.bodyTimedOut(.bodyTooSlow(pace.rates.request))
         }
-        arm(.body, min(silentAt - now, flow.wait(now)))
     }
 
     private func lookAtClient() {
-        let now = worker.loop.now
-        let taken = stream.taken
-        if taken > takenBefore {
-            takenBefore = taken
-            silentAt = now &+ worker.clientTimes.write
+        let kind: AdmissionCounters.Timeout
+        switch pace.lookAtClient(worker.loop.now, within: worker.clientTimes.write, taken: stream.taken) {
+        case .fine(let time): return arm(.write, time)
+        case .silent: kind = .write
+        case .tooSlow: kind = .responseRate
         }
-        let isSilent = now >= silentAt
-        if !isSilent, !flow.isOn || flow.check(now, count: taken) { return arm(.write, nextLook(now)) }
-        worker.counters.admission.count(isSilent ? .write : .responseRate)
+        worker.counters.admission.count(kind)
         exchange?.clientStalled()
         cut()
     }
