@@ -92,19 +92,6 @@ class StartTests(DrainTestCase):
 
 
 class EndingTests(DrainTestCase):
-    def hold(self):
-        """The upstream answers when it is let."""
-        go_on = threading.Event()
-        self.addCleanup(go_on.set)
-
-        def script(exchange):
-            exchange.read_body()
-            go_on.wait(DEADLINE)
-            exchange.answer()
-
-        self.upstream.script = script
-        return go_on
-
     def test_a_request_that_was_on_its_way_is_served(self):
         """A keep-alive client sends the moment the drain begins, and an upload that had begun goes to its end."""
         recast = self.start(settings="drain_idle: 5s\n")
@@ -162,7 +149,7 @@ class EndingTests(DrainTestCase):
 
     def test_the_grace_time_bounds_it_and_says_how_much_was_cut(self):
         recast = self.start(settings="timeouts: { grace: 300ms }\n")
-        self.hold()
+        self.upstream.hold(self)
         with Client(recast.port) as first, Client(recast.port) as second:
             for client in (first, second):
                 client.request("GET", "/plain")
@@ -176,7 +163,7 @@ class EndingTests(DrainTestCase):
         for number in (signal.SIGTERM, signal.SIGINT):
             recast = self.start()
             self.upstream.reset()
-            self.hold()
+            self.upstream.hold(self)
             with Client(recast.port) as client:
                 client.request("GET", "/plain")
                 self.upstream.wait_for(1)
@@ -236,7 +223,7 @@ class EndingTests(DrainTestCase):
 
     def test_a_reload_is_not_begun_while_it_drains(self):
         recast = self.start()
-        self.hold()
+        self.upstream.hold(self)
         with Client(recast.port) as client:
             client.request("GET", "/plain")
             self.upstream.wait_for(1)

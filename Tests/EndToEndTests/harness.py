@@ -155,6 +155,19 @@ class Upstream:
         with self.changed:
             return self.closed_bytes + sum(reader.received - before for reader, before in self.readers.items())
 
+    def hold(self, test, answer=lambda exchange: exchange.answer()):
+        """Requests are read, and answered when the event that is returned is set, at the latest at the end of `test`."""
+        go_on = threading.Event()
+        test.addCleanup(go_on.set)
+
+        def script(exchange):
+            exchange.read_body()
+            go_on.wait(DEADLINE)
+            answer(exchange)
+
+        self.script = script
+        return go_on
+
     def wait_for(self, count=1):
         """The first `count` requests whose heads have come."""
         with self.changed:

@@ -29,16 +29,7 @@ class StreamTestCase(HTTP2TestCase):
 
     def hold(self):
         """The upstream answers when it is let."""
-        go_on = threading.Event()
-        self.addCleanup(go_on.set)
-
-        def script(exchange):
-            exchange.read_body()
-            go_on.wait(DEADLINE)
-            exchange.answer(body=exchange.received.target.encode())
-
-        self.upstream.script = script
-        return go_on
+        return self.upstream.hold(self, lambda exchange: exchange.answer(body=exchange.received.target.encode()))
 
 
 class ManyTests(StreamTestCase):
@@ -638,16 +629,8 @@ class LimitTests(StreamTestCase):
 
 class DrainTests(DrainTestCase):
     def hold(self):
-        go_on = threading.Event()
-        self.addCleanup(go_on.set)
-
-        def script(exchange):
-            exchange.read_body()
-            go_on.wait(DEADLINE)
-            exchange.answer(body=exchange.received.body + exchange.received.target.encode())
-
-        self.upstream.script = script
-        return go_on
+        return self.upstream.hold(
+            self, lambda exchange: exchange.answer(body=exchange.received.body + exchange.received.target.encode()))
 
     def test_streams_finish_in_a_drain(self):
         go_on = self.hold()
