@@ -89,6 +89,8 @@ let package = Package(
             name: "HTTP2", dependencies: ["CHTTP2", "HTTPWire", "Octets"], exclude: ["README.md"],
             swiftSettings: settings),
         .target(
+            name: "ExtProc", dependencies: ["HTTPWire", "Octets"], exclude: ["README.md"], swiftSettings: settings),
+        .target(
             name: "ContentCoding", dependencies: ["CZlib", "CBrotli", "CZstd", "Octets"], exclude: ["README.md"],
             swiftSettings: settings),
         .target(name: "CSignatures", dependencies: ["COpenSSL", "CZlib"], exclude: ["README.md"]),
@@ -172,6 +174,7 @@ let package = Package(
         .testTarget(
             name: "HTTPWireTests", dependencies: ["HTTPWire", "Octets", "TestSupport"], swiftSettings: settings),
         .testTarget(name: "HTTP2Tests", dependencies: ["HTTP2", "HTTPWire", "Octets"], swiftSettings: settings),
+        .testTarget(name: "ExtProcTests", dependencies: ["ExtProc", "HTTPWire", "Octets"], swiftSettings: settings),
         .testTarget(name: "ContentCodingTests", dependencies: ["ContentCoding", "Octets"], swiftSettings: settings),
         .testTarget(
             name: "DifferentialTests",

@@ -39,6 +39,7 @@ import Testing
             let name = name.lossyString().lowercased()
             if change != .remove { isBehindRemovals = true }
             #expect(change != .remove || !isBehindRemovals)
+            #expect(change != .set || changed[name] != [value.lossyString()])
             switch change {
             case .remove: changed[name] = nil
             case .set: changed[name] = [value.lossyString()]

@@ -89,7 +89,7 @@ package struct HeadEdits: Sendable {
     }
 
     /// Calls `change` for each change that makes of the received fields those that go on: all removals first, then the rest in its
-    /// order. A removal has no value.
+    /// order. A removal has no value. What would be set to the value that it has is no change.
     ///
     /// - Parameters:
     ///   - new: the new lines, to which `rules` have been applied already.
@@ -104,9 +104,10 @@ package struct HeadEdits: Sendable {
             if isReplaced, rules?.removes(head.name(index), isOurs: false) != true {
                 appendReplacement(of: index, in: head, to: &lines)
             }
-            guard isReplaced || !passes(index, of: head, rules), head.first(named: head.name(index)) == index else {
-                continue
-            }
+            guard isReplaced || !passes(index, of: head, rules), head.first(named: head.name(index)) == index,
+                !FieldText.isNamed(head.name(index), in: new, before: new.count),
+                !FieldText.isNamed(head.name(index), in: lines.span, before: lines.count)
+            else { continue }
             change(.remove, head.name(index), Span())
         }
         lines.append(new)
@@ -117,9 +118,18 @@ package struct HeadEdits: Sendable {
             let name = all.extracting(line.name)
             let received = head.first(named: name)
             let staysThere = received.map { passes($0, of: head, rules) && !replaces($0, of: head) } ?? false
-            let isAppended = staysThere || FieldText.isNamed(name, in: all, before: at)
-            change(isAppended ? .append : .set, name, all.extracting(line.value))
+            let value = all.extracting(line.value)
+            let isRepeated = FieldText.isNamed(name, in: all, before: at)
             at = line.end
+            if staysThere || isRepeated {
+                change(.append, name, value)
+            } else if let received, head.isOnly(received), head.value(received).isEqual(to: value),
+                !FieldText.isNamed(name, in: all.extracting(at..<all.count), before: all.count - at)
+            {
+                continue
+            } else {
+                change(.set, name, value)
+            }
         }
     }
 
@@ -128,6 +138,16 @@ package struct HeadEdits: Sendable {
         !head.isHopByHop(index) && !removed.contains(head.known(index))
             && (passesUnderscores || !head.hasUnderscore(index))
             && rules?.removes(head.name(index), isOurs: false) != true
+    }
+}
+
+extension MessageHead {
+    /// Whether no other line has the name of that one.
+    fileprivate func isOnly(_ index: Int) -> Bool {
+        for other in 0..<fieldCount where other != index && name(other).isEqualIgnoringCase(to: name(index)) {
+            return false
+        }
+        return true
     }
 }
 

@@ -57,6 +57,8 @@ package enum EndReason: String, CaseIterable {
     case upstreamDown = "UH"
     /// The upstream's limits are reached, and the queue is full or took too long.
     case upstreamFull = "UO"
+    /// External processing is set up otherwise than the route needs it.
+    case processing = "EP"
     /// The system gave no socket or no local port for the upstream.
     case resources = "RE"
 }

@@ -14,6 +14,16 @@ package enum UnacceptableResponse {
     case status, type, coding, noTransform
 }
 
+/// Why what a data plane asks of external processing can't be done as it is set up.
+package enum ProcessingFault: Hashable, Sendable {
+    /// It names a route that there isn't.
+    case unknownRoute
+    /// It hands content over in a way in which the route can't do its work, which a sentence says.
+    case mode(String)
+    /// What the route would have to send is longer than this many bytes, which wait in memory in this mode.
+    case bodyTooLarge(Int)
+}
+
 /// Every reason for which the proxy answers in the upstream's place: one place that decides status, code and text.
 ///
 /// Indirect, so that what may throw one returns a pointer: few requests are refused, and all are served by such functions.
@@ -85,6 +95,8 @@ package indirect enum Refusal: Error {
     case upstreamBody(ConversionError)
     /// The connection ended inside a body that was to be converted.
     case upstreamBodyCut
+    /// External processing is set up otherwise than the route needs it.
+    case processing(ProcessingFault)
 }
 
 extension Refusal {
@@ -127,6 +139,8 @@ extension Refusal {
             502
         case .upstream(.timedOut), .upstreamTimeout: 504
         case .upstream: 503
+        case .processing(.bodyTooLarge): 413
+        case .processing: 500
         }
     }
 
@@ -193,6 +207,9 @@ extension Refusal {
             case .unrepresentable: "upstream_body_unrepresentable"
             }
         case .upstreamBodyCut: "upstream_body_incomplete"
+        case .processing(.unknownRoute): "ext_proc_unknown_route"
+        case .processing(.mode): "ext_proc_mode"
+        case .processing(.bodyTooLarge): "limit_ext_proc"
         }
     }
 
@@ -261,6 +278,10 @@ extension Refusal {
         case .unacceptable(.noTransform): "the route converts responses, and Cache-Control forbids it for this one"
         case .upstreamBody(let error): "the body of the upstream's response can't be converted: \(error.reason)"
         case .upstreamBodyCut: "the upstream closed the connection inside the body of its response"
+        case .processing(.unknownRoute): "the metadata recast-route names no route"
+        case .processing(.mode(let reason)): reason
+        case .processing(.bodyTooLarge(let limit)):
+            "what the body becomes passes the \(limit) bytes that may wait where bodies are processed whole (BUFFERED)"
         }
     }
 
@@ -305,6 +326,8 @@ extension Refusal {
             case .unrepresentable: .responseCarry
             }
         case .upstreamBodyCut: .upstreamGone
+        case .processing(.bodyTooLarge): .bodyLimit
+        case .processing: .processing
         }
     }
 

@@ -161,6 +161,16 @@ public final class RouteTable: Sendable {
         return .methodNotAllowed(Self.distinct(search.refused.flatMap { routes[$0].match.methods }))
     }
 
+    /// The route at `index` for a request that names it, whatever its conditions are: with the variables of its path where the
+    /// request's path matches that; nil where it has some, and the path doesn't.
+    package func find(at index: Int, for head: borrowing MessageHead) -> Found? {
+        let path = head.path
+        var search = Search(best: routes.count, only: index)
+        if path.count > 0, path[0] == UInt8(ascii: "/") { visit(0, path, from: 1, head, &search) }
+        guard search.best == index || routes[index].match.path.variables.isEmpty else { return nil }
+        return Found(route: routes[index], captures: search.captures)
+    }
+
     private static func emptySegment(in path: Span<UInt8>) -> Int? {
         for index in path.indices.dropFirst()
         where path[index] == UInt8(ascii: "/") && path[index - 1] == UInt8(ascii: "/") { return index }
@@ -175,6 +185,8 @@ public final class RouteTable: Sendable {
     private struct Search {
         /// The lowest index of a route that matches, or the number of routes.
         var best: Int
+        /// The index of the one route that is asked for, whatever its conditions are; -1: any.
+        var only = -1
         /// What `best` captured.
         var captures = PathCaptures()
         /// What the way to the present node captured.
@@ -260,7 +272,9 @@ public final class RouteTable: Sendable {
             let index = candidates[position]
             guard index < search.best else { return }
             let route = routes[index]
-            if route.hasConditions {
+            if search.only >= 0 {
+                guard index == search.only else { continue }
+            } else if route.hasConditions {
                 guard route.takesHost(of: head), route.takesHeaders(of: head) else { continue }
                 guard route.takesMethod(of: head) else {
                     search.hasOtherMethod = true

@@ -1,0 +1,144 @@
+package import Octets
+
+/// Reads the fields of one message, whose bytes are all there, in their order. Lengths are checked against what is there before
+/// anything is read; nested messages are read by a reader of their own, so nothing recurses.
+///
+/// Encoding: varints of at most ten bytes; a field is a varint of its number × 8 and its wire type, and a value: a varint (0), 8 bytes
+/// (1), a varint length and as many bytes (2), or 4 bytes (5). Groups (3 and 4) were given up with proto2 and are refused.
+package struct FieldReader {
+    package enum Value: Hashable, Sendable {
+        case number(UInt64)
+        /// The place of the bytes among those that are read.
+        case bytes(Range<Int>)
+        /// 8 or 4 bytes, which no field of the service has.
+        case fixed
+    }
+
+    package struct Field: Hashable, Sendable {
+        package let number: Int
+        package let value: Value
+    }
+
+    private var at: Int
+    private let end: Int
+
+    /// Reads the fields in `range` of what is given to `next`.
+    package init(_ range: Range<Int>) {
+        at = range.lowerBound
+        end = range.upperBound
+    }
+
+    /// The next field; nil at the end.
+    package mutating func next(in bytes: Span<UInt8>) throws(CallError) -> Field? {
+        guard at < end else { return nil }
+        let tag = try Self.varint(bytes, &at, end)
+        let number = try Self.number(of: tag)
+        switch tag & 7 {
+        case 0: return Field(number: number, value: .number(try Self.varint(bytes, &at, end)))
+        case 1: try skip(8)
+        case 5: try skip(4)
+        case 2:
+            let count = try Self.varint(bytes, &at, end)
+            guard count <= UInt64(end - at) else { throw Self.truncated }
+            let start = at
+            at += Int(count)
+            return Field(number: number, value: .bytes(start..<at))
+        default: throw CallError(.invalidArgument, "a field has wire type \(tag & 7)")
+        }
+        return Field(number: number, value: .fixed)
+    }
+
+    private mutating func skip(_ count: Int) throws(CallError) {
+        guard count <= end - at else { throw Self.truncated }
+        at += count
+    }
+
+    /// The number in a field's tag.
+    package static func number(of tag: UInt64) throws(CallError) -> Int {
+        guard tag >> 3 >= 1, tag >> 3 <= 536_870_911 else { throw CallError(.invalidArgument, "a field has no number") }
+        return Int(tag >> 3)
+    }
+
+    private static func varint(
+        _ bytes: Span<UInt8>, _ at: inout Int, _ end: Int
+    ) throws(CallError) -> UInt64 {
+        var varint = Varint()
+        while at < end {
+            let byte = bytes[at]
+            at += 1
+            if let value = try varint.add(byte) { return value }
+        }
+        throw truncated
+    }
+
+    private static var truncated: CallError {
+        CallError(.invalidArgument, "a message ends before its last field does")
+    }
+}
+
+/// A varint as its bytes come.
+package struct Varint: Hashable, Sendable {
+    private var value: UInt64 = 0
+    private var shift: UInt64 = 0
+
+    package init() {}
+
+    /// Takes a byte. Returns the number with its last one, and is ready for another then.
+    package mutating func add(_ byte: UInt8) throws(CallError) -> UInt64? {
+        // The tenth byte has room for one bit.
+        guard shift < 63 || byte <= 1 else { throw CallError(.invalidArgument, "a varint has more than 64 bits") }
+        value |= UInt64(byte & 0x7F) << shift
+        guard byte >= 0x80 else {
+            defer { self = Varint() }
+            return value
+        }
+        shift += 7
+        return nil
+    }
+}
+
+/// Writes fields behind each other.
+package enum FieldWriter {
+    /// Bytes of `value` as a varint.
+    package static func count(of value: Int) -> Int {
+        var count = 1
+        var rest = value >> 7
+        while rest > 0 {
+            count += 1
+            rest >>= 7
+        }
+        return count
+    }
+
+    package static func varint(_ value: Int, to output: inout OutputBuffer) {
+        var rest = value
+        while rest > 0x7F {
+            output.append(UInt8(truncatingIfNeeded: rest) | 0x80)
+            rest >>= 7
+        }
+        output.append(UInt8(rest))
+    }
+
+    /// A field that is a number, a bool or an enum.
+    package static func number(_ field: Int, _ value: Int, to output: inout OutputBuffer) {
+        varint(field << 3, to: &output)
+        varint(value, to: &output)
+    }
+
+    /// The tag and the length of a field with `count` bytes, which follow.
+    package static func head(_ field: Int, _ count: Int, to output: inout OutputBuffer) {
+        varint(field << 3 | 2, to: &output)
+        varint(count, to: &output)
+    }
+
+    /// A field of bytes, a text, or a message that is written.
+    package static func bytes(_ field: Int, _ value: Span<UInt8>, to output: inout OutputBuffer) {
+        head(field, value.count, to: &output)
+        output.append(value)
+    }
+
+    /// Bytes that `bytes` writes for a value of `count`.
+    package static func fieldCount(_ field: Int, _ count: Int) -> Int {
+        self.count(of: field << 3) + self.count(of: count) + count
+    }
+}
