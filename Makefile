@@ -51,8 +51,8 @@ soak: ## All kinds of requests with faults and reloads under load: make soak TIM
 	swift build --product recast
 	scripts/faults --soak $(or $(TIME),60) $(if $(SEED),--seed $(SEED))
 
-proxies: ## Recast behind Envoy, with the file of docs/behind-proxies.md; behind nginx is in `make test`
-	scripts/dependencies build test bench
+proxies: ## Recast behind Envoy and as its ext_proc, with two versions of it; behind nginx is in `make test`
+	scripts/dependencies build test proxies
 	swift build --product recast
 	scripts/proxies
 
@@ -95,4 +95,4 @@ format: ## Rewrite the Swift sources in the project's format
 	swift format --in-place --parallel --recursive Sources Tests Examples Benchmarks Package.swift
 
 clean: ## Remove what was built and measured
-	rm -rf .build .build_fuzz .build_lint .build_bench .build_test .build_address .build_thread .build_ci .build_nightly .build_image .build_package .build_kubernetes bench/out
+	rm -rf .build .build_fuzz .build_lint .build_bench .build_test .build_address .build_thread .build_ci .build_nightly .build_image .build_package .build_kubernetes .build_proxies bench/out

@@ -118,7 +118,8 @@ let package = Package(
         .target(
             name: "Proxy",
             dependencies: [
-                "CBuild", "EventLoop", "Gateway", "Signatures", "Images", "HTTP2", "HTTPWire", "ContentCoding",
+                "CBuild", "EventLoop", "Gateway", "Signatures", "Images", "HTTP2", "ExtProc", "HTTPWire",
+                "ContentCoding",
                 "Transcoding", "Octets",
                 .product(name: "Logging", package: "swift-log", condition: proxy),
             ],

@@ -8,7 +8,7 @@ package enum Health {
         var service: [UInt8] = []
         var reader = FieldReader(0..<message.count)
         while let field = try reader.next(in: message) {
-            if field.number == 1, case .bytes(let range) = field.value { service = message.extracting(range).copied() }
+            if field.number == 1 { service = message.extracting(try field.bytes()).copied() }
         }
         return service
     }

@@ -225,9 +225,9 @@ package struct MessageReader: Sendable {
         var endsStream = false
         var reader = FieldReader(0..<bodyRest)
         while let field = try reader.next(in: held.span) {
-            switch (field.number, field.value) {
-            case (1, _): throw CallError(.invalidArgument, "a message has its content twice")
-            case (2, .number(let value)): endsStream = value != 0
+            switch field.number {
+            case 1: throw CallError(.invalidArgument, "a message has its content twice")
+            case 2: endsStream = try field.integer() != 0
             default: break
             }
         }
@@ -246,10 +246,9 @@ package struct MessageReader: Sendable {
         var found: (number: Int, range: Range<Int>)?
         var reader = FieldReader(0..<held.count)
         while let field = try reader.next(in: held.span) {
-            guard case .bytes(let range) = field.value else { continue }
             switch field.number {
-            case 2...7: found = (field.number, range)
-            case 11: try readConfiguration(range)
+            case 2...7: found = (field.number, try field.bytes())
+            case 11: try readConfiguration(try field.bytes())
             default: break
             }
         }
@@ -260,9 +259,9 @@ package struct MessageReader: Sendable {
         var content = 0..<0
         reader = FieldReader(found.range)
         while let field = try reader.next(in: held.span) {
-            switch (found.number, field.number, field.value) {
-            case (2...3, 3, .number(let value)), (4...5, 2, .number(let value)): ends = value != 0
-            case (4...5, 1, .bytes(let range)): content = range
+            switch (found.number, field.number) {
+            case (2...3, 3), (4...5, 2): ends = try field.integer() != 0
+            case (4...5, 1): content = try field.bytes()
             default: break
             }
         }
@@ -279,7 +278,8 @@ package struct MessageReader: Sendable {
         var found = (request: BodyMode.none, response: BodyMode.none)
         var reader = FieldReader(range)
         while let field = try reader.next(in: held.span) {
-            guard case .number(let value) = field.value, (1...2).contains(field.number) else { continue }
+            guard (1...2).contains(field.number) else { continue }
+            let value = try field.integer()
             guard let mode = BodyMode(rawValue: Int(clamping: value)) else {
                 throw CallError(.invalidArgument, "a body mode has the number \(value)")
             }
@@ -293,11 +293,10 @@ package struct MessageReader: Sendable {
         fields.removeAll(keepingCapacity: true)
         var maps = FieldReader(message)
         while let map = try maps.next(in: held.span) {
-            guard map.number == 1, case .bytes(let range) = map.value else { continue }
-            var values = FieldReader(range)
+            guard map.number == 1 else { continue }
+            var values = FieldReader(try map.bytes())
             while let value = try values.next(in: held.span) {
-                guard value.number == 1, case .bytes(let range) = value.value else { continue }
-                try readField(range)
+                if value.number == 1 { try readField(try value.bytes()) }
             }
         }
     }
@@ -307,10 +306,10 @@ package struct MessageReader: Sendable {
         var (name, text, raw) = (0..<0, 0..<0, 0..<0)
         var reader = FieldReader(range)
         while let field = try reader.next(in: held.span) {
-            switch (field.number, field.value) {
-            case (1, .bytes(let range)): name = range
-            case (2, .bytes(let range)): text = range
-            case (3, .bytes(let range)): raw = range
+            switch field.number {
+            case 1: name = try field.bytes()
+            case 2: text = try field.bytes()
+            case 3: raw = try field.bytes()
             default: break
             }
         }

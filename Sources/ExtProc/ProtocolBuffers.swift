@@ -17,6 +17,22 @@ package struct FieldReader {
     package struct Field: Hashable, Sendable {
         package let number: Int
         package let value: Value
+
+        /// Its bytes, where it must have some.
+        package func bytes() throws(CallError) -> Range<Int> {
+            guard case .bytes(let range) = value else { throw otherType }
+            return range
+        }
+
+        /// Its number, where it must be one.
+        package func integer() throws(CallError) -> UInt64 {
+            guard case .number(let number) = value else { throw otherType }
+            return number
+        }
+
+        private var otherType: CallError {
+            CallError(.invalidArgument, "field \(number) has another type than it should have")
+        }
     }
 
     private var at: Int

@@ -10,6 +10,9 @@ public struct HTTP2Limits: Hashable, Sendable {
     /// Requests of a connection before it ends in good order, as nginx does: 1,000.
     public var requests = 1000
 
+    /// Whether streams that the client resets are counted as what brings nothing. Where resets are how it ends its work they aren't.
+    public var countsResets = true
+
     public init() {}
 }
 

@@ -353,7 +353,7 @@ public final class ServerSession {
         case FrameType.data: (frameContent, frameLength) = (0, length)
         case FrameType.resetStream:
             resets.byClient += 1
-            _ = bears(Nuisance.reset)
+            if limits.countsResets { _ = bears(Nuisance.reset) }
         case FrameType.settings where flags & FrameFlags.acknowledges != 0: break
         default: _ = bears(1)
         }

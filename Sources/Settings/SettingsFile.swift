@@ -125,9 +125,11 @@ public struct SettingsFile: Sendable {
             for value in before { context.record(value.key, value.value, value.origin) }
             defaults.finish()
         }
-        let upstreams = file.required("upstreams", example: "{app: 127.0.0.1:3000}").map {
-            UpstreamReader(context).read($0)
-        }
+        // Where all requests are forwarded by data planes, no upstream is needed.
+        let forwards = listen.addresses.contains { listen.services[$0] != .externalProcessing }
+        let upstreamsNode =
+            forwards ? file.required("upstreams", example: "{app: 127.0.0.1:3000}") : file.take("upstreams")
+        let upstreams = upstreamsNode.map { UpstreamReader(context).read($0) }
         let forwarding = ForwardingSettingsReader(context).read(file)
         let admission = AdmissionReader(context).read(file)
         let memory = MemoryReader(context).read(file)
@@ -138,7 +140,8 @@ public struct SettingsFile: Sendable {
         effective = context.takeEffective()
         context.inherited = Dictionary(inherited.map { ($0.key, $0.origin) }) { $1 }
         let reader = RouteReader(
-            context, upstreams: upstreams?.names ?? [], limits: limits, areLimitsKnown: areLimitsKnown,
+            context, upstreams: upstreams?.names ?? [], forwards: forwards, limits: limits,
+            areLimitsKnown: areLimitsKnown,
             timeouts: timeouts, options: options, paths: forwarding.paths)
         let adminLine = effective.first { $0.key == "admin" }?.origin
         let routesNode = file.required("routes", example: "[{name: all, match: \"/*\", upstream: app}]")
@@ -154,6 +157,7 @@ public struct SettingsFile: Sendable {
         settings.workersReason = workers.reason
         settings.tls = listen.tls
         settings.versions = listen.versions
+        settings.services = listen.services
         settings.http2 = http2
         settings.accessLog = log.target
         settings.accessLogForm = log.form

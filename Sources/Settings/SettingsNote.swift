@@ -59,7 +59,7 @@ struct SettingsNotes {
     }
 
     private var upstreamNotes: [SettingsNote] {
-        let used = Set(settings.routes.map(\.upstream))
+        let used = Set(settings.routes.compactMap(\.upstream))
         var notes: [SettingsNote] = []
         for (index, upstream) in settings.upstreams.enumerated() {
             func note(_ code: String, _ message: String, _ hint: String) {
@@ -205,7 +205,8 @@ struct SettingsNotes {
         var all: [SettingsNote] = []
         if let plan = route.conversion?.plan {
             all += shown(plan.notes(), "")
-            if settings.upstreams[route.upstream].framing == .auto, let note = plan.framingNote {
+            if let upstream = route.upstream, settings.upstreams[upstream].framing == .auto, let note = plan.framingNote
+            {
                 all += shown([note], "")
             }
         }

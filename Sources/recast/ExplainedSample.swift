@@ -35,7 +35,7 @@ struct ExplainedSample {
             throw CommandFault(CommandFault.data, "recast explain: \(error)")
         }
         return Explanation(
-            route: route, upstream: file.settings.upstreams[route.upstream], plan: plan,
+            route: route, upstream: route.upstream.map { file.settings.upstreams[$0] }, plan: plan,
             effective: file.effectiveOfRoutes[index].map(file.redacted), type: type, values: values,
             trace: trace, answered: answered)
     }

@@ -7,7 +7,8 @@ internal import Transcoding
 /// What `recast explain` prints of one body.
 struct Explanation {
     var route: Route
-    var upstream: UpstreamSettings
+    /// Nil where data planes forward the route's requests.
+    var upstream: UpstreamSettings?
     /// Nil where bodies are forwarded as they are.
     var plan: ConversionPlan?
     var effective: [EffectiveValue]
@@ -84,7 +85,8 @@ struct Explanation {
     var text: String {
         var lines = [
             "route \(route.name): \(match)",
-            "upstream \(upstream.name): \(upstream.addresses.map(\.description).joined(separator: ", "))",
+            upstream.map { "upstream \($0.name): \($0.addresses.map(\.description).joined(separator: ", "))" }
+                ?? "no upstream: a data plane forwards what goes on",
             plan == nil ? "request: forwarded as it came" : "request: \(input) -> \(output), here \(type)",
         ]
         for part in guards { lines += block("\(part.what): \(part.name)", part.lines) }
@@ -161,7 +163,8 @@ struct Explanation {
             ])
         }
         let document = object([
-            ("route", .string(route.name)), ("upstream", .string(upstream.name)), ("input", .string(type)),
+            ("route", .string(route.name)), ("upstream", upstream.map { .string($0.name) } ?? .null),
+            ("input", .string(type)),
             ("output", .string(output)), ("sent", entries(trace?.sent ?? [])),
             ("removed", entries(trace?.removed ?? [])),
             (

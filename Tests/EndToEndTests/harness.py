@@ -300,12 +300,23 @@ class Recast:
         self.folder = tempfile.mkdtemp(prefix="recast-e2e-")
         self.path = os.path.join(self.folder, "recast.sock")
         lines = "".join(f"  {name}: {address}\n" for name, address in upstreams.items())
+        listen = ", ".join([f"127.0.0.1:{self.port}", f"unix:{self.path}", *listeners])
+        self._begin(f"version: 1\nlisten: [{listen}]\nworkers: {workers}\n"
+                    f"access_log: {access_log}\n{settings}"
+                    f"upstreams:\n{lines}routes:\n{routes}")
+
+    @classmethod
+    def serving(cls, text):
+        """`recast serve` on a whole file."""
+        recast = cls.__new__(cls)
+        recast.folder = tempfile.mkdtemp(prefix="recast-e2e-")
+        recast._begin(text)
+        return recast
+
+    def _begin(self, text):
         self.config = os.path.join(self.folder, "recast.yaml")
         with open(self.config, "w") as file:
-            listen = ", ".join([f"127.0.0.1:{self.port}", f"unix:{self.path}", *listeners])
-            file.write(f"version: 1\nlisten: [{listen}]\nworkers: {workers}\n"
-                       f"access_log: {access_log}\n{settings}"
-                       f"upstreams:\n{lines}routes:\n{routes}")
+            file.write(text)
         self.output, self.errors = os.path.join(self.folder, "stdout"), os.path.join(self.folder, "stderr")
         with ReadySocket() as ready, open(self.output, "wb") as output, open(self.errors, "wb") as errors:
             self.process = subprocess.Popen(

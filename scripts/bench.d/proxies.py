@@ -11,6 +11,7 @@ from processes import BenchError, Server, free_port, server_environment
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 TOOLS = os.path.join(ROOT, ".build_bench")  # where scripts/dependencies puts what Debian has no package for
+TEST_TOOLS = os.path.join(ROOT, ".build_test")  # where the tests have put theirs
 CONNECTIONS = 12000
 INSTALL = "run: scripts/dependencies bench"
 
@@ -177,7 +178,8 @@ class Envoy(Peer):
 
     def program(self):
         # The package's own command is a script around the program, whose memory would count.
-        return find_program("envoy", *glob.glob(os.path.join(TOOLS, "lib/python3*/site-packages/envoy/_bin/envoy")))
+        return find_program("envoy", *(path for folder in (TOOLS, TEST_TOOLS) for path in glob.glob(
+            os.path.join(folder, "lib/python3*/site-packages/envoy/_bin/envoy"))))
 
     def command(self, path, folder):
         return [self.program(), "-c", path, "--concurrency", "1", "--disable-hot-restart", "--log-level", "error"]

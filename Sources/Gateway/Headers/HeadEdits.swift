@@ -31,6 +31,9 @@ package struct HeadEdits: Sendable {
     package struct Position {
         package let fields: Int
         package let new: Int
+
+        /// Of new lines alone, which begin at the first byte.
+        package static let start = Position(fields: 0, new: 0)
     }
 
     /// Appends the received lines that go on, in their order. The new lines go behind them, then the rules have their last word

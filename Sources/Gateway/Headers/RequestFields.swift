@@ -50,6 +50,20 @@ extension HeadEdits {
     }
 }
 
+extension HeadEdits {
+    /// What goes on of a request's received fields where another one forwards it, so that nothing is said of this hop, and nothing of
+    /// the framing.
+    package init(
+        processedRequest head: borrowing MessageHead, by rule: ForwardingRule, isConverted: Bool,
+        convertsResponses: Bool
+    ) {
+        var removed: KnownFieldSet = [.recastVerified, .xRequestID]
+        if isConverted { removed.formUnion(RemovedFields.ofOldBytes) }
+        if convertsResponses { removed.formUnion(RemovedFields.aboutResponseBytes) }
+        self.init(removing: removed, passesUnderscores: rule.underscores == .pass)
+    }
+}
+
 /// What is known of the connection that brought a request, for the fields that tell the upstream of the client.
 package struct ClientPeer {
     /// Whether it has no IP address, as one on a unix socket.

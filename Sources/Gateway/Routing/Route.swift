@@ -10,8 +10,8 @@ public final class Route: Sendable {
     /// Unique; names the route in logs and errors.
     public let name: String
     public let match: RouteMatch
-    /// The index into the settings' upstreams.
-    public let upstream: Int
+    /// The index into the settings' upstreams; nil where only data planes ask for it, which forward requests themselves.
+    public let upstream: Int?
     /// How the target changes on its way; nil: forwarded as it came.
     public let rewrite: Rewrite?
     public let limits: Limits
@@ -53,7 +53,7 @@ public final class Route: Sendable {
     public static let standardResponseLimit = 8 * 1024 * 1024
 
     public init(
-        index: Int, name: String, match: RouteMatch, upstream: Int, rewrite: Rewrite? = nil, limits: Limits = Limits(),
+        index: Int, name: String, match: RouteMatch, upstream: Int?, rewrite: Rewrite? = nil, limits: Limits = Limits(),
         timeouts: RouteTimeouts = RouteTimeouts(), request: RequestRule = .forward,
         verification: RequestVerification? = nil, authorization: RequestAuthorization? = nil,
         signing: RequestSigning? = nil, responses: [ResponseRule] = [],

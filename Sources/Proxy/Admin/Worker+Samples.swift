@@ -66,7 +66,7 @@ extension Exchange {
         guard record.startedAt != 0, route != nil, !request.framing.isEmpty else { return false }
         switch machine.request {
         case .content, .ending, .discarding: return true
-        case .sent: return (upstream?.stream.queued ?? 0) > 0
+        case .sent: return (upstream?.queued ?? 0) > 0
         case .head, .discarded: return false
         }
     }

@@ -8,10 +8,15 @@ final class ListenerInfo {
     /// What connections begin TLS with; nil: the address is one of plain text. It belongs to the listener and not to the
     /// settings in effect: those may not know an address any more while connections still wait there.
     var tls: ServerTLS?
+    /// What is served there; the listener's for the same reason.
+    var service: ListenerService
     /// What is spoken there; the listener's for the same reason.
     var versions: HTTPVersions
 
-    init(port: Int = 0, tls: ServerTLS? = nil, versions: HTTPVersions = .all) {
+    init(
+        port: Int = 0, tls: ServerTLS? = nil, service: ListenerService = .http, versions: HTTPVersions = .all
+    ) {
+        self.service = service
         self.port = port
         self.tls = tls
         self.versions = versions

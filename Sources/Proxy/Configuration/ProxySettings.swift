@@ -9,6 +9,8 @@ public struct ProxySettings: Sendable {
     public var tls: [ListenAddress: ServerTLS] = [:]
     /// The versions of HTTP that an address takes, where those aren't both.
     public var versions: [ListenAddress: HTTPVersions] = [:]
+    /// What an address serves, where that isn't HTTP.
+    public var services: [ListenAddress: ListenerService] = [:]
     public var http2 = HTTP2Limits()
     /// Event loops, each a thread of its own; at least 1.
     public var workers: Int
@@ -36,6 +38,14 @@ public struct ProxySettings: Sendable {
         self.upstreams = upstreams
         self.routes = routes
     }
+}
+
+/// What clients find at an address.
+public enum ListenerService: String, Hashable, Sendable, CaseIterable {
+    /// The proxy: requests are forwarded to upstreams.
+    case http
+    /// Envoy's external processing: a data plane forwards requests, and asks by gRPC what becomes of them.
+    case externalProcessing = "ext_proc"
 }
 
 /// Versions of HTTP that are taken at an address. With TLS the client chooses among them (ALPN), without it by how it begins.

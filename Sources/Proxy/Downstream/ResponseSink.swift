@@ -19,6 +19,13 @@ protocol RequestSource: AnyObject {
     /// Whether the connection takes no further request: as many were served as may be, or for as long.
     var isSpent: Bool { get }
 
+    /// Where the request goes on, where that is not an upstream of the route's: what brought it forwards it.
+    var upstreamSide: UpstreamSide? { get }
+    /// The name of the route that is to serve the request, where what brought it says so.
+    var routeName: [UInt8]? { get }
+    /// Sees, before any content is taken, that what `route` does can be done with what brought the request.
+    func check(_ route: Route, _ plan: inout ExchangeMachine.Plan) throws(Refusal)
+
     /// Says, before any content, how many bytes there may be: one that announces more, in all or in its next piece, is refused
     /// (`Refusal.bodyTooLarge`) before those have to come. Content of known length has been compared already.
     func limitContent(to count: Int)
@@ -44,6 +51,13 @@ protocol RequestSource: AnyObject {
 
     /// The exchange is over and may not be used any more. `keepAlive`: both sides may go on with another request.
     func exchangeEnded(keepAlive: Bool, requestComplete: Bool)
+}
+
+// What most sources are: connections that only bring requests.
+extension RequestSource {
+    var upstreamSide: UpstreamSide? { nil }
+    var routeName: [UInt8]? { nil }
+    func check(_ route: Route, _ plan: inout ExchangeMachine.Plan) throws(Refusal) {}
 }
 
 /// What takes the response of an exchange: its head, its content and its end, in the client's protocol. How that tells where the

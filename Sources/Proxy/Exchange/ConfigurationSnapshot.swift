@@ -42,7 +42,8 @@ final class ConfigurationSnapshot {
         }
     }
 
-    func upstreamName(of route: Route) -> String { settings.upstreams[route.upstream].name }
+    /// Empty where the route has no upstream.
+    func upstreamName(of route: Route) -> String { route.upstream.map { settings.upstreams[$0].name } ?? "" }
 
     func times(of route: Route) -> RouteTimes { routeTimes[route.index] }
 

@@ -63,13 +63,14 @@ extension Exchange {
         plan.isVerified = verification != nil
         plan.isSpooled =
             route.signing != nil
-            || snapshot.framings[route.upstream].mode == .length
+            || self.framing(of: route, snapshot).mode == .length
                 && (requestTranscoder.isBegun || framing == .chunked)
         plan.expectsContinue = request.expectsContinue
         plan.relaysExpectation = route.forwarding.forwardsExpect
         plan.takesInterim = request.capabilities.contains(.interimResponses)
         plan.hasMemory = !hasContent || hasMemory(for: framing)
         if !hasContent { noteContentEnd() }
+        try downstream?.check(route, &plan)
         try handle(.began(plan))
     }
 
@@ -94,6 +95,7 @@ extension Exchange {
     private func findRoute(_ snapshot: ConfigurationSnapshot) throws(Refusal) -> Destination {
         if snapshot.routes.keepsTargets { noteTarget() }
         snapshot.routes.normalize(&request)
+        if let name = downstream?.routeName { return .route(try findRoute(named: name, snapshot)) }
         switch snapshot.routes.find(request) {
         case .found(let found):
             route = found.route
@@ -110,6 +112,20 @@ extension Exchange {
         case .dotSegment(let offset): throw .dotSegment(offset)
         case .emptySegment(let offset): throw .emptySegment(offset)
         }
+    }
+
+    /// The route that what brought the request has named.
+    private func findRoute(
+        named name: [UInt8], _ snapshot: ConfigurationSnapshot
+    ) throws(Refusal) -> Route {
+        guard let index = snapshot.routes.routes.firstIndex(where: { $0.name.utf8.elementsEqual(name) }) else {
+            throw .processing(.unknownRoute)
+        }
+        guard let found = snapshot.routes.find(at: index, for: request) else { throw .noRoute }
+        route = found.route
+        captures = found.captures
+        times = snapshot.times(of: found.route)
+        return found.route
     }
 
     /// Starts what the route has of throttles and deadlines.
@@ -573,7 +589,7 @@ extension Exchange {
     /// Makes more room for output in front of the head, where the upstream wants a length if it can have one.
     func bufferMore() throws(Refusal) -> Bool {
         guard machine.upstream == .none, let route, let snapshot,
-            snapshot.framings[route.upstream].mode == .auto, requestTranscoder.bufferMore()
+            framing(of: route, snapshot).mode == .auto, requestTranscoder.bufferMore()
         else { return false }
         try payForRequest()
         return true

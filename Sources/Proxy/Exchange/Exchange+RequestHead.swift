@@ -135,6 +135,44 @@ extension Exchange {
         HeadWriter.end(into: &output)
     }
 
+    /// Tells what becomes of the request's head where what brought the request forwards it: the changes of its fields, and its target
+    /// as `:path` where that is another one. What is of the client and of the hop stays the forwarder's.
+    func forEachRequestChange(
+        _ change: (HeadEdits.Change, _ name: Span<UInt8>, _ value: Span<UInt8>) -> Void
+    ) throws(Refusal) {
+        guard let route else { return }
+        var lines = OutputBuffer()
+        if route.rewrite != nil || requestTranscoder.readsQuery || requestTranscoder.writesQuery {
+            do throws(ConversionError) {
+                try appendTarget(of: route, to: &lines)
+            } catch {
+                throw .conversion(error, accepted: [])
+            }
+            if !lines.span.isEqual(to: request.target) { change(.set, Self.pathName.span, lines.span) }
+            lines.removeAll()
+        }
+        if route.convertsResponses {
+            let asked = route.askedCodings
+            HeadWriter.clean("accept-encoding", asked.span, into: &lines)
+        }
+        if let conversion = requestTranscoder.conversion, !requestTranscoder.writesQuery {
+            record.output = conversion.outputEncoding
+            let contentType = conversion.contentType
+            HeadWriter.clean("content-type", contentType.span, into: &lines)
+        }
+        let requestID = requestID
+        HeadWriter.clean("x-request-id", requestID.span, into: &lines)
+        if let rules = route.headers?.request { applyRequestRules(rules, to: &lines, at: .start) }
+        if let rule = record.verification { appendVerification(rule, to: &lines) }
+        if let signature { appendSignature(signature, to: &lines, at: .start) }
+        let edits = HeadEdits(
+            processedRequest: request, by: route.forwarding, isConverted: requestTranscoder.isBegun,
+            convertsResponses: route.convertsResponses)
+        edits.forEachChange(of: request, new: lines.span, rules: route.headers?.request, change)
+    }
+
+    private static let pathName = Array(":path".utf8)
+
     /// Tells the upstream of the client, in the fields of the route's format.
     func writeClient(_ rule: ForwardingRule, into output: inout OutputBuffer) {
         guard let downstream else { return }

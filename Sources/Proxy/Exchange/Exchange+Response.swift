@@ -38,7 +38,7 @@ extension Exchange {
 
     /// Its head has come.
     func respond(_ head: borrowing MessageHead, framing: BodyFraming) {
-        if repeatsStatus(head.status), sendAgain(.status(head.status), avoiding: upstream?.endpoint) { return }
+        if repeatsStatus(head.status), sendAgain(.status(head.status), avoiding: upstream?.destination) { return }
         record.firstByteTime = worker.loop.now - record.startedAt
         loggedResponse = worker.log.chosenFields(of: head)
         do throws(Refusal) {
@@ -82,9 +82,11 @@ extension Exchange {
                 status: status == head.status ? nil : status), of: head
         ) { output, position in
             changes.appendLines(to: &output, of: head, contentType: contentType?.span, coding: coding)
-            if !head.contains(.date) { HeadWriter.clean("Date", worker.clock.date.span, into: &output) }
-            if !head.contains(.xRequestID) { HeadWriter.clean("X-Request-Id", requestID.span, into: &output) }
-            if let snapshot, snapshot.forwarding.addsViaToResponses, let via = snapshot.forwarding.via {
+            // What is no hop says nothing of itself.
+            let isHop = downstream?.upstreamSide == nil
+            if isHop, !head.contains(.date) { HeadWriter.clean("Date", worker.clock.date.span, into: &output) }
+            if isHop, !head.contains(.xRequestID) { HeadWriter.clean("X-Request-Id", requestID.span, into: &output) }
+            if isHop, let snapshot, snapshot.forwarding.addsViaToResponses, let via = snapshot.forwarding.via {
                 let line = via.line(head.version)
                 output.append(line.span)
             }
@@ -158,7 +160,7 @@ extension Exchange {
     /// All of the response was handed on: ends it.
     private func completeResponse(reusable: Bool) throws(Refusal) {
         if let responseCoding, !finishCompressed(responseCoding) { return }
-        try handle(.responseEnded(isReusable: reusable, isEmpty: upstream?.stream.queued == 0))
+        try handle(.responseEnded(isReusable: reusable, isEmpty: upstream?.queued == 0))
     }
 
     /// Ends the response.

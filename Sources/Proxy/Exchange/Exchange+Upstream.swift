@@ -13,7 +13,9 @@ extension Exchange {
     /// Writes the upstream head and finds a connection for it.
     func connect(framing known: BodyFraming) throws(Refusal) {
         guard let route, let snapshot else { return }
-        let framing = snapshot.framings[route.upstream].framing(for: known)
+        if let side = downstream?.upstreamSide { return try connect(over: side) }
+        guard let upstream = route.upstream else { throw .upstream(.unavailable) }
+        let framing = snapshot.framings[upstream].framing(for: known)
         requestEncoder = BodyEncoder(framing: framing)
         if requestTranscoder.isBegun { requestTranscoder.announce(framing) }
         do throws(ConversionError) {
@@ -23,7 +25,7 @@ extension Exchange {
         }
         noteFraming(framing)
         record.upstreamStartedAt = worker.loop.now
-        let pool = snapshot.pools[route.upstream]
+        let pool = snapshot.pools[upstream]
         try handle(.connecting)
         if let connection = pool.takeIdle() {
             try open(connection, atOnce: true)
@@ -32,11 +34,20 @@ extension Exchange {
         }
     }
 
-    private func open(_ connection: UpstreamConnection, atOnce: Bool) throws(Refusal) {
+    /// Goes on over what the request came by, which forwards it itself.
+    private func connect(over side: UpstreamSide) throws(Refusal) {
+        requestEncoder = BodyEncoder(framing: .untilClose)
+        if requestTranscoder.isBegun { requestTranscoder.announce(.chunked) }
+        record.upstreamStartedAt = worker.loop.now
+        try handle(.connecting)
+        try open(side, atOnce: true)
+    }
+
+    private func open(_ connection: UpstreamSide, atOnce: Bool) throws(Refusal) {
         upstream = connection
-        upstreamAddress = connection.endpoint.address
+        upstreamAddress = connection.destination?.address
         retryBuffer.isKept = false
-        connection.begin(self)
+        try connection.begin(self)
         if let route, connection.isReused ? route.repeatsRequests : route.repeatsOnConditions { keepForRetry(route) }
         try handle(.connected(atOnce: atOnce))
     }
@@ -72,7 +83,7 @@ extension Exchange {
 
     /// It has room again.
     func upstreamDrained() {
-        let isEmpty = upstream?.stream.queued == 0
+        let isEmpty = upstream?.queued == 0
         tell(.upstreamDrained(isEmpty: isEmpty))
     }
 
@@ -96,7 +107,7 @@ extension Exchange {
 
     // MARK: Sending
 
-    var upstreamIsFull: Bool { upstream?.stream.isAboveHighWatermark ?? false }
+    var upstreamIsFull: Bool { upstream?.isFull ?? false }
 
     /// Sends the bytes that wait, as one chunk where the framing is chunked, with the head in front when it is still here.
     func sendBuffered() {
@@ -138,14 +149,14 @@ extension Exchange {
         let end = requestEncoder.takeEnd() ? lineEnd.span : Span()
         machine.noteWritten()
         if retryBuffer.isKept { keep(body, end) }
-        upstream.stream.write(framed.span, body, end)
+        upstream.write(framed.span, body, end)
         framed.removeAll()
     }
 
     func flushFramed() {
         guard let upstream, !framed.isEmpty else { return }
         machine.noteWritten()
-        upstream.stream.write(framed.span)
+        upstream.write(framed.span, Span(), Span())
         if retryBuffer.isKept { keepFramed() } else { framed.removeAll() }
     }
 
@@ -156,7 +167,8 @@ extension Exchange {
         if let spool, try !pump(spool) { return }
         if requestTranscoder.isPadded, try !pad() { return }
         sendEnd()
-        try handle(.requestWritten(isEmpty: upstream?.stream.queued == 0))
+        try upstream?.requestEnded()
+        try handle(.requestWritten(isEmpty: upstream?.queued == 0))
     }
 
     /// Sends the bytes that wait and what ends the content, in one write.
@@ -207,7 +219,13 @@ extension Exchange {
     /// Pieces of padding, or of a spool, that are sent in one tick before the other connections have theirs.
     static let piecesPerTick = 4
 
-    var upstreamName: String { route.flatMap { snapshot?.settings.upstreams[$0.upstream].name } ?? "" }
+    /// How bodies are framed for the upstream.
+    func framing(of route: Route, _ snapshot: ConfigurationSnapshot) -> UpstreamFraming {
+        guard let upstream = route.upstream, downstream?.upstreamSide == nil else { return .processed }
+        return snapshot.framings[upstream]
+    }
+
+    var upstreamName: String { route.flatMap { snapshot?.upstreamName(of: $0) } ?? "" }
 
     /// Writes behind the converted content what its announced length has too many. Returns whether all of it went on its way; else
     /// it goes on when the upstream has room, or in the next tick.
@@ -242,7 +260,7 @@ extension Exchange {
     func beginSpool() {
         guard spool == nil, let route, let snapshot else { return }
         let settings = route.signing.map { spoolSettings(limit: $0.limit, route, snapshot) }
-        spool = Spool(settings ?? snapshot.framings[route.upstream].spool, store: worker.spools)
+        spool = Spool(settings ?? framing(of: route, snapshot).spool, store: worker.spools)
     }
 
     /// Takes bytes of the content.
@@ -371,7 +389,7 @@ extension Exchange {
     func sendRetryBuffer() {
         guard let upstream, !retryBuffer.bytes.isEmpty else { return }
         machine.noteWritten()
-        upstream.stream.write(retryBuffer.bytes.span)
+        upstream.write(retryBuffer.bytes.span, Span(), Span())
         if !retryBuffer.isKept { dropRetryBuffer() }
     }
 
@@ -384,8 +402,10 @@ extension Exchange {
     /// Sends the request once more on a new connection, if that is safe and wanted (docs/rules.md F20, F21); the old connection
     /// is given up. Returns false, and changes nothing but the counters, when it is not.
     func sendAgain(_ cause: RetryCause, avoiding endpoint: Endpoint?) -> Bool {
-        guard let route, let snapshot, machine.mayRetry else { return false }
-        let pool = snapshot.pools[route.upstream]
+        guard let route, let snapshot, let upstream = route.upstream, machine.mayRetry,
+            downstream?.upstreamSide == nil
+        else { return false }
+        let pool = snapshot.pools[upstream]
         var progress = RetryPolicy.Progress()
         progress.retries = machine.retries
         progress.hasWritten = machine.hasWritten

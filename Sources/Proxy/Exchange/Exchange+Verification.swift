@@ -59,7 +59,7 @@ extension Exchange {
 
     /// How content is held that is looked at as a whole.
     func spoolSettings(limit: Int, _ route: Route, _ snapshot: ConfigurationSnapshot) -> SpoolSettings {
-        var settings = snapshot.framings[route.upstream].spool
+        var settings = framing(of: route, snapshot).spool
         settings.memory = min(settings.memory, limit)
         settings.disk = limit - settings.memory
         return settings
@@ -402,7 +402,7 @@ extension Exchange {
         } catch {
             throw .body
         }
-        let isSecure = snapshot?.settings.upstreams[route.upstream].tls != nil
+        let isSecure = route.upstream.flatMap { snapshot?.settings.upstreams[$0].tls } != nil
         message.read(head: framed.span, base: rule.base, isSecure: isSecure)
         return message
     }

@@ -25,7 +25,7 @@ final class Exchange {
     @safe @exclusivity(unchecked) var machine = ExchangeMachine()
     /// The client's side; set from `begin` until the exchange is recycled, which ends the cycle of references.
     var downstream: (any Downstream)?
-    var upstream: UpstreamConnection?
+    var upstream: UpstreamSide?
     /// The way to a connection, as long as there is none.
     var attempt: UpstreamWait?
 
@@ -96,7 +96,7 @@ final class Exchange {
     /// What is looked for in the response's body before its head goes out, and then what was found.
     var look: LookedResponse?
     /// The connection that has brought the whole body of `responseTranscoder`: its head goes out at the end. It may be closed by then.
-    var bufferedSource: UpstreamConnection?
+    var bufferedSource: UpstreamSide?
     /// Whether `bufferedSource` may serve another exchange.
     var bufferedSourceIsReusable = false
     /// The content coding that a streamed response gets on its way to the client.
@@ -237,7 +237,7 @@ final class Exchange {
         case .startContinueTimer: upstream?.expectResponse(within: Self.continueTime)
         case .startProgressTimer: upstream?.expectProgress()
         case .stopUpstreamTimer: upstream?.expectNothing()
-        case .awaitEmpty: upstream?.stream.wantsEmpty = true
+        case .awaitEmpty: upstream?.awaitEmpty()
         case .forbidReuse: upstream?.refuseReuse()
         case .sendInterim: sendInterim()
         case .sendContinue: sendContinue()
@@ -440,6 +440,13 @@ final class Exchange {
         downstream.exchangeEnded(keepAlive: keepAlive, requestComplete: requestComplete)
     }
 
+    /// Lets go of everything: what the request went on by forwards it, and nothing will be heard of the response.
+    func processed() {
+        logEnd()
+        releaseUpstream(reusable: false)
+        downstream = nil
+    }
+
     /// Lets go of everything: the client's connection goes away.
     func abandon() {
         if machine.response != .complete || machine.request == .content {
@@ -510,7 +517,7 @@ final class Exchange {
 
     /// Bytes that the request holds: content that waits, what its conversion buffers, the copy for another attempt.
     private var requestBytes: Int {
-        let bytes = buffered.count + retryBuffer.bytes.count + (upstream?.stream.queued ?? 0)
+        let bytes = buffered.count + retryBuffer.bytes.count + (upstream?.queued ?? 0)
         return max(Self.reserve, bytes + requestTranscoder.bufferedCount)
     }
 

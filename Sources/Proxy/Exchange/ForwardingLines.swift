@@ -25,7 +25,7 @@ struct ForwardingLines {
             switch route.forwarding.host {
             case .preserve: []
             case .fixed(let name): Array("Host: \(name)\r\n".utf8)
-            case .upstream: Array("Host: \(settings.upstreams[route.upstream].hostField)\r\n".utf8)
+            case .upstream: route.upstream.map { Array("Host: \(settings.upstreams[$0].hostField)\r\n".utf8) } ?? []
             }
         }
     }

@@ -137,6 +137,7 @@ public final class Worker {
         for endpoint in endpoints {
             let info = ListenerInfo(
                 port: Int(endpoint.socket.address.port), tls: current.settings.tls[endpoint.name],
+                service: current.settings.services[endpoint.name] ?? .http,
                 versions: current.settings.versions[endpoint.name] ?? .all)
             let listener = Listener(loop: loop, socket: endpoint.socket) { [unowned self] descriptor, peer in
                 accept(descriptor, from: peer, at: info)

@@ -24,6 +24,7 @@ struct ListenerGate {
     func secure(_ settings: ProxySettings) {
         for (name, _, info) in listeners where settings.listen.contains(name) {
             info.tls = settings.tls[name]
+            info.service = settings.services[name] ?? .http
             info.versions = settings.versions[name] ?? .all
         }
     }

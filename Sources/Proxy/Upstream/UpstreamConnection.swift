@@ -6,7 +6,7 @@ internal import Octets
 /// One connection to an upstream: sends what its exchange writes, reads the response, and may serve another one after.
 ///
 /// SAFETY of `@exclusivity(unchecked)`: one thread uses a connection, and what the parser and the decoder do calls nothing of ours.
-final class UpstreamConnection: StreamHandler {
+final class UpstreamConnection: UpstreamSide, StreamHandler {
     private enum Phase {
         /// In the pool. → head, closed
         case idle
@@ -23,13 +23,12 @@ final class UpstreamConnection: StreamHandler {
 
     private let pool: UpstreamPool
     let endpoint: Endpoint
+    override var destination: Endpoint? { endpoint }
     private(set) var stream: Stream!
     private var timer: Timer!
     private var exchange: Exchange?
     private var phase = Phase.idle
     @safe @exclusivity(unchecked) private var parser: ResponseParser
-    /// The head of the response, from when it has come until the connection is given back.
-    private(set) var head = MessageHead()
     @safe @exclusivity(unchecked) private var decoder: BodyDecoder
     /// The nanosecond in which it was given its request.
     private var begunAt: UInt64 = 0
@@ -58,6 +57,7 @@ final class UpstreamConnection: StreamHandler {
         self.life = pool.lifeOfConnection()
         self.parser = ResponseParser(limits: pool.wireLimits)
         self.decoder = BodyDecoder(framing: .none, limits: pool.wireLimits, isResponse: true)
+        super.init()
         self.stream = connection.makeStream(loop: pool.loop, handler: self)
         self.timer = Timer(loop: pool.loop) { [unowned self] in timedOut() }
     }
@@ -65,7 +65,7 @@ final class UpstreamConnection: StreamHandler {
     // MARK: Life
 
     /// Serves `exchange` from here on.
-    func begin(_ exchange: Exchange) {
+    override func begin(_ exchange: Exchange) {
         self.exchange = exchange
         phase = .head
         isAnswered = false
@@ -80,31 +80,38 @@ final class UpstreamConnection: StreamHandler {
     }
 
     /// The request is sent: the response must begin within `time` nanoseconds.
-    func expectResponse(within time: UInt64) {
+    override func expectResponse(within time: UInt64) {
         takenBefore = .max
         if phase == .head { timer.set(after: time) }
     }
 
     /// The upstream doesn't take the request as fast as it comes: it must take some within the time between two reads.
-    func expectProgress() {
+    override func expectProgress() {
         guard phase == .head || phase == .done else { return }
         takenBefore = stream.bytesTaken
         timer.set(after: gap)
     }
 
     /// The upstream need not say anything for now.
-    func expectNothing() {
+    override func expectNothing() {
         if phase == .head { timer.cancel() }
     }
 
+    override var queued: Int { stream.queued }
+    override var isFull: Bool { stream.isAboveHighWatermark }
+    override func write(_ framing: Span<UInt8>, _ content: Span<UInt8>, _ end: Span<UInt8>) {
+        stream.write(framing, content, end)
+    }
+    override func awaitEmpty() { stream.wantsEmpty = true }
+
     /// What the exchange did leaves the connection in an unknown state.
-    func refuseReuse() { mayReuse = false }
+    override func refuseReuse() { mayReuse = false }
 
     /// The trailer fields of the response, once it is whole.
-    var trailers: TrailerLines { decoder.trailers }
+    override var trailers: TrailerLines { decoder.trailers }
 
     /// The exchange lets go. `reusable`: it is over and left the connection clean.
-    func release(reusable: Bool) {
+    override func release(reusable: Bool) {
         exchange = nil
         guard phase != .closed else { return }
         if reusable, phase == .done, mayReuse, stream.queued == 0, requests < life.requests,
@@ -122,7 +129,7 @@ final class UpstreamConnection: StreamHandler {
     }
 
     /// Whether it has served another exchange before the present one.
-    var isReused: Bool { requests > 1 }
+    override var isReused: Bool { requests > 1 }
 
     /// Whether an idle connection can serve a request: nothing may have arrived on it, neither bytes that would pass for
     /// the answer nor the end.
@@ -151,7 +158,7 @@ final class UpstreamConnection: StreamHandler {
     }
 
     /// The client has room again.
-    func resume() {
+    override func resume() {
         guard isBlocked else { return }
         isBlocked = false
         if stream.isEnded, stream.pendingCount == 0 { return ended(stream) }

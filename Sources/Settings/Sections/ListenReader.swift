@@ -6,6 +6,7 @@ struct Listening {
     var addresses: [ListenAddress] = []
     var tls: [ListenAddress: ServerTLS] = [:]
     var versions: [ListenAddress: HTTPVersions] = [:]
+    var services: [ListenAddress: ListenerService] = [:]
 }
 
 /// Reads `listen`: an address, a mapping with an address and TLS, or a list of them.
@@ -20,6 +21,7 @@ struct ListenReader {
         var addresses: [ListenAddress] = []
         var tls: [ListenAddress: ServerTLS] = [:]
         var versions: [ListenAddress: HTTPVersions] = [:]
+        var services: [ListenAddress: ListenerService] = [:]
         guard let node = file.required("listen", example: "127.0.0.1:8080") else { return Listening() }
         for element in elements(node) {
             let section: SectionReader?
@@ -43,15 +45,29 @@ struct ListenReader {
             }
             guard let section else { continue }
             let name = address?.description ?? ""
-            let spoken = self.versions(section, name)
-            if let address { versions[address] = spoken }
+            let service = self.service(section, name)
+            if service == .externalProcessing {
+                section.refuse("http", "is for listeners that serve http: gRPC is spoken in HTTP/2 alone")
+            }
+            let spoken = service == .http ? self.versions(section, name) : .http2
+            if let address { (versions[address], services[address]) = (spoken, service) }
             if let node = section.take("tls"), let read = serverTLS(node, name, spoken), let address {
                 tls[address] = read
             }
             section.finish()
         }
         file.record("listen", addresses.map(\.description).joined(separator: ", "), .line(node.position.line))
-        return Listening(addresses: addresses, tls: tls, versions: versions)
+        return Listening(addresses: addresses, tls: tls, versions: versions, services: services)
+    }
+
+    /// What is served at an address.
+    private func service(_ section: SectionReader, _ address: String) -> ListenerService {
+        guard let node = section.take("serves") else { return .http }
+        let words = ListenerService.allCases.map(\.rawValue)
+        guard let word = context.word(node, "\"serves\"", among: words), let service = ListenerService(rawValue: word)
+        else { return .http }
+        context.record("listen.\(address).serves", word, .line(node.position.line))
+        return service
     }
 
     /// The versions of HTTP that are taken at an address.

@@ -13,6 +13,8 @@ struct RouteReader {
 
     private let context: ReadingContext
     private let upstreams: [String]
+    /// Whether requests are forwarded here, so that each route needs an upstream.
+    private let forwards: Bool
     private let limits: LimitSettings
     /// Whether none of these is a placeholder.
     private let areLimitsKnown: Bool
@@ -21,12 +23,13 @@ struct RouteReader {
     private let paths: PathRules
 
     init(
-        _ context: ReadingContext, upstreams: [String], limits: LimitSettings, areLimitsKnown: Bool,
+        _ context: ReadingContext, upstreams: [String], forwards: Bool, limits: LimitSettings, areLimitsKnown: Bool,
         timeouts: TimeoutSettings, options: RouteOptions, paths: PathRules
     ) {
         self.areLimitsKnown = areLimitsKnown
         self.context = context
         self.upstreams = upstreams
+        self.forwards = forwards
         self.limits = limits
         self.timeouts = timeouts
         self.options = options
@@ -72,7 +75,8 @@ struct RouteReader {
         let name = nameNode.flatMap { self.name($0, &names) }
         let matchNode = section.required("match", example: "/orders/*")
         let match = matchNode.flatMap { MatchReader(context).read($0) }
-        let upstream = section.required("upstream", example: "app").flatMap { self.upstream($0, section) }
+        let upstreamNode = forwards ? section.required("upstream", example: "app") : section.take("upstream")
+        let upstream = upstreamNode.flatMap { self.upstream($0, section) }
         let values = RequestValueReader(context, variables: match?.path.variables)
         let rewrite = section.take("rewrite").flatMap { RewriteReader(context, values: values).read($0) }
         var limits = limits
@@ -98,7 +102,10 @@ struct RouteReader {
                 of: options, request: request, responses: responses, route: nameNode?.position ?? section.position)
         }
         section.finish()
-        guard let name, let match, let upstream, let request, let responses else { return nil }
+        guard let name, let match, upstream != nil || !forwards && upstreamNode == nil, let request, let responses
+        else {
+            return nil
+        }
         let route = Route(
             index: index, name: name, match: match, upstream: upstream, rewrite: rewrite, limits: limits.limits,
             timeouts: timeouts.timeouts, request: request,

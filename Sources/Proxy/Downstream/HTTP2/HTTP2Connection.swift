@@ -1,8 +1,25 @@
 internal import EventLoop
+internal import ExtProc
 internal import Gateway
 internal import HTTP2
 internal import HTTPWire
 internal import Octets
+
+/// What a stream of a connection serves, whatever that is.
+protocol HTTP2Call: ServerStreamHandler {
+    /// What it serves; nil when that is over, or was never there.
+    var exchange: Exchange? { get }
+    /// All that was read has been looked at.
+    func settle()
+    /// Content is brought again.
+    func resumeContent()
+    /// The client has ended its side of the connection.
+    func clientHalfClosed()
+    /// The client takes no bytes of the connection any more.
+    func clientStalled()
+    /// The grace time of a drain is over.
+    func cutByDrain()
+}
 
 /// One client connection of HTTP/2: hands bytes to a `ServerSession` and takes those that are to be sent, gives each request a
 /// `HTTP2Downstream`, and ends with care.
@@ -45,8 +62,8 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
     private var isScheduled = false
     private var hasToldFailure = false
     /// Those whose content is to be brought again, and those that got some in this tick.
-    private var resuming: [HTTP2Downstream] = []
-    private var touched: [HTTP2Downstream] = []
+    private var resuming: [any HTTP2Call] = []
+    private var touched: [any HTTP2Call] = []
     var listIndex = 0
     var client: ClientKey?
 
@@ -74,7 +91,13 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
         self.openedAt = openedAt
         since = worker.loop.now
         let snapshot = worker.current
-        limits = snapshot.settings.http2
+        var limits = snapshot.settings.http2
+        if listener.service == .externalProcessing {
+            // A data plane asks as long as it lives, and resets the calls that it doesn't need any more.
+            limits.requests = .max / 2
+            limits.countsResets = false
+        }
+        self.limits = limits
         session = ServerSession(
             limits: limits, wire: snapshot.admission.head, rules: snapshot.requestRules,
             isSecure: stream.isSecured, owner: self)
@@ -95,13 +118,16 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
         } catch {
             beginEnding()
         }
-        for downstream in touched { downstream.settle() }
-        touched.removeAll(keepingCapacity: true)
+        settleTouched()
         schedule()
         return bytes.count
     }
 
     func began(_ stream: ServerStream, _ head: inout MessageHead) {
+        if listener.service == .externalProcessing {
+            noteRequest()
+            return beginCall(stream, head)
+        }
         let downstream = HTTP2Downstream(stream, on: self)
         noteRequest()
         downstream.begin(&head)
@@ -113,6 +139,33 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
         downstream.refuseHead(.wire(error))
     }
 
+    /// Begins a call of gRPC's, or answers what is none here.
+    private func beginCall(_ stream: ServerStream, _ head: borrowing MessageHead) {
+        guard GRPC.isCall(head) else {
+            var lines = OutputBuffer()
+            lines.append("content-type: text/plain\r\n")
+            stream.respond(415, &lines, hasContent: true)
+            let text: StaticString = "This listener serves Envoy's external processing, by gRPC.\n"
+            text.withUTF8Buffer { bytes in
+                // SAFETY: the span is used only inside the closure.
+                _ = unsafe stream.write(Span(_unsafeElements: bytes))
+            }
+            stream.end(trailers: &lines)
+            return schedule()
+        }
+        if head.path.isEqual(to: ProcessCall.path) {
+            ProcessCall(stream, on: self).begin(head)
+        } else if head.path.isEqual(to: HealthCall.path) {
+            HealthCall(stream, on: self).begin()
+        } else {
+            var lines = OutputBuffer()
+            lines.append(GRPC.headLines)
+            GRPC.appendStatus(.unimplemented, "there is no such method", to: &lines)
+            stream.respond(200, &lines, hasContent: false)
+            schedule()
+        }
+    }
+
     private func noteRequest() {
         let isOld = worker.loop.now &- openedAt > worker.current.admission.age
         if worker.isDraining || isOld || session.requests >= limits.requests { announceEnd() }
@@ -121,11 +174,20 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
     }
 
     /// Says that a stream got content: its exchange is told when all that was read has been looked at.
-    func noteTouched(_ downstream: HTTP2Downstream) { touched.append(downstream) }
+    func noteTouched(_ call: any HTTP2Call) { touched.append(call) }
+
+    private func settleTouched() {
+        var index = 0
+        while index < touched.count {
+            touched[index].settle()
+            index += 1
+        }
+        touched.removeAll(keepingCapacity: true)
+    }
 
     /// Brings a stream's content again when the tick ends.
-    func resume(_ downstream: HTTP2Downstream) {
-        resuming.append(downstream)
+    func resume(_ call: any HTTP2Call) {
+        resuming.append(call)
         schedule()
     }
 
@@ -141,7 +203,8 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
     func tickEnded() {
         isScheduled = false
         guard phase != .closed else { return }
-        while let downstream = resuming.popLast() { downstream.resumeContent() }
+        while let call = resuming.popLast() { call.resumeContent() }
+        settleTouched()
         send()
     }
 
@@ -203,7 +266,7 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
             return arm(.write, time)
         }
         worker.counters.admission.count(.write)
-        forEachDownstream { $0.clientStalled() }
+        forEachCall { $0.clientStalled() }
         close(reset: true)
     }
 
@@ -293,7 +356,7 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
 
     func ended(_ stream: Stream) {
         // What is whole is answered (docs/rules.md F17); what isn't will never be.
-        forEachDownstream { $0.clientHalfClosed() }
+        forEachCall { $0.clientHalfClosed() }
         guard session.openStreams > 0 else { return phase == .ending ? finish() : close() }
         session.end()
         schedule()
@@ -315,14 +378,14 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
     }
 
     func forEachExchange(_ body: (Exchange) -> Void) {
-        forEachDownstream { downstream in
-            if let exchange = downstream.exchange { body(exchange) }
+        forEachCall { call in
+            if let exchange = call.exchange { body(exchange) }
         }
     }
 
-    private func forEachDownstream(_ body: (HTTP2Downstream) -> Void) {
+    private func forEachCall(_ body: (any HTTP2Call) -> Void) {
         session.forEachHandler { handler in
-            if let downstream = handler as? HTTP2Downstream { body(downstream) }
+            if let call = handler as? any HTTP2Call { body(call) }
         }
     }
 
@@ -332,7 +395,7 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
     }
 
     func cutOff() {
-        forEachDownstream { $0.cutByDrain() }
+        forEachCall { $0.cutByDrain() }
         session.terminate(.noError)
         write()
         stream.flush()

@@ -6,7 +6,7 @@ internal import Octets
 internal import Transcoding
 
 /// One request of an HTTP/2 connection: brings its content from the stream to the exchange, and writes the response into it.
-final class HTTP2Downstream: Downstream, ServerStreamHandler {
+final class HTTP2Downstream: Downstream, HTTP2Call {
     /// What the timer means when it fires.
     private enum Wait { case nothing, body, write, discard }
 

@@ -1,0 +1,745 @@
+internal import EventLoop
+internal import ExtProc
+internal import Gateway
+internal import HTTP2
+internal import HTTPWire
+internal import Octets
+internal import Transcoding
+
+/// One `Process` call of a data plane (Envoy's external processing): the request and the response of one exchange, which the data plane
+/// forwards itself and asks us about.
+///
+/// It is both sides of an exchange. As the source and the sink it brings the request that the data plane has, and takes what becomes
+/// of the response; as the upstream's side (`ProcessSide`) it takes what becomes of the request, and brings the response. Routes,
+/// header rules, verification, conversions and limits are the exchange's, as for every request. Time limits for clients and upstreams
+/// are the data plane's, which knows both.
+///
+/// The call ends behind the response, or where the data plane ends it: it may not want responses processed.
+final class ProcessCall: Downstream, HTTP2Call {
+    static let path: StaticString = "/envoy.service.ext_proc.v3.ExternalProcessor/Process"
+
+    private let connection: HTTP2Connection
+    private let stream: ServerStream
+    private(set) var exchange: Exchange?
+    private let side = ProcessSide()
+    private var worker: Worker { connection.worker }
+
+    private var reader = MessageReader()
+    fileprivate var request = ProcessingFlow(.request)
+    fileprivate var response = ProcessingFlow(.response)
+    /// Messages that are not handed to the stream yet.
+    private var output = OutputBuffer()
+    private(set) var routeName: [UInt8]?
+    private(set) var isSecure = false
+
+    private var isReading = false
+    private var isTouched = false
+    /// Whether all was said: what still comes is dropped.
+    private var isOver = false
+    /// Whether the response passes as it is: it is the data plane's own, in the place of one that was asked for.
+    private var passesResponse = false
+    /// The request has no content that we see.
+    private var isRequestAlone = false
+    private var requestLength: Int?
+    private var contentLimit = Int.max
+    private var arrived = 0
+    private var trailers = TrailerLines()
+    fileprivate var responseTrailers = TrailerLines()
+    /// Whether the exchange takes no more of the response for now.
+    private var isResponseBlocked = false
+    /// The response's head, until its first content takes it along.
+    private var responseHead: HeaderMutation?
+    /// More was to be sent in one message than may be.
+    private var isTooLarge = false
+
+    /// Bytes that go on in one message (BUFFERED) at most, which wait in memory for the last of them: 16 MiB. Envoy itself takes 1 MiB
+    /// where nothing else is said.
+    static let bufferLimit = 16 * 1024 * 1024
+
+    init(_ stream: ServerStream, on connection: HTTP2Connection) {
+        self.stream = stream
+        self.connection = connection
+        stream.handler = self
+    }
+
+    /// Begins the call: `head` is gRPC's, whose fields are its metadata.
+    func begin(_ head: borrowing MessageHead) {
+        side.call = self
+        let name = Array("recast-route".utf8)
+        if let line = head.first(named: name.span) { routeName = head.value(line).copied() }
+        var lines = OutputBuffer()
+        lines.append(GRPC.headLines)
+        stream.respond(200, &lines, hasContent: true)
+        connection.schedule()
+    }
+
+    // MARK: What comes
+
+    func received(_ content: Span<UInt8>, on stream: ServerStream) -> Int {
+        guard !isOver else { return content.count }
+        isReading = true
+        defer {
+            isReading = false
+            sendOutput()
+        }
+        touch()
+        var at = 0
+        do throws(CallError) {
+            reading: while !isOver {
+                switch try reader.next(content, at: &at) {
+                case .needsMore: break reading
+                case .head(.request, let ends): try beginRequest(endsStream: ends)
+                case .head(.response, let ends): try beginResponse(endsStream: ends)
+                case .content(let direction, let range, let isHeld):
+                    let taken =
+                        isHeld
+                        ? try take(reader.held.span.extracting(range), direction)
+                        : try take(content.extracting(range), direction)
+                    reader.took(taken)
+                    if !isHeld { at += taken }
+                    guard taken == range.count else { break reading }
+                case .contentEnded(let direction, let ends): try contentEnded(direction, endsStream: ends)
+                case .trailers(let direction): try trailersCame(direction)
+                case .nothing:
+                    throw CallError(.invalidArgument, "a message is about nothing that is known")
+                }
+            }
+        } catch {
+            fail(error)
+        }
+        return isOver ? content.count : at
+    }
+
+    func held(_ count: Int, on stream: ServerStream) {
+        guard let exchange, count >= MemoryCharge.step else { return }
+        exchange.contentRead(leftover: count)
+    }
+
+    /// The data plane has nothing more to say.
+    func contentEnded(_ stream: ServerStream) {
+        guard !isOver else { return }
+        if !reader.isBetweenMessages { return fail(CallError(.invalidArgument, "the call ends inside a message")) }
+        endExchange()
+        finish(.ok)
+    }
+
+    func closed(_ stream: ServerStream, _ code: HTTP2ErrorCode) {
+        isOver = true
+        endExchange()
+    }
+
+    /// Ends an exchange of which nothing more comes: it is done with where its request went on, and nothing of its response has come.
+    private func endExchange() {
+        guard let exchange else { return }
+        self.exchange = nil
+        if request.isComplete, !response.hasBegun {
+            exchange.processed()
+        } else {
+            exchange.clientGone()
+            exchange.abandon()
+        }
+        worker.recycle(exchange)
+    }
+
+    private func take(_ content: Span<UInt8>, _ direction: Direction) throws(CallError) -> Int {
+        guard reader.modes != nil else {
+            throw CallError(
+                .failedPrecondition,
+                "content came, and the first message doesn't say in which mode (protocol_config): Envoy 1.36 and later do"
+            )
+        }
+        let isWanted = direction == .request ? try request.contentComes() : try response.contentComes()
+        guard isWanted else { return content.count }
+        if direction == .request {
+            let count = takeRequest(content)
+            try request.contentCame(count)
+            return count
+        }
+        let count = takeResponse(content)
+        try response.contentCame(count)
+        return count
+    }
+
+    private func contentEnded(_ direction: Direction, endsStream: Bool) throws(CallError) {
+        switch direction {
+        case .request:
+            if try request.contentMessageEnded(endsStream: endsStream, to: &output) {
+                if let exchange, exchange.readsContent { exchange.contentEnded() }
+            } else {
+                exchange?.settle()
+                request.endTurn(to: &output)
+            }
+        case .response:
+            if try response.contentMessageEnded(endsStream: endsStream, to: &output) {
+                try endResponse()
+            } else {
+                exchange?.settleResponse()
+                response.endTurn(to: &output)
+            }
+        }
+    }
+
+    private func trailersCame(_ direction: Direction) throws(CallError) {
+        var lines = TrailerLines()
+        var removals = HeaderMutation()
+        let passed = exchange?.route?.forwarding.trailers ?? []
+        var fault: WireError?
+        reader.forEachField { (name, value) in
+            do throws(WireError) { try lines.add(name, value, limits: worker.wireLimits) } catch { fault = error }
+            if !passed.contains(where: { name.isEqualIgnoringCase(to: $0.span) }) { removals.remove(name) }
+        }
+        if let fault { throw CallError(.invalidArgument, "trailers can't be taken: \(fault.reason)") }
+        switch direction {
+        case .request:
+            trailers = lines
+            // They speak of content that isn't what came.
+            if exchange?.requestTranscoder.isBegun == true { request.trailers = removals }
+            if try request.trailersCame(to: &output), let exchange, exchange.readsContent { exchange.contentEnded() }
+        case .response:
+            responseTrailers = lines
+            if exchange?.machine.response == .buffering { response.trailers = removals }
+            if try response.trailersCame(to: &output) { try endResponse() }
+        }
+    }
+
+    // MARK: The request
+
+    /// Begins the exchange with the head that the data plane has of the request.
+    private func beginRequest(endsStream: Bool) throws(CallError) {
+        guard exchange == nil else { throw CallError(.invalidArgument, "a head came behind a head") }
+        if let modes = reader.modes { (request.mode, response.mode) = (modes.request, modes.response) }
+        isRequestAlone = endsStream
+        let exchange = worker.takeExchange()
+        exchange.record.headStartedAt = worker.loop.now
+        self.exchange = exchange
+        do throws(WireError) {
+            try readRequest(into: &exchange.request, hasContent: !endsStream && request.mode != .none)
+        } catch {
+            try request.headCame(endsStream: true, length: nil, to: &output)
+            return exchange.refuseHead(.wire(error), on: self)
+        }
+        try request.headCame(endsStream: endsStream, length: requestLength, to: &output)
+        exchange.begin(on: self)
+    }
+
+    private func readRequest(into head: inout MessageHead, hasContent: Bool) throws(WireError) {
+        var pseudo = PseudoFields()
+        reader.forEachField { name, value in pseudo.take(name, value) }
+        isSecure = pseudo.scheme.span.isEqualIgnoringCase(to: "https")
+        var builder = HeadBuilder(limits: worker.wireLimits, rules: worker.current.requestRules)
+        try builder.beginRequest(
+            method: pseudo.method.span, isSecure: isSecure, authority: pseudo.authority?.span, path: pseudo.path.span,
+            version: .http1_1, into: &head)
+        let mode = request.mode
+        var length: Int?
+        try reader.forEachField { (name, value) throws(WireError) in
+            guard !ProcessedFields.arePseudo(name), !ProcessedFields.areOfHop(name) else { return }
+            // What passes beside us has no length here.
+            if name.isEqual(to: "content-length") {
+                length = ProcessedFields.number(value)
+                if mode == .none { return }
+            }
+            try builder.add(name, value, to: &head)
+        }
+        requestLength = length
+        try builder.finish(&head, hasContent: hasContent)
+    }
+
+    private func takeRequest(_ content: Span<UInt8>) -> Int {
+        guard let exchange, exchange.readsContent else { return content.count }
+        exchange.contentArrived()
+        var at = 0
+        while at < content.count, self.exchange != nil {
+            guard exchange.machine.takesContent else {
+                stream.pause()
+                break
+            }
+            guard content.count - at <= contentLimit - arrived else {
+                exchange.refuse(.bodyTooLarge(contentLimit))
+                return content.count
+            }
+            let count = min(content.count - at, exchange.longestSlice)
+            let taken: Int
+            do throws(Refusal) {
+                taken = try exchange.receive(content.extracting(at..<at + count), isLast: false)
+            } catch {
+                exchange.refuse(error)
+                return content.count
+            }
+            at += taken
+            arrived += taken
+            if taken < count { break }
+        }
+        guard self.exchange != nil else { return content.count }
+        if at < content.count { stream.pause() }
+        exchange.contentRead(leftover: content.count - at)
+        return at
+    }
+
+    // MARK: The response
+
+    private func beginResponse(endsStream: Bool) throws(CallError) {
+        guard request.hasBegun else {
+            throw CallError(
+                .failedPrecondition, "a response came whose request's head didn't (request_header_mode must be SEND)")
+        }
+        try response.headCame(endsStream: endsStream, length: nil, to: &output)
+        guard let exchange, exchange.machine.upstream == .open, exchange.upstream === side else {
+            // The data plane has answered in the place of what the request would have gone to.
+            if self.exchange != nil { endExchange() }
+            passesResponse = true
+            response.sendHead(HeaderMutation(), to: &output)
+            if endsStream || response.mode == .none { try endResponse() }
+            return
+        }
+        var status = 0
+        reader.forEachField { name, value in
+            if name.isEqual(to: ":status") { status = ProcessedFields.number(value) ?? 0 }
+        }
+        var length: Int?
+        do throws(WireError) {
+            var builder = HeadBuilder(limits: worker.wireLimits)
+            try builder.beginResponse(status: status, into: &side.head)
+            try reader.forEachField { (name, value) throws(WireError) in
+                guard !ProcessedFields.arePseudo(name), !ProcessedFields.areOfHop(name) else { return }
+                if name.isEqual(to: "content-length") { length = ProcessedFields.number(value) }
+                try builder.add(name, value, to: &side.head)
+            }
+            try builder.finish(&side.head)
+        } catch {
+            return exchange.upstreamMisread(.wire(error))
+        }
+        let isAlone = endsStream || response.mode == .none
+        let framing: BodyFraming = isAlone ? .none : length.map { .length($0) } ?? .chunked
+        if let route = exchange.route, route.responseRules == nil, route.compression == nil {
+            response.passesContent = true
+        }
+        exchange.respond(side.head, framing: framing)
+        self.exchange?.settleResponse()
+        if isAlone, self.exchange != nil { try endResponse() }
+    }
+
+    private func takeResponse(_ content: Span<UInt8>) -> Int {
+        if passesResponse {
+            response.send(content, to: &output)
+            return content.count
+        }
+        guard let exchange else { return content.count }
+        guard !isResponseBlocked else {
+            stream.pause()
+            return 0
+        }
+        var count = content.count
+        if let throttle = exchange.responseThrottle {
+            count = throttle.take(count)
+            guard count > 0 else {
+                blockResponse()
+                return 0
+            }
+        }
+        if !exchange.respond(content.extracting(0..<count)) || count < content.count { blockResponse() }
+        return count
+    }
+
+    private func blockResponse() {
+        isResponseBlocked = true
+        stream.pause()
+    }
+
+    private func endResponse() throws(CallError) {
+        if passesResponse {
+            try response.end(to: &output)
+            finish(.ok)
+        } else {
+            exchange?.responseEnded(reusable: true)
+        }
+    }
+
+    // MARK: What the exchange does to the request (ProcessSide)
+
+    /// The head goes on, with what the exchange changes in it.
+    fileprivate func sendRequestHead(_ exchange: Exchange) throws(Refusal) {
+        var mutation = HeaderMutation()
+        var names = LowercaseName()
+        try exchange.forEachRequestChange { change, name, value in
+            names.set(name)
+            mutation.make(change, names.bytes.span, value)
+        }
+        request.passesContent = !exchange.requestTranscoder.isBegun
+        request.sendHead(mutation, to: &output)
+    }
+
+    fileprivate func sendRequest(_ content: Span<UInt8>) {
+        guard request.pending.count + content.count <= Self.bufferLimit else { return isTooLarge = true }
+        request.send(content, to: &output)
+        flushLater()
+    }
+
+    fileprivate func requestEnded() throws(Refusal) {
+        if isTooLarge { throw .processing(.bodyTooLarge(Self.bufferLimit)) }
+        do throws(CallError) {
+            try request.end(to: &output)
+        } catch {
+            throw .processing(.mode(error.reason))
+        }
+        flushLater()
+    }
+
+    fileprivate var isRequestFull: Bool {
+        // Where content is one message, or has an answer each, it is wanted at once.
+        request.mode == .fullDuplex && !request.holdsContent && stream.isFull
+    }
+
+    fileprivate func resumeResponse() {
+        guard isResponseBlocked else { return }
+        isResponseBlocked = false
+        connection.resume(self)
+    }
+
+    // MARK: RequestSource
+
+    var upstreamSide: UpstreamSide? { side }
+    var peer: SocketAddress { connection.peer }
+    var listener: ListenerInfo { connection.listener }
+    var tlsFacts: TLSFacts? { connection.tlsFacts }
+    var isSpent: Bool { false }
+
+    func limitContent(to count: Int) { contentLimit = count }
+    func keepTrailers() {}
+    var contentLeft: Int? { request.takesContent ? nil : 0 }
+
+    func appendTrailers(named names: [[UInt8]], to output: inout OutputBuffer) {
+        trailers.write(named: names, into: &output)
+    }
+
+    func pauseReading() { stream.pause() }
+    func resumeReading() { connection.resume(self) }
+
+    // The data plane sees to its clients' pace.
+    func setRates(_ rates: MinimumRates) {}
+    func expectBody(within time: UInt64) {}
+    func expectNothing() {}
+    func expectDiscard() {}
+
+    /// Sees that the modes fit what the route does.
+    func check(_ route: Route, _ plan: inout ExchangeMachine.Plan) throws(Refusal) {
+        let whole = plan.isVerified || plan.isSpooled
+        let isTouched = plan.isConverted || whole || route.conversion != nil && !isRequestAlone
+        if isTouched, !isRequestAlone {
+            let work: StaticString =
+                plan.isConverted || route.conversion != nil ? "converts requests" : "looks at whole bodies of requests"
+            guard reader.modes != nil else {
+                throw Self.misfit(work, "the data plane doesn't say its request_body_mode (protocol_config)")
+            }
+            switch request.mode {
+            case .fullDuplex, .buffered: break
+            case .streamed:
+                let conversion = route.conversion?.plan
+                guard !whole, conversion?.writesQuery != true, conversion?.outputWithoutFiles == nil else {
+                    throw Self.misfit(work, "in STREAMED its head goes on before all of the body is known")
+                }
+                guard requestLength != nil else {
+                    throw Self.misfit(work, "in STREAMED the end of a body without content-length can't be known")
+                }
+                // The head is answered before content comes.
+                plan.isConverted = false
+            case .none, .bufferedPartial, .grpc:
+                throw Self.misfit(work, "the data plane's request_body_mode is \(request.mode.name)")
+            }
+        }
+        guard route.responseRules != nil else { return }
+        switch response.mode {
+        case .fullDuplex, .buffered: break
+        case .none, .streamed, .bufferedPartial, .grpc:
+            throw Self.misfit("converts responses", "the data plane's response_body_mode is \(response.mode.name)")
+        }
+    }
+
+    private static func misfit(_ work: StaticString, _ reason: String) -> Refusal {
+        .processing(.mode("the route \(work), and \(reason): use FULL_DUPLEX_STREAMED or BUFFERED"))
+    }
+
+    func exchangeEnded(keepAlive: Bool, requestComplete: Bool) {
+        guard let exchange else { return }
+        self.exchange = nil
+        worker.recycle(exchange)
+        finish(.ok)
+    }
+
+    // MARK: ResponseSink
+
+    var isFull: Bool { response.mode == .fullDuplex && !response.holdsContent && stream.isFull }
+    var queued: Int { stream.queued + response.pending.count }
+
+    func sendInterim(_ head: borrowing MessageHead) {}
+    func sendContinue() {}
+
+    func begin(
+        _ start: ResponseStart, of head: borrowing MessageHead,
+        adding addFields: (inout OutputBuffer, HeadEdits.Position) -> Void
+    ) {
+        var lines = OutputBuffer()
+        addFields(&lines, .start)
+        var mutation = HeaderMutation()
+        var names = LowercaseName()
+        start.edits.forEachChange(of: head, new: lines.span, rules: exchange?.route?.headers?.response) {
+            change, name, value in
+            names.set(name)
+            // What is of the framing follows.
+            if names.bytes.span.isEqual(to: "content-length") { return }
+            mutation.make(change, names.bytes.span, value)
+        }
+        if let status = start.status { mutation.set(Self.statusName.span, Self.digits(status).span) }
+        if start.length == .none, exchange?.request.methodKind == .head {
+            mutation.remove(Self.contentLength.span)
+        }
+        responseHead = mutation
+    }
+
+    private static let statusName = Array(":status".utf8)
+    private static let contentLength = Array("content-length".utf8)
+    private static func digits(_ number: Int) -> [UInt8] { Array(String(number).utf8) }
+
+    func send(_ content: Span<UInt8>) -> Bool {
+        sendResponseHead()
+        guard response.pending.count + content.count <= Self.bufferLimit else {
+            isTooLarge = true
+            return true
+        }
+        response.send(content, to: &output)
+        flushLater()
+        return !isFull
+    }
+
+    func flush() {
+        sendResponseHead()
+        flushLater()
+    }
+
+    /// Hands the messages that wait to the stream.
+    private func sendOutput() {
+        request.flush(to: &output)
+        response.flush(to: &output)
+        guard !output.isEmpty else { return }
+        _ = stream.write(output.span)
+        output.removeAll()
+        connection.schedule()
+    }
+
+    func end(adding addTrailers: (inout OutputBuffer) -> Void) {
+        sendResponseHead()
+        do throws(CallError) {
+            if isTooLarge { throw CallError(.resourceExhausted, "the response passes \(Self.bufferLimit) bytes") }
+            try response.end(to: &output)
+        } catch {
+            finish(error.status, error.reason)
+        }
+        flushLater()
+    }
+
+    private func sendResponseHead() {
+        guard let head = responseHead else { return }
+        responseHead = nil
+        response.sendHead(head, to: &output)
+    }
+
+    func withdraw() -> Bool {
+        guard responseHead != nil else { return false }
+        responseHead = nil
+        return true
+    }
+
+    func cut() {
+        finish(.internal, "the response can't be processed to its end")
+        if let exchange {
+            self.exchange = nil
+            exchange.abandon()
+            worker.recycle(exchange)
+        }
+    }
+
+    func answer(
+        _ status: Int, isLast: Bool, content: Span<UInt8>, adding addFields: (inout OutputBuffer) -> Void
+    ) -> Int {
+        var lines = OutputBuffer()
+        addFields(&lines)
+        var mutation = HeaderMutation()
+        var names = LowercaseName()
+        HeadEdits(response: MessageHead()).forEachChange(of: MessageHead(), new: lines.span, rules: nil) {
+            change, name, value in
+            names.set(name)
+            if names.bytes.span.isEqual(to: "content-length") || names.bytes.span.isEqual(to: "date") { return }
+            mutation.make(change, names.bytes.span, value)
+        }
+        let start = output.count
+        ProcessingResponse.writeImmediate(status, mutation, content, to: &output)
+        let count = output.count - start
+        flushLater()
+        return count
+    }
+
+    func switchProtocols(
+        by head: borrowing MessageHead, to upstream: UpstreamConnection, idle: UInt64,
+        adding addFields: (inout OutputBuffer, HeadEdits.Position) -> Void
+    ) -> Tunnel {
+        preconditionFailure("a data plane changes protocols itself")
+    }
+
+    // MARK: The stream and the connection
+
+    func drained(_ stream: ServerStream) {
+        exchange?.upstreamDrained()
+        exchange?.downstreamDrained()
+    }
+
+    func settle() {
+        isTouched = false
+        exchange?.settle()
+        sendOutput()
+    }
+
+    func resumeContent() {
+        stream.resume()
+        settle()
+    }
+
+    func clientHalfClosed() {
+        guard !isOver else { return }
+        isOver = true
+        endExchange()
+        stream.reset(.cancel)
+    }
+
+    func clientStalled() { exchange?.clientStalled() }
+    func cutByDrain() { exchange?.cutByDrain() }
+
+    private func touch() {
+        guard !isTouched else { return }
+        isTouched = true
+        connection.noteTouched(self)
+    }
+
+    /// Hands messages to the stream, unless more of what is read may add to them.
+    private func flushLater() {
+        if !isReading { sendOutput() }
+    }
+
+    private func fail(_ error: CallError) {
+        if let exchange {
+            self.exchange = nil
+            exchange.record.flag = .badRequest
+            exchange.abandon()
+            worker.recycle(exchange)
+        }
+        finish(error.status, error.reason)
+    }
+
+    /// Ends the call.
+    private func finish(_ status: GRPC.Status, _ reason: String = "") {
+        guard !isOver else { return }
+        sendOutput()
+        isOver = true
+        var lines = OutputBuffer()
+        GRPC.appendStatus(status, reason, to: &lines)
+        stream.end(trailers: &lines)
+        stream.resetWhenSent()
+        // What still comes is dropped, and its window given back.
+        if !isReading { stream.drop() }
+        connection.schedule()
+    }
+}
+
+/// The upstream's side of a call.
+private final class ProcessSide: UpstreamSide {
+    /// Not counted: the call owns its side.
+    unowned var call: ProcessCall!
+
+    override var trailers: TrailerLines { call.responseTrailers }
+    override var queued: Int { call.request.pending.count }
+    override var isFull: Bool { call.isRequestFull }
+
+    override func begin(_ exchange: Exchange) throws(Refusal) { try call.sendRequestHead(exchange) }
+    override func write(_ framing: Span<UInt8>, _ content: Span<UInt8>, _ end: Span<UInt8>) {
+        // Nothing is framed here: what stands in front is content that came out before.
+        if !framing.isEmpty { call.sendRequest(framing) }
+        if !content.isEmpty { call.sendRequest(content) }
+    }
+    override func requestEnded() throws(Refusal) { try call.requestEnded() }
+    override func resume() { call.resumeResponse() }
+}
+
+/// The pseudo-header fields of a request.
+private struct PseudoFields {
+    var method: [UInt8] = []
+    var scheme: [UInt8] = []
+    var authority: [UInt8]?
+    var path: [UInt8] = []
+
+    mutating func take(_ name: Span<UInt8>, _ value: Span<UInt8>) {
+        if name.isEqual(to: ":method") {
+            method = value.copied()
+        } else if name.isEqual(to: ":scheme") {
+            scheme = value.copied()
+        } else if name.isEqual(to: ":authority") {
+            authority = value.copied()
+        } else if name.isEqual(to: ":path") {
+            path = value.copied()
+        }
+    }
+}
+
+/// Fields that a data plane has of a message and an exchange needn't see: of its hop, and of what it does itself.
+private enum ProcessedFields {
+    static func arePseudo(_ name: Span<UInt8>) -> Bool {
+        switch name.count {
+        case 5: name.isEqual(to: ":path")
+        case 7: name.isEqual(to: ":method") || name.isEqual(to: ":scheme") || name.isEqual(to: ":status")
+        case 9: name.isEqual(to: ":protocol")
+        case 10: name.isEqual(to: ":authority")
+        default: false
+        }
+    }
+
+    static func areOfHop(_ name: Span<UInt8>) -> Bool {
+        switch name.count {
+        case 2: name.isEqual(to: "te")
+        case 6: name.isEqual(to: "expect")
+        case 7: name.isEqual(to: "upgrade")
+        case 10: name.isEqual(to: "connection") || name.isEqual(to: "keep-alive")
+        case 16: name.isEqual(to: "proxy-connection")
+        case 17: name.isEqual(to: "transfer-encoding")
+        default: false
+        }
+    }
+
+    /// A number of at most 18 digits.
+    static func number(_ value: Span<UInt8>) -> Int? {
+        guard (1...18).contains(value.count) else { return nil }
+        var number = 0
+        for index in value.indices {
+            guard ASCII.isDigit(value[index]) else { return nil }
+            number = number * 10 + Int(value[index] - 0x30)
+        }
+        return number
+    }
+}
+
+/// A field's name as HTTP/2 and data planes write it.
+private struct LowercaseName {
+    private(set) var bytes: [UInt8] = []
+
+    mutating func set(_ name: Span<UInt8>) {
+        bytes.removeAll(keepingCapacity: true)
+        for index in name.indices { bytes.append(ASCII.lowercased(name[index])) }
+    }
+}
+
+extension HeaderMutation {
+    fileprivate mutating func make(_ change: HeadEdits.Change, _ name: Span<UInt8>, _ value: Span<UInt8>) {
+        switch change {
+        case .remove: remove(name)
+        case .set: set(name, value)
+        case .append: append(name, value)
+        }
+    }
+}

@@ -1,0 +1,45 @@
+internal import Gateway
+internal import HTTPWire
+internal import Octets
+
+/// The upstream's side of one exchange, whatever is behind it: takes the request, brings the response by the exchange's functions.
+///
+/// `UpstreamConnection` speaks HTTP/1.1 to a server. Where a data plane asks for external processing it is that which forwards the
+/// request, and its side is the call that it asks by. A class, not a protocol: an exchange looks at `head` without a call.
+class UpstreamSide {
+    /// The head of the response, from when it has come until the exchange lets go.
+    final var head = MessageHead()
+
+    /// The address that it leads to; nil: nobody here knows.
+    var destination: Endpoint? { nil }
+    /// Whether it has served another exchange before the present one.
+    var isReused: Bool { false }
+    /// The trailer fields of the response, once it is whole.
+    var trailers: TrailerLines { TrailerLines() }
+    /// Bytes of the request that wait to be taken.
+    var queued: Int { 0 }
+    /// Whether it takes less than comes: `Exchange.upstreamDrained` says when it has room again.
+    var isFull: Bool { false }
+
+    /// Serves `exchange` from here on.
+    func begin(_ exchange: Exchange) throws(Refusal) {}
+    /// Sends `framing`, `content` behind it and what ends that: of the request, as its `BodyEncoder` frames it.
+    func write(_ framing: Span<UInt8>, _ content: Span<UInt8>, _ end: Span<UInt8>) {}
+    /// All of the request was written.
+    func requestEnded() throws(Refusal) {}
+    /// `Exchange.upstreamDrained` is to be told when all that was written has gone out.
+    func awaitEmpty() {}
+
+    /// The request is sent: the response must begin within `time` nanoseconds.
+    func expectResponse(within time: UInt64) {}
+    /// The request isn't taken as fast as it comes: some of it must be within the time between two reads.
+    func expectProgress() {}
+    /// Nothing need come for now.
+    func expectNothing() {}
+    /// What the exchange did leaves the connection in an unknown state.
+    func refuseReuse() {}
+    /// The client has room again.
+    func resume() {}
+    /// The exchange lets go. `reusable`: it is over and left the connection clean.
+    func release(reusable: Bool) {}
+}

@@ -1,0 +1,520 @@
+"""Recast's gRPC server below ext_proc's meaning: calls that are broken in every way, health checks, many calls on one connection,
+clients that stop, the end of a process, reloads, TLS; and gRPC's own library as a client."""
+
+import os
+import signal
+import struct
+import threading
+import unittest
+
+from ext_proc_client import BUFFERED, FULL_DUPLEX, HEALTH, PROCESS, Ended, ExtProcTestCase, Processing, Refused, pseudo
+from ext_proc_messages import decode, encode, header_map, tagged, varint
+from grpc_client import INVALID_ARGUMENT, NOT_FOUND, OK, RESOURCE_EXHAUSTED, UNIMPLEMENTED, Call, framed
+from harness import DEADLINE, FORM, JSON, Closed, Recast, Upstream, free_port, memory_of
+from http2_client import CANCEL, MAX_CONCURRENT_STREAMS, HTTP2Client, reset
+from lifecycle_support import reload, wait_until
+from raw_client import Client
+from tls_support import certificates, pair, path
+
+ROUTES = """
+  - { name: form-json, match: /form-json, upstream: app, request: form -> json }
+  - { name: json-form, match: /json-form, upstream: app, request: json -> form }
+  - { name: parts, match: /parts, upstream: app, request: multipart -> multipart, limits: { body: 1GiB } }
+  - { name: plain, match: "/plain*", upstream: app, limits: { body: 1GiB } }
+"""
+SERVING, NOT_SERVING = 1, 2
+MIB = 1 << 20
+BEGIN_PART = b'--x\r\nContent-Disposition: form-data; name="a"; filename="f"\r\n\r\n'
+
+
+def health(client, service=""):
+    """(what Check says, how the call ended)."""
+    call = Call(client, HEALTH + "Check")
+    call.send(encode("HealthCheckRequest", {"service": service}), end=True)
+    message = call.next()
+    return message and decode("HealthCheckResponse", message).get("status", 0), call.status()[0]
+
+
+class CallTestCase(ExtProcTestCase):
+    routes = ROUTES
+
+    def assert_alive(self):
+        self.assertIsNone(self.recast.process.poll(), self.recast.error_text())
+        self.assertEqual(self.ask("POST", "/form-json", b"a=1", FORM).json, {"a": "1"})
+
+    def call(self, path=PROCESS, **options):
+        return Call(self.connect(), path, **options)
+
+
+
+class BrokenCallTests(CallTestCase):
+    HEADERS = encode("ProcessingRequest", {"request_headers": {"headers": header_map(pseudo("POST", "/form-json", FORM))},
+                                           "protocol_config": {"request_body_mode": 4, "response_body_mode": 4}})
+
+    def test_methods_and_services_that_there_are_not(self):
+        for method in ("/envoy.service.ext_proc.v3.ExternalProcessor/Other", "/no.Service/Process", "/", "/a", HEALTH + "List2",
+                     PROCESS + "/", PROCESS.lower()):
+            with self.subTest(method):
+                call = self.call(method)
+                call.half_close()
+                self.assertEqual(call.status()[0], UNIMPLEMENTED)
+        self.assert_alive()
+
+    def test_what_is_no_call_gets_an_answer_of_http(self):
+        """Of the content types 415 is gRPC's own rule."""
+        for options, status in (({"content_type": "application/json"}, 415), ({"content_type": None}, 415),
+                                ({"content_type": "application/grpc-web"}, 415)):
+            with self.subTest(options):
+                call = self.call(**options)
+                call.half_close()
+                self.assertEqual(call.client.over(call.stream).status, status)
+        call = Call(self.connect(), PROCESS, method="GET")
+        call.half_close()
+        self.assertIn(call.client.over(call.stream).status, (404, 405, 415))
+        self.assert_alive()
+
+    def test_content_types_of_grpc(self):
+        for content_type in ("application/grpc", "application/grpc+proto", "application/grpc; a=b"):
+            call = self.call(content_type=content_type)
+            call.send(self.HEADERS)
+            call.half_close()
+            self.assertEqual(call.client.over(call.stream).status, 200)
+
+    def test_a_client_of_http1_is_told_to_go(self):
+        with Client(self.port) as client:
+            client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+            try:
+                self.assertGreaterEqual(client.response().status, 400)
+            except (Closed, ValueError, IndexError):
+                pass  # what it gets, if anything, isn't for it
+            client.reader.rest()
+        self.assert_alive()
+
+    def test_garbage_is_an_invalid_argument(self):
+        bad = [b"\xff" * 20, b"\x12\x05ab", b"\x12", b"\x13", b"\x14", tagged(2, 2, b"\x0a\x02\x0a\x7f"), b"\x00\x01", tagged(2, 0, varint(1)),
+               tagged(4, 0, varint(1)), tagged(2, 2, tagged(1, 0, varint(3))), tagged(2, 2, tagged(3, 2, b"x")),
+               varint(2 << 3 | 2) + b"\xff" * 9 + b"\x01", varint(2 << 3 | 2) + b"\xff" * 11]
+        for message in bad:
+            with self.subTest(message[:30]):
+                call = self.call()
+                call.send(message)
+                self.assertIn(call.status()[0], (INVALID_ARGUMENT, UNIMPLEMENTED))
+        self.assert_alive()
+
+    def test_garbage_behind_headers(self):
+        for message in (b"\x22\x05ab", b"\xff" * 12, tagged(4, 2, tagged(1, 0, varint(1))), tagged(4, 2, b"\x0a\xff\xff\xff\x7f")):
+            with self.subTest(message):
+                call = self.call()
+                call.send(self.HEADERS)
+                call.send(message)
+                self.assertEqual(call.status()[0], INVALID_ARGUMENT)
+        self.assert_alive()
+
+    def test_fields_that_nobody_knows_are_skipped(self):
+        """A newer Envoy may send more, in any wire type."""
+        more = (tagged(100, 0, varint(1 << 63)) + tagged(101, 2, b"\xff\xff") + tagged(102, 1, bytes(8)) + tagged(103, 5, bytes(4))
+                + tagged(8, 2, tagged(1, 2, b"\x0a\x01a")) + tagged(9, 2, tagged(1, 2, b"k") + tagged(2, 2, b"")))
+        inner = encode("HttpHeaders", {"headers": header_map(pseudo("POST", "/form-json", FORM))}) + more
+        for parts in ((more, b""), (b"", more), (more, more)):
+            call = Processing(self.connect())
+            call.send(parts[0] + tagged(2, 2, inner) + parts[1] + tagged(11, 2, b"\x08\x04\x10\x04"))
+            call.is_first = False
+            call.send(more + tagged(4, 2, more + tagged(1, 2, b"a=1") + more + tagged(2, 0, b"\x01")) + more)
+            message = call.take_streamed("request", call.take_headers("request", []))
+            self.assertEqual(message.json, {"a": "1"})
+
+    def test_a_message_of_nothing(self):
+        call = self.call()
+        call.send(b"")
+        self.assertNotEqual(call.status()[0], OK)
+        self.assert_alive()
+
+    def test_a_frame_that_is_cut(self):
+        whole = framed(self.HEADERS)
+        for count in (1, 4, 5, 6, len(whole) - 1):
+            with self.subTest(count):
+                call = self.call()
+                call.send_raw(whole[:count], end=True)
+                self.assertNotEqual(call.status()[0], OK)
+        self.assert_alive()
+
+    def test_it_doesnt_matter_how_frames_are_cut(self):
+        body = encode("ProcessingRequest", {"request_body": {"body": b"a=1&b=2", "end_of_stream": True}})
+        data = framed(self.HEADERS) + framed(body)
+        for size in (1, 3, len(data)):
+            call = Processing(self.connect())
+            call.client.content(call.stream, data, end=False, size=size)
+            message = call.take_streamed("request", call.take_headers("request", []))
+            self.assertEqual(message.json, {"a": "1", "b": "2"})
+
+    def test_compression_is_not_implemented(self):
+        for flag in (1, 2, 255):
+            with self.subTest(flag):
+                call = self.call()
+                call.send(self.HEADERS, flag=flag)
+                self.assertEqual(call.status()[0], UNIMPLEMENTED)
+
+    def test_a_length_that_nobody_takes(self):
+        """It is refused by its prefix: nothing waits for two gigabytes."""
+        for length in ((1 << 32) - 1, (1 << 31) - 1, 64 * MIB):
+            with self.subTest(length):
+                call = self.call()
+                # A head is what can't stream.
+                call.send_raw(struct.pack("!BI", 0, length) + varint(2 << 3 | 2) + varint(length - 6) + b"\x0a\x10" * 4)
+                self.assertEqual(call.status()[0], RESOURCE_EXHAUSTED)
+        self.assert_alive()
+
+    def test_heads_that_are_too_long(self):
+        """As by the proxy: a head of 64 KiB and more is refused."""
+        call = Processing(self.connect())
+        call.headers("request", pseudo("POST", "/form-json", FORM, [("x-long", "x" * 80_000)]), end=True)
+        with self.assertRaises((Refused, Ended)) as raised:
+            call.take_headers("request", [])
+        if isinstance(raised.exception, Refused):
+            self.assertEqual(raised.exception.response.status, 431)
+        else:
+            self.assertEqual(raised.exception.code, RESOURCE_EXHAUSTED)
+
+    def test_a_body_of_more_than_a_mebibyte_in_one_message(self):
+        """What gRPC's usual limit of 4 MiB lets through has to pass: Envoy sends what it has."""
+        for size in (MIB + 65_536, 4 * MIB - 100):
+            body = os.urandom(size)
+            self.assertEqual(self.ask("POST", "/plain", body, pieces=[body]).body, body)
+
+    def test_events_in_a_wrong_order(self):
+        head = header_map(pseudo("POST", "/form-json", FORM))
+        answer = header_map([(":status", "200")])
+        orders = [
+            [{"request_body": {"body": b"a=1"}}], [{"request_trailers": {}}], [{"response_headers": {"headers": answer}}],
+            [{"response_body": {"body": b"x"}}], [{"request_headers": {"headers": head}}] * 2,
+            [{"request_headers": {"headers": head}}, {"response_body": {"body": b"x"}}],
+            [{"request_headers": {"headers": head}}, {"request_trailers": {}}, {"request_trailers": {}}],
+        ]
+        for events in orders:
+            with self.subTest([list(event)[0] for event in events]):
+                call = self.call()
+                for number, event in enumerate(events):
+                    more = {"protocol_config": {"request_body_mode": 4, "response_body_mode": 4}} if number == 0 else {}
+                    call.send(encode("ProcessingRequest", {**event, **more}))
+                call.half_close()
+                self.assertNotEqual(call.status()[0], OK)
+        self.assert_alive()
+
+    def test_heads_without_what_every_request_has(self):
+        for missing in (":method", ":path", ":authority"):
+            fields = [pair for pair in pseudo("POST", "/form-json", FORM) if pair[0] != missing]
+            with self.subTest(missing):
+                call = Processing(self.connect())
+                call.headers("request", fields, end=True)
+                with self.assertRaises((Refused, Ended)):
+                    call.take_headers("request", fields)
+        self.assert_alive()
+
+    def test_fields_that_would_break_a_head_are_refused(self):
+        """Envoy sends none of these; whoever does is answered, and nothing of it goes on."""
+        for field in (("x\r\ny", "1"), ("x", "1\r\ny: 2"), ("x", "a\0b"), ("", "1"), ("a b", "1"), (":other", "1")):
+            with self.subTest(field):
+                call = Processing(self.connect())
+                call.headers("request", pseudo("POST", "/plain", fields=[field]), end=True)
+                with self.assertRaises((Refused, Ended)):
+                    call.take_headers("request", [])
+        self.assert_alive()
+
+    def test_value_and_raw_value(self):
+        """Older Envoys and other proxies may send text in `value`."""
+        fields = [{"key": name, "value": value} for name, value in pseudo("POST", "/form-json", FORM)]
+        call = Processing(self.connect())
+        call.say(request_headers={"headers": {"headers": fields}})
+        call.body("request", b"a=1", end=True)
+        message = call.take_streamed("request", call.take_headers("request", []))
+        self.assertEqual((message.json, message.fields.get("content-type")), ({"a": "1"}, JSON))
+
+    def test_a_second_end_is_ignored(self):
+        """Some Envoys send the last piece of a long body twice (issue 46237)."""
+        for again in (b"", b"a=1", b"x" * 1000):
+            call = self.processing()
+            call.headers("request", pseudo("POST", "/form-json", FORM))
+            call.body("request", b"a=1", end=True)
+            call.body("request", again, end=True)
+            message = call.take_streamed("request", call.take_headers("request", []))
+            self.assertEqual(message.json, {"a": "1"})
+            call.headers("response", [(":status", "200")], end=True)
+            call.take_headers("response", [], end=True)
+            self.assertEqual(call.finish()[0], OK)
+
+
+class HealthTests(CallTestCase):
+    def test_serving(self):
+        for service in ("", "envoy.service.ext_proc.v3.ExternalProcessor"):
+            self.assertEqual(health(self.connect(), service), (SERVING, OK))
+
+    def test_a_service_that_there_is_not(self):
+        self.assertEqual(health(self.connect(), "other"), (None, NOT_FOUND))
+
+    def test_a_watch_answers_at_once_or_says_no(self):
+        call = Call(self.connect(), HEALTH + "Watch")
+        call.send(encode("HealthCheckRequest", {}), end=True)
+        message = call.next()
+        if message is None:
+            self.assertEqual(call.status()[0], UNIMPLEMENTED)
+        else:
+            self.assertEqual(decode("HealthCheckResponse", message), {"status": SERVING})
+
+    def test_what_is_no_question(self):
+        for data in (b"", framed(b"\xff\xff"), framed(b"", flag=1), framed(b"") * 2):
+            call = Call(self.connect(), HEALTH + "Check")
+            call.send_raw(data, end=True)
+            self.assertNotEqual(call.status()[0], OK)
+
+
+class ManyCallTests(CallTestCase):
+    def test_a_hundred_calls_on_one_connection(self):
+        client = self.connect()
+        client.until(lambda: client.server_settings)
+        count = min(100, client.server_settings.get(MAX_CONCURRENT_STREAMS, 100))
+        self.assertEqual(count, 100)
+        calls = [Processing(client) for _ in range(count)]
+        for number, call in enumerate(calls):
+            call.headers("request", pseudo("POST", "/form-json", FORM))
+            call.body("request", b"n=%d" % number)
+        for number in reversed(range(count)):
+            calls[number].body("request", b"&m=1", end=True)
+        for number, call in enumerate(calls):
+            message = call.take_streamed("request", call.take_headers("request", []))
+            self.assertEqual(message.json, {"n": str(number), "m": "1"})
+        for call in calls:
+            self.assertEqual(call.finish()[0], OK)
+
+    def test_calls_one_after_the_other_on_one_connection(self):
+        """More than a connection of HTTP has requests (`http2.requests`): a data plane keeps its connection, or is told by GOAWAY."""
+        client = self.connect()
+        for number in range(1500):
+            if client.goaways:
+                client = self.connect()
+            call = Processing(client)
+            message = call.run("request", pseudo("POST", "/form-json", FORM), b"n=%d" % number)
+            self.assertEqual(message.json, {"n": str(number)})
+            self.assertEqual(call.finish()[0], OK)
+
+    def test_a_refusal_of_one_call_is_of_no_other(self):
+        client = self.connect()
+        calls = [Processing(client) for _ in range(20)]
+        for number, call in enumerate(calls):
+            call.headers("request", pseudo("POST", "/json-form", JSON))
+            call.body("request", b'{"a":1}' if number % 2 else b'{"a":', end=True)
+        for number, call in enumerate(calls):
+            if number % 2:
+                self.assertEqual(call.take_streamed("request", call.take_headers("request", [])).body, b"a=1")
+            else:
+                with self.assertRaises(Refused):
+                    call.take_headers("request", [])
+
+    def test_cancelled_anywhere(self):
+        client = self.connect()
+        data = framed(BrokenCallTests.HEADERS) + framed(encode("ProcessingRequest", {"request_body": {"body": b"a=1" * 50}}))
+        for at in range(0, len(data), 7):
+            call = Call(client, PROCESS)
+            call.send_raw(data[:at])
+            client.send(reset(call.stream, CANCEL))
+        client.pause()
+        self.assertEqual(client.goaways, [])
+        message = Processing(client).run("request", pseudo("POST", "/form-json", FORM), b"n=1")
+        self.assertEqual(message.json, {"n": "1"})
+
+
+class SlowClientTests(CallTestCase):
+    """A client that doesn't take answers gets to send no more: what waits is bounded, whatever it sends."""
+
+    def assert_bounded(self, path, media_type, begin):
+        self.ask("POST", "/form-json", b"a=1", FORM)
+        before = memory_of(self.recast.process, "VmHWM")
+        call = Processing(self.connect(gives=False))
+        call.headers("request", pseudo("POST", path, media_type))
+        call.body("request", begin)
+        # One message whose content never ends.
+        length = 1 << 30
+        call.send_raw(struct.pack("!BI", 0, length + 20) + varint(4 << 3 | 2) + varint(length + 10) + b"\x0a" + varint(length))
+        self.assertLess(call.client.fill(call.stream, b"x" * 16_384, most=64 * MIB), 8 * MIB)
+        self.assertLess(memory_of(self.recast.process, "VmHWM") - before, 8 * MIB)
+        self.assert_alive()  # on another connection
+
+    def test_a_plain_route(self):
+        self.assert_bounded("/plain", None, b"x")
+
+    def test_a_conversion(self):
+        self.assert_bounded("/parts", "multipart/form-data; boundary=x", BEGIN_PART)
+
+    def test_others_on_the_connection_go_on(self):
+        """The window of one call is full, that of the connection isn't."""
+        client = self.connect(gives=False, window=65_535)
+        call = Processing(client)
+        call.headers("request", pseudo("POST", "/plain"))
+        # Answers of less than the connection's window.
+        for _ in range(2):
+            call.body("request", b"x" * 16_000)
+        message = Processing(client).run("request", pseudo("POST", "/form-json", FORM), b"n=1")
+        self.assertEqual(message.json, {"n": "1"})
+
+    def test_memory_of_a_long_body(self):
+        self.ask("POST", "/form-json", b"a=1", FORM)
+        before = memory_of(self.recast.process, "VmHWM")
+        piece, count = os.urandom(MIB), 64
+        call = Processing(self.connect(keeps=True))
+        call.headers("request", pseudo("POST", "/parts", "multipart/form-data; boundary=x"))
+        call.body("request", BEGIN_PART)
+        received = 0
+        for _ in range(count):
+            call.body("request", piece)
+            while (message := call.buffered()) is not None:
+                received += len(message)
+            del call.record.body[:call.offset]
+            call.offset = 0
+        call.body("request", b"\r\n--x--\r\n", end=True)
+        while True:
+            kind, content = call.answer()
+            streamed = content["response"].get("body_mutation", {}).get("streamed_response", {})
+            received += len(streamed.get("body", b""))
+            if streamed.get("end_of_stream"):
+                break
+        self.assertGreater(received, count * MIB)
+        self.assertLess(memory_of(self.recast.process, "VmHWM") - before, 8 * MIB)
+
+
+class EndTests(unittest.TestCase):
+    """Drain and reload, each with a Recast of its own."""
+
+    def setUp(self):
+        upstream = Upstream()
+        self.addCleanup(upstream.stop)
+        self.port = free_port()
+        self.recast = Recast(ROUTES, {"app": f"127.0.0.1:{upstream.port}"}, settings="drain_delay: 2s\n",
+                             listeners=(f'{{ address: "127.0.0.1:{self.port}", serves: ext_proc }}',))
+        self.addCleanup(self.recast.remove)
+        self.addCleanup(self.recast.stop)
+
+    def connect(self):
+        client = HTTP2Client(self.port)
+        self.addCleanup(client.socket.close)
+        return client
+
+    def begun(self, client):
+        call = Processing(client)
+        call.headers("request", pseudo("POST", "/form-json", FORM))
+        call.body("request", b"a=1")
+        client.pause()
+        return call
+
+    def test_live_calls_end_well_and_health_says_no(self):
+        client, other = self.connect(), self.connect()
+        call = self.begun(client)
+        self.assertEqual(health(other), (SERVING, OK))
+        self.recast.process.send_signal(signal.SIGTERM)
+        # While it drains, new connections are still taken, and health says that none is wanted.
+        wait_until("health says no", lambda: health(self.connect())[0] == NOT_SERVING)
+        message = Processing(self.connect()).run("request", pseudo("POST", "/form-json", FORM), b"n=1")
+        self.assertEqual(message.json, {"n": "1"})
+        call.body("request", b"&b=2", end=True)
+        message = call.take_streamed("request", call.take_headers("request", []))
+        self.assertEqual(message.json, {"a": "1", "b": "2"})
+        call.headers("response", [(":status", "200")], end=True)
+        call.take_headers("response", [], end=True)
+        self.assertEqual(call.finish()[0], OK)
+        client.rest()
+        self.assertTrue(client.goaways)
+        self.assertEqual(self.recast.process.wait(DEADLINE), 0)
+
+    def test_a_call_keeps_the_settings_that_it_began_with(self):
+        client = self.connect()
+        call = self.begun(client)
+        with open(self.recast.config) as file:
+            text = file.read()
+        with open(self.recast.config, "w") as file:
+            file.write(text.replace("form -> json", "form -> xml"))
+        reload(self.recast)
+        call.body("request", b"&b=2", end=True)
+        self.assertEqual(call.take_streamed("request", call.take_headers("request", [])).json, {"a": "1", "b": "2"})
+        message = Processing(self.connect()).run("request", pseudo("POST", "/form-json", FORM), b"n=1")
+        self.assertEqual(message.media_type, "application/xml")
+
+
+class TLSTests(CallTestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.tls, cls.mutual = free_port(), free_port()
+        cls.listeners = (
+            f'{{ address: "127.0.0.1:{cls.tls}", serves: ext_proc, tls: {{ {pair("server")} }} }}',
+            f'{{ address: "127.0.0.1:{cls.mutual}", serves: ext_proc, tls: {{ {pair("server")}, client_ca: {path("ca.pem")} }} }}')
+        super().setUpClass()
+
+    def over(self, port, certificate=None):
+        client = HTTP2Client(port, certificates().client_context(certificate))
+        self.addCleanup(client.socket.close)
+        self.assertEqual(client.socket.selected_alpn_protocol(), "h2")
+        return Processing(client).run("request", pseudo("POST", "/form-json", FORM), b"n=1").json
+
+    def test_tls(self):
+        self.assertEqual(self.over(self.tls), {"n": "1"})
+
+    def test_mutual_tls(self):
+        self.assertEqual(self.over(self.mutual, "client"), {"n": "1"})
+        with self.assertRaises((OSError, Closed)):
+            self.over(self.mutual)
+        self.assert_alive()
+
+
+class LibraryTests(CallTestCase):
+    """grpcio, the library of gRPC's own project, as the client; messages are bytes for it."""
+
+    def channel(self):
+        import grpc
+        channel = grpc.insecure_channel(f"127.0.0.1:{self.port}")
+        self.addCleanup(channel.close)
+        return channel
+
+    def converse(self, channel, number):
+        head = {"request_headers": {"headers": header_map(pseudo("POST", "/form-json", FORM))},
+                "protocol_config": {"request_body_mode": FULL_DUPLEX, "response_body_mode": FULL_DUPLEX}}
+        events = [head, {"request_body": {"body": b"n=%d" % number}}, {"request_body": {"end_of_stream": True}}]
+        answers = channel.stream_stream(PROCESS)(iter([encode("ProcessingRequest", event) for event in events]), timeout=DEADLINE)
+        return [decode("ProcessingResponse", answer) for answer in answers]
+
+    def test_calls_in_threads(self):
+        channel, results = self.channel(), {}
+        threads = [threading.Thread(target=lambda number=number: results.update({number: self.converse(channel, number)}))
+                   for number in range(50)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(DEADLINE)
+        for number in range(50):
+            first, *rest = results[number]
+            self.assertIn("request_headers", first)
+            body = b"".join(one["request_body"]["response"]["body_mutation"]["streamed_response"].get("body", b"") for one in rest)
+            self.assertEqual(body, b'{"n":"%d"}' % number)
+
+    def test_statuses_as_the_library_reads_them(self):
+        import grpc
+        channel = self.channel()
+        with self.assertRaises(grpc.RpcError) as raised:
+            channel.unary_unary("/no.Service/Method")(b"", timeout=DEADLINE)
+        self.assertEqual(raised.exception.code(), grpc.StatusCode.UNIMPLEMENTED)
+        with self.assertRaises(grpc.RpcError) as raised:
+            list(channel.stream_stream(PROCESS)(iter([b"\xff" * 9]), timeout=DEADLINE))
+        self.assertEqual(raised.exception.code(), grpc.StatusCode.INVALID_ARGUMENT)
+        self.assertTrue(raised.exception.details())
+
+    def test_health(self):
+        answer = self.channel().unary_unary(HEALTH + "Check")(encode("HealthCheckRequest", {}), timeout=DEADLINE)
+        self.assertEqual(decode("HealthCheckResponse", answer), {"status": SERVING})
+
+
+class BufferedLimitTests(CallTestCase):
+    def test_a_body_in_one_message_is_converted_as_one(self):
+        body = b"a=" + b"x" * (MIB - 200_000)
+        with self.assertRaises(Refused) as raised:  # a field of that length is beyond limits.field, in any mode
+            self.ask("POST", "/form-json", body, FORM, mode=BUFFERED)
+        self.assertEqual(raised.exception.response.status, 413)
+
+
+if __name__ == "__main__":
+    unittest.main()

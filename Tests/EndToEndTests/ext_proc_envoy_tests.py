@@ -1,0 +1,259 @@
+"""A real Envoy with Recast as its external processor, on the files of config/envoy: what the upstream gets and the client hears.
+
+Short, for every change. ext_proc_envoy_long.py, which scripts/proxies runs with two versions of Envoy, has what takes longer."""
+
+import os
+import re
+import unittest
+
+from admin import Admin
+from envoy import Envoy, validate
+from harness import FORM, JSON, ROOT, Recast, Upstream, free_port, make_multipart, standard_base64
+from raw_client import Client
+
+CONFIG = os.path.join(ROOT, "config", "envoy")
+MIB = 1 << 20
+XML = "application/xml"
+# Ports of the files.
+FRONT, ADMIN, APP, EXT_PROC, STATUS = 8000, 9901, 3000, 9000, 9902
+# Routes for what Envoy sends beyond those of the file.
+MORE_ROUTES = """
+  - { name: to-json, match: "/to-json*", request: "auto -> json(files: base64)" }
+  - { name: to-parts, match: "/to-parts*", request: auto -> multipart, limits: { body: 1GiB } }
+  - { name: to-form, match: "/to-form*", request: auto -> form }
+  - { name: answer, match: "/answer*", response: "json -> form" }
+  - { name: plain, match: "/plain*", limits: { body: 1GiB } }
+"""
+
+
+def read(name):
+    with open(os.path.join(CONFIG, name)) as file:
+        return file.read()
+
+
+def in_mode(text, mode):
+    """The file of Envoy with another mode of the bodies, for all paths, also those that the file sends past Recast."""
+    text = re.sub(r"(?m)^ +typed_per_filter_config:\n.*\n.*\n +disabled: true\n", "", text)
+    if mode != "FULL_DUPLEX_STREAMED":
+        text = text.replace("FULL_DUPLEX_STREAMED", mode).replace("trailer_mode: SEND", "trailer_mode: SKIP")
+    return text
+
+
+class FileTests(unittest.TestCase):
+    def test_envoy_takes_the_file(self):
+        self.assertEqual(validate(os.path.join(CONFIG, "envoy.yaml")), "")
+
+    def test_the_two_files_belong_together(self):
+        envoy, recast = read("envoy.yaml"), read("recast.yaml")
+        self.assertIn(f'"127.0.0.1:{EXT_PROC}", serves: ext_proc', recast)
+        self.assertEqual(sorted(map(int, re.findall(r"port_value: (\d+)", envoy))), sorted([FRONT, ADMIN, APP, EXT_PROC]))
+        routes = re.findall(r"(?m)^  - name: (\S+)$", recast)
+        self.assertLessEqual(set(re.findall(r"key: recast-route, value: (\S+) ", envoy)), set(routes))
+        for path in re.findall(r"match: \{ (?:path|prefix): (/\w+/?) \}", envoy):
+            self.assertRegex(recast, rf'path: "?{re.escape(path)}\*?"? ?[,}}]')
+
+
+class EnvoyTestCase(unittest.TestCase):
+    """Envoy before an upstream of the harness, and Recast beside it, each with its file."""
+
+    mode = "FULL_DUPLEX_STREAMED"
+    more_routes = MORE_ROUTES
+
+    @classmethod
+    def setUpClass(cls):
+        cls.upstream = Upstream()
+        cls.addClassCleanup(cls.upstream.stop)
+        cls.recast_port, cls.status_port = free_port(), free_port()
+        cls.begin_recast()
+        cls.envoy = Envoy(in_mode(read("envoy.yaml"), cls.mode) if cls.more_routes else read("envoy.yaml"),
+                          {APP: cls.upstream.port, EXT_PROC: cls.recast_port}, ADMIN)
+        cls.addClassCleanup(cls.envoy.stop)
+        cls.envoy.until_ready()
+        cls.envoy.until_health("recast", True)
+        cls.port = cls.envoy.ports[FRONT]
+
+    @classmethod
+    def begin_recast(cls):
+        text = read("recast.yaml") + cls.more_routes
+        for old, new in ((EXT_PROC, cls.recast_port), (STATUS, cls.status_port)):
+            text = text.replace(f"127.0.0.1:{old}", f"127.0.0.1:{new}")
+        cls.recast = Recast.serving(text)
+        cls.addClassCleanup(cls.recast.remove)
+        cls.addClassCleanup(cls.recast.stop)
+
+    def setUp(self):
+        self.upstream.reset()
+
+    def send(self, method, target, body=None, media_type=None, fields=()):
+        with Client(self.port) as client:
+            client.request(method, target, body, media_type, fields)
+            return client.response(method)
+
+    def send_chunked(self, target, pieces, media_type):
+        with Client(self.port) as client:
+            client.send(f"POST {target} HTTP/1.1\r\nHost: client.example\r\nContent-Type: {media_type}\r\nTransfer-Encoding: chunked\r\n\r\n")
+            for piece in pieces:
+                client.send(b"%x\r\n%s\r\n" % (len(piece), piece))
+            client.send(b"0\r\n\r\n")
+            return client.response()
+
+    def assert_problem(self, response, status, code=None):
+        self.assertEqual(response.status, status, response.body)
+        self.assertEqual(response.fields.get("content-type"), "application/problem+json")
+        self.assertEqual((response.json["status"], response.json["code"] if code else None), (status, code))
+
+    def answer(self, body, media_type, **options):
+        def script(exchange):
+            exchange.read_body()
+            exchange.answer(body=body, fields=[f"Content-Type: {media_type}"], **options)
+        self.upstream.script = script
+
+
+class AsTheFilesSayTests(EnvoyTestCase):
+    more_routes = ""
+
+    def test_a_form_becomes_json(self):
+        response = self.send("POST", "/signup", b"user[name]=Ann&tags[]=a", FORM)
+        self.assertEqual((response.status, response.body), (200, b"ok"))
+        received = self.upstream.one()
+        self.assertEqual((received.json, received.media_type), ({"user": {"name": "Ann"}, "tags": ["a"]}, JSON))
+        self.assertNotIn("content-length", received.fields)  # Envoy takes it off what streams
+        self.assertEqual(received.fields.get("host"), "client.example")
+
+    def test_both_ways(self):
+        self.answer(b"<order><id>7</id><state>paid</state></order>", XML)
+        response = self.send("POST", "/orders", b'{"order":{"id":"7"}}', JSON)
+        self.assertEqual((response.status, response.fields.get("content-type")), (200, JSON))
+        self.assertEqual(response.json, {"order": {"id": "7", "state": "paid"}})
+        received = self.upstream.one()
+        self.assertIn(b"<order><id>7</id></order>", received.body)
+        self.assertEqual(received.media_type, XML)
+
+    def test_an_upload_by_the_route_that_envoy_names(self):
+        content = os.urandom(MIB + 1)
+        body, media_type = make_multipart([("token", None, b"t"), ("file", "a.bin", content), ("title", None, b"T")])
+        self.assertEqual(self.send("POST", "/upload/a", body, media_type).status, 200)
+        self.assertEqual([(name, filename, content) for name, filename, _, content in self.upstream.one().parts],
+                         [("document", "a.bin", content), ("title", None, b"T")])
+
+    def test_refusals_come_to_the_client_as_recast_wrote_them(self):
+        self.assert_problem(self.send("POST", "/signup", b"a=1&a[b]=2", FORM), 400, "form_conflict")
+        response = self.send("POST", "/signup", b"{}", JSON)
+        self.assert_problem(response, 415, "unsupported_media_type")
+        self.assertEqual(response.fields.get("accept-post"), FORM)
+        self.assertEqual(self.upstream.requests, [])
+
+    def test_others_go_past_recast(self):
+        self.assertEqual(self.send("POST", "/other", b"a=1", FORM).status, 200)
+        received = self.upstream.one()
+        self.assertEqual((received.body, received.media_type), (b"a=1", FORM))
+
+    def test_status_says_what_is_counted(self):
+        before = Admin(self.status_port).metrics().sum("recast_requests_total")
+        self.send("POST", "/signup", b"a=1", FORM)
+        self.assertGreater(Admin(self.status_port).metrics().sum("recast_requests_total"), before)
+
+
+class ModeTests:
+    """What holds in each mode that a conversion can be right in."""
+
+    def test_conversions(self):
+        content = os.urandom(5000)
+        body, media_type = make_multipart([("a", None, b"1"), ("file", "f.bin", content)])
+        for target, sent, kind, expected in (
+                ("/to-json", b"a=1&b[]=x+y", FORM, {"a": "1", "b": ["x y"]}),
+                ("/to-json", body, media_type, {"a": "1", "file": standard_base64(content)}),
+                ("/to-json", b"<o><a>1</a></o>", XML, {"o": {"a": "1"}})):
+            for is_chunked in (False, True):
+                with self.subTest(target, kind=kind, is_chunked=is_chunked):
+                    self.upstream.reset()
+                    response = self.send_chunked(target, [sent[:3], sent[3:]], kind) if is_chunked else self.send("POST", target, sent, kind)
+                    self.assertEqual(response.status, 200, response.body)
+                    self.assertEqual((self.upstream.one().json, self.upstream.one().media_type), (expected, JSON))
+        self.upstream.reset()
+        self.assertEqual(self.send("POST", "/to-form", b'{"a":{"b":"c d"}}', JSON).status, 200)
+        self.assertEqual((self.upstream.one().body, self.upstream.one().media_type), (b"a%5Bb%5D=c%20d", FORM))
+        self.upstream.reset()
+        self.assertEqual(self.send("POST", "/to-parts", body, media_type).status, 200)
+        self.assertEqual([part[3] for part in self.upstream.one().parts], [b"1", content])
+
+    def test_sizes(self):
+        for size in self.sizes:
+            content = os.urandom(size)
+            body, media_type = make_multipart([("file", "f.bin", content)])
+            for target in ("/to-parts", "/plain"):
+                with self.subTest(target, size=size):
+                    self.upstream.reset()
+                    self.assertEqual(self.send("POST", target, body, media_type).status, 200)
+                    self.assertEqual(self.upstream.one().parts[0][3], content)
+
+    def test_without_a_body(self):
+        for method in ("GET", "HEAD", "DELETE"):
+            self.upstream.reset()
+            self.assertEqual(self.send(method, "/to-json").status, 200)
+            self.assertEqual((self.upstream.one().method, self.upstream.one().body), (method, b""))
+
+    def test_answers(self):
+        for framing in ("length", "chunked", "close"):
+            self.answer(b'{"a":["1","2"]}', JSON, framing=framing)
+            response = self.send("GET", "/answer")
+            self.assertEqual((response.status, response.fields.get("content-type"), response.body), (200, FORM, b"a%5B%5D=1&a%5B%5D=2"))
+        self.answer(b'{"a":', JSON)
+        self.assertEqual(self.send("GET", "/answer").status, 502)
+
+    def test_refusals(self):
+        for is_chunked in (False, True):
+            bad = b'{"a":1,}'
+            response = self.send_chunked("/to-form", [bad], JSON) if is_chunked else self.send("POST", "/to-form", bad, JSON)
+            self.assertEqual((response.status, response.fields.get("content-type")), (400, "application/problem+json"))
+            self.assertEqual(response.json["offset"], 7)
+        self.assertEqual(self.upstream.requests, [])
+
+
+class FullDuplexTests(ModeTests, EnvoyTestCase):
+    sizes = (0, 1, 65_536, MIB + 1)
+
+    def test_a_refusal_behind_output_is_no_whole_request(self):
+        """The file is beyond what Envoy and Recast hold, so the upstream has some of it when the end turns out to be missing."""
+        begin = b'--x\r\nContent-Disposition: form-data; name="f"; filename="f"\r\n\r\n'
+        response = self.send("POST", "/to-parts", begin + b"x" * (4 * MIB), "multipart/form-data; boundary=x")
+        self.assertGreaterEqual(response.status, 400)
+        for received in list(self.upstream.requests):
+            self.assertTrue(received.ended.wait(30))
+            self.assertFalse(received.is_complete)
+
+
+class BufferedTests(ModeTests, EnvoyTestCase):
+    mode = "BUFFERED"
+    sizes = (0, 1, 65_536, 200_000)  # Envoy's own limit of the file is 256 KiB
+
+    def test_the_length_is_right(self):
+        self.send("POST", "/to-json", b"a=1", FORM)
+        self.assertEqual(self.upstream.one().fields.all("content-length"), [str(len(b'{"a":"1"}'))])
+
+    def test_beyond_envoys_limit_its_own_413(self):
+        body, media_type = make_multipart([("file", "f.bin", bytes(300_000))])
+        self.assertEqual(self.send("POST", "/to-parts", body, media_type).status, 413)
+        self.assertEqual(self.upstream.requests, [])
+
+
+class DeadTests(EnvoyTestCase):
+    more_routes = ""
+
+    def test_without_recast_nothing_goes_unconverted(self):
+        self.assertEqual(self.send("POST", "/signup", b"a=1", FORM).status, 200)
+        self.upstream.reset()
+        self.assertEqual(self.recast.stop(), 0)
+        for _ in range(2):  # before the checks have noticed, and after
+            response = self.send("POST", "/signup", b"a=1", FORM)
+            self.assertEqual(response.status, 503, response.body)
+            self.assertEqual(self.upstream.requests, [])
+            self.envoy.until_health("recast", False)
+        self.assertEqual(self.send("POST", "/other", b"a=1", FORM).status, 200)
+        self.begin_recast()
+        self.envoy.until_health("recast", True)
+        self.assertEqual(self.send("POST", "/signup", b"a=1", FORM).status, 200)
+
+
+if __name__ == "__main__":
+    unittest.main()
