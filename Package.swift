@@ -159,7 +159,8 @@ let package = Package(
         .target(
             name: "FuzzTargets",
             dependencies: [
-                "Octets", "HTTPWire", "HTTP2", "ContentCoding", "Signatures", "Images", "Transcoding", "Serialization",
+                "Octets", "HTTPWire", "HTTP2", "ExtProc", "ContentCoding", "Signatures", "Images", "Transcoding",
+                "Serialization",
                 "TestSupport",
             ],
             path: "Tests/FuzzTargets", swiftSettings: settings),

@@ -147,14 +147,18 @@ static nghttp2_session_callbacks *make_callbacks(void) {
     return callbacks;
 }
 
-static nghttp2_option *make_option(void) {
+static nghttp2_option *make_option(bool limits_resets) {
     nghttp2_option *option;
     if (nghttp2_option_new(&option)) return NULL;
     nghttp2_option_set_no_auto_window_update(option, 1);
     nghttp2_option_set_no_closed_streams(option, 1);
     nghttp2_option_set_max_outbound_ack(option, MOST_ACKNOWLEDGEMENTS);
     nghttp2_option_set_max_send_header_block_length(option, LONGEST_HEAD_SENT);
-    nghttp2_option_set_stream_reset_rate_limit(option, RESETS_AT_ONCE, RESETS_A_SECOND);
+    if (limits_resets) {
+        nghttp2_option_set_stream_reset_rate_limit(option, RESETS_AT_ONCE, RESETS_A_SECOND);
+    } else {
+        nghttp2_option_set_stream_reset_rate_limit(option, UINT32_MAX, UINT32_MAX);
+    }
     nghttp2_option_set_max_continuations(option, MOST_CONTINUATIONS);
     return option;
 }
@@ -162,7 +166,7 @@ static nghttp2_option *make_option(void) {
 recast_http2 *recast_http2_make_server(void *owner, const recast_http2_calls *calls, const recast_http2_settings *settings) {
     recast_http2 *own = calloc(1, sizeof *own);
     nghttp2_session_callbacks *callbacks = make_callbacks();
-    nghttp2_option *option = make_option();
+    nghttp2_option *option = make_option(settings->limits_resets);
     if (own && callbacks && option) {
         own->owner = owner;
         own->calls = calls;

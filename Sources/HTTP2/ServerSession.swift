@@ -100,7 +100,8 @@ public final class ServerSession {
         builder = HeadBuilder(limits: wire, rules: rules)
         var settings = recast_http2_settings(
             streams: UInt32(clamping: limits.streams), stream_window: UInt32(clamping: limits.streamWindow),
-            connection_window: UInt32(clamping: limits.connectionWindow), field_list: UInt32(clamping: wire.head))
+            connection_window: UInt32(clamping: limits.connectionWindow), field_list: UInt32(clamping: wire.head),
+            limits_resets: limits.countsResets)
         // SAFETY: the session holds this object's address, and ends before it; the calls live as long as the process.
         unsafe session = recast_http2_make_server(
             Unmanaged.passUnretained(self).toOpaque(), Calls.shared.pointer, &settings)
@@ -429,7 +430,7 @@ public final class ServerSession {
         // A client can make a server reset its streams as fast as it can ask for them (CVE-2025-8671).
         if type == FrameType.resetStream, code != HTTP2ErrorCode.noError.rawValue {
             resets.here += 1
-            _ = bears(Nuisance.reset)
+            if limits.countsResets { _ = bears(Nuisance.reset) }
         }
         // nghttp2 has found that there is too much of something.
         if type == FrameType.goAway, code != HTTP2ErrorCode.noError.rawValue {

@@ -7,12 +7,13 @@ import tempfile
 import textwrap
 import unittest
 
+import ext_proc_rules
 import network_rules
 import rules
 import schema
 from manifests import DEPLOY, ROOT, Rendering, build, folders, renderings, standard_settings, unused_components
 
-assert network_rules  # its rules are registered with the others
+assert ext_proc_rules and network_rules  # their rules are registered with the others
 
 RENDERED = renderings()
 
@@ -25,7 +26,8 @@ class RenderingTests(unittest.TestCase):
     def test_all_are_rendered(self):
         names = {one.name for one in RENDERED}
         self.assertLessEqual({"gateway/base", "gateway/overlays/example", "gateway/overlays/production", "sidecar/base",
-                              "sidecar/overlays/example", "sidecar/overlays/production"}, names)
+                              "sidecar/overlays/example", "sidecar/overlays/production", "ext-proc/base", "ext-proc/overlays/envoy-gateway",
+                              "ext-proc/overlays/istio", "ext-proc/overlays/gke"}, names)
         for component in folders("Component"):
             # On its own where no example has it.
             if os.path.basename(component) in ("certificate", "monitoring", "spool"):
@@ -209,6 +211,20 @@ def text(rule, names, old, new):
 
 
 BOTH = (GATEWAY, SIDECAR)
+ENVOY_GATEWAY, ISTIO, GKE = (f"ext-proc/overlays/{name}" for name in ("envoy-gateway", "istio", "gke"))
+put("processing", [ENVOY_GATEWAY], "EnvoyExtensionPolicy/spec/extProc/0/failOpen", True)
+put("processing", [ENVOY_GATEWAY], "EnvoyExtensionPolicy/spec/extProc/0/backendRefs/0/port", 9001)
+put("processing", [ENVOY_GATEWAY, ISTIO], "Service/spec/ports/0/appProtocol", None)
+put("processing", [GKE], "Service/spec/ports/0/appProtocol", "kubernetes.io/h2c")
+put("processing", [GKE], "GCPTrafficExtension/spec/extensionChains/0/extensions/0/supportedEvents", ["RequestHeaders", "RequestBody"])
+put("processing", [GKE], "GCPTrafficExtension/spec/extensionChains/0/extensions/0/failOpen", True)
+put("processing", [ISTIO], "EnvoyFilter/spec/configPatches/0/patch/value/typed_config/processing_mode/request_body_mode", "BUFFERED")
+put("processing", [ISTIO], "EnvoyFilter/spec/configPatches/0/patch/value/typed_config/failure_mode_allow", True)
+put("processing", [ISTIO], "EnvoyFilter/metadata/namespace", "elsewhere")
+put("processed", [ENVOY_GATEWAY], "HTTPRoute/spec/rules/0/matches/0/path/value", "/other")
+put("processed", [GKE], "GCPTrafficExtension/spec/extensionChains/0/matchCondition/celExpressions/0/celMatcher", "true")
+text("processing", [ENVOY_GATEWAY], ", serves: ext_proc", "")
+text("processed", [ISTIO], "path: /orders", "path: /order")
 put("restricted", BOTH, "container/securityContext/allowPrivilegeEscalation", True)
 put("restricted", BOTH, "container/securityContext/capabilities/drop", [])
 put("restricted", BOTH, "container/securityContext/capabilities/add", ["NET_ADMIN"])

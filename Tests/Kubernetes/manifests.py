@@ -141,6 +141,12 @@ class Settings:
                 host, _, port = address.rpartition(":")
                 yield host.strip("[]"), int(port), tls
 
+    def processors(self):
+        """{port: whether it speaks TLS} of the listeners for external processing."""
+        listen = self.value["listen"]
+        return {int(one["address"].rpartition(":")[2]): "tls" in one
+                for one in (listen if isinstance(listen, list) else [listen]) if isinstance(one, dict) and one.get("serves") == "ext_proc"}
+
     def port(self, key):
         host, _, port = self.get(key).rpartition(":")
         return (host.strip("[]"), int(port)) if port.isdigit() else (None, None)
@@ -152,7 +158,7 @@ class Settings:
 
     def upstream_addresses(self):
         """(host, port) of all upstreams."""
-        for upstream in self.value["upstreams"].values():
+        for upstream in self.value.get("upstreams", {}).values():
             address = upstream["address"] if isinstance(upstream, dict) else upstream
             for one in address if isinstance(address, list) else [address]:
                 if not one.startswith("unix:"):
@@ -161,7 +167,7 @@ class Settings:
 
     def spools(self):
         """The `spool` of each upstream that holds bodies until they are whole."""
-        return [one.get("spool", {}) for one in self.value["upstreams"].values()
+        return [one.get("spool", {}) for one in self.value.get("upstreams", {}).values()
                 if isinstance(one, dict) and one.get("framing") == "length"]
 
     def check(self):

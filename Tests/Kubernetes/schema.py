@@ -30,6 +30,11 @@ SCRAPED = {"port": Any(str, r"[a-z0-9]([a-z0-9-]{0,13}[a-z0-9])?"), "path": Any(
            "scrapeTimeout": Optional(DURATION), "scheme": Optional(Any(str, "https?"))}
 USAGES = "|".join(("digital signature", "key encipherment", "server auth", "client auth"))
 
+METHOD = Any(str, "GET|POST|PUT|PATCH|DELETE")
+QUANTITY = Any(str, r"\d+[KMG]i")
+BODY_MODE = Any(str, "FullDuplexStreamed")  # the one in which bodies stream through Recast, docs/ext-proc.md
+TARGET = {"group": Any(str, r"|gateway\.networking\.k8s\.io"), "kind": Any(str, "Gateway|HTTPRoute|Service"), "name": NAME}
+
 # By apiVersion and kind: each key that the manifests may use of it, and what it holds.
 CUSTOM = {
     ("cert-manager.io/v1", "Certificate"): {
@@ -41,6 +46,57 @@ CUSTOM = {
         "renewBefore": Optional(DURATION),
         "privateKey": {"algorithm": Any(str, "RSA|ECDSA|Ed25519"), "size": Optional(Any(int)),
                        "rotationPolicy": Any(str, "Always|Never")},
+    },
+    ("gateway.networking.k8s.io/v1", "HTTPRoute"): {
+        "parentRefs": [{"name": NAME, "namespace": Optional(NAME)}],
+        "hostnames": Optional([Any(str, r"(\*\.)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?")]),
+        "rules": [{"matches": [{"path": {"type": Any(str, "Exact|PathPrefix"), "value": Any(str, "/.*")}, "method": Optional(METHOD)}],
+                   "backendRefs": [{"name": NAME, "port": Any(int)}]}],
+    },
+    ("gateway.envoyproxy.io/v1alpha1", "EnvoyExtensionPolicy"): {
+        "targetRefs": [TARGET],
+        "extProc": [{
+            "backendRefs": [{"name": NAME, "port": Any(int)}],
+            "processingMode": {"request": {"body": BODY_MODE}, "response": {"body": BODY_MODE}},
+            "failOpen": Any(bool),
+            "statusOnError": Any(int),
+            "backendSettings": {
+                "circuitBreaker": {"maxParallelRequests": Any(int)},
+                "connection": {"bufferLimit": QUANTITY},
+                "http2": {"initialStreamWindowSize": QUANTITY, "initialConnectionWindowSize": QUANTITY},
+                "healthCheck": {"active": {"type": Any(str, "GRPC"), "grpc": {}, "interval": DURATION, "timeout": DURATION,
+                                           "unhealthyThreshold": Any(int), "healthyThreshold": Any(int)}},
+            },
+        }],
+    },
+    ("networking.istio.io/v1", "VirtualService"): {
+        "hosts": [Any(str)], "gateways": [NAME],
+        "http": [{"name": NAME, "match": Optional([{"uri": {"exact": Any(str, "/.*")}, "method": {"exact": METHOD}}]),
+                  "route": [{"destination": {"host": NAME, "port": {"number": Any(int)}}}]}],
+    },
+    ("networking.istio.io/v1", "DestinationRule"): {
+        "host": NAME, "trafficPolicy": {"connectionPool": {"http": {"http2MaxRequests": Any(int)}}}},
+    # What a patch writes is Envoy's, and compared with config/envoy/envoy.yaml, which Envoy itself reads.
+    ("networking.istio.io/v1alpha3", "EnvoyFilter"): {
+        "workloadSelector": {"labels": LABELS},
+        "configPatches": [{"applyTo": Any(str, "HTTP_FILTER|HTTP_ROUTE"), "match": Any(dict),
+                           "patch": {"operation": Any(str, "INSERT_BEFORE|MERGE"), "value": Any(dict)}}],
+    },
+    ("networking.gke.io/v1", "HealthCheckPolicy"): {
+        "targetRef": TARGET,
+        "default": {"checkIntervalSec": Any(int), "timeoutSec": Any(int), "healthyThreshold": Any(int), "unhealthyThreshold": Any(int),
+                    "config": {"type": Any(str, "HTTP"), "httpHealthCheck": {
+                        "portSpecification": Any(str, "USE_FIXED_PORT"), "port": Any(int), "requestPath": Any(str, "/.*")}}},
+    },
+    ("networking.gke.io/v1", "GCPTrafficExtension"): {
+        "targetRefs": [TARGET],
+        "extensionChains": [{
+            "name": NAME, "matchCondition": {"celExpressions": [{"celMatcher": Any(str)}]},
+            "extensions": [{
+                "name": NAME, "backendRef": {"group": Any(str, ""), "kind": Any(str, "Service"), "name": NAME, "port": Any(int)},
+                "authority": NAME, "timeout": DURATION, "failOpen": Any(bool), "requestBodySendMode": BODY_MODE,
+                "responseBodySendMode": BODY_MODE, "supportedEvents": [Any(str, "(Request|Response)(Headers|Body|Trailers)")]}],
+        }],
     },
     ("monitoring.coreos.com/v1", "ServiceMonitor"): {"selector": SELECTOR, "endpoints": [SCRAPED]},
     ("monitoring.coreos.com/v1", "PodMonitor"): {"selector": SELECTOR, "podMetricsEndpoints": [SCRAPED]},

@@ -15,6 +15,7 @@ BOUNDS = [
     against("small", FORM_JSON, CPU, 0.9),
     against("small", FORM_JSON, CPU, 0.75, "nginx-lua form -> json"),
     against("small", FORM_JSON, CPU, 0.2, "envoy-lua form -> json"),
+    against("small", "envoy-recast form -> json", CPU, 1.5, "envoy-lua form -> json"),
     against("small", "recast plain", CPU, 0.8),
     against("half", FORM_JSON, "p99_us", 1.1),
     against("many", FORM_JSON, CPU, 1.0),

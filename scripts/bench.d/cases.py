@@ -25,7 +25,7 @@ def plain(peer, exchange):
 
 BASE = "haproxy plain"
 PLAIN_PEERS = ("nginx", "haproxy", "envoy", "caddy")
-SCRIPTED_PEERS = ("nginx-lua", "nginx-njs", "envoy-lua")
+SCRIPTED_PEERS = ("nginx-lua", "nginx-njs", "envoy-lua", "envoy-recast")
 SCRIPTED = [Case(f"{peer} form -> json", peer, "/form-json", bodies.FORM_JSON) for peer in SCRIPTED_PEERS]
 PLAIN = [plain(peer, bodies.FORM_PLAIN) for peer in PLAIN_PEERS]
 RECAST = [recast("form -> json", bodies.FORM_JSON), recast("plain", bodies.FORM_PLAIN)]

@@ -3,6 +3,7 @@
 import glob
 import os
 import re
+import shlex
 import shutil
 import subprocess
 
@@ -195,6 +196,29 @@ class EnvoyLua(Envoy):
     name, files = "envoy-lua", ("envoy-lua.yaml", "envoy-form-json.lua")
 
 
+class EnvoyRecast(Envoy):
+    """Envoy with Recast as its external processor: both are measured as one, on one core."""
+
+    name, files = "envoy-recast", ("envoy-recast.yaml", "recast-ext-proc.yaml")
+
+    def __init__(self):
+        self.recast = None  # the path, which the run sets
+
+    def program(self):
+        if not self.recast:
+            raise Missing("there is no Recast to ask: add recast to --peers")
+        return super().program()
+
+    def values(self):
+        return {"processor": free_port()}
+
+    def command(self, path, folder):
+        # A parent that ends both, so that what is measured is its children.
+        asked = shlex.join([self.recast, "serve", os.path.join(folder, self.files[1])])
+        return ["sh", "-c", f"{asked} & first=$!; {shlex.join(super().command(path, folder))} & second=$!; "
+                "trap 'kill $first $second; wait; exit' TERM; wait"]
+
+
 class Caddy(Peer):
     name, files = "caddy", ("Caddyfile",)
     version_arguments = ("version",)
@@ -210,4 +234,4 @@ class Caddy(Peer):
         return [self.program(), "run", "--adapter", "caddyfile", "--config", path]
 
 
-PEERS = {peer.name: peer for peer in (NGINX, NGINXLua, NGINXScript, HAProxy, Envoy, EnvoyLua, Caddy)}
+PEERS = {peer.name: peer for peer in (NGINX, NGINXLua, NGINXScript, HAProxy, Envoy, EnvoyLua, EnvoyRecast, Caddy)}

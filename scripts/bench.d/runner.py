@@ -25,6 +25,8 @@ class Run:
         self.names = options.peers.split(",")
         self.peers = {name: proxies.Recast(recast) if name == "recast" else proxies.PEERS[name]() for name in self.names}
         self.missing, self.servers, self.results = {}, [], {}
+        if "envoy-recast" in self.peers:
+            self.peers["envoy-recast"].recast = recast
         for name, peer in self.peers.items():
             try:
                 peer.program()

@@ -28,7 +28,7 @@ def settings_page(read, date, source):
     page.paragraph("A file that has every key comes first. Each section behind it tells of some of them; where the text names "
                    "one of these files, its section is meant:")
     for name, title in titles.items():
-        page.tagged(f"\\fB{escape(name, code=True)}\\fR", escape(title).upper())
+        page.tagged(f"\\fB{escape(name, code=True)}\\fR", escape(title.upper()))
     for title, blocks in bodies.values():
         page.section(title)
         page.blocks(blocks, top=2)

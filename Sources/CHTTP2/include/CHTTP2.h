@@ -41,6 +41,8 @@ typedef struct recast_http2_settings {
     uint32_t stream_window;
     uint32_t connection_window;
     uint32_t field_list;
+    /* Whether a peer that resets too many streams loses its connection. */
+    bool limits_resets;
 } recast_http2_settings;
 
 /* A server's side, which has submitted its settings; or NULL where there is no memory. `calls` must outlive it. */

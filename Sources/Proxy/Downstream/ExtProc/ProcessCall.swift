@@ -14,7 +14,8 @@ internal import Transcoding
 /// header rules, verification, conversions and limits are the exchange's, as for every request. Time limits for clients and upstreams
 /// are the data plane's, which knows both.
 ///
-/// The call ends behind the response, or where the data plane ends it: it may not want responses processed.
+/// The data plane ends the call, behind the response or before: it may not want responses processed. Here it ends with an immediate
+/// response, or an error.
 final class ProcessCall: Downstream, HTTP2Call {
     static let path: StaticString = "/envoy.service.ext_proc.v3.ExternalProcessor/Process"
 
@@ -34,6 +35,8 @@ final class ProcessCall: Downstream, HTTP2Call {
 
     private var isReading = false
     private var isTouched = false
+    /// Whether an immediate response was given.
+    private var isAnswered = false
     /// Whether all was said: what still comes is dropped.
     private var isOver = false
     /// Whether the response passes as it is: it is the data plane's own, in the place of one that was asked for.
@@ -349,7 +352,6 @@ final class ProcessCall: Downstream, HTTP2Call {
     private func endResponse() throws(CallError) {
         if passesResponse {
             try response.end(to: &output)
-            finish(.ok)
         } else {
             exchange?.responseEnded(reusable: true)
         }
@@ -463,7 +465,8 @@ final class ProcessCall: Downstream, HTTP2Call {
         guard let exchange else { return }
         self.exchange = nil
         worker.recycle(exchange)
-        finish(.ok)
+        // An immediate response is the last word. Else the data plane ends the call, perhaps behind trailers.
+        if isAnswered { finish(.ok) }
     }
 
     // MARK: ResponseSink
@@ -571,6 +574,7 @@ final class ProcessCall: Downstream, HTTP2Call {
             if names.bytes.span.isEqual(to: "content-length") || names.bytes.span.isEqual(to: "date") { return }
             mutation.make(change, names.bytes.span, value)
         }
+        isAnswered = true
         let start = output.count
         ProcessingResponse.writeImmediate(status, mutation, content, to: &output)
         let count = output.count - start

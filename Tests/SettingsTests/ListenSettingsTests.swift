@@ -1,0 +1,55 @@
+import Proxy
+import Settings
+import Testing
+
+/// What the file says of where connections are accepted, and for what.
+@Suite struct ListenSettingsTests {
+    private static let processing = """
+        version: 1
+        listen: [{ address: "127.0.0.1:9000", serves: ext_proc }]
+        routes:
+          - { name: all, match: /*, request: form -> json }
+        """
+
+    @Test("where data planes forward all requests, routes need no upstream")
+    func withoutUpstreams() throws {
+        let file = try SettingsTestFile.parse(Self.processing)
+        #expect(file.settings.upstreams.isEmpty)
+        #expect(file.settings.routes.map(\.upstream) == [nil])
+        #expect(file.settings.services == [.tcp(host: "127.0.0.1", port: 9000): .externalProcessing])
+        #expect(file.settings.versions == [.tcp(host: "127.0.0.1", port: 9000): .http2])
+        #expect(file.effective.contains { $0.key == "listen.127.0.0.1:9000.serves" && $0.value == "ext_proc" })
+    }
+
+    @Test("a route may have an upstream all the same, which must be there")
+    func withUpstream() throws {
+        let text = Self.processing.replacing("match: /*,", with: "match: /*, upstream: app,")
+        #expect(
+            SettingsTestFile.mistakes(text) == [
+                "4:38: there is no upstream \"app\": there is none"
+            ])
+        let file = try SettingsTestFile.parse(
+            text.replacing("routes:", with: "upstreams: { app: \"127.0.0.1:1\" }\nroutes:"))
+        #expect(file.settings.routes.map(\.upstream) == [0])
+    }
+
+    @Test("one address of HTTP is enough for routes to need one")
+    func mixed() {
+        let text = Self.processing.replacing("serves: ext_proc }]", with: "serves: ext_proc }, \"127.0.0.1:8080\"]")
+        let mistakes = SettingsTestFile.mistakes(text)
+        #expect(mistakes.count == 2)
+        #expect(mistakes.contains { $0.contains("needs \"upstreams\"") })
+        #expect(mistakes.contains { $0.contains("needs \"upstream\"") })
+    }
+
+    @Test(
+        "what is wrong is reported",
+        arguments: [
+            ("serves: grpc", "\"serves\" is http or ext_proc, not \"grpc\""),
+            ("serves: ext_proc, http: [2]", "\"http\" is for listeners that serve http"),
+        ])
+    func mistakes(_ spelling: String, _ mistake: String) {
+        let mistakes = SettingsTestFile.mistakes(Self.processing.replacing("serves: ext_proc", with: spelling))
+        #expect(mistakes.contains { $0.contains(mistake) }, "\(mistakes)")
+    }
+}
