@@ -19,8 +19,6 @@ protocol RequestSource: AnyObject {
     /// Whether the connection takes no further request: as many were served as may be, or for as long.
     var isSpent: Bool { get }
 
-    /// Where the request goes on, where that is not an upstream of the route's: what brought it forwards it.
-    var upstreamSide: UpstreamSide? { get }
     /// The name of the route that is to serve the request, where what brought it says so.
     var routeName: [UInt8]? { get }
     /// Sees, before any content is taken, that what `route` does can be done with what brought the request.
@@ -55,7 +53,6 @@ protocol RequestSource: AnyObject {
 
 // What most sources are: connections that only bring requests.
 extension RequestSource {
-    var upstreamSide: UpstreamSide? { nil }
     var routeName: [UInt8]? { nil }
     func check(_ route: Route, _ plan: inout ExchangeMachine.Plan) throws(Refusal) {}
 }

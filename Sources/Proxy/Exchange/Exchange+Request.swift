@@ -11,8 +11,11 @@ extension Exchange {
     // MARK: The head
 
     /// Serves the request whose head is in `request`.
-    func begin(on downstream: any Downstream) {
+    ///
+    /// - Parameter forwarder: where the request goes on if not to an upstream of the route's.
+    func begin(on downstream: any Downstream, forwarder: UpstreamSide? = nil) {
         self.downstream = downstream
+        if let forwarder { self.forwarder = forwarder }
         let now = worker.loop.now
         record.startedAt = now
         record.headTime = now &- record.headStartedAt
@@ -70,7 +73,7 @@ extension Exchange {
         plan.takesInterim = request.capabilities.contains(.interimResponses)
         plan.hasMemory = !hasContent || hasMemory(for: framing)
         if !hasContent { noteContentEnd() }
-        try downstream?.check(route, &plan)
+        if forwarder != nil { try downstream?.check(route, &plan) }
         try handle(.began(plan))
     }
 
@@ -95,7 +98,7 @@ extension Exchange {
     private func findRoute(_ snapshot: ConfigurationSnapshot) throws(Refusal) -> Destination {
         if snapshot.routes.keepsTargets { noteTarget() }
         snapshot.routes.normalize(&request)
-        if let name = downstream?.routeName { return .route(try findRoute(named: name, snapshot)) }
+        if forwarder != nil, let name = downstream?.routeName { return .route(try findRoute(named: name, snapshot)) }
         switch snapshot.routes.find(request) {
         case .found(let found):
             route = found.route

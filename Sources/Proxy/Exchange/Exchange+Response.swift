@@ -83,7 +83,7 @@ extension Exchange {
         ) { output, position in
             changes.appendLines(to: &output, of: head, contentType: contentType?.span, coding: coding)
             // What is no hop says nothing of itself.
-            let isHop = downstream?.upstreamSide == nil
+            let isHop = forwarder == nil
             if isHop, !head.contains(.date) { HeadWriter.clean("Date", worker.clock.date.span, into: &output) }
             if isHop, !head.contains(.xRequestID) { HeadWriter.clean("X-Request-Id", requestID.span, into: &output) }
             if isHop, let snapshot, snapshot.forwarding.addsViaToResponses, let via = snapshot.forwarding.via {

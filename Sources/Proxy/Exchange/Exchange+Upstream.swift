@@ -13,7 +13,7 @@ extension Exchange {
     /// Writes the upstream head and finds a connection for it.
     func connect(framing known: BodyFraming) throws(Refusal) {
         guard let route, let snapshot else { return }
-        if let side = downstream?.upstreamSide { return try connect(over: side) }
+        if let forwarder { return try connect(over: forwarder) }
         guard let upstream = route.upstream else { throw .upstream(.unavailable) }
         let framing = snapshot.framings[upstream].framing(for: known)
         requestEncoder = BodyEncoder(framing: framing)
@@ -167,7 +167,7 @@ extension Exchange {
         if let spool, try !pump(spool) { return }
         if requestTranscoder.isPadded, try !pad() { return }
         sendEnd()
-        try upstream?.requestEnded()
+        if let forwarder { try forwarder.requestEnded() }
         try handle(.requestWritten(isEmpty: upstream?.queued == 0))
     }
 
@@ -221,7 +221,7 @@ extension Exchange {
 
     /// How bodies are framed for the upstream.
     func framing(of route: Route, _ snapshot: ConfigurationSnapshot) -> UpstreamFraming {
-        guard let upstream = route.upstream, downstream?.upstreamSide == nil else { return .processed }
+        guard let upstream = route.upstream, forwarder == nil else { return .processed }
         return snapshot.framings[upstream]
     }
 
@@ -402,8 +402,7 @@ extension Exchange {
     /// Sends the request once more on a new connection, if that is safe and wanted (docs/rules.md F20, F21); the old connection
     /// is given up. Returns false, and changes nothing but the counters, when it is not.
     func sendAgain(_ cause: RetryCause, avoiding endpoint: Endpoint?) -> Bool {
-        guard let route, let snapshot, let upstream = route.upstream, machine.mayRetry,
-            downstream?.upstreamSide == nil
+        guard let route, let snapshot, let upstream = route.upstream, machine.mayRetry, forwarder == nil
         else { return false }
         let pool = snapshot.pools[upstream]
         var progress = RetryPolicy.Progress()

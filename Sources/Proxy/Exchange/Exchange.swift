@@ -26,6 +26,8 @@ final class Exchange {
     /// The client's side; set from `begin` until the exchange is recycled, which ends the cycle of references.
     var downstream: (any Downstream)?
     var upstream: UpstreamSide?
+    /// Where the request goes on if not to an upstream of the route's: what brought it forwards it.
+    @safe @exclusivity(unchecked) var forwarder: UpstreamSide?
     /// The way to a connection, as long as there is none.
     var attempt: UpstreamWait?
 
@@ -146,6 +148,7 @@ final class Exchange {
         retryBuffer.heedsStatus = false
         passesContent = false
         upstream = nil
+        if forwarder != nil { forwarder = nil }
         attempt = nil
         recycleCoders()
         if requestTranscoder.isBegun { requestTranscoder.reset() }

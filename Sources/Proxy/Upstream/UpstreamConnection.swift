@@ -23,7 +23,6 @@ final class UpstreamConnection: UpstreamSide, StreamHandler {
 
     private let pool: UpstreamPool
     let endpoint: Endpoint
-    override var destination: Endpoint? { endpoint }
     private(set) var stream: Stream!
     private var timer: Timer!
     private var exchange: Exchange?
@@ -57,8 +56,9 @@ final class UpstreamConnection: UpstreamSide, StreamHandler {
         self.life = pool.lifeOfConnection()
         self.parser = ResponseParser(limits: pool.wireLimits)
         self.decoder = BodyDecoder(framing: .none, limits: pool.wireLimits, isResponse: true)
-        super.init()
+        super.init(to: connection.endpoint)
         self.stream = connection.makeStream(loop: pool.loop, handler: self)
+        wire = stream
         self.timer = Timer(loop: pool.loop) { [unowned self] in timedOut() }
     }
 
@@ -70,6 +70,7 @@ final class UpstreamConnection: UpstreamSide, StreamHandler {
         phase = .head
         isAnswered = false
         requests += 1
+        isReused = requests > 1
         begunAt = pool.loop.now
         pool.began(on: endpoint)
         isBlocked = false
@@ -97,13 +98,6 @@ final class UpstreamConnection: UpstreamSide, StreamHandler {
         if phase == .head { timer.cancel() }
     }
 
-    override var queued: Int { stream.queued }
-    override var isFull: Bool { stream.isAboveHighWatermark }
-    override func write(_ framing: Span<UInt8>, _ content: Span<UInt8>, _ end: Span<UInt8>) {
-        stream.write(framing, content, end)
-    }
-    override func awaitEmpty() { stream.wantsEmpty = true }
-
     /// What the exchange did leaves the connection in an unknown state.
     override func refuseReuse() { mayReuse = false }
 
@@ -127,9 +121,6 @@ final class UpstreamConnection: UpstreamSide, StreamHandler {
             close()
         }
     }
-
-    /// Whether it has served another exchange before the present one.
-    override var isReused: Bool { requests > 1 }
 
     /// Whether an idle connection can serve a request: nothing may have arrived on it, neither bytes that would pass for
     /// the answer nor the end.

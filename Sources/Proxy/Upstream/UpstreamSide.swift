@@ -1,3 +1,4 @@
+internal import EventLoop
 internal import Gateway
 internal import HTTPWire
 internal import Octets
@@ -9,26 +10,38 @@ internal import Octets
 class UpstreamSide {
     /// The head of the response, from when it has come until the exchange lets go.
     final var head = MessageHead()
-
     /// The address that it leads to; nil: nobody here knows.
-    var destination: Endpoint? { nil }
+    final let destination: Endpoint?
     /// Whether it has served another exchange before the present one.
-    var isReused: Bool { false }
+    final var isReused = false
+    /// The stream to a server, where there is one: what each request asks of it is asked without a call through a table.
+    final var wire: Stream?
+
+    init(to destination: Endpoint? = nil) { self.destination = destination }
+
+    /// Bytes of the request that wait to be taken.
+    final var queued: Int { wire?.queued ?? held }
+    /// Whether it takes less than comes: `Exchange.upstreamDrained` says when it has room again.
+    final var isFull: Bool { wire?.isAboveHighWatermark ?? holdsMuch }
+    /// Sends `framing`, `content` behind it and what ends that: of the request, as its `BodyEncoder` frames it.
+    final func write(_ framing: Span<UInt8>, _ content: Span<UInt8>, _ end: Span<UInt8>) {
+        if let wire { wire.write(framing, content, end) } else { take(framing, content) }
+    }
+    /// `Exchange.upstreamDrained` is to be told when all that was written has gone out.
+    final func awaitEmpty() { wire?.wantsEmpty = true }
+
+    // What stands for the stream where there is none.
+    var held: Int { 0 }
+    var holdsMuch: Bool { false }
+    func take(_ first: Span<UInt8>, _ second: Span<UInt8>) {}
+
     /// The trailer fields of the response, once it is whole.
     var trailers: TrailerLines { TrailerLines() }
-    /// Bytes of the request that wait to be taken.
-    var queued: Int { 0 }
-    /// Whether it takes less than comes: `Exchange.upstreamDrained` says when it has room again.
-    var isFull: Bool { false }
 
     /// Serves `exchange` from here on.
     func begin(_ exchange: Exchange) throws(Refusal) {}
-    /// Sends `framing`, `content` behind it and what ends that: of the request, as its `BodyEncoder` frames it.
-    func write(_ framing: Span<UInt8>, _ content: Span<UInt8>, _ end: Span<UInt8>) {}
     /// All of the request was written.
     func requestEnded() throws(Refusal) {}
-    /// `Exchange.upstreamDrained` is to be told when all that was written has gone out.
-    func awaitEmpty() {}
 
     /// The request is sent: the response must begin within `time` nanoseconds.
     func expectResponse(within time: UInt64) {}

@@ -222,7 +222,7 @@ final class ProcessCall: Downstream, HTTP2Call {
             return exchange.refuseHead(.wire(error), on: self)
         }
         try request.headCame(endsStream: endsStream, length: requestLength, to: &output)
-        exchange.begin(on: self)
+        exchange.begin(on: self, forwarder: side)
     }
 
     private func readRequest(into head: inout MessageHead, hasContent: Bool) throws(WireError) {
@@ -400,7 +400,6 @@ final class ProcessCall: Downstream, HTTP2Call {
 
     // MARK: RequestSource
 
-    var upstreamSide: UpstreamSide? { side }
     var peer: SocketAddress { connection.peer }
     var listener: ListenerInfo { connection.listener }
     var tlsFacts: TLSFacts? { connection.tlsFacts }
@@ -659,15 +658,14 @@ private final class ProcessSide: UpstreamSide {
     unowned var call: ProcessCall!
 
     override var trailers: TrailerLines { call.responseTrailers }
-    override var queued: Int { call.request.pending.count }
-    override var isFull: Bool { call.isRequestFull }
-
-    override func begin(_ exchange: Exchange) throws(Refusal) { try call.sendRequestHead(exchange) }
-    override func write(_ framing: Span<UInt8>, _ content: Span<UInt8>, _ end: Span<UInt8>) {
+    override var held: Int { call.request.pending.count }
+    override var holdsMuch: Bool { call.isRequestFull }
+    override func take(_ first: Span<UInt8>, _ second: Span<UInt8>) {
         // Nothing is framed here: what stands in front is content that came out before.
-        if !framing.isEmpty { call.sendRequest(framing) }
-        if !content.isEmpty { call.sendRequest(content) }
+        if !first.isEmpty { call.sendRequest(first) }
+        if !second.isEmpty { call.sendRequest(second) }
     }
+    override func begin(_ exchange: Exchange) throws(Refusal) { try call.sendRequestHead(exchange) }
     override func requestEnded() throws(Refusal) { try call.requestEnded() }
     override func resume() { call.resumeResponse() }
 }
