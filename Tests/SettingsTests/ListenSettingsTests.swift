@@ -1,3 +1,4 @@
+import Gateway
 import Proxy
 import Settings
 import Testing
@@ -26,7 +27,7 @@ import Testing
         let text = Self.processing.replacing("match: /*,", with: "match: /*, upstream: app,")
         #expect(
             SettingsTestFile.mistakes(text) == [
-                "4:38: there is no upstream \"app\": there is none"
+                "4:39: there is no upstream \"app\": there is none"
             ])
         let file = try SettingsTestFile.parse(
             text.replacing("routes:", with: "upstreams: { app: \"127.0.0.1:1\" }\nroutes:"))
@@ -45,7 +46,7 @@ import Testing
     @Test(
         "what is wrong is reported",
         arguments: [
-            ("serves: grpc", "\"serves\" is http or ext_proc, not \"grpc\""),
+            ("serves: grpc", "\"serves\" is not \"grpc\": known are http, ext_proc"),
             ("serves: ext_proc, http: [2]", "\"http\" is for listeners that serve http"),
         ])
     func mistakes(_ spelling: String, _ mistake: String) {
