@@ -14,10 +14,8 @@ package enum GRPC {
         case notFound = 5
         case resourceExhausted = 8
         case failedPrecondition = 9
-        case aborted = 10
         case unimplemented = 12
         case `internal` = 13
-        case unavailable = 14
     }
 
     /// Whether a request with that head is a call: POST with a content type of gRPC's.

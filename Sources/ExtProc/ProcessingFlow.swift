@@ -53,7 +53,6 @@ package struct ProcessingFlow: Sendable {
 
     package init(_ direction: Direction) {
         self.direction = direction
-        pending.highWatermark = ProcessingResponse.contentLimit
     }
 
     /// Whether the next piece of content that comes is wanted.
@@ -89,7 +88,7 @@ package struct ProcessingFlow: Sendable {
         return incoming == .content
     }
 
-    /// Content was taken. Returns whether it was the last: the length that was said is there.
+    /// So many bytes of content were taken.
     package mutating func contentCame(_ count: Int) throws(CallError) {
         guard let announced else { return }
         guard count <= announced else { throw CallError(.invalidArgument, "content is longer than its content-length") }

@@ -1,13 +1,14 @@
 """Recast's gRPC server below ext_proc's meaning: calls that are broken in every way, health checks, many calls on one connection,
 clients that stop, the end of a process, reloads, TLS; and gRPC's own library as a client."""
 
+import json
 import os
 import signal
 import struct
 import threading
 import unittest
 
-from ext_proc_client import BUFFERED, FULL_DUPLEX, HEALTH, PROCESS, Ended, ExtProcTestCase, Processing, Refused, pseudo
+from ext_proc_client import BUFFERED, FULL_DUPLEX, GRPC, HEALTH, NONE, PARTIAL, PROCESS, STREAMED, Ended, ExtProcTestCase, Processing, Refused, pseudo
 from ext_proc_messages import decode, encode, header_map, tagged, varint
 from grpc_client import INVALID_ARGUMENT, NOT_FOUND, OK, RESOURCE_EXHAUSTED, UNIMPLEMENTED, Call, framed
 from harness import DEADLINE, FORM, JSON, Closed, Recast, Upstream, free_port, memory_of
@@ -21,6 +22,7 @@ ROUTES = """
   - { name: json-form, match: /json-form, upstream: app, request: json -> form }
   - { name: parts, match: /parts, upstream: app, request: multipart -> multipart, limits: { body: 1GiB } }
   - { name: plain, match: "/plain*", upstream: app, limits: { body: 1GiB } }
+  - { name: compressed, match: /compressed, upstream: app, compress: { plain: true } }
 """
 SERVING, NOT_SERVING = 1, 2
 MIB = 1 << 20
@@ -508,7 +510,66 @@ class LibraryTests(CallTestCase):
         self.assertEqual(decode("HealthCheckResponse", answer), {"status": SERVING})
 
 
+class ModeTests(CallTestCase):
+    def test_modes_that_are_not_served(self):
+        for mode in (PARTIAL, GRPC):
+            for target in ("/plain", "/form-json"):
+                response = self.refusal("POST", target, b"a=1", FORM, mode=mode)
+                self.assertEqual((response.status, json.loads(response.body)["code"]), (500, "ext_proc_mode"))
+
+    def test_a_compressed_response_needs_its_end(self):
+        """In STREAMED nothing can be written in front of trailers; where bodies pass beside us, they pass as they are."""
+        response = self.refusal("GET", "/compressed", mode=STREAMED)
+        self.assertEqual((response.status, json.loads(response.body)["code"]), (500, "ext_proc_mode"))
+        for mode in (FULL_DUPLEX, BUFFERED, NONE):
+            self.ask("GET", "/compressed", mode=mode)
+
+
+class OwnAnswerTests(CallTestCase):
+    """Envoy answers itself before the request has gone on: what it says passes as it is."""
+
+    def test_in_each_mode(self):
+        fields, body = [(":status", "413"), ("content-type", "text/plain"), ("content-length", "9")], b"too large"
+        for mode in (FULL_DUPLEX, BUFFERED):
+            with self.subTest(mode=mode):
+                call = self.processing(mode)
+                call.headers("request", pseudo("POST", "/form-json", FORM))
+                if mode == BUFFERED:
+                    call.take_headers("request", [])
+                message = call.run("response", fields, body)
+                self.assertEqual((message.status, message.body, message.media_type), (413, body, "text/plain"))
+                self.assertEqual(call.finish()[0], OK)
+        self.assert_alive()
+
+
+class MemoryTests(CallTestCase):
+    settings = "memory: { bodies: 4MiB, wait: 100ms }\n"
+
+    def test_what_waits_for_its_end_is_paid_for(self):
+        body = BEGIN_PART + b"x" * (8 * MIB) + b"\r\n--x--\r\n"
+        media_type = "multipart/form-data; boundary=x"
+        response = self.refusal("POST", "/parts", body, media_type, mode=BUFFERED)
+        self.assertEqual((response.status, json.loads(response.body)["code"]), (503, "memory_exhausted"))
+        # What streams doesn't wait, and nothing is left of what did.
+        self.assertEqual(len(self.ask("POST", "/parts", body, media_type, pieces=[body]).body) > 8 * MIB, True)
+        short = BEGIN_PART + b"x" * MIB + b"\r\n--x--\r\n"
+        self.assertIn(b"x" * MIB, self.ask("POST", "/parts", short, media_type, mode=BUFFERED).body)
+
+
 class BufferedLimitTests(CallTestCase):
+    def part(self, count):
+        body = BEGIN_PART + b"x" * count + b"\r\n--x--\r\n"
+        return self.ask("POST", "/parts", body, "multipart/form-data; boundary=x", mode=BUFFERED)
+
+    def test_what_goes_on_in_one_message_has_a_limit(self):
+        count = 16 * MIB - (len(self.part(1).body) - 1)
+        self.assertEqual(len(self.part(count - 1).body), 16 * MIB - 1)
+        self.assertEqual(len(self.part(count).body), 16 * MIB)
+        with self.assertRaises(Refused) as raised:
+            self.part(count + 1)
+        response = raised.exception.response
+        self.assertEqual((response.status, json.loads(response.body)["code"]), (413, "limit_ext_proc"))
+
     def test_a_body_in_one_message_is_converted_as_one(self):
         body = b"a=" + b"x" * (MIB - 200_000)
         with self.assertRaises(Refused) as raised:  # a field of that length is beyond limits.field, in any mode

@@ -14,7 +14,7 @@ from raw_client import Fields, Response
 
 PROCESS = "/envoy.service.ext_proc.v3.ExternalProcessor/Process"
 HEALTH = "/grpc.health.v1.Health/"
-NONE, STREAMED, BUFFERED, FULL_DUPLEX = 0, 1, 2, 4
+NONE, STREAMED, BUFFERED, PARTIAL, FULL_DUPLEX, GRPC = range(6)
 OVERWRITE = 2  # append_action OVERWRITE_IF_EXISTS_OR_ADD
 MOST_OF_ANSWER = 64 * 1024  # what Envoy recommends as the most that one answer carries of a body
 OTHERS = ("host", ":authority", ":scheme", ":method")  # what Envoy lets no processor change

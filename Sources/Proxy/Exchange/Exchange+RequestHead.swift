@@ -96,17 +96,7 @@ extension Exchange {
             convertsResponses: route.convertsResponses,
             isTrusted: trustsPeer)
         let position = edits.write(request, into: &output)
-        // Without the field the upstream might choose any coding (RFC 9110 §12.5.3).
-        if route.convertsResponses {
-            let asked = route.askedCodings
-            HeadWriter.clean("Accept-Encoding", asked.span, into: &output)
-        }
-        if let conversion = requestTranscoder.conversion, !requestTranscoder.writesQuery {
-            // Known by now: the head is written when there is output, or the conversion has ended.
-            record.output = conversion.outputEncoding
-            let contentType = conversion.contentType
-            HeadWriter.clean("Content-Type", contentType.span, into: &output)
-        }
+        writeConversion(of: route, into: &output)
         writeClient(rule, into: &output)
         if let via = snapshot?.forwarding.via {
             let line = via.line(request.version)
@@ -135,6 +125,22 @@ extension Exchange {
         HeadWriter.end(into: &output)
     }
 
+    /// Writes what the conversions of the request and of its response say in the head.
+    @inline(__always)
+    private func writeConversion(of route: Route, into output: inout OutputBuffer) {
+        // Without the field the upstream might choose any coding (RFC 9110 §12.5.3).
+        if route.convertsResponses {
+            let asked = route.askedCodings
+            HeadWriter.clean("Accept-Encoding", asked.span, into: &output)
+        }
+        if let conversion = requestTranscoder.conversion, !requestTranscoder.writesQuery {
+            // Known by now: the head is written when there is output, or the conversion has ended.
+            record.output = conversion.outputEncoding
+            let contentType = conversion.contentType
+            HeadWriter.clean("Content-Type", contentType.span, into: &output)
+        }
+    }
+
     /// Tells what becomes of the request's head where what brought the request forwards it: the changes of its fields, and its target
     /// as `:path` where that is another one. What is of the client and of the hop stays the forwarder's.
     func forEachRequestChange(
@@ -151,17 +157,9 @@ extension Exchange {
             if !lines.span.isEqual(to: request.target) { change(.set, Self.pathName.span, lines.span) }
             lines.removeAll()
         }
-        if route.convertsResponses {
-            let asked = route.askedCodings
-            HeadWriter.clean("accept-encoding", asked.span, into: &lines)
-        }
-        if let conversion = requestTranscoder.conversion, !requestTranscoder.writesQuery {
-            record.output = conversion.outputEncoding
-            let contentType = conversion.contentType
-            HeadWriter.clean("content-type", contentType.span, into: &lines)
-        }
+        writeConversion(of: route, into: &lines)
         let requestID = requestID
-        HeadWriter.clean("x-request-id", requestID.span, into: &lines)
+        HeadWriter.clean("X-Request-Id", requestID.span, into: &lines)
         if let rules = route.headers?.request { applyRequestRules(rules, to: &lines, at: .start) }
         if let rule = record.verification { appendVerification(rule, to: &lines) }
         if let signature { appendSignature(signature, to: &lines, at: .start) }

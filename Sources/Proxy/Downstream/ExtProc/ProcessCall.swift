@@ -16,7 +16,7 @@ internal import Transcoding
 ///
 /// The data plane ends the call, behind the response or before: it may not want responses processed. Here it ends with an immediate
 /// response, or an error.
-final class ProcessCall: Downstream, HTTP2Call {
+final class ProcessCall: Downstream, StreamSource, HTTP2Call {
     static let path: StaticString = "/envoy.service.ext_proc.v3.ExternalProcessor/Process"
 
     private let connection: HTTP2Connection
@@ -44,16 +44,18 @@ final class ProcessCall: Downstream, HTTP2Call {
     /// The request has no content that we see.
     private var isRequestAlone = false
     private var requestLength: Int?
-    private var contentLimit = Int.max
-    private var arrived = 0
+    private(set) var contentLimit = Int.max
+    var arrived = 0
     private var trailers = TrailerLines()
     fileprivate var responseTrailers = TrailerLines()
     /// Whether the exchange takes no more of the response for now.
     private var isResponseBlocked = false
     /// The response's head, until its first content takes it along.
     private var responseHead: HeaderMutation?
-    /// More was to be sent in one message than may be.
-    private var isTooLarge = false
+    /// Why what goes on of the request can't be held any longer until its end.
+    private var shortage: Refusal?
+    /// More of a response was to be sent in one message than may be.
+    private var isResponseTooLarge = false
 
     /// Bytes that go on in one message (BUFFERED) at most, which wait in memory for the last of them: 16 MiB. Envoy itself takes 1 MiB
     /// where nothing else is said.
@@ -134,13 +136,20 @@ final class ProcessCall: Downstream, HTTP2Call {
     /// Ends an exchange of which nothing more comes: it is done with where its request went on, and nothing of its response has come.
     private func endExchange() {
         guard let exchange else { return }
-        self.exchange = nil
         if request.isComplete, !response.hasBegun {
+            self.exchange = nil
             exchange.processed()
+            worker.recycle(exchange)
         } else {
             exchange.clientGone()
-            exchange.abandon()
+            abandon(exchange)
         }
+    }
+
+    /// Ends an exchange that hasn't come to its end.
+    private func abandon(_ exchange: Exchange) {
+        self.exchange = nil
+        exchange.abandon()
         worker.recycle(exchange)
     }
 
@@ -209,7 +218,7 @@ final class ProcessCall: Downstream, HTTP2Call {
 
     /// Begins the exchange with the head that the data plane has of the request.
     private func beginRequest(endsStream: Bool) throws(CallError) {
-        guard exchange == nil else { throw CallError(.invalidArgument, "a head came behind a head") }
+        guard !request.hasBegun else { throw CallError(.invalidArgument, "a head came behind a head") }
         if let modes = reader.modes { (request.mode, response.mode) = (modes.request, modes.response) }
         isRequestAlone = endsStream
         let exchange = worker.takeExchange()
@@ -217,6 +226,7 @@ final class ProcessCall: Downstream, HTTP2Call {
         self.exchange = exchange
         do throws(WireError) {
             try readRequest(into: &exchange.request, hasContent: !endsStream && request.mode != .none)
+            requestLength = Framing.announcedLength(exchange.request)
         } catch {
             try request.headCame(endsStream: true, length: nil, to: &output)
             return exchange.refuseHead(.wire(error), on: self)
@@ -234,49 +244,18 @@ final class ProcessCall: Downstream, HTTP2Call {
             method: pseudo.method.span, isSecure: isSecure, authority: pseudo.authority?.span, path: pseudo.path.span,
             version: .http1_1, into: &head)
         let mode = request.mode
-        var length: Int?
         try reader.forEachField { (name, value) throws(WireError) in
             guard !ProcessedFields.arePseudo(name), !ProcessedFields.areOfHop(name) else { return }
             // What passes beside us has no length here.
-            if name.isEqual(to: "content-length") {
-                length = ProcessedFields.number(value)
-                if mode == .none { return }
-            }
+            if mode == .none, name.isEqual(to: "content-length") { return }
             try builder.add(name, value, to: &head)
         }
-        requestLength = length
         try builder.finish(&head, hasContent: hasContent)
     }
 
     private func takeRequest(_ content: Span<UInt8>) -> Int {
         guard let exchange, exchange.readsContent else { return content.count }
-        exchange.contentArrived()
-        var at = 0
-        while at < content.count, self.exchange != nil {
-            guard exchange.machine.takesContent else {
-                stream.pause()
-                break
-            }
-            guard content.count - at <= contentLimit - arrived else {
-                exchange.refuse(.bodyTooLarge(contentLimit))
-                return content.count
-            }
-            let count = min(content.count - at, exchange.longestSlice)
-            let taken: Int
-            do throws(Refusal) {
-                taken = try exchange.receive(content.extracting(at..<at + count), isLast: false)
-            } catch {
-                exchange.refuse(error)
-                return content.count
-            }
-            at += taken
-            arrived += taken
-            if taken < count { break }
-        }
-        guard self.exchange != nil else { return content.count }
-        if at < content.count { stream.pause() }
-        exchange.contentRead(leftover: content.count - at)
-        return at
+        return bring(content, isLast: false, to: exchange)
     }
 
     // MARK: The response
@@ -291,21 +270,20 @@ final class ProcessCall: Downstream, HTTP2Call {
             // The data plane has answered in the place of what the request would have gone to.
             if self.exchange != nil { endExchange() }
             passesResponse = true
+            response.passesContent = true
             response.sendHead(HeaderMutation(), to: &output)
             if endsStream || response.mode == .none { try endResponse() }
             return
         }
         var status = 0
         reader.forEachField { name, value in
-            if name.isEqual(to: ":status") { status = ProcessedFields.number(value) ?? 0 }
+            if name.isEqual(to: ":status") { status = ProcessedFields.status(value) }
         }
-        var length: Int?
         do throws(WireError) {
             var builder = HeadBuilder(limits: worker.wireLimits)
             try builder.beginResponse(status: status, into: &side.head)
             try reader.forEachField { (name, value) throws(WireError) in
                 guard !ProcessedFields.arePseudo(name), !ProcessedFields.areOfHop(name) else { return }
-                if name.isEqual(to: "content-length") { length = ProcessedFields.number(value) }
                 try builder.add(name, value, to: &side.head)
             }
             try builder.finish(&side.head)
@@ -313,8 +291,11 @@ final class ProcessCall: Downstream, HTTP2Call {
             return exchange.upstreamMisread(.wire(error))
         }
         let isAlone = endsStream || response.mode == .none
+        let length = Framing.announcedLength(side.head)
         let framing: BodyFraming = isAlone ? .none : length.map { .length($0) } ?? .chunked
-        if let route = exchange.route, route.responseRules == nil, route.compression == nil {
+        if let route = exchange.route, route.responseRules == nil,
+            route.compression?.options.plain != true
+        {
             response.passesContent = true
         }
         exchange.respond(side.head, framing: framing)
@@ -372,13 +353,19 @@ final class ProcessCall: Downstream, HTTP2Call {
     }
 
     fileprivate func sendRequest(_ content: Span<UInt8>) {
-        guard request.pending.count + content.count <= Self.bufferLimit else { return isTooLarge = true }
+        guard shortage == nil else { return }
+        guard request.pending.count + content.count <= Self.bufferLimit else {
+            return shortage = .processing(.bodyTooLarge(Self.bufferLimit))
+        }
         request.send(content, to: &output)
+        if request.pending.count >= MemoryCharge.step, let exchange {
+            do throws(Refusal) { try exchange.payForRequest() } catch { shortage = error }
+        }
         flushLater()
     }
 
     fileprivate func requestEnded() throws(Refusal) {
-        if isTooLarge { throw .processing(.bodyTooLarge(Self.bufferLimit)) }
+        if let shortage { throw shortage }
         do throws(CallError) {
             try request.end(to: &output)
         } catch {
@@ -424,6 +411,10 @@ final class ProcessCall: Downstream, HTTP2Call {
 
     /// Sees that the modes fit what the route does.
     func check(_ route: Route, _ plan: inout ExchangeMachine.Plan) throws(Refusal) {
+        for (mode, name) in [(request.mode, "request_body_mode"), (response.mode, "response_body_mode")]
+        where mode == .bufferedPartial || mode == .grpc {
+            throw .processing(.mode("\(name) \(mode.name) isn't served: use FULL_DUPLEX_STREAMED or BUFFERED"))
+        }
         let whole = plan.isVerified || plan.isSpooled
         let isTouched = plan.isConverted || whole || route.conversion != nil && !isRequestAlone
         if isTouched, !isRequestAlone {
@@ -447,6 +438,9 @@ final class ProcessCall: Downstream, HTTP2Call {
             case .none, .bufferedPartial, .grpc:
                 throw Self.misfit(work, "the data plane's request_body_mode is \(request.mode.name)")
             }
+        }
+        if route.compression?.options.plain == true, response.mode == .streamed {
+            throw Self.misfit("compresses responses", "in STREAMED the end of a body with trailers can't be written")
         }
         guard route.responseRules != nil else { return }
         switch response.mode {
@@ -505,10 +499,11 @@ final class ProcessCall: Downstream, HTTP2Call {
     func send(_ content: Span<UInt8>) -> Bool {
         sendResponseHead()
         guard response.pending.count + content.count <= Self.bufferLimit else {
-            isTooLarge = true
+            isResponseTooLarge = true
             return true
         }
         response.send(content, to: &output)
+        if response.pending.count >= MemoryCharge.step { exchange?.chargeResponse(queued: queued) }
         flushLater()
         return !isFull
     }
@@ -531,7 +526,9 @@ final class ProcessCall: Downstream, HTTP2Call {
     func end(adding addTrailers: (inout OutputBuffer) -> Void) {
         sendResponseHead()
         do throws(CallError) {
-            if isTooLarge { throw CallError(.resourceExhausted, "the response passes \(Self.bufferLimit) bytes") }
+            if isResponseTooLarge {
+                throw CallError(.resourceExhausted, "the response passes \(Self.bufferLimit) bytes")
+            }
             try response.end(to: &output)
         } catch {
             finish(error.status, error.reason)
@@ -553,11 +550,7 @@ final class ProcessCall: Downstream, HTTP2Call {
 
     func cut() {
         finish(.internal, "the response can't be processed to its end")
-        if let exchange {
-            self.exchange = nil
-            exchange.abandon()
-            worker.recycle(exchange)
-        }
+        if let exchange { abandon(exchange) }
     }
 
     func answer(
@@ -629,10 +622,8 @@ final class ProcessCall: Downstream, HTTP2Call {
 
     private func fail(_ error: CallError) {
         if let exchange {
-            self.exchange = nil
             exchange.record.flag = .badRequest
-            exchange.abandon()
-            worker.recycle(exchange)
+            abandon(exchange)
         }
         finish(error.status, error.reason)
     }
@@ -714,12 +705,12 @@ private enum ProcessedFields {
         }
     }
 
-    /// A number of at most 18 digits.
-    static func number(_ value: Span<UInt8>) -> Int? {
-        guard (1...18).contains(value.count) else { return nil }
+    /// The number in a `:status`; 0 where it is none.
+    static func status(_ value: Span<UInt8>) -> Int {
+        guard value.count == 3 else { return 0 }
         var number = 0
         for index in value.indices {
-            guard ASCII.isDigit(value[index]) else { return nil }
+            guard ASCII.isDigit(value[index]) else { return 0 }
             number = number * 10 + Int(value[index] - 0x30)
         }
         return number

@@ -124,12 +124,9 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
     }
 
     func began(_ stream: ServerStream, _ head: inout MessageHead) {
-        if listener.service == .externalProcessing {
-            noteRequest()
-            return beginCall(stream, head)
-        }
-        let downstream = HTTP2Downstream(stream, on: self)
         noteRequest()
+        if listener.service == .externalProcessing { return beginCall(stream, head) }
+        let downstream = HTTP2Downstream(stream, on: self)
         downstream.begin(&head)
     }
 
@@ -145,11 +142,9 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
             var lines = OutputBuffer()
             lines.append("content-type: text/plain\r\n")
             stream.respond(415, &lines, hasContent: true)
-            let text: StaticString = "This listener serves Envoy's external processing, by gRPC.\n"
-            text.withUTF8Buffer { bytes in
-                // SAFETY: the span is used only inside the closure.
-                _ = unsafe stream.write(Span(_unsafeElements: bytes))
-            }
+            lines.append("This listener serves Envoy's external processing, by gRPC.\n")
+            _ = stream.write(lines.span)
+            lines.removeAll()
             stream.end(trailers: &lines)
             return schedule()
         }

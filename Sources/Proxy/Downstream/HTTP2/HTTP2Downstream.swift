@@ -6,7 +6,7 @@ internal import Octets
 internal import Transcoding
 
 /// One request of an HTTP/2 connection: brings its content from the stream to the exchange, and writes the response into it.
-final class HTTP2Downstream: Downstream, HTTP2Call {
+final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
     /// What the timer means when it fires.
     private enum Wait { case nothing, body, write, discard }
 
@@ -20,9 +20,8 @@ final class HTTP2Downstream: Downstream, HTTP2Call {
     private var status = 0
     private var hasContent = false
 
-    private var contentLimit = Int.max
-    /// Bytes of content that the exchange has taken.
-    private var arrived = 0
+    private(set) var contentLimit = Int.max
+    var arrived = 0
     private var isTouched = false
     /// The time for content, while it isn't set yet.
     private var bodyTime: UInt64?
@@ -76,34 +75,7 @@ final class HTTP2Downstream: Downstream, HTTP2Call {
     func received(_ content: Span<UInt8>, on stream: ServerStream) -> Int {
         guard let exchange else { return content.count }
         touch()
-        exchange.contentArrived()
-        var at = 0
-        while at < content.count, self.exchange != nil {
-            guard exchange.machine.takesContent else {
-                stream.pause()
-                break
-            }
-            guard content.count - at <= contentLimit - arrived else {
-                exchange.refuse(.bodyTooLarge(contentLimit))
-                return content.count
-            }
-            let count = min(content.count - at, exchange.longestSlice)
-            let isLast = stream.bringsLast && at + count == content.count
-            let taken: Int
-            do throws(Refusal) {
-                taken = try exchange.receive(content.extracting(at..<at + count), isLast: isLast)
-            } catch {
-                exchange.refuse(error)
-                return content.count
-            }
-            at += taken
-            arrived += taken
-            if taken < count { break }
-        }
-        guard self.exchange != nil else { return content.count }
-        if at < content.count { stream.pause() }
-        exchange.contentRead(leftover: content.count - at)
-        return at
+        return bring(content, isLast: stream.bringsLast, to: exchange)
     }
 
     func held(_ count: Int, on stream: ServerStream) {
