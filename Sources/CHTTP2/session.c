@@ -221,6 +221,10 @@ static bool is_forbidden(const uint8_t *name, size_t count) {
     return false;
 }
 
+/* Whether each response has another value of it. Such a field in the table of fields (RFC 7541 section 2.3.2) takes the place of one
+   that comes again, is never found there, and each that is looked for is compared with all of them. */
+static bool varies(const uint8_t *name, size_t count) { return count == 12 && strncasecmp("x-request-id", (const char *)name, count) == 0; }
+
 /* The fields of `lines`, behind the `used` ones that are in `fields` already. nghttp2 copies them when they are submitted, and writes
    names in lower case. */
 static size_t read_lines(const uint8_t *lines, size_t count, nghttp2_nv *fields, size_t used) {
@@ -234,7 +238,7 @@ static size_t read_lines(const uint8_t *lines, size_t count, nghttp2_nv *fields,
         if (!is_forbidden(at, (size_t)(colon - at))) {
             fields[used++] = (nghttp2_nv){
                 .name = (uint8_t *)at, .value = (uint8_t *)value, .namelen = (size_t)(colon - at), .valuelen = (size_t)(line_end - value),
-                .flags = NGHTTP2_NV_FLAG_NONE};
+                .flags = varies(at, (size_t)(colon - at)) ? NGHTTP2_NV_FLAG_NO_INDEX : NGHTTP2_NV_FLAG_NONE};
         }
         at = line_end + 2;
     }
@@ -247,30 +251,45 @@ static size_t count_lines(const uint8_t *lines, size_t count) {
     return found;
 }
 
+/* Fields that are to be submitted. */
+typedef struct field_list {
+    size_t count;
+    nghttp2_nv *fields;
+    nghttp2_nv ordinary[ORDINARY_FIELDS];
+} field_list;
+
+/* Makes a list of `pseudo`, where there is one, and of lines. Returns false where there is no memory; free_fields ends it. */
+static bool make_fields(field_list *list, const nghttp2_nv *pseudo, const uint8_t *lines, size_t count) {
+    size_t most = count_lines(lines, count) + 1;
+    list->fields = most <= ORDINARY_FIELDS ? list->ordinary : malloc(most * sizeof *list->fields);
+    if (!list->fields) return false;
+    if (pseudo) list->fields[0] = *pseudo;
+    list->count = read_lines(lines, count, list->fields, pseudo ? 1 : 0);
+    return true;
+}
+
+static void free_fields(field_list *list) {
+    if (list->fields != list->ordinary) free(list->fields);
+}
+
 int recast_http2_respond(
     recast_http2 *own, int32_t stream, unsigned status, const uint8_t *lines, size_t count, bool has_content) {
-    size_t most = count_lines(lines, count) + 1;
-    nghttp2_nv ordinary[ORDINARY_FIELDS];
-    nghttp2_nv *fields = most <= ORDINARY_FIELDS ? ordinary : malloc(most * sizeof *fields);
-    if (!fields) return NGHTTP2_ERR_NOMEM;
     uint8_t digits[3] = {(uint8_t)('0' + status / 100 % 10), (uint8_t)('0' + status / 10 % 10), (uint8_t)('0' + status % 10)};
-    fields[0] = (nghttp2_nv){.name = (uint8_t *)":status", .value = digits, .namelen = 7, .valuelen = 3};
-    size_t used = read_lines(lines, count, fields, 1);
+    nghttp2_nv pseudo = {.name = (uint8_t *)":status", .value = digits, .namelen = 7, .valuelen = 3};
+    field_list list;
+    if (!make_fields(&list, &pseudo, lines, count)) return NGHTTP2_ERR_NOMEM;
     nghttp2_data_provider provider = {.read_callback = ready};
-    int result = status < 200 ? nghttp2_submit_headers(own->session, NGHTTP2_FLAG_NONE, stream, NULL, fields, used, NULL)
-                              : nghttp2_submit_response(own->session, stream, fields, used, has_content ? &provider : NULL);
-    if (fields != ordinary) free(fields);
+    int result = status < 200 ? nghttp2_submit_headers(own->session, NGHTTP2_FLAG_NONE, stream, NULL, list.fields, list.count, NULL)
+                              : nghttp2_submit_response(own->session, stream, list.fields, list.count, has_content ? &provider : NULL);
+    free_fields(&list);
     return result < 0 ? result : 0;
 }
 
 int recast_http2_trail(recast_http2 *own, int32_t stream, const uint8_t *lines, size_t count) {
-    size_t most = count_lines(lines, count) + 1;
-    nghttp2_nv ordinary[ORDINARY_FIELDS];
-    nghttp2_nv *fields = most <= ORDINARY_FIELDS ? ordinary : malloc(most * sizeof *fields);
-    if (!fields) return NGHTTP2_ERR_NOMEM;
-    size_t used = read_lines(lines, count, fields, 0);
-    int result = nghttp2_submit_trailer(own->session, stream, fields, used);
-    if (fields != ordinary) free(fields);
+    field_list list;
+    if (!make_fields(&list, NULL, lines, count)) return NGHTTP2_ERR_NOMEM;
+    int result = nghttp2_submit_trailer(own->session, stream, list.fields, list.count);
+    free_fields(&list);
     return result;
 }
 

@@ -9,6 +9,9 @@ public protocol ServerSessionOwner: AnyObject {
     func began(_ stream: ServerStream, _ head: inout MessageHead)
     /// A request's head came that can't be taken, for this reason. The owner answers it.
     func refused(_ stream: ServerStream, _ error: WireError)
+    /// A request's head came that breaks a rule of HTTP/2, for which the stream is being reset (RFC 9113 §8.1.1): nobody is to be
+    /// answered. The owner may set the stream's handler, which is told that it is over.
+    func malformed(_ stream: ServerStream)
 }
 
 /// Why a connection has come to its end before its client or its owner wanted it.
@@ -69,7 +72,7 @@ public final class ServerSession {
     private let wireLimits: WireLimits
 
     @safe @exclusivity(unchecked) private var output = OutputBuffer()
-    private var drained: [ServerStream] = []
+    @safe @exclusivity(unchecked) private var drained: [ServerStream] = []
     @safe @exclusivity(unchecked) private var nuisance = Nuisance()
     /// Bytes of content that have come of the DATA frame that is being read.
     private var frameContent = 0
@@ -79,20 +82,24 @@ public final class ServerSession {
     /// Why the connection was ended, where its client is the reason.
     public private(set) var failure: HTTP2Error?
     /// Streams that were reset by the client, and here, since somebody last looked.
-    private var resets = (byClient: 0, here: 0)
+    @safe @exclusivity(unchecked) private var resets = (byClient: 0, here: 0)
     /// Whether the first of two GOAWAY frames has been submitted, and the second.
     public private(set) var isEndAnnounced = false
     private var isEnding = false
     /// Requests whose heads were read.
     public private(set) var requests = 0
+    private let spares: ServerStreamSpares
 
     /// - Parameters:
     ///   - isSecure: whether the connection has TLS: a `:scheme` must agree.
     ///   - wire: the limits of heads and trailers.
     ///   - rules: those that are a matter of taste.
+    ///   - spares: streams that are over, of sessions that the same thread uses.
     public init(
-        limits: HTTP2Limits, wire: WireLimits, rules: RequestRules, isSecure: Bool, owner: any ServerSessionOwner
+        limits: HTTP2Limits, wire: WireLimits, rules: RequestRules, isSecure: Bool, owner: any ServerSessionOwner,
+        spares: ServerStreamSpares = ServerStreamSpares()
     ) {
+        self.spares = spares
         self.limits = limits
         self.isSecure = isSecure
         self.owner = owner
@@ -128,8 +135,10 @@ public final class ServerSession {
         return resets
     }
 
-    /// Whether part of a head has come.
+    /// Whether part of a head, or of trailers, has come.
     public var isReadingHead: Bool { reading.stream != 0 }
+    /// Heads and trailers that have begun: tells the one that is being read from the one before it.
+    public private(set) var headsBegun = 0
 
     // MARK: Bytes
 
@@ -292,9 +301,10 @@ public final class ServerSession {
 
     fileprivate func began(_ id: Int32, isTrailers: Bool) -> Int32 {
         reading.begin(id, isTrailers: isTrailers)
+        headsBegun += 1
         guard !isTrailers else { return 0 }
         requests += 1
-        let stream = ServerStream(id, session: self)
+        let stream = spares.take(id, session: self)
         streams[id] = stream
         last = stream
         return 0
@@ -397,7 +407,15 @@ public final class ServerSession {
         owner.began(stream, &head)
     }
 
-    fileprivate func badFrame() { _ = bears(1) }
+    fileprivate func badFrame(_ id: Int32, _ type: UInt8) {
+        _ = bears(1)
+        // A head that nghttp2 won't have. Its stream is closed when the reset has been written.
+        guard type == FrameType.headers, reading.stream == id, !reading.isTrailers, let stream = find(id) else {
+            return
+        }
+        reading.end()
+        owner.malformed(stream)
+    }
 
     fileprivate func content(_ id: Int32, _ bytes: Bytes, ends: Bool) -> Int32 {
         // SAFETY: as in `field`.
@@ -457,6 +475,7 @@ public final class ServerSession {
         if last === stream { last = nil }
         if reading.stream == id { reading.end() }
         stream.close(HTTP2ErrorCode(rawValue: code))
+        spares.give(stream)
     }
 }
 
@@ -639,7 +658,7 @@ private final class Calls: Sendable {
                     unsafe find(owner).badField(Bytes(name, nameCount))
                 },
                 frame: { owner, stream, type, flags in unsafe find(owner).frame(stream, type, flags) },
-                bad_frame: { owner, _, _, _ in unsafe find(owner).badFrame() },
+                bad_frame: { owner, stream, type, _ in unsafe find(owner).badFrame(stream, type) },
                 content: { owner, stream, bytes, count, ends in
                     unsafe find(owner).content(stream, Bytes(bytes, count), ends: ends)
                 },

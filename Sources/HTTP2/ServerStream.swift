@@ -28,7 +28,7 @@ public final class ServerStream {
     /// Bytes at which it may go on: 16 KiB.
     public static let lowWatermark = 16 * 1024
 
-    public let id: Int32
+    public private(set) var id: Int32
     /// Nil once the stream is over, which ends the cycle of references.
     private var session: ServerSession?
     /// Whom it tells; set where the stream is given to its owner, and nil once its exchange or the stream is over.
@@ -58,6 +58,34 @@ public final class ServerStream {
     internal init(_ id: Int32, session: ServerSession) {
         self.id = id
         self.session = session
+    }
+
+    /// Becomes another stream, whose buffers have memory already. Call it only on one that nobody else holds.
+    fileprivate func begin(_ id: Int32, session: ServerSession) {
+        self.id = id
+        self.session = session
+        isPaused = false
+        hasEnded = false
+        isEndTold = false
+        announced = nil
+        bringsLast = false
+        isAboveHighWatermark = false
+        isResponseEnded = false
+        isDeferred = false
+        isEndSent = false
+        resetsWhenSent = false
+        taken = 0
+    }
+
+    /// Leaves nothing of what it was in its buffers, and no more memory than most streams need.
+    fileprivate func clear() {
+        held.removeAll()
+        output.removeAll()
+        trailerLines.removeAll()
+        held.shrink(to: ServerStreamSpares.keptCapacity)
+        output.shrink(to: ServerStreamSpares.keptCapacity)
+        trailerLines.shrink(to: ServerStreamSpares.keptCapacity)
+        if !trailers.isEmpty { trailers = TrailerLines() }
     }
 
     // MARK: The request's content
@@ -238,5 +266,31 @@ public final class ServerStream {
         let handler = self.handler
         self.handler = nil
         handler?.closed(self, code)
+    }
+}
+
+/// Streams that are over, for the next ones: of a request nothing is to be allocated then. The sessions of one thread share them,
+/// so that an idle connection holds none.
+public final class ServerStreamSpares {
+    /// As many as two connections have at once by default.
+    private static let most = 256
+    /// Bytes that each buffer of a spare keeps.
+    fileprivate static let keptCapacity = 2048
+
+    private var spares: [ServerStream] = []
+
+    public init() {}
+
+    internal func take(_ id: Int32, session: ServerSession) -> ServerStream {
+        guard let stream = spares.popLast() else { return ServerStream(id, session: session) }
+        stream.begin(id, session: session)
+        return stream
+    }
+
+    /// Takes a stream that is over. One that somebody still holds isn't kept: it would become another under his hands.
+    internal func give(_ stream: consuming ServerStream) {
+        guard spares.count < Self.most, isKnownUniquelyReferenced(&stream) else { return }
+        stream.clear()
+        spares.append(stream)
     }
 }

@@ -8,7 +8,7 @@ import threading
 import time
 
 from harness import DEADLINE, FORM, Client, Closed
-from http2_client import DATA, INTERNAL_ERROR, LAST_OF_ALL, NO_ERROR, PREFACE, REFUSED_STREAM, HTTP2Client, HTTP2TestCase, \
+from http2_client import DATA, END_HEADERS, END_STREAM, HEADERS, INTERNAL_ERROR, LAST_OF_ALL, NO_ERROR, PREFACE, REFUSED_STREAM, HTTP2Client, HTTP2TestCase, \
     block, frame, ping, pseudo, reset, settings, window_update
 from lifecycle_support import DrainTestCase, count_lines, descriptors, reload, wait_until
 
@@ -493,6 +493,20 @@ class TimeTests(StreamTestCase):
             client.send(frame(1, 5, 1, block(pseudo()))[:-3])
             client.rest()
         self.assert_untouched()
+
+    def test_each_head_has_its_own_time(self):
+        """One that begins in the bytes that end another doesn't inherit what that one has used up."""
+        first, second = (frame(HEADERS, END_STREAM | END_HEADERS, stream, block(pseudo())) for stream in (1, 3))
+        with self.http2() as client:
+            client.pause()
+            client.blind = True
+            client.send(first[:-3])
+            self.assertFalse(client.more(0.35), "something came before the head was whole")
+            began = time.monotonic()
+            client.send(first[-3:] + second[:-3])
+            client.rest()
+            self.assertGreaterEqual(time.monotonic() - began, 0.45)
+            self.assertIn((HEADERS, END_HEADERS, 1), client.frames)
 
     def test_a_busy_connection_isn_t_idle(self):
         def script(exchange):

@@ -3,9 +3,10 @@
 import os
 import subprocess
 import tempfile
+import threading
 
 from harness import DEADLINE, FORM, JSON, Client, free_port, make_multipart, parse_multipart
-from http2_client import HEADERS, INITIAL_WINDOW_SIZE, MAX_CONCURRENT_STREAMS, MAX_HEADER_LIST_SIZE, NO_ERROR, PREFACE, \
+from http2_client import HEADERS, INITIAL_WINDOW_SIZE, MAX_CONCURRENT_STREAMS, MAX_HEADER_LIST_SIZE, NO_ERROR, PREFACE, PROTOCOL_ERROR, \
     HTTP2Client, HTTP2TestCase, StreamRecord, block, frame, literal, pseudo, settings
 from tls_support import TLSClient, certificates, pair, path
 
@@ -154,6 +155,24 @@ class BeginningTests(HTTP2TestCase):
         received = self.upstream.one()
         self.assertNotIn("upgrade", received.fields)
         self.assertNotIn("http2-settings", received.fields)
+
+    def test_a_malformed_head_is_in_the_access_log(self):
+        """Nobody can be answered, since the stream is reset; whoever looks for the request finds it."""
+        with self.http2() as client:
+            for number, fields in enumerate(([*pseudo(), ("transfer-encoding", "chunked")], pseudo()[1:], [*pseudo(), ("X", "y")])):
+                with self.subTest(fields):
+                    # Lines are in the order in which requests ended.
+                    before, behind = f"/plain/before-{number}", f"/plain/behind-{number}"
+                    client.exchange(path=before)
+                    record = client.over(client.open(fields))
+                    self.assertEqual((record.status, record.reset), (None, PROTOCOL_ERROR))
+                    client.exchange(path=behind)
+                    count = 1
+                    while behind not in str(lines := self.recast.log_lines(count)):
+                        count = len(lines) + 1
+                    own = next(index for index, line in enumerate(lines) if line.get("path") == before) + 1
+                    self.assertEqual([line.get("path") for line in lines[own + 1:]], [behind])
+                    self.assertEqual((lines[own]["status"], lines[own]["flags"], lines[own]["bytes_back"]), (400, "BR", 0))
 
     def test_the_access_log_names_it(self):
         with self.http2() as client:
@@ -354,6 +373,34 @@ class ExchangeTests(HTTP2TestCase):
             self.assertEqual((record.status, bytes(record.body), record.ended), (413, b"too much", True))
             client.until(lambda: record.reset is not None)
             self.assertEqual(record.reset, NO_ERROR)
+
+    def test_an_answer_in_the_middle_of_an_upload_is_whole(self):
+        """An upstream that has answered may go on reading, and the client sends until it leaves: then RST_STREAM with NO_ERROR ends
+        the upload, behind all of the answer, and the connection goes on."""
+        answer, leaves = os.urandom(100_000), threading.Event()
+        self.addCleanup(leaves.set)
+
+        def script(exchange):
+            exchange.reader.exactly(1000)
+            exchange.answer(200, answer)
+            exchange.reader.exactly(20_000)
+            leaves.wait(DEADLINE)
+            exchange.close()
+
+        self.upstream.script = script
+        with self.http2() as client:
+            stream = client.request("POST", fields=[("content-length", "1000000")], end=False)
+            client.content(stream, b"x" * 1000, end=False)
+            record = client.streams[stream]
+            client.until(lambda: record.ended)
+            client.content(stream, b"y" * 20_000, end=False)
+            client.pause()
+            self.assertIsNone(record.reset)
+            leaves.set()
+            client.until(lambda: record.reset is not None)
+            self.assertEqual((record.status, bytes(record.body), record.reset), (200, answer, NO_ERROR))
+            self.upstream.reset()
+            self.assertEqual(client.exchange().status, 200)
 
     def test_interim_responses_pass(self):
         self.upstream.script = lambda exchange: (

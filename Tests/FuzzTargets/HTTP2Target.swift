@@ -217,6 +217,11 @@ final class HTTP2Connection: ServerSessionOwner {
         begin(HTTP2Exchange(stream, .none, on: self))
     }
 
+    func malformed(_ stream: ServerStream) {
+        checkBegin(stream)
+        exchanges.append(HTTP2Exchange(stream, .none, on: self))
+    }
+
     private func begin(_ exchange: HTTP2Exchange) {
         exchanges.append(exchange)
         if session.openStreams > limits.streams { note("\(session.openStreams) streams are open") }

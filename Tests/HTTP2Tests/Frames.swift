@@ -133,6 +133,12 @@ final class Recorder: ServerSessionOwner, ServerStreamHandler {
         events.append("\(stream.id) refused \(error.code)")
     }
 
+    func malformed(_ stream: ServerStream) {
+        stream.handler = self
+        streams[stream.id] = stream
+        events.append("\(stream.id) malformed")
+    }
+
     func received(_ bytes: Span<UInt8>, on stream: ServerStream) -> Int {
         let count = min(bytes.count, appetite)
         for index in 0..<count { content[stream.id, default: []].append(bytes[index]) }

@@ -136,7 +136,7 @@ struct ServerSessionTests {
         #expect(recorder.read(client))
         let good = "3 GET /a none Host=a.test"
         if code.isEmpty {
-            #expect(recorder.events == [good])
+            #expect(recorder.events == ["1 malformed", good])
             #expect(recorder.sent().contains { $0.type == 3 && $0.stream == 1 && $0.number == 1 })
         } else {
             #expect(recorder.events == ["1 refused \(code)", good])
@@ -400,6 +400,77 @@ struct ServerSessionTests {
 
     // MARK: Ends
 
+    @Test("A head that breaks a rule of HTTP/2 is told once, its stream reset, and the connection goes on")
+    func malformedHeads() {
+        let recorder = Recorder()
+        var client = ClientBytes()
+        client.request(1, fields: [("connection", "close"), ("x", "y")], ends: true)
+        client.headers(3, [(":method", "GET"), (":scheme", "http")], ends: true)
+        // In trailers it isn't: the request has begun.
+        client.request(5)
+        client.headers(5, [(":path", "/")], ends: true)
+        client.request(7, "GET", ends: true)
+        #expect(recorder.read(client))
+        let frames = recorder.sent().filter { $0.type == 3 }
+        #expect(frames.map(\.stream) == [1, 3, 5])
+        #expect(frames.allSatisfy { $0.number == 1 })
+        #expect(recorder.events.filter { $0.hasSuffix("malformed") } == ["1 malformed", "3 malformed"])
+        #expect(recorder.closings == [1: 1, 3: 1, 5: 1])
+        #expect(recorder.events.contains { $0.hasPrefix("7 GET") })
+    }
+
+    @Test("A stream that is over becomes the next one, with nothing of the first left, unless somebody holds it")
+    func spareStreams() throws {
+        let spares = ServerStreamSpares()
+        let forgetful = Forgetful(spares)
+        var client = ClientBytes()
+        client.request(1)
+        client.data(1, [1, 2, 3])
+        client.headers(1, [("t", "u")], ends: true)
+        client.request(3, fields: [("content-length", "9")])
+        client.frame(3, 0, 3, ClientBytes.four(8))
+        client.request(5)
+        forgetful.read(client)
+        #expect(forgetful.begun.count == 3)
+        // The first has neither been taken nor answered: it is open, and the third took the second's place.
+        #expect(forgetful.begun[1] == forgetful.begun[2])
+        #expect(forgetful.begun[0] != forgetful.begun[1])
+        #expect(forgetful.faults == [])
+        client = .more()
+        client.frame(3, 0, 1, ClientBytes.four(8))
+        client.request(7, fields: [("content-length", "2")])
+        client.data(7, [1, 2], ends: true)
+        forgetful.read(client)
+        #expect(forgetful.begun.last == forgetful.begun.first)
+        #expect(forgetful.faults == [])
+        forgetful.held.append(try #require(forgetful.last))
+        client = .more()
+        client.frame(3, 0, 7, ClientBytes.four(8))
+        client.request(9)
+        forgetful.read(client)
+        #expect(forgetful.begun.last != forgetful.begun.first)
+        #expect(forgetful.held[0].id == 7)
+    }
+
+    @Test("A field that each response has another value of takes no place in the table of fields")
+    func variedFields() throws {
+        let recorder = Recorder()
+        var client = ClientBytes()
+        for id in [1, 3, 5] as [Int32] { client.request(id, "GET", ends: true) }
+        recorder.read(client)
+        let kept = "Content-Type: text/x-something\r\n"
+        for (id, text) in [(1, kept), (3, kept), (5, kept + "X-Request-Id: a\r\n")] as [(Int32, String)] {
+            var head = lines(text)
+            recorder.streams[id]!.respond(200, &head, hasContent: false)
+        }
+        let blocks = recorder.sent().filter { $0.type == 1 }.map(\.payload)
+        try #require(blocks.count == 3)
+        // An index of one byte each for the status and for the type that came before.
+        #expect(blocks[0].count > 2 && blocks[1].count == 2)
+        // A literal that is never indexed (RFC 7541 §6.2.3).
+        #expect(blocks[2].starts(with: blocks[1] + [0x10]))
+    }
+
     @Test("A client's reset closes the stream once, and so does the connection's end")
     func resets() {
         let recorder = Recorder()
@@ -610,6 +681,65 @@ struct ServerSessionTests {
             #expect(recorder.closings.values.allSatisfy { $0 == 1 }, "seed \(seed)")
         }
     }
+}
+
+/// An owner that holds no stream, but for those that it is told to hold, and looks whether each begins as a new one.
+private final class Forgetful: ServerSessionOwner, ServerStreamHandler {
+    private var session: ServerSession!
+    var begun: [ObjectIdentifier] = []
+    var faults: [String] = []
+    var held: [ServerStream] = []
+    private(set) weak var last: ServerStream?
+
+    init(_ spares: ServerStreamSpares) {
+        session = ServerSession(
+            limits: HTTP2Limits(), wire: WireLimits(), rules: RequestRules(), isSecure: false, owner: self,
+            spares: spares)
+    }
+
+    func read(_ client: ClientBytes) {
+        do {
+            try session.read(client.bytes.span, now: 1)
+        } catch {
+            faults.append(error.reason)
+        }
+    }
+
+    func sent(onStream id: Int32) -> [SentFrame] {
+        var bytes: [UInt8] = []
+        session.write { output in
+            bytes += output.span.copied()
+            output.removeAll()
+            return true
+        }
+        return SentFrame.all(in: bytes).filter { $0.stream == id }
+    }
+
+    func began(_ stream: ServerStream, _ head: inout MessageHead) {
+        begun.append(ObjectIdentifier(stream))
+        let announced: Int? = if case .length(let count) = head.framing { count } else { nil }
+        if stream.contentLeft != announced { faults.append("\(stream.id) has content") }
+        if stream.isContentComplete || stream.bringsLast { faults.append("\(stream.id) has ended") }
+        if !stream.trailers.isEmpty { faults.append("\(stream.id) has trailers") }
+        if stream.queued > 0 || stream.isFull || stream.taken > 0 { faults.append("\(stream.id) has a response") }
+        stream.handler = self
+        last = stream
+        // Something of everything, for whom it becomes.
+        var head = lines("A: b\r\n")
+        stream.respond(200, &head, hasContent: true)
+        _ = stream.write([UInt8](repeating: 1, count: 100_000).span)
+        var trailers = lines("c: d\r\n")
+        stream.end(trailers: &trailers)
+        stream.pause()
+    }
+
+    func refused(_ stream: ServerStream, _ error: WireError) { faults.append("\(stream.id) \(error.code)") }
+    func malformed(_ stream: ServerStream) { faults.append("\(stream.id) malformed") }
+    func received(_ content: Span<UInt8>, on stream: ServerStream) -> Int { 0 }
+    func held(_ count: Int, on stream: ServerStream) {}
+    func contentEnded(_ stream: ServerStream) {}
+    func drained(_ stream: ServerStream) {}
+    func closed(_ stream: ServerStream, _ code: HTTP2ErrorCode) {}
 }
 
 extension [UInt8] {

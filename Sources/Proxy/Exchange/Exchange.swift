@@ -404,10 +404,21 @@ final class Exchange {
 
     /// A head that can't be read, or that didn't come in time: answered, and the connection ends.
     func refuseHead(_ refusal: Refusal, on downstream: any Downstream) {
+        beginWithoutHead(on: downstream)
+        refuse(refusal)
+    }
+
+    /// A head that its protocol answers by itself, with a reset: what is left is to log it.
+    func noteMalformedHead(on downstream: any Downstream) {
+        beginWithoutHead(on: downstream)
+        record.status = 400
+        record.flag = .badRequest
+    }
+
+    private func beginWithoutHead(on downstream: any Downstream) {
         self.downstream = downstream
         if record.startedAt == 0 { record.startedAt = worker.loop.now }
         worker.nextRequestID(into: &requestID)
-        refuse(refusal)
     }
 
     /// A response that has begun can't go on: `flag` says why.

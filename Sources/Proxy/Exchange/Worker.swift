@@ -69,6 +69,7 @@ public final class Worker {
 
     private var freeExchanges: [Exchange] = []
     private var freeReaders: [RequestReader] = []
+    let http2Spares = HTTP2Spares()
     private var requestIDs = RequestIDGenerator()
 
     /// Free exchanges at most, and as many free readers, so that a thousand connections can ask at once and none is made anew.

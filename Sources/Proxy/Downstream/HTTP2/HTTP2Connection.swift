@@ -25,6 +25,9 @@ protocol HTTP2Call: ServerStreamHandler {
 /// `HTTP2Downstream`, and ends with care.
 ///
 /// What streams say is sent when the tick ends, so that the frames of one batch of events go out together.
+///
+/// SAFETY of `@exclusivity(unchecked)`: one thread uses a connection, and none of these is changed while somebody else is called
+/// (docs/decisions/0007).
 final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection, TickTask {
     private enum Phase {
         /// Serves requests, or waits for some. → ending, closed
@@ -59,11 +62,13 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
     private var timer: Timer!
     private var phase = Phase.open
     private var wait = Wait.nothing
+    /// For which of the session's heads the timer was set.
+    private var awaitedHead = 0
     private var isScheduled = false
     private var hasToldFailure = false
     /// Those whose content is to be brought again, and those that got some in this tick.
-    private var resuming: [any HTTP2Call] = []
-    private var touched: [any HTTP2Call] = []
+    @safe @exclusivity(unchecked) private var resuming: [any HTTP2Call] = []
+    @safe @exclusivity(unchecked) private var touched: [any HTTP2Call] = []
     var listIndex = 0
     var client: ClientKey?
 
@@ -71,7 +76,7 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
     /// When the present time without a request began.
     private var since: UInt64
     /// How the client takes what waits for it. How fast is the matter of each stream.
-    private var pace = ClientPace()
+    @safe @exclusivity(unchecked) private var pace = ClientPace()
 
     /// Time between the two GOAWAY frames, in which requests that are on their way come.
     private static let noticeTime: UInt64 = 1_000_000_000
@@ -100,7 +105,7 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
         self.limits = limits
         session = ServerSession(
             limits: limits, wire: snapshot.admission.head, rules: snapshot.requestRules,
-            isSecure: stream.isSecured, owner: self)
+            isSecure: stream.isSecured, owner: self, spares: worker.http2Spares.streams)
         timer = Timer(loop: worker.loop) { [unowned self] in timedOut() }
         pace.rates = .none
         arm(.request, worker.isClosingIdle ? worker.drainIdleTime : worker.clientTimes.head)
@@ -126,14 +131,17 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
     func began(_ stream: ServerStream, _ head: inout MessageHead) {
         noteRequest()
         if listener.service == .externalProcessing { return beginCall(stream, head) }
-        let downstream = HTTP2Downstream(stream, on: self)
-        downstream.begin(&head)
+        worker.http2Spares.take(stream, on: self).begin(&head)
     }
 
     func refused(_ stream: ServerStream, _ error: WireError) {
-        let downstream = HTTP2Downstream(stream, on: self)
         noteRequest()
-        downstream.refuseHead(.wire(error))
+        worker.http2Spares.take(stream, on: self).refuseHead(.wire(error))
+    }
+
+    func malformed(_ stream: ServerStream) {
+        noteRequest()
+        worker.http2Spares.take(stream, on: self).noteMalformed()
     }
 
     /// Begins a call of gRPC's, or answers what is none here.
@@ -238,7 +246,9 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
             if session.openStreams > 0 || wait == .write { return }
         }
         if session.isReadingHead {
-            if wait != .head { arm(.head, worker.clientTimes.head) }
+            // Each has its own time: one may begin in the bytes that end another.
+            if wait != .head || awaitedHead != session.headsBegun { arm(.head, worker.clientTimes.head) }
+            awaitedHead = session.headsBegun
         } else if session.openStreams > 0 {
             since = 0
             if wait != .write { disarm() }

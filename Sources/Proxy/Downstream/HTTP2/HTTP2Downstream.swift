@@ -6,37 +6,64 @@ internal import Octets
 internal import Transcoding
 
 /// One request of an HTTP/2 connection: brings its content from the stream to the exchange, and writes the response into it.
+///
+/// One whose stream is over becomes another request's (`HTTP2Spares`), with its buffer and its timer.
+///
+/// SAFETY of `@exclusivity(unchecked)`: one thread uses it, and what writes a head's lines calls none of its functions meanwhile
+/// (docs/decisions/0007).
 final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
     /// What the timer means when it fires.
     private enum Wait { case nothing, body, write, discard }
 
-    private let connection: HTTP2Connection
-    private let stream: ServerStream
+    /// Nil in one that is spare.
+    private var connection: HTTP2Connection!
+    private var stream: ServerStream!
     private(set) var exchange: Exchange?
     private var worker: Worker { connection.worker }
 
     // The response's head, until its first content takes it along.
-    private var lines = OutputBuffer()
+    @safe @exclusivity(unchecked) private var lines = OutputBuffer()
     private var status = 0
     private var hasContent = false
 
     private(set) var contentLimit = Int.max
     var arrived = 0
     private var isTouched = false
+    /// Whether the connection has it in a list, to bring content again.
+    private var isResuming = false
+    private var isClosed = false
     /// The time for content, while it isn't set yet.
     private var bodyTime: UInt64?
 
     private var timer: Timer?
     private var wait = Wait.nothing
-    private var pace = ClientPace()
+    @safe @exclusivity(unchecked) private var pace = ClientPace()
 
     /// Time for the rest of a request that was answered before it came.
     private static let discardTime: UInt64 = 2_000_000_000
 
-    init(_ stream: ServerStream, on connection: HTTP2Connection) {
+    /// Takes on a stream whose head has come.
+    func attach(to stream: ServerStream, on connection: HTTP2Connection) {
         self.stream = stream
         self.connection = connection
         stream.handler = self
+    }
+
+    /// Becomes a spare when nobody will call it any more: its stream is over, and no list has it.
+    private func release() {
+        guard isClosed, exchange == nil, !isTouched, !isResuming, let worker = connection?.worker else { return }
+        connection = nil
+        stream = nil
+        lines.removeAll()
+        lines.shrink(to: HTTP2Spares.keptCapacity)
+        status = 0
+        hasContent = false
+        contentLimit = .max
+        arrived = 0
+        bodyTime = nil
+        pace = ClientPace()
+        isClosed = false
+        worker.http2Spares.give(self)
     }
 
     // MARK: The request
@@ -50,6 +77,13 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
     }
 
     func refuseHead(_ refusal: Refusal) { takeExchange().refuseHead(refusal, on: self) }
+
+    /// The head was malformed, so that the stream is reset: the log has it.
+    func noteMalformed() {
+        let exchange = takeExchange()
+        exchange.noteMalformedHead(on: self)
+        abandon(exchange)
+    }
 
     private func takeExchange() -> Exchange {
         let exchange = worker.takeExchange()
@@ -91,7 +125,7 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
     /// All that was read has been looked at: what the exchange holds for more of it goes out.
     func settle() {
         isTouched = false
-        guard let exchange else { return }
+        guard let exchange else { return release() }
         exchange.settle()
         if let time = bodyTime { expectBody(within: time) }
     }
@@ -115,11 +149,17 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
     }
 
     func pauseReading() { stream.pause() }
-    func resumeReading() { connection.resume(self) }
+    func resumeReading() {
+        guard !isResuming else { return }
+        isResuming = true
+        connection.resume(self)
+    }
 
     func resumeContent() {
+        isResuming = false
         stream.resume()
         exchange?.settle()
+        release()
     }
 
     func exchangeEnded(keepAlive: Bool, requestComplete: Bool) {
@@ -242,10 +282,12 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
 
     func closed(_ stream: ServerStream, _ code: HTTP2ErrorCode) {
         disarm()
+        isClosed = true
         // Whole on both sides: what is left for the exchange to do needs no client.
-        guard let exchange, code != .noError else { return }
+        guard let exchange, code != .noError else { return release() }
         exchange.clientGone()
         abandon(exchange)
+        release()
     }
 
     /// The client has ended its side of the connection.
