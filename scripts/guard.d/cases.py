@@ -21,6 +21,7 @@ class Case:
 
     unit = "request"
     is_secured = is_new = False
+    is_processed = False  # whether an Envoy asks, by gRPC, and sends the request on itself
     counts = (40, 140)
     window = 10  # requests between two readings where a reading costs nothing
     windows = 12
@@ -221,7 +222,10 @@ def all_cases():
         small("form -> json 200 B, new connection", "/form-json", check_json, is_new=True),
         crowd("form -> json 200 B, 1000 connections", "/form-json", check_json),
         small("form -> json 200 B, TLS", "/form-json", check_json, is_secured=True),
+        small("form -> json 200 B, ext_proc", "/form-json", check_json, is_processed=True),
         Case("json -> form 16 KiB", "/json-form", nested, JSON_TYPE, check_form, counts=(4, 20), window=1),
+        Case("json -> form 16 KiB, ext_proc", "/json-form", nested, JSON_TYPE, check_form, counts=(4, 20), window=1,
+             is_processed=True),
         *(form_in(name, nested) for name in DIALECTS),
         Case("json -> multipart 16 KiB", "/json-multipart", nested, JSON_TYPE, check_parts, counts=(4, 20), window=1),
         Webhook("webhook 10 KiB", "/webhook"),

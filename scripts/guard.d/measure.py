@@ -16,6 +16,7 @@ import subprocess
 import time
 
 import cases
+import processing
 import proxies
 from processes import BenchError, Server, free_port, raise_file_limit
 
@@ -32,7 +33,7 @@ class Recast:
     """A Recast of its own for each measurement, in front of the sink."""
 
     def __init__(self, command, folder, upstream, environment):
-        values = {"listen": free_port(), "secure": free_port(), "upstream": upstream}
+        values = {"listen": free_port(), "secure": free_port(), "processor": free_port(), "upstream": upstream}
         with open(os.path.join(HERE, "recast.yaml")) as file:
             text = file.read()
         for name, value in values.items():
@@ -43,9 +44,9 @@ class Recast:
         # Swift seeds the hashes of each process anew otherwise, and with them how long a look-up takes.
         environment = {**os.environ, "SWIFT_DETERMINISTIC_HASHING": "1", **environment}
         # The port that is opened last is waited for.
-        self.server = Server("recast", [*command, "serve", self.settings], values["secure"], None,
+        self.server = Server("recast", [*command, "serve", self.settings], values["processor"], None,
                              os.path.join(folder, "recast.log"), environment=environment, seconds=SECONDS_TO_START)
-        self.port, self.secure_port = values["listen"], values["secure"]
+        self.port, self.secure_port, self.processor_port = values["listen"], values["secure"], values["processor"]
         self.pid, self.stop = self.server.process.pid, self.server.stop
 
 
@@ -102,13 +103,16 @@ class Driver:
                                  f"{self.recast.server.log()}")
 
     def connect(self, settles=True):
-        port = self.recast.secure_port if self.case.is_secured else self.recast.port
+        port = (self.recast.processor_port if self.case.is_processed
+                else self.recast.secure_port if self.case.is_secured else self.recast.port)
         connection = socket.create_connection(("127.0.0.1", port), timeout=60)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if self.case.is_secured:
             context = ssl.create_default_context()
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
             connection = context.wrap_socket(connection)
+        if self.case.is_processed:
+            connection = processing.Caller(connection)
         if settles:
             self.settle()
         return connection
@@ -136,6 +140,10 @@ class Driver:
         """One request and its response's body."""
         if not self.connection:
             self.connection = self.connect()
+        if self.case.is_processed:
+            body = self.connection.process(f"{self.case.folder}/{target}", self.case.media_type, body)
+            self.settle()
+            return body if target == "echo" else b"%d" % len(body)
         request = self.request(target, body)
         size = self.case.pieces or len(request)
         for start in range(0, len(request), size):
