@@ -68,6 +68,26 @@ def medium_document():
     return document
 
 
+def medium_form():
+    """A form of 16 KiB: what a page with many rows posts, each field of a row in brackets."""
+    numbers = random.Random(61)
+    words = "the engine weaves algebraic patterns just as a loom weaves flowers and leaves in many colours".split()
+    fields = {"name": "Ada Lovelace", "email": "ada@example.org"}
+
+    def encoded():
+        return urllib.parse.urlencode(pairs(fields), safe="[]")
+
+    for number in range(1000):
+        row = {"sku": f"SKU-{numbers.randint(10**7, 10**8)}", "title": " ".join(numbers.choices(words, k=4)),
+               "quantity": str(numbers.randint(1, 9)), "gift": numbers.choice(("true", "false")),
+               "note": " ".join(numbers.choices(words, k=10)) + " & more"}
+        fields[f"row{number}"] = row
+        if len(encoded()) > (16 << 10) - 200:
+            break
+    fields["rest"] = "r" * ((16 << 10) - len(encoded()) - len("&rest="))
+    return encoded(), fields
+
+
 MEDIUM = medium_document()
 MEDIUM_JSON = json.dumps(MEDIUM, separators=(",", ":"))
 assert len(MEDIUM_JSON) == 16 << 10
@@ -150,6 +170,10 @@ MULTIPART_MULTIPART = Exchange(
 MULTIPART_JSON = Exchange(SMALL_MULTIPART.encode(), SMALL_MULTIPART_TYPE, JSON_TYPE, SMALL_MULTIPART_AS_JSON)
 MEDIUM_PLAIN = Exchange(MEDIUM_JSON.encode(), JSON_TYPE, JSON_TYPE)
 MEDIUM_FORM = Exchange(MEDIUM_JSON.encode(), JSON_TYPE, FORM_TYPE, pairs(MEDIUM))
+MEDIUM_FORM_TEXT, MEDIUM_FORM_FIELDS = medium_form()
+assert len(MEDIUM_FORM_TEXT) == 16 << 10
+MEDIUM_FORM_JSON = Exchange(MEDIUM_FORM_TEXT.encode(), FORM_TYPE, JSON_TYPE, MEDIUM_FORM_FIELDS)
+MEDIUM_FORM_PLAIN = Exchange(MEDIUM_FORM_TEXT.encode(), FORM_TYPE, FORM_TYPE)
 # The same as it goes to the upstream, for a peer to forward: so much has to be sent, whoever makes it.
 MEDIUM_AS_FORM = Exchange(urllib.parse.urlencode(pairs(MEDIUM), quote_via=urllib.parse.quote).encode(), FORM_TYPE, FORM_TYPE)
 MEDIUM_AS_MULTIPART = Exchange(

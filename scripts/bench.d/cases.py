@@ -47,6 +47,12 @@ MEDIUM = [
     Case("haproxy plain, the form", "haproxy", "/plain", bodies.MEDIUM_AS_FORM),
     Case("haproxy plain, the multipart", "haproxy", "/plain", bodies.MEDIUM_AS_MULTIPART),
 ]
+# Where a body has what a script must look at byte by byte.
+FORMS = [
+    recast("form -> json", bodies.MEDIUM_FORM_JSON), recast("plain", bodies.MEDIUM_FORM_PLAIN),
+    plain("haproxy", bodies.MEDIUM_FORM_PLAIN), plain("envoy", bodies.MEDIUM_FORM_PLAIN),
+    *(Case(f"{peer} form -> json", peer, "/form-json", bodies.MEDIUM_FORM_JSON) for peer in SCRIPTED_PEERS),
+]
 HALF = [*RECAST, *PLAIN, *SCRIPTED]
 # Those that take HTTP/2 by the preface where they take HTTP/1.
 HTTP2 = [*RECAST, plain("haproxy", bodies.FORM_PLAIN)]
@@ -70,6 +76,7 @@ REQUESTS = {
     "small": RequestLoad("Small requests: 200 bytes", SMALL),
     "many": RequestLoad("Small requests on 1,000 connections", HALF, connections=1000),
     "medium": RequestLoad("Medium requests: 16 KiB of nested JSON", MEDIUM),
+    "forms": RequestLoad("Medium requests: forms of 16 KiB", FORMS),
     "new": RequestLoad("Small requests, each on a new connection", [*RECAST, *PLAIN], is_new=True),
     "h2": RequestLoad("Small requests over HTTP/2, one at a time on 8 connections", HTTP2, connections=8, streams=1),
     "h2-streams": RequestLoad("Small requests over HTTP/2, 32 at once on one connection", HTTP2, connections=1, streams=32),
@@ -111,12 +118,21 @@ UPLOADS = [
            (bodies.MULTIPART_TYPE, 0.749, 1.002), "json -> multipart"),
     upload("recast plain", "recast", "/plain", bodies.MULTIPART_TYPE, UNCHANGED),
     *(upload(f"{peer} plain", peer, "/plain", bodies.MULTIPART_TYPE, UNCHANGED) for peer in PLAIN_PEERS),
+    upload("envoy-recast multipart -> multipart", "envoy-recast", "/multipart-multipart", bodies.MULTIPART_TYPE,
+           (bodies.MULTIPART_TYPE, 0.999, 1.002), "multipart -> multipart"),
+]
+# Over HTTP/2, to those of the loads of HTTP/2.
+HTTP2_UPLOADS = [
+    upload("recast multipart -> multipart", "recast", "/multipart-multipart", bodies.MULTIPART_TYPE,
+           (bodies.MULTIPART_TYPE, 0.999, 1.002), "multipart -> multipart"),
+    upload("recast plain", "recast", "/plain", bodies.MULTIPART_TYPE, UNCHANGED),
+    upload("haproxy plain", "haproxy", "/plain", bodies.MULTIPART_TYPE, UNCHANGED),
 ]
 IDLE = [Case("recast", "recast", "/form-json", bodies.FORM_JSON),
         *(Case(peer, peer, "/plain", bodies.FORM_PLAIN) for peer in PLAIN_PEERS)]
 # In this order: the rate of half load follows from the small requests.
-LOADS = ["small", "half", "many", "medium", "new", "h2", "h2-streams", "h2-tls", "tls", "tls-new", "tls-resumed", "upload", "idle", "memory", "start", "routes",
-         "workers"]
+LOADS = ["small", "half", "many", "medium", "forms", "new", "h2", "h2-streams", "h2-tls", "tls", "tls-new", "tls-resumed",
+         "upload", "upload-h2", "idle", "memory", "start", "routes", "workers"]
 
 ONE_ROUTE, MANY_ROUTES = "recast, 1 route", "recast, 1,000 routes"
 ONE_WORKER, TWO_WORKERS = "recast, 1 worker", "recast, 2 workers"

@@ -21,6 +21,34 @@ def target(folder, exchange):
     return f"{folder}/load?type={exchange.expected_type}"
 
 
+class Usage:
+    """The CPU time of a peer from here on: of all of it, and of the program that it asks where there is one."""
+
+    def __init__(self, server):
+        self.server, self.asked_ids = server, server.asked() if server.asks else None
+        if self.asked_ids == []:
+            raise BenchError(f"{server.name} runs no {server.asks}; its log:\n{server.log()}")
+        self.began, self.before = time.monotonic(), self._seconds()
+
+    def _seconds(self):
+        whole = self.server.cpu_seconds()
+        return whole, self.server.cpu_seconds(self.asked_ids) if self.asked_ids else None
+
+    def end(self):
+        self.took = time.monotonic() - self.began
+        whole, asked = self._seconds()
+        self.cpu = whole - self.before[0]
+        self.asked = asked - self.before[1] if self.asked_ids else None
+        return self
+
+    def figures(self, unit, count, scale=1):
+        """For each of `count`: the whole, and the part of what is asked with its ratio to the rest."""
+        figures = {f"cpu_{unit}": self.cpu / count * scale, "core_share": self.cpu / self.took}
+        if self.asked is not None:
+            figures |= {f"asked_cpu_{unit}": self.asked / count * scale, "asked_ratio": self.asked / (self.cpu - self.asked)}
+        return figures
+
+
 def run_closed(server, folder, exchange, seconds, connections, core, *, port=None, is_new=False, instructions=False):
     """wrk on one peer: plain HTTP, or TLS on `port`; with `is_new` each request has a connection of its own. The peer's CPU
     time is read before and after, so wrk's start counts for every peer alike."""
@@ -29,11 +57,11 @@ def run_closed(server, folder, exchange, seconds, connections, core, *, port=Non
     command = ["taskset", "-c", str(core), "wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency", "-s",
                os.path.join(HERE, "wrk.lua"), place + target(folder, exchange), "--", exchange.sent.decode(),
                exchange.content_type, *ending]
-    before, began = server.cpu_seconds(), time.monotonic()
+    usage = Usage(server)
     counting = count_instructions(server.processes()) if instructions else None
     result = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds + 60)
     counted = counting() if counting else None
-    cpu, took = server.cpu_seconds() - before, time.monotonic() - began
+    usage.end()
     line = next((line for line in result.stdout.splitlines() if line.startswith("RESULT ")), None)
     if line is None:
         raise BenchError(f"wrk gave no result: {result.stdout}{result.stderr}")
@@ -43,7 +71,7 @@ def run_closed(server, folder, exchange, seconds, connections, core, *, port=Non
     if seen["failed"]:
         raise BenchError(f"{seen['failed']} of {seen['requests']} requests failed; its log:\n{server.log()}")
     figures = {"requests_per_s": seen["requests"] / seen["seconds"], "p50_us": seen["p50_us"], "p99_us": seen["p99_us"],
-               "cpu_us_per_request": cpu / seen["requests"] * 1e6, "core_share": cpu / took, "requests": seen["requests"]}
+               **usage.figures("us_per_request", seen["requests"], 1e6), "requests": seen["requests"]}
     if counted is not None:
         figures["instructions_per_request"] = counted / seen["requests"]
     return figures
@@ -57,11 +85,11 @@ def run_streams(server, folder, exchange, seconds, connections, streams, core, *
         body.flush()
         command = ["taskset", "-c", str(core), "h2load", "-t1", f"-c{connections}", f"-m{streams}", f"-D{seconds}",
                    f"-d{body.name}", f"-Hcontent-type: {exchange.content_type}", place + target(folder, exchange)]
-        before, began = server.cpu_seconds(), time.monotonic()
+        usage = Usage(server)
         counting = count_instructions(server.processes()) if instructions else None
         result = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds + 60)
         counted = counting() if counting else None
-        cpu, took = server.cpu_seconds() - before, time.monotonic() - began
+        usage.end()
     counts = re.search(r"(\d+) done, (\d+) succeeded, (\d+) failed", result.stdout)
     if not counts or "h2" not in result.stdout:
         raise BenchError(f"h2load gave no result: {result.stdout[-2000:]}{result.stderr[-2000:]}")
@@ -69,8 +97,7 @@ def run_streams(server, folder, exchange, seconds, connections, streams, core, *
     # Those that are on their way when the time is over are none of these.
     if not done or succeeded != done:
         raise BenchError(f"{done - succeeded} of {done} requests failed; its log:\n{server.log()}")
-    figures = {"requests_per_s": done / seconds, "cpu_us_per_request": cpu / done * 1e6, "core_share": cpu / took,
-               "requests": done}
+    figures = {"requests_per_s": done / seconds, **usage.figures("us_per_request", done, 1e6), "requests": done}
     if counted is not None:
         figures["instructions_per_request"] = counted / done
     return figures
@@ -129,13 +156,12 @@ PADDING = 5 << 18
 def run_upload(server, folder, kind, size, expected):
     """One upload over a new connection, made on the fly. `expected`: the upstream's media type, and bounds of its byte count
     per input byte."""
-    media_type, low, high = expected
     upload = bodies.upload(kind, size)
     length = upload.length()
-    before, began = server.cpu_seconds(), time.monotonic()
+    usage = Usage(server)
     with socket.create_connection(("127.0.0.1", server.port), timeout=300) as connection:
         try:
-            connection.sendall((f"POST {folder}/load?type={media_type} HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n"
+            connection.sendall((f"POST {folder}/load?type={expected[0]} HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n"
                                 f"Content-Type: {upload.content_type}\r\nContent-Length: {length}\r\n\r\n").encode()
                                + upload.start)
             for _ in range(upload.count):
@@ -144,15 +170,36 @@ def run_upload(server, folder, kind, size, expected):
         except (BrokenPipeError, ConnectionResetError):
             pass  # an early answer: the status below says why
         status, _, body = clients.read_response(connection)
-    seconds = time.monotonic() - began
-    cpu = server.cpu_seconds() - before
+    return upload_figures(server, usage.end(), length, expected, status, body)
+
+
+def upload_figures(server, usage, length, expected, status, body):
+    """`body` is the answer: how many bytes the upstream has received."""
+    _, low, high = expected
     if status != 200:
         raise BenchError(f"the upload was answered with {status}: {body[:500]!r}")
     if not low * length <= int(body) <= high * length + PADDING:
         raise BenchError(f"the upstream received {int(body)} bytes for {length}")
     gib = length / (1 << 30)
-    return {"cpu_s_per_gib": cpu / gib, "seconds_per_gib": seconds / gib, "core_share": cpu / seconds,
-            "peak_mib": server.peak_bytes() / (1 << 20), "bytes": length}
+    figures = {**usage.figures("s_per_gib", gib), "seconds_per_gib": usage.took / gib,
+               "peak_mib": server.peak_bytes() / (1 << 20), "bytes": length}
+    if usage.asked_ids:
+        figures["asked_peak_mib"] = server.peak_bytes(usage.asked_ids) / (1 << 20)
+    return figures
+
+
+def run_http2_upload(server, folder, path, content_type, expected, core):
+    """One upload of the file at `path` by nghttp, over HTTP/2 by prior knowledge."""
+    length = os.path.getsize(path)
+    command = ["taskset", "-c", str(core), "nghttp", f"-d{path}", f"-Hcontent-type: {content_type}",
+               f"http://127.0.0.1:{server.port}{folder}/load?type={expected[0]}"]
+    usage = Usage(server)
+    result = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
+    usage.end()
+    # nghttp prints the body alone, whatever the status: an answer that is no number is no count.
+    if result.returncode or not result.stdout.strip().isdigit():
+        raise BenchError(f"nghttp got no count: {result.stdout[-500:]}{result.stderr[-500:]}; the log:\n{server.log()}")
+    return upload_figures(server, usage, length, expected, 200, result.stdout)
 
 
 def run_idle(server, folder, exchange, count):

@@ -88,8 +88,10 @@ def server_environment(more):
 class Server:
     """A server on 127.0.0.1, with its children."""
 
-    def __init__(self, name, command, port, cores, log_path, *, environment=None, waits=True, seconds=10, own_session=True):
-        self.name, self.port, self.log_path = name, port, log_path
+    def __init__(self, name, command, port, cores, log_path, *, asks=None, environment=None, waits=True, seconds=10,
+                 own_session=True):
+        """`asks` is the path of a program among its children that it asks about each request: its part is told by itself."""
+        self.name, self.port, self.log_path, self.asks = name, port, log_path, asks
         # Without cores it has those of the caller.
         # The child takes over the cores of the thread that starts it; setting them in the child costs a slower way to fork.
         own = os.sched_getaffinity(0)
@@ -134,10 +136,14 @@ class Server:
                 pass
         return found
 
-    def cpu_seconds(self):
+    def asked(self):
+        """The ids of the program that it asks."""
+        return [pid for pid in self.processes() if os.path.samefile(f"/proc/{pid}/exe", self.asks)]
+
+    def cpu_seconds(self, pids=None):
         """User and system time of all threads so far: the scheduler's nanoseconds, or ticks where it keeps none."""
         total = 0.0
-        for pid in self.processes():
+        for pid in self.processes() if pids is None else pids:
             tasks = os.listdir(f"/proc/{pid}/task")
             try:
                 for task in tasks:
@@ -149,9 +155,9 @@ class Server:
                 total += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
         return total
 
-    def _memory(self, key):
+    def _memory(self, key, pids=None):
         total = 0
-        for pid in self.processes():
+        for pid in self.processes() if pids is None else pids:
             with open(f"/proc/{pid}/status") as status:
                 for line in status:
                     if line.startswith(key + ":"):
@@ -165,9 +171,9 @@ class Server:
         """Of the resident memory what is no file: the program itself and its libraries are shared with others."""
         return self._memory("RssAnon")
 
-    def peak_bytes(self):
+    def peak_bytes(self, pids=None):
         """The sum of each process's peak since it started."""
-        return self._memory("VmHWM")
+        return self._memory("VmHWM", pids)
 
     def stop(self):
         if self.process.poll() is None:

@@ -63,6 +63,10 @@ class Peer:
         """What else the configuration has between @."""
         return {}
 
+    def asks(self):
+        """The program that it asks about each request."""
+        return None
+
     def prepare(self, folder, upstream, files):
         """Writes the configuration; what is returned starts the proxy with it."""
         port, secure_port = free_port(), free_port()
@@ -80,7 +84,7 @@ class Peer:
 
         def launch(cores, waits=True):
             server = Server(self.name, command, port, cores, os.path.join(folder, f"{self.name}-{port}.log"),
-                            environment=environment, waits=waits)
+                            asks=self.asks(), environment=environment, waits=waits)
             server.secure_port = secure_port
             return server
 
@@ -211,6 +215,9 @@ class EnvoyRecast(Envoy):
 
     def values(self):
         return {"processor": free_port()}
+
+    def asks(self):
+        return self.recast
 
     def command(self, path, folder):
         # A parent that ends both, so that what is measured is its children.

@@ -8,10 +8,12 @@ import figures
 
 COST = [("CPU us/request", "cpu_us_per_request", "{:.2f}"), ("x HAProxy", "cpu_us_per_request ratio", "{:.2f}")]
 REQUESTS = [*COST, ("requests/s", "requests_per_s", "{:.0f}"), ("p50 us", "p50_us", "{:.0f}"), ("p99 us", "p99_us", "{:.0f}"),
-            ("core busy", "core_share", "{:.0%}"), ("instructions/request", "instructions_per_request", "{:.0f}"),
+            ("core busy", "core_share", "{:.0%}"), ("of it Recast's us", "asked_cpu_us_per_request", "{:.2f}"),
+            ("beside Envoy's", "asked_ratio", "{:.2f}"), ("instructions/request", "instructions_per_request", "{:.0f}"),
             ("peak MiB", "peak_mib", "{:.1f}")]
 UPLOADS = [("CPU s/GiB", "cpu_s_per_gib", "{:.3f}"), ("x HAProxy", "cpu_s_per_gib ratio", "{:.2f}"),
-           ("s/GiB", "seconds_per_gib", "{:.2f}"), ("peak MiB", "peak_mib", "{:.1f}")]
+           ("s/GiB", "seconds_per_gib", "{:.2f}"), ("peak MiB", "peak_mib", "{:.1f}"),
+           ("of it Recast's s", "asked_cpu_s_per_gib", "{:.3f}"), ("its peak MiB", "asked_peak_mib", "{:.1f}")]
 HALF = [("requests/s", "rate", "{:.0f}"), ("p50 us", "p50_us", "{:.0f}"), ("p99 us", "p99_us", "{:.0f}"),
         ("p99 x HAProxy", "p99_us ratio", "{:.2f}"), ("p99.9 us", "p999_us", "{:.0f}"),
         ("client late p99 us", "client_lag_p99_us", "{:.0f}"), *COST]
@@ -19,6 +21,7 @@ TABLES = {
     **{name: (load.title, REQUESTS) for name, load in cases.REQUESTS.items()},
     "half": ("Small requests at half load: a constant rate, latencies from when each request was due", HALF),
     "upload": ("Upload of one large file", UPLOADS),
+    "upload-h2": ("Upload of one large file over HTTP/2", UPLOADS),
     "idle": ("Idle connections", [
         ("connections", "connections", "{:.0f}"), ("bytes each", "bytes_per_connection", "{:.0f}"),
         ("floor MiB", "floor_mib", "{:.1f}"), ("of it anonymous", "floor_anonymous_mib", "{:.1f}"),

@@ -47,7 +47,7 @@ class Run:
         self.start_sink()
         for name in (load for load in cases.LOADS if load in self.options.loads.split(",")):
             load = cases.REQUESTS.get(name)
-            self.results[name] = self.requests(load) if load else getattr(self, name)()
+            self.results[name] = self.requests(load) if load else getattr(self, name.replace("-", "_"))()
         return self.results
 
     def stop(self):
@@ -203,13 +203,32 @@ class Run:
         return {**result, **slow}
 
     def upload(self):
+        return self.uploads("uploads", cases.UPLOADS, lambda case, server: loads.run_upload(
+            server, case.folder, case.kind, self.options.upload_mib << 20, case.expected))
+
+    def upload_h2(self):
+        sent = bodies.upload(bodies.MULTIPART_TYPE, self.options.upload_mib << 20)
+        path = os.path.join(self.folder, "upload")
+        with open(path, "wb") as file:
+            file.write(sent.start)
+            for _ in range(sent.count):
+                file.write(sent.block)
+            file.write(sent.end)
+        try:
+            return self.uploads("uploads over HTTP/2", cases.HTTP2_UPLOADS, lambda case, server: loads.run_http2_upload(
+                server, case.folder, path, sent.content_type, case.expected, self.load_core))
+        finally:
+            os.remove(path)
+
+    def uploads(self, title, all_cases, run):
+        """Rounds in which each case has a fresh process, which is looked at once first."""
         result = {}
-        measured = self.chosen(cases.UPLOADS, result, self.peers)
+        measured = self.chosen(all_cases, result, self.peers)
         rounds = {case.name: [] for case in measured}
 
         def measure(case, server):
             clients.check(server, case)
-            return loads.run_upload(server, case.folder, case.kind, self.options.upload_mib << 20, case.expected)
+            return run(case, server)
 
         for number in range(self.options.upload_rounds):
             for case in measured:
@@ -219,11 +238,11 @@ class Run:
                     self.peers[case.peer], lambda server: measure(case, server)))
                 if taken:
                     rounds[case.name].append(taken)
-            print(f"uploads: round {number + 1} of {self.options.upload_rounds}", flush=True)
+            print(f"{title}: round {number + 1} of {self.options.upload_rounds}", flush=True)
         for case in measured:
             if case.name not in result:
                 result[case.name] = figures.summarise(rounds[case.name])
-        return {case.name: result[case.name] for case in cases.UPLOADS if case.name in result}
+        return {case.name: result[case.name] for case in all_cases if case.name in result}
 
     def idle(self):
         result = {}
