@@ -310,6 +310,8 @@ int recast_http2_reset(recast_http2 *own, int32_t stream, uint32_t code) {
     return nghttp2_submit_rst_stream(own->session, NGHTTP2_FLAG_NONE, stream, code);
 }
 
+int recast_http2_ping(recast_http2 *own) { return nghttp2_submit_ping(own->session, NGHTTP2_FLAG_NONE, NULL); }
+
 int recast_http2_announce_end(recast_http2 *own) { return nghttp2_submit_shutdown_notice(own->session); }
 
 int recast_http2_end(recast_http2 *own, uint32_t code) {

@@ -10,6 +10,10 @@ public struct HTTP2Limits: Hashable, Sendable {
     /// Requests of a connection before it ends in good order, as nginx does: 1,000.
     public var requests = 1000
 
+    /// Time without a byte from a client that has a stream open: then it is asked for a sign of life (PING), and after as long again
+    /// without one its connection ends. 30 s.
+    public var ping = Duration.seconds(30)
+
     /// Whether streams that the client resets are counted as what brings nothing. Where resets are how it ends its work they aren't.
     public var countsResets = true
 

@@ -202,6 +202,12 @@ public final class ServerSession {
         return failure
     }
 
+    /// Asks the client for a sign of life: a PING, which it has to acknowledge.
+    public func ping() {
+        // SAFETY: see `session`.
+        _ = unsafe recast_http2_ping(session)
+    }
+
     // MARK: The end
 
     /// Tells the client that the connection takes no more requests soon (RFC 9113 §6.8): those on their way are still served. `end`

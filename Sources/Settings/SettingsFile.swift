@@ -207,6 +207,7 @@ public struct SettingsFile: Sendable {
         limits.connectionWindow =
             section.size("connection_window", standard: Sourced(limits.connectionWindow), in: 65_535...(1 << 30)).value
         limits.requests = section.count("requests", standard: Sourced(limits.requests), in: 1...1_000_000_000).value
+        limits.ping = section.time("ping", standard: Sourced(limits.ping)).value
         section.finish()
         return limits
     }

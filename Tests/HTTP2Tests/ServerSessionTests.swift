@@ -547,6 +547,23 @@ struct ServerSessionTests {
         #expect(recorder.closings == [1: 1, 3: 1])
     }
 
+    @Test("A PING asks for a sign of life, and nothing is said to its acknowledgement")
+    func ping() throws {
+        let recorder = Recorder()
+        #expect(recorder.read(ClientBytes()))
+        _ = recorder.sent()
+        for _ in 0..<10 { recorder.session.ping() }
+        let frames = recorder.sent()
+        #expect(frames.map(\.type) == [UInt8](repeating: 6, count: 10))
+        for frame in frames {
+            #expect(frame.flags == 0 && frame.payload.count == 8)
+            var client = ClientBytes.more()
+            client.frame(6, 1, 0, frame.payload)
+            #expect(recorder.read(client))
+        }
+        #expect(recorder.sent().isEmpty)
+    }
+
     @Test("Streams beyond the limit are refused; a client that knows the limit has broken it")
     func tooManyStreams() {
         var limits = HTTP2Limits()

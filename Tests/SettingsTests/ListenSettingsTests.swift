@@ -34,6 +34,18 @@ import Testing
         #expect(file.settings.routes.map(\.upstream) == [0])
     }
 
+    @Test("how long a client of HTTP/2 may be silent while a request of its is on its way")
+    func ping() throws {
+        func shown(_ more: String) throws -> String? {
+            let file = try SettingsTestFile.parse(Self.processing.replacing("routes:", with: more + "routes:"))
+            return file.effective.first { $0.key == "http2.ping" }?.value
+        }
+        #expect(try shown("") == "30s")
+        #expect(try shown("http2: { ping: 5s }\n") == "5s")
+        let never = Self.processing.replacing("routes:", with: "http2: { ping: 0s }\nroutes:")
+        #expect(SettingsTestFile.mistakes(never).count == 1)
+    }
+
     @Test("one address of HTTP is enough for routes to need one")
     func mixed() {
         let text = Self.processing.replacing("serves: ext_proc }]", with: "serves: ext_proc }, \"127.0.0.1:8080\"]")

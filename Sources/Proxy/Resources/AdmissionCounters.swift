@@ -9,6 +9,8 @@ struct AdmissionCounters {
         case bodyGap = "body_gap"
         case bodyRate = "body_rate"
         case write
+        /// A client of HTTP/2 gave no sign of life when it was asked for one.
+        case ping
         case responseRate = "response_rate"
         case linger, request, connect
         case upstreamWrite = "upstream_write"

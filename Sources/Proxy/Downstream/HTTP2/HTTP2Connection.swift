@@ -44,6 +44,10 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
         case request
         /// Part of a head has come.
         case head
+        /// Requests are served, and nothing has come for a while.
+        case sign
+        /// The client was asked for a sign of life.
+        case ping
         /// The client has been told that the connection ends, and requests may be on their way.
         case notice
         /// The client takes no bytes.
@@ -73,6 +77,11 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
     var client: ClientKey?
 
     private let openedAt: UInt64
+    /// When bytes last came, when the client was last asked for a sign of life, and how many bytes it had taken then.
+    private var readAt: UInt64
+    private var askedAt: UInt64 = 0
+    private var takenBefore: UInt64 = 0
+    private let pingTime: UInt64
     /// When the present time without a request began.
     private var since: UInt64
     /// How the client takes what waits for it. How fast is the matter of each stream.
@@ -94,6 +103,7 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
         self.tlsFacts = tlsFacts
         self.stream = stream
         self.openedAt = openedAt
+        readAt = worker.loop.now
         since = worker.loop.now
         let snapshot = worker.current
         var limits = snapshot.settings.http2
@@ -103,6 +113,7 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
             limits.countsResets = false
         }
         self.limits = limits
+        pingTime = limits.ping.nanoseconds
         session = ServerSession(
             limits: limits, wire: snapshot.admission.head, rules: snapshot.requestRules,
             isSecure: stream.isSecured, owner: self, spares: worker.http2Spares.streams)
@@ -118,6 +129,7 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
 
     func received(_ bytes: Span<UInt8>, on stream: Stream) -> Int {
         guard phase == .open else { return bytes.count }
+        readAt = worker.loop.now
         do throws(HTTP2Error) {
             try session.read(bytes, now: worker.loop.now)
         } catch {
@@ -238,12 +250,13 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
 
     // MARK: Time
 
-    /// One thing is waited for at a time: that the client takes what waits, else the rest of a head, else a request.
+    /// One thing is waited for at a time: that the client takes what waits, else the rest of a head, else a sign that the client of a
+    /// request is there, else a request.
     private func setTimer() {
         guard phase == .open, wait != .notice else { return }
         if stream.queued > 0 {
             if stream.isAboveHighWatermark, wait != .write { expectDrain() }
-            if session.openStreams > 0 || wait == .write { return }
+            if wait == .write { return }
         }
         if session.isReadingHead {
             // Each has its own time: one may begin in the bytes that end another.
@@ -251,7 +264,7 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
             awaitedHead = session.headsBegun
         } else if session.openStreams > 0 {
             since = 0
-            if wait != .write { disarm() }
+            if wait != .write, wait != .sign, wait != .ping { arm(.sign, pingTime) }
         } else if wait != .request {
             since = worker.loop.now
             let isFirst = session.requests == 0
@@ -273,6 +286,27 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
         worker.counters.admission.count(.write)
         forEachCall { $0.clientStalled() }
         close(reset: true)
+    }
+
+    /// Sees that the client of a request is still there, when nothing has come for a while: the end of a connection that was lost on
+    /// its way never comes. The client is asked once, and has to say something, or at least to take bytes.
+    private func lookForSign(wasAsked: Bool) {
+        guard session.openStreams > 0 else { return setTimer() }
+        let now = worker.loop.now
+        let quiet = now &- readAt
+        guard quiet >= pingTime else { return arm(.sign, pingTime - quiet) }
+        let taken = stream.bytesTaken
+        if !wasAsked || readAt > askedAt {
+            session.ping()
+            askedAt = now
+        } else if taken == takenBefore {
+            worker.counters.admission.count(.ping)
+            return close(reset: true)
+        }
+        // What stands in front of the PING may be megabytes in the system's buffer, and a slow client takes them first.
+        takenBefore = taken
+        arm(.ping, pingTime)
+        send()
     }
 
     private func arm(_ wait: Wait, _ nanoseconds: UInt64) {
@@ -304,6 +338,8 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
             session.terminate(.noError)
             beginEnding()
             send()
+        case .sign: lookForSign(wasAsked: false)
+        case .ping: lookForSign(wasAsked: true)
         case .notice:
             session.end()
             send()
