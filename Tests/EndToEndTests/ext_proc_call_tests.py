@@ -104,12 +104,16 @@ class BrokenCallTests(CallTestCase):
         self.assert_alive()
 
     def test_garbage_behind_headers(self):
-        for message in (b"\x22\x05ab", b"\xff" * 12, tagged(4, 2, tagged(1, 0, varint(1))), tagged(4, 2, b"\x0a\xff\xff\xff\x7f")):
+        messages = (b"\x22\x05ab", b"\xff" * 12, tagged(4, 2, tagged(1, 0, varint(1))), tagged(4, 2, b"\x0a\xff\xff\xff\x7f"))
+        for number, message in enumerate(messages):
             with self.subTest(message):
-                call = self.call()
-                call.send(self.HEADERS)
+                call = Processing(self.connect())
+                call.headers("request", pseudo("POST", "/form-json", FORM, [("x-request-id", f"garbage-{number}")]))
                 call.send(message)
                 self.assertEqual(call.status()[0], INVALID_ARGUMENT)
+                # What the data plane's client gets then, where nothing else is set.
+                entry = self.recast.log_entry(f"garbage-{number}")
+                self.assertEqual((entry["status"], entry["flags"], entry["route"]), (500, "BR", "form-json"))
         self.assert_alive()
 
     def test_fields_that_nobody_knows_are_skipped(self):

@@ -623,6 +623,8 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
     private func fail(_ error: CallError) {
         if let exchange {
             exchange.record.flag = .badRequest
+            // What the data plane answers where it isn't told otherwise (status_on_error).
+            if exchange.record.status == 0 { exchange.record.status = 500 }
             abandon(exchange)
         }
         finish(error.status, error.reason)
