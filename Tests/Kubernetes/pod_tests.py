@@ -12,11 +12,16 @@ import unittest
 from manifests import ROOT, renderings, size
 from pod import NODE, POD, BalancedLoad, Kubelet, PlayedPod, get, grace_period, inside
 from rules import is_sidecar, proxies, sleep_of
+from ext_proc_client import HEALTH, Processing, Refused, pseudo
+from ext_proc_messages import decode, encode
+from grpc_client import OK, Call
 from harness import DEADLINE, FORM, Client, Closed, Upstream
+from http2_client import HTTP2Client
 from lifecycle_support import tell_apart, wait_until
 from tls_support import TLSClient, certificates
 
 ADMIN = "unix:/run/recast/admin.sock"
+SERVING, NOT_SERVING = 1, 2
 
 
 class PodTests(unittest.TestCase):
@@ -26,10 +31,10 @@ class PodTests(unittest.TestCase):
         """The pod's volumes and network, its upstreams, and Recast in its container, started."""
         self.settings, self.is_sidecar = settings, is_sidecar(pod, spec)
         addresses = set(settings.upstream_addresses())
-        self.assertEqual(len(addresses), 1, "one server stands for all upstreams here")
-        (host, port), = addresses
-        hosts = {} if host == "127.0.0.1" else {host: NODE}
-        self.played = PlayedPod(pod, hosts)
+        # One server stands for all upstreams here; a data plane that asks forwards requests itself.
+        self.assertEqual(len(addresses), 0 if settings.processors() else 1)
+        host, port = next(iter(addresses), ("127.0.0.1", 0))
+        self.played = PlayedPod(pod, {} if host == "127.0.0.1" else {host: NODE})
         self.addCleanup(self.played.remove)
         if self.is_sidecar:
             self.assertEqual(host, "127.0.0.1")
@@ -48,7 +53,7 @@ class PodTests(unittest.TestCase):
         self.container.start()
         self.kubelet = Kubelet(self.container)
         self.kubelet.wait_for_start()
-        self.plain = next(port for _, port, tls in settings.listeners() if not tls)
+        self.plain = next((port for _, port, tls in settings.listeners() if not tls), None)
         self.status = settings.port("status")[1]
 
     def show_certificate(self, name):
@@ -82,17 +87,23 @@ class PodTests(unittest.TestCase):
             for pod, spec, settings in proxies(rendering):
                 with self.subTest(rendering=rendering.name, pod=pod.name):
                     self.play(pod, spec, settings)
-                    self.lives()
+                    if settings.processors():
+                        self.processor_lives()
+                    else:
+                        self.lives()
                     played.add(rendering.name)
                 self.doCleanups()
-        self.assertGreaterEqual(len(played), 5, played)
+        self.assertGreaterEqual(len(played), 9, played)
 
-    def lives(self):
+    def begins(self):
         self.is_confined()
         for kind in ("readinessProbe", "livenessProbe"):
             self.assertTrue(self.kubelet.ask(kind), kind)
         self.assertEqual(get(self.status, "/config")[0], 404)
         self.answers_its_admin_socket()
+
+    def lives(self):
+        self.begins()
         self.spools()
         with BalancedLoad(self.kubelet, self.plain) as load:
             self.reloads()
@@ -101,6 +112,59 @@ class PodTests(unittest.TestCase):
         tell_apart(self, load, self.upstream)
         self.assertEqual(load.refused, 0, "a client came before the balancer had noticed, and nobody listened")
         self.assertGreater(len(load.answered), 200)
+
+    def processor_lives(self):
+        """The same for a pod that a data plane asks by gRPC."""
+        self.begins()
+        (port, is_secured), = self.settings.processors().items()
+        text = self.settings.text
+        added = text.replace("routes:\n", "routes:\n  - { name: extra, match: /extra, request: form -> json }\n")
+
+        def connect():
+            context = certificates().client_context(check_hostname=False) if is_secured else None
+            client = HTTP2Client((POD, port), context)
+            self.addCleanup(client.socket.close)
+            return client
+
+        def ask(path):
+            call = Processing(connect())
+            message = call.run("request", pseudo("POST", path, FORM), b"a=1")
+            self.assertEqual(call.finish()[0], OK)
+            return message.json
+
+        def health():
+            call = Call(connect(), HEALTH + "Check")
+            call.send(encode("HealthCheckRequest", {}), end=True)
+            return decode("HealthCheckResponse", call.next())["status"]
+
+        with self.assertRaises(Refused) as refused:
+            ask("/extra")
+        self.assertEqual(refused.exception.response.status, 404)
+        self.config.swap({"recast.yaml": added})
+        wait_until("it is read again", lambda: self.metric("recast_config_reloads_total", 'result="success"') == 1)
+        self.assertEqual(ask("/extra"), {"a": "1"})
+        self.config.swap({"recast.yaml": added + "unheard_of: [\n"})
+        wait_until("it is refused", lambda: self.metric("recast_config_reloads_total", 'result="failure"') == 1)
+        self.assertEqual((ask("/extra"), ask("/signup")), ({"a": "1"}, {"a": "1"}))
+        if is_secured:
+            self.show_certificate("rsa")
+            wait_until("the new certificate is shown",
+                       lambda: connect().socket.getpeercert()["subject"][0][0][1] == "rsa")
+        # The end: a call that is on its way is served, and others are sent elsewhere.
+        call = Processing(connect())
+        call.headers("request", pseudo("POST", "/signup", FORM))
+        call.body("request", b"a=1")
+        call.client.pause()
+        self.assertEqual(health(), SERVING)
+        begun = time.monotonic()
+        self.container.terminate()
+        wait_until("its health says no", lambda: health() == NOT_SERVING)
+        self.assertFalse(self.kubelet.ask("readinessProbe"))
+        self.assertIsNone(self.container.process.poll(), "it waits for what is in flight")
+        call.body("request", b"&b=2", end=True)
+        self.assertEqual(call.take_streamed("request", call.take_headers("request", [])).json, {"a": "1", "b": "2"})
+        self.assertEqual(call.finish()[0], OK)
+        self.assertEqual(self.container.wait(grace_period(self.played.pod) - (time.monotonic() - begun)), 0)
 
     def test_a_pod_that_ends_badly_is_noticed(self):
         """What the test above looks at can go wrong: a delay too short for the balancer, a grace too short for a request."""
@@ -135,7 +199,7 @@ class PodTests(unittest.TestCase):
         """What docs/kubernetes.md shows for kubectl exec, and for a debug container of the same user."""
         shown = self.container.execute("/usr/bin/recast", "probe", "--print", ADMIN, "/upstreams")
         self.assertEqual((shown.returncode, shown.stderr), (0, b""))
-        self.assertEqual({one["name"] for one in json.loads(shown.stdout)["upstreams"]}, set(self.settings.value["upstreams"]))
+        self.assertEqual({one["name"] for one in json.loads(shown.stdout)["upstreams"]}, set(self.settings.value.get("upstreams", ())))
         self.does_what_the_page_says()
         user = str(self.container.security["runAsUser"])
         seen = subprocess.run(
