@@ -1,11 +1,13 @@
-"""Clients of HTTP/2 that others wrote: h2load, nghttp, httpx, curl with many streams, Go's net/http."""
+"""Clients of HTTP/2 that others wrote: h2load, nghttp, httpx, curl with many streams, Go's net/http, Envoy, gRPC."""
 
 import os
 import re
 import subprocess
 import tempfile
+import threading
 
-from harness import DEADLINE, FORM, free_port
+from envoy import Envoy
+from harness import DEADLINE, FORM, Client, free_port
 from http2_client import HTTP2TestCase
 from tls_support import certificates, pair, path
 
@@ -194,3 +196,174 @@ class ToolTests(HTTP2TestCase):
             self.run_tool("go", "build", "-o", program, os.path.join(folder, "main.go"), env={**os.environ, "GO111MODULE": "off"})
             text = self.run_tool(program, f"https://127.0.0.1:{self.tls}", path("ca.pem"))
         self.assertEqual(sorted(text.splitlines()), [f"0 HTTP/2.0 200 {64 << 20} <nil>"] * 4 + ["1 HTTP/2.0 200 7 <nil>"] * 4)
+
+
+# What stands for ports is replaced: 10001 and 10002 are where Envoy listens, 20001 and 20002 Recast's listeners.
+ENVOY = """
+admin: { address: { socket_address: { address: 127.0.0.1, port_value: 9901 } } }
+static_resources:
+  listeners:
+%s
+  clusters:
+%s
+"""
+ENVOY_LISTENER = """
+    - name: to-%(name)s
+      address: { socket_address: { address: 127.0.0.1, port_value: %(listen)d } }
+      filter_chains:
+        - filters:
+            - name: envoy.filters.network.http_connection_manager
+              typed_config:
+                "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
+                stat_prefix: %(name)s
+                codec_type: AUTO
+%(scheme)s
+                route_config:
+                  virtual_hosts: [{ name: all, domains: ["*"], routes: [{ match: { prefix: "/" }, route: { cluster: %(name)s } }] }]
+                http_filters:
+                  - name: envoy.filters.http.router
+                    typed_config: { "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router }
+"""
+ENVOY_CLUSTER = """
+    - name: %(name)s
+      type: STATIC
+      typed_extension_protocol_options:
+        envoy.extensions.upstreams.http.v3.HttpProtocolOptions:
+          "@type": type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions
+          explicit_http_config: { http2_protocol_options: { connection_keepalive: { interval: 1s, timeout: 5s } } }
+      load_assignment:
+        cluster_name: %(name)s
+        endpoints: [{ lb_endpoints: [{ endpoint: { address: { socket_address: { address: 127.0.0.1, port_value: %(port)d } } } }] }]
+"""
+ENVOY_TLS = """
+      transport_socket:
+        name: envoy.transport_sockets.tls
+        typed_config:
+          "@type": type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext
+          sni: a.example
+          common_tls_context: { alpn_protocols: [h2], validation_context: { trusted_ca: { filename: %s } } }
+"""
+
+
+class EnvoyTests(HTTP2TestCase):
+    """Envoy as the client: what a mesh has before an app whose port is `kubernetes.io/h2c`."""
+
+    routes = ROUTES
+
+    @classmethod
+    def setUpClass(cls):
+        cls.tls = free_port()
+        cls.listeners = (f"{{address: '127.0.0.1:{cls.tls}', tls: {{{pair('server')}}}}}",)
+        super().setUpClass()
+        # Else Envoy says the scheme that its own client used, over whatever connection.
+        scheme = "                scheme_header_transformation: { match_upstream: true }"
+        both = ({"name": "plain", "listen": 10001, "port": 20001, "scheme": scheme},
+                {"name": "secured", "listen": 10002, "port": 20002, "scheme": scheme})
+        clusters = ENVOY_CLUSTER % both[0] + ENVOY_CLUSTER % both[1] + ENVOY_TLS % path("ca.pem")
+        cls.envoy = Envoy(ENVOY % ("".join(ENVOY_LISTENER % one for one in both), clusters),
+                          {20001: cls.recast.port, 20002: cls.tls}, admin=9901)
+        cls.addClassCleanup(cls.envoy.stop)
+        cls.envoy.until_ready()
+
+    def ports(self):
+        for listen in (10001, 10002):
+            with self.subTest("over TLS" if listen == 10002 else "by prior knowledge"):
+                self.upstream.reset()
+                yield self.envoy.ports[listen]
+
+    def test_many_requests_at_once(self):
+        failures = []
+
+        def ask(port, name):
+            try:
+                with Client(port) as client:
+                    for number in range(20):
+                        client.request("POST", "/form-json", f"name={name}&number={number}", FORM)
+                        assert client.response().status == 200
+            except Exception as error:  # noqa: BLE001 - whatever it is, the test has failed
+                failures.append(error)
+
+        for port in self.ports():
+            threads = [threading.Thread(target=ask, args=(port, name)) for name in range(16)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            self.assertEqual(failures, [])
+            self.assertEqual({(one.json["name"], one.json["number"]) for one in self.upstream.requests},
+                             {(str(name), str(number)) for name in range(16) for number in range(20)})
+        self.assertEqual({line["proto"] for line in self.recast.log_lines(640)}, {"HTTP/2.0"})
+
+    def test_large_contents(self):
+        body = os.urandom(8 << 20)
+        self.upstream.script = lambda exchange: (exchange.read_body(), exchange.answer(body=exchange.received.body))
+        for port in self.ports():
+            self.upstream.script = lambda exchange: (exchange.read_body(), exchange.answer(body=exchange.received.body))
+            with Client(port) as client:
+                client.request("POST", "/plain/echo", body, "application/octet-stream")
+                response = client.response()
+            self.assertEqual((response.status, response.body == body), (200, True))
+
+    def test_refusals(self):
+        for port in self.ports():
+            with Client(port) as client:
+                client.request("POST", "/form-json", "a=1&a[b]=2", FORM)
+                self.assertEqual(client.response().status, 400)
+                client.request("GET", "/nowhere")
+                self.assertEqual(client.response().status, 404)
+            self.assertEqual(self.upstream.requests, [])
+
+
+class GRPCTests(HTTP2TestCase):
+    """gRPC's own library. Upstreams are asked in HTTP/1.1, which has no calls of gRPC: one that speaks them all the same, with trailers
+    that the route lets pass, is as far as it goes. Else a call fails, at once and in gRPC's words."""
+
+    routes = """
+  - { name: form-json, match: /form-json, upstream: app, request: form -> json }
+  - { name: calls, match: "/calls/*", upstream: app, trailers: [Grpc-Status, Grpc-Message] }
+  - { name: plain, match: "/*", upstream: app }
+"""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.tls = free_port()
+        cls.listeners = (f"{{address: '127.0.0.1:{cls.tls}', tls: {{{pair('server')}}}}}",)
+        super().setUpClass()
+
+    def channels(self):
+        import grpc
+
+        with open(path("ca.pem"), "rb") as file:
+            credentials = grpc.ssl_channel_credentials(file.read())
+        for channel in (grpc.insecure_channel(f"127.0.0.1:{self.recast.port}"),
+                        grpc.secure_channel(f"127.0.0.1:{self.tls}", credentials, [("grpc.ssl_target_name_override", "a.example")])):
+            self.upstream.reset()
+            yield channel
+            channel.close()
+
+    def test_an_upstream_that_answers_with_trailers(self):
+        def script(exchange):
+            exchange.read_body()
+            body = exchange.received.body
+            exchange.send("HTTP/1.1 200 OK\r\nContent-Type: application/grpc\r\nTransfer-Encoding: chunked\r\n\r\n")
+            exchange.send(b"%x\r\n%s\r\n0\r\nGrpc-Status: 0\r\nGrpc-Message: fine\r\n\r\n" % (len(body), body))
+
+        for channel in self.channels():
+            self.upstream.script = script
+            self.assertEqual(channel.unary_unary("/calls/a.Service/Method")(b"abc", timeout=DEADLINE), b"abc")
+            pieces = [bytes([number]) * 10_000 for number in range(20)]
+            answered = channel.stream_stream("/calls/a.Service/Stream")(iter(pieces), timeout=DEADLINE)
+            self.assertEqual(list(answered), pieces)
+            self.assertEqual({one.fields.get("content-type") for one in self.upstream.requests}, {"application/grpc"})
+
+    def test_calls_that_fail(self):
+        import grpc
+
+        for channel in self.channels():
+            for name in ("/form-json", "/a.Service/Method"):
+                for call in (lambda: channel.unary_unary(name)(b"abc", timeout=DEADLINE),
+                             lambda: list(channel.stream_stream(name)(iter([b"x" * 1000] * 5), timeout=DEADLINE))):
+                    with self.subTest(name), self.assertRaises(grpc.RpcError) as raised:
+                        call()
+                    # Not DEADLINE_EXCEEDED: it is told, by the answer or by the reset behind one that came before the call was whole.
+                    self.assertIn(raised.exception.code(), (grpc.StatusCode.UNKNOWN, grpc.StatusCode.INTERNAL))
