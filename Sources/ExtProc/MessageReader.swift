@@ -103,6 +103,20 @@ package struct MessageReader: Sendable {
 
     package init() {}
 
+    /// Makes it ready for another stream. Its memory stays, up to `limit` bytes of it.
+    package mutating func reset(keeping limit: Int) {
+        var reader = MessageReader()
+        swap(&reader.held, &held)
+        swap(&reader.fields, &fields)
+        reader.held.removeAll()
+        reader.held.shrink(to: limit)
+        reader.fields.removeAll(keepingCapacity: reader.fields.capacity <= Self.keptFields)
+        self = reader
+    }
+
+    /// Fields for which memory is kept.
+    private static let keptFields = 64
+
     /// Whether the bytes so far end with a whole message.
     package var isBetweenMessages: Bool { stage == .prefix && prefixCount == 0 }
 
@@ -317,6 +331,30 @@ package struct MessageReader: Sendable {
             throw CallError(.invalidArgument, "a header has both a value and a raw_value")
         }
         fields.append((name, raw.isEmpty ? text : raw))
+    }
+
+    /// Calls `body` with the pseudo-header fields of the head of a request that was told last: empty where they are not there, but for
+    /// `:authority`.
+    package func withRequestLine<Failure: Error>(
+        _ body: (
+            _ method: Span<UInt8>, _ scheme: Span<UInt8>, _ authority: Span<UInt8>?, _ path: Span<UInt8>
+        ) throws(Failure) -> Void
+    ) throws(Failure) {
+        let method = held.span.extracting(find(":method") ?? 0..<0)
+        let scheme = held.span.extracting(find(":scheme") ?? 0..<0)
+        let path = held.span.extracting(find(":path") ?? 0..<0)
+        guard let authority = find(":authority") else { return try body(method, scheme, nil, path) }
+        try body(method, scheme, held.span.extracting(authority), path)
+    }
+
+    /// Where the value of the last field with that name is.
+    private func find(_ name: StaticString) -> Range<Int>? {
+        var index = fields.count
+        while index > 0 {
+            index -= 1
+            if held.span.extracting(fields[index].name).isEqual(to: name) { return fields[index].value }
+        }
+        return nil
     }
 
     /// Calls `body` with each field of the head or the trailers that were told last, in order.

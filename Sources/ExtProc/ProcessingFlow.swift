@@ -55,6 +55,18 @@ package struct ProcessingFlow: Sendable {
         self.direction = direction
     }
 
+    /// Makes it ready for another stream. Its memory stays, up to `limit` bytes of each buffer.
+    package mutating func reset(keeping limit: Int) {
+        var flow = ProcessingFlow(direction)
+        swap(&flow.pending, &pending)
+        swap(&flow.head, &head)
+        flow.pending.removeAll()
+        flow.pending.shrink(to: limit)
+        flow.head.removeAll()
+        flow.head.shrink(to: limit)
+        self = flow
+    }
+
     /// Whether the next piece of content that comes is wanted.
     package var takesContent: Bool { incoming == .content }
     /// Whether a head has come.
@@ -145,6 +157,13 @@ package struct ProcessingFlow: Sendable {
     }
 
     // MARK: What goes on
+
+    /// An empty mutation for the head, with memory that is there.
+    package mutating func beginMutation() -> HeaderMutation {
+        var mutation = HeaderMutation()
+        swap(&mutation, &head)
+        return mutation
+    }
 
     /// Says what becomes of the head.
     package mutating func sendHead(_ mutation: consuming HeaderMutation, to output: inout OutputBuffer) {

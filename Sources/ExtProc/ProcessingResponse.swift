@@ -20,6 +20,9 @@ package struct HeaderMutation: Sendable {
 
     package mutating func removeAll() { bytes.removeAll() }
 
+    /// Gives memory of more than `limit` bytes back, where nothing is in it.
+    package mutating func shrink(to limit: Int) { bytes.shrink(to: limit) }
+
     /// `HeaderValueOption`: 1 header (`HeaderValue`: 1 key, 3 raw_value), 3 append_action (0 append if it exists or add, 2 overwrite
     /// if it exists or add), 4 keep_empty_value: a field with an empty value is none there otherwise.
     private mutating func write(_ name: Span<UInt8>, _ value: Span<UInt8>, action: Int) {

@@ -37,6 +37,24 @@ import Testing
         #expect(try read(all.map { [$0] }).read == Self.expected)
     }
 
+    @Test("a reader that was used reads another stream as a new one does, wherever the first was left")
+    func reuse() throws {
+        let all = Self.stream.flatMap { frame($0) }
+        var reader = MessageReader()
+        for cut in 0..<all.count {
+            _ = try read([Array(all[..<cut])], with: &reader)
+            reader.reset(keeping: cut % 2 == 0 ? 1 << 20 : 0)
+            #expect(reader.modes == nil && reader.isBetweenMessages)
+            let again = try read([all], with: &reader)
+            #expect(again.read == Self.expected)
+            #expect(again.modes == [.fullDuplex, .fullDuplex])
+            // And behind what can't be read.
+            reader.reset(keeping: 1 << 20)
+            #expect(throws: CallError.self) { try read([frame([0xFF, 0xFF, 0xFF])], with: &reader) }
+            reader.reset(keeping: 1 << 20)
+        }
+    }
+
     @Test("fields come in any order, and those that mean nothing are skipped")
     func order() throws {
         let content = Array("abc".utf8)

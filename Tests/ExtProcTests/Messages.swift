@@ -53,6 +53,12 @@ enum Read: Equatable {
 /// Reads a stream that comes in `pieces`, taking `most` bytes of content at a time.
 func read(_ pieces: [[UInt8]], most: Int = .max) throws(CallError) -> (read: [Read], modes: [BodyMode]) {
     var reader = MessageReader()
+    return try read(pieces, most: most, with: &reader)
+}
+
+func read(
+    _ pieces: [[UInt8]], most: Int = .max, with reader: inout MessageReader
+) throws(CallError) -> (read: [Read], modes: [BodyMode]) {
     var read: [Read] = []
     var content: [UInt8] = []
     func fields() -> [String] {

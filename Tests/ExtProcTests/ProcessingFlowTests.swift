@@ -47,6 +47,31 @@ import Testing
         }
     }
 
+    @Test("a flow that was used is as a new one, wherever it was left", arguments: BodyMode.allCases)
+    func reuse(_ mode: BodyMode) throws {
+        func half(_ bench: inout Bench, _ steps: Int) throws {
+            if steps > 0 { try bench.head() }
+            if steps > 1 { bench.send() }
+            if steps > 2, mode != .none { _ = try bench.content("ab") }
+        }
+        for steps in 0...3 {
+            var used = Bench(mode)
+            var new = Bench(.fullDuplex)
+            try half(&used, steps)
+            _ = try used.take()
+            used.flow.reset(keeping: 1 << 20)
+            #expect(used.flow.mode == .none && !used.flow.hasBegun && used.flow.pending.isEmpty)
+            used.flow.mode = .fullDuplex
+            try new.head()
+            try used.head()
+            new.send()
+            used.send()
+            let isLast = (try new.content("cd", endsStream: true), try used.content("cd", endsStream: true))
+            #expect(isLast.0 && isLast.1)
+            #expect(try used.take() == new.take())
+        }
+    }
+
     static let set = #"2{1{1{1="x-a" 3="1"} 3=2}}"#
 
     @Test("FULL_DUPLEX_STREAMED: the head when it is known, then content as it comes, then its end")

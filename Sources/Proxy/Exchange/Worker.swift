@@ -70,6 +70,7 @@ public final class Worker {
     private var freeExchanges: [Exchange] = []
     private var freeReaders: [RequestReader] = []
     let http2Spares = HTTP2Spares()
+    private var freeProcessMemory: [ProcessMemory] = []
     private var requestIDs = RequestIDGenerator()
 
     /// Free exchanges at most, and as many free readers, so that a thousand connections can ask at once and none is made anew.
@@ -77,6 +78,8 @@ public final class Worker {
     private static let freeExchangeLimit = 1024
     /// So many of them keep `Exchange.keptCapacity` in each buffer, the others what an ordinary head needs.
     private static let ampleExchangeLimit = 256
+    /// Memories of calls with room for a body that waits whole, 128 KiB a buffer.
+    private static let ampleProcessMemories = 16
 
     /// Makes a worker on `loop`. No port is opened before `listen`.
     public convenience init(loop: EventLoop, settings: ProxySettings) throws(ServerError) {
@@ -231,6 +234,15 @@ public final class Worker {
         guard reader.home === current, freeReaders.count < Self.freeExchangeLimit else { return }
         if freeReaders.count >= Self.ampleExchangeLimit { reader.lentOutput.shrink(to: Exchange.ordinaryCapacity) }
         freeReaders.append(reader)
+    }
+
+    func takeProcessMemory() -> ProcessMemory { freeProcessMemory.popLast() ?? ProcessMemory() }
+
+    func recycle(_ memory: inout ProcessMemory) {
+        guard freeProcessMemory.count < Self.ampleExchangeLimit else { return }
+        let isAmple = freeProcessMemory.count < Self.ampleProcessMemories
+        memory.reset(keeping: isAmple ? 2 * OutputBuffer.defaultHighWatermark : Exchange.ordinaryCapacity)
+        freeProcessMemory.append(memory)
     }
 
     /// An exchange has ended: counts and logs it.

@@ -16,6 +16,9 @@ internal import Transcoding
 ///
 /// The data plane ends the call, behind the response or before: it may not want responses processed. Here it ends with an immediate
 /// response, or an error.
+///
+/// SAFETY of `@exclusivity(unchecked)`: one thread uses a call, and nobody who is handed a part of its memory comes back to that part
+/// (docs/decisions/0007).
 final class ProcessCall: Downstream, StreamSource, HTTP2Call {
     static let path: StaticString = "/envoy.service.ext_proc.v3.ExternalProcessor/Process"
 
@@ -25,11 +28,12 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
     private let side = ProcessSide()
     private var worker: Worker { connection.worker }
 
-    private var reader = MessageReader()
-    fileprivate var request = ProcessingFlow(.request)
-    fileprivate var response = ProcessingFlow(.response)
+    @safe @exclusivity(unchecked) private var reader: MessageReader
+    @safe @exclusivity(unchecked) fileprivate var request: ProcessingFlow
+    @safe @exclusivity(unchecked) fileprivate var response: ProcessingFlow
     /// Messages that are not handed to the stream yet.
-    private var output = OutputBuffer()
+    @safe @exclusivity(unchecked) private var output: OutputBuffer
+    private var names: LowercaseName
     private(set) var routeName: [UInt8]?
     private(set) var isSecure = false
 
@@ -64,14 +68,21 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
     init(_ stream: ServerStream, on connection: HTTP2Connection) {
         self.stream = stream
         self.connection = connection
+        let memory = connection.worker.takeProcessMemory()
+        reader = memory.reader
+        request = memory.request
+        response = memory.response
+        output = memory.output
+        names = memory.names
         stream.handler = self
     }
+
+    private static let routeField = Array("recast-route".utf8)
 
     /// Begins the call: `head` is gRPC's, whose fields are its metadata.
     func begin(_ head: borrowing MessageHead) {
         side.call = self
-        let name = Array("recast-route".utf8)
-        if let line = head.first(named: name.span) { routeName = head.value(line).copied() }
+        if let line = head.first(named: Self.routeField.span) { routeName = head.value(line).copied() }
         var lines = OutputBuffer()
         lines.append(GRPC.headLines)
         stream.respond(200, &lines, hasContent: true)
@@ -131,6 +142,14 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
     func closed(_ stream: ServerStream, _ code: HTTP2ErrorCode) {
         isOver = true
         endExchange()
+        // What may still be asked of this call finds nothing to do.
+        var memory = ProcessMemory()
+        swap(&memory.reader, &reader)
+        swap(&memory.request, &request)
+        swap(&memory.response, &response)
+        swap(&memory.output, &output)
+        swap(&memory.names, &names)
+        worker.recycle(&memory)
     }
 
     /// Ends an exchange of which nothing more comes: it is done with where its request went on, and nothing of its response has come.
@@ -236,13 +255,12 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
     }
 
     private func readRequest(into head: inout MessageHead, hasContent: Bool) throws(WireError) {
-        var pseudo = PseudoFields()
-        reader.forEachField { name, value in pseudo.take(name, value) }
-        isSecure = pseudo.scheme.span.isEqualIgnoringCase(to: "https")
         var builder = HeadBuilder(limits: worker.wireLimits, rules: worker.current.requestRules)
-        try builder.beginRequest(
-            method: pseudo.method.span, isSecure: isSecure, authority: pseudo.authority?.span, path: pseudo.path.span,
-            version: .http1_1, into: &head)
+        try reader.withRequestLine { (method, scheme, authority, path) throws(WireError) in
+            isSecure = scheme.isEqualIgnoringCase(to: "https")
+            try builder.beginRequest(
+                method: method, isSecure: isSecure, authority: authority, path: path, version: .http1_1, into: &head)
+        }
         let mode = request.mode
         try reader.forEachField { (name, value) throws(WireError) in
             guard !ProcessedFields.arePseudo(name), !ProcessedFields.areOfHop(name) else { return }
@@ -338,12 +356,20 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
         }
     }
 
+    /// The memory for a name, which its user gives back.
+    private func takeNames() -> LowercaseName {
+        var names = LowercaseName()
+        swap(&names, &self.names)
+        return names
+    }
+
     // MARK: What the exchange does to the request (ProcessSide)
 
     /// The head goes on, with what the exchange changes in it.
     fileprivate func sendRequestHead(_ exchange: Exchange) throws(Refusal) {
-        var mutation = HeaderMutation()
-        var names = LowercaseName()
+        var mutation = request.beginMutation()
+        var names = takeNames()
+        defer { self.names = names }
         try exchange.forEachRequestChange { change, name, value in
             names.set(name)
             mutation.make(change, names.bytes.span, value)
@@ -411,10 +437,8 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
 
     /// Sees that the modes fit what the route does.
     func check(_ route: Route, _ plan: inout ExchangeMachine.Plan) throws(Refusal) {
-        for (mode, name) in [(request.mode, "request_body_mode"), (response.mode, "response_body_mode")]
-        where mode == .bufferedPartial || mode == .grpc {
-            throw .processing(.mode("\(name) \(mode.name) isn't served: use FULL_DUPLEX_STREAMED or BUFFERED"))
-        }
+        try Self.checkServed(request.mode, "request_body_mode")
+        try Self.checkServed(response.mode, "response_body_mode")
         let whole = plan.isVerified || plan.isSpooled
         let isTouched = plan.isConverted || whole || route.conversion != nil && !isRequestAlone
         if isTouched, !isRequestAlone {
@@ -450,6 +474,11 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
         }
     }
 
+    private static func checkServed(_ mode: BodyMode, _ name: StaticString) throws(Refusal) {
+        guard mode == .bufferedPartial || mode == .grpc else { return }
+        throw .processing(.mode("\(name) \(mode.name) isn't served: use FULL_DUPLEX_STREAMED or BUFFERED"))
+    }
+
     private static func misfit(_ work: StaticString, _ reason: String) -> Refusal {
         .processing(.mode("the route \(work), and \(reason): use FULL_DUPLEX_STREAMED or BUFFERED"))
     }
@@ -476,8 +505,9 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
     ) {
         var lines = OutputBuffer()
         addFields(&lines, .start)
-        var mutation = HeaderMutation()
-        var names = LowercaseName()
+        var mutation = response.beginMutation()
+        var names = takeNames()
+        defer { self.names = names }
         start.edits.forEachChange(of: head, new: lines.span, rules: exchange?.route?.headers?.response) {
             change, name, value in
             names.set(name)
@@ -663,23 +693,21 @@ private final class ProcessSide: UpstreamSide {
     override func resume() { call.resumeResponse() }
 }
 
-/// The pseudo-header fields of a request.
-private struct PseudoFields {
-    var method: [UInt8] = []
-    var scheme: [UInt8] = []
-    var authority: [UInt8]?
-    var path: [UInt8] = []
+/// What a call reads and writes with: the worker keeps it when the call is over, so that the next one allocates none of it.
+struct ProcessMemory {
+    var reader = MessageReader()
+    var request = ProcessingFlow(.request)
+    var response = ProcessingFlow(.response)
+    var output = OutputBuffer()
+    var names = LowercaseName()
 
-    mutating func take(_ name: Span<UInt8>, _ value: Span<UInt8>) {
-        if name.isEqual(to: ":method") {
-            method = value.copied()
-        } else if name.isEqual(to: ":scheme") {
-            scheme = value.copied()
-        } else if name.isEqual(to: ":authority") {
-            authority = value.copied()
-        } else if name.isEqual(to: ":path") {
-            path = value.copied()
-        }
+    /// Makes it ready for another call; of each buffer `limit` bytes stay.
+    mutating func reset(keeping limit: Int) {
+        reader.reset(keeping: limit)
+        request.reset(keeping: limit)
+        response.reset(keeping: limit)
+        output.removeAll()
+        output.shrink(to: limit)
     }
 }
 
@@ -720,7 +748,7 @@ private enum ProcessedFields {
 }
 
 /// A field's name as HTTP/2 and data planes write it.
-private struct LowercaseName {
+struct LowercaseName {
     private(set) var bytes: [UInt8] = []
 
     mutating func set(_ name: Span<UInt8>) {
