@@ -226,7 +226,8 @@ class ServingTests(unittest.TestCase):
 
     def test_every_charset_is_there(self):
         with open(f"{PROJECT}/Sources/Transcoding/Codecs/Text/Charset.swift", encoding="utf-8") as file:
-            names = re.findall(r'\(\s*"([a-z0-9_-]+)",\s*"[^"]+"', file.read())
+            # A label and the converter's name for it; the file's table of errors has sentences there.
+            names = re.findall(r'\(\s*"([a-z0-9_-]+)",\s*"[^" ]+"', file.read())
         self.assertGreater(len(names), 35)
         for name in names:
             with self.subTest(name):
