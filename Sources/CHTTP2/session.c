@@ -65,7 +65,8 @@ static int bad_field(
 static int frame_read(nghttp2_session *session, const nghttp2_frame *frame, void *user) {
     (void)session;
     recast_http2 *own = user;
-    int failed = own->calls->frame(own->owner, frame->hd.stream_id, frame->hd.type, frame->hd.flags);
+    uint32_t code = frame->hd.type == NGHTTP2_GOAWAY ? frame->goaway.error_code : 0;
+    int failed = own->calls->frame(own->owner, frame->hd.stream_id, frame->hd.type, frame->hd.flags, code);
     return failed ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
 }
 
@@ -163,7 +164,7 @@ static nghttp2_option *make_option(bool limits_resets) {
     return option;
 }
 
-recast_http2 *recast_http2_make_server(void *owner, const recast_http2_calls *calls, const recast_http2_settings *settings) {
+recast_http2 *recast_http2_make(bool is_client, void *owner, const recast_http2_calls *calls, const recast_http2_settings *settings) {
     recast_http2 *own = calloc(1, sizeof *own);
     nghttp2_session_callbacks *callbacks = make_callbacks();
     nghttp2_option *option = make_option(settings->limits_resets);
@@ -171,12 +172,16 @@ recast_http2 *recast_http2_make_server(void *owner, const recast_http2_calls *ca
         own->owner = owner;
         own->calls = calls;
         /* The session copies both. */
-        if (nghttp2_session_server_new2(&own->session, callbacks, own, option)) own->session = NULL;
+        int failed = is_client ? nghttp2_session_client_new2(&own->session, callbacks, own, option)
+                               : nghttp2_session_server_new2(&own->session, callbacks, own, option);
+        if (failed) own->session = NULL;
     }
     nghttp2_session_callbacks_del(callbacks);
     nghttp2_option_del(option);
     nghttp2_settings_entry entries[] = {
-        {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, settings->streams},
+        /* Of a client's that is what a server could push, which is nothing. */
+        is_client ? (nghttp2_settings_entry){NGHTTP2_SETTINGS_ENABLE_PUSH, 0}
+                  : (nghttp2_settings_entry){NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, settings->streams},
         {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, settings->stream_window},
         {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, settings->field_list},
         {NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1},
@@ -285,6 +290,52 @@ int recast_http2_respond(
     return result < 0 ? result : 0;
 }
 
+/* Writes the pseudo-header fields of a head that begins with HTTP/1's request line: its method and its target. Returns what is
+   behind the line, or NULL where it is none. */
+static const uint8_t *read_request_line(const uint8_t *head, size_t count, nghttp2_nv *fields) {
+    const uint8_t *line_end = memchr(head, '\r', count);
+    if (!line_end || (size_t)(line_end - head) + 2 > count) return NULL;
+    const uint8_t *method_end = memchr(head, ' ', (size_t)(line_end - head));
+    /* What follows the target is ` HTTP/1.1`, of nine bytes. */
+    if (!method_end || line_end - method_end < 10) return NULL;
+    const uint8_t *target = method_end + 1;
+    fields[0] = (nghttp2_nv){.name = (uint8_t *)":method", .value = (uint8_t *)head, .namelen = 7, .valuelen = (size_t)(method_end - head)};
+    fields[2] = (nghttp2_nv){
+        .name = (uint8_t *)":path", .value = (uint8_t *)target, .namelen = 5, .valuelen = (size_t)(line_end - 9 - target)};
+    return line_end + 2;
+}
+
+int32_t recast_http2_request(recast_http2 *own, const uint8_t *head, size_t count, bool is_secure, bool has_content) {
+    size_t most = count_lines(head, count) + 3;
+    nghttp2_nv ordinary[ORDINARY_FIELDS];
+    nghttp2_nv *fields = most <= ORDINARY_FIELDS ? ordinary : malloc(most * sizeof *fields);
+    if (!fields) return NGHTTP2_ERR_NOMEM;
+    int32_t result = NGHTTP2_ERR_INVALID_ARGUMENT;
+    const uint8_t *lines = read_request_line(head, count, fields);
+    if (lines) {
+        fields[1] = (nghttp2_nv){
+            .name = (uint8_t *)":scheme", .value = (uint8_t *)(is_secure ? "https" : "http"), .namelen = 7, .valuelen = is_secure ? 5 : 4};
+        size_t used = read_lines(lines, count - (size_t)(lines - head), fields, 4);
+        /* The host is the authority, which stands in front of all other fields. */
+        size_t kept = 4;
+        bool has_host = false;
+        for (size_t at = 4; at < used; at++) {
+            if (fields[at].namelen == 4 && strncasecmp((const char *)fields[at].name, "host", 4) == 0) {
+                if (!has_host) fields[3] = fields[at];
+                has_host = true;
+            } else {
+                fields[kept++] = fields[at];
+            }
+        }
+        fields[3].name = (uint8_t *)":authority", fields[3].namelen = 10;
+        if (!has_host || fields[3].valuelen == 0) memmove(fields + 3, fields + 4, (--kept - 3) * sizeof *fields);
+        nghttp2_data_provider provider = {.read_callback = ready};
+        result = nghttp2_submit_request(own->session, NULL, fields, kept, has_content ? &provider : NULL, NULL);
+    }
+    if (fields != ordinary) free(fields);
+    return result;
+}
+
 int recast_http2_trail(recast_http2 *own, int32_t stream, const uint8_t *lines, size_t count) {
     field_list list;
     if (!make_fields(&list, NULL, lines, count)) return NGHTTP2_ERR_NOMEM;
@@ -308,6 +359,10 @@ int recast_http2_consume_stream(recast_http2 *own, int32_t stream, size_t count)
 
 int recast_http2_reset(recast_http2 *own, int32_t stream, uint32_t code) {
     return nghttp2_submit_rst_stream(own->session, NGHTTP2_FLAG_NONE, stream, code);
+}
+
+uint32_t recast_http2_peer_streams(const recast_http2 *own) {
+    return nghttp2_session_get_remote_settings(own->session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS);
 }
 
 int recast_http2_ping(recast_http2 *own) { return nghttp2_submit_ping(own->session, NGHTTP2_FLAG_NONE, NULL); }

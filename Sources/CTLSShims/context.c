@@ -102,6 +102,11 @@ void recast_tls_take_protocols(recast_tls_context *context, bool http1, bool htt
     context->has_http2 = http2;
 }
 
+void recast_tls_offer_http2(recast_tls_context *context) {
+    static const uint8_t http2[] = {2, 'h', '2'};
+    SSL_CTX_set_alpn_protos(context->ssl, http2, sizeof http2);
+}
+
 recast_tls_context *recast_tls_context_create(bool is_client, int minimum, int maximum) {
     recast_tls_context *context = calloc(1, sizeof *context);
     if (context == NULL) return NULL;

@@ -10,12 +10,30 @@ package enum GRPC {
     /// How a call ends.
     package enum Status: Int, Sendable {
         case ok = 0
+        case unknown = 2
         case invalidArgument = 3
         case notFound = 5
+        case permissionDenied = 7
         case resourceExhausted = 8
         case failedPrecondition = 9
         case unimplemented = 12
         case `internal` = 13
+        case unavailable = 14
+        case unauthenticated = 16
+
+        /// What a client makes of a response with that status which says nothing of gRPC's
+        /// (https://github.com/grpc/grpc/blob/master/doc/http-grpc-status-mapping.md). What is too large has a name of its own.
+        package init(ofHTTP status: Int) {
+            switch status {
+            case 400: self = .internal
+            case 401: self = .unauthenticated
+            case 403: self = .permissionDenied
+            case 404: self = .unimplemented
+            case 413, 431: self = .resourceExhausted
+            case 429, 502, 503, 504: self = .unavailable
+            default: self = .unknown
+            }
+        }
     }
 
     /// Whether a request with that head is a call: POST with a content type of gRPC's.

@@ -167,7 +167,7 @@ public struct HeadBuilder: Sendable {
         return WireError(isToken ? .badFieldValue : .badFieldName, at: 0)
     }
 
-    /// The error of a request whose scheme isn't that of its connection.
+    /// The error of a request whose scheme is none of HTTP.
     public static var schemeFault: WireError { WireError(.badScheme, at: 0) }
 
     /// Ends the head, and checks it as a whole.

@@ -254,6 +254,21 @@ extension MessageHead {
         return false
     }
 
+    /// Whether its content is gRPC's: its type is `application/grpc`, perhaps with the name of a variant behind it, as in
+    /// `application/grpc+proto` and `application/grpc-web`.
+    public var carriesGRPC: Bool {
+        guard let line = first(.contentType) else { return false }
+        let value = value(line)
+        let name: StaticString = "application/grpc"
+        let count = name.utf8CodeUnitCount
+        // Nearly every other type differs in this one letter.
+        guard value.count >= count, value[12] | 0x20 == UInt8(ascii: "g"),
+            value.extracting(0..<count).isEqualIgnoringCase(to: name)
+        else { return false }
+        guard value.count > count else { return true }
+        return [UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: ";"), ASCII.space, ASCII.tab].contains(value[count])
+    }
+
     /// Whether the client takes trailer fields: `TE: trailers` in HTTP/1.1 (RFC 9110 §10.1.4).
     public var acceptsTrailers: Bool {
         guard contains(.te), capabilities.contains(.trailers) else { return false }

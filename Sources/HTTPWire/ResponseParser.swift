@@ -10,8 +10,7 @@ public struct ResponseParser: Sendable {
 
     private var lines = HeadLines()
     private var hasStatusLine = false
-    private var interimCount = 0
-    private var interimBytes = 0
+    private var interim = InterimCount()
 
     /// A parser for the responses of one connection.
     public init(limits: WireLimits = WireLimits()) {
@@ -22,8 +21,7 @@ public struct ResponseParser: Sendable {
     public mutating func reset() {
         lines = HeadLines()
         hasStatusLine = false
-        interimCount = 0
-        interimBytes = 0
+        interim = InterimCount()
     }
 
     /// Reads a head from the start of `input`. Returns the bytes it takes, or nil when more are needed; nothing is consumed
@@ -38,7 +36,7 @@ public struct ResponseParser: Sendable {
             head.bytes.append(contentsOf: input.extracting(0..<count))
             lines = HeadLines()
             hasStatusLine = false
-            try countInterim(head, count)
+            try interim.add(head, limits: limits)
             try Self.check(&head)
             return count
         } catch {
@@ -52,19 +50,6 @@ public struct ResponseParser: Sendable {
         // Framing is asked for here only to refuse what can't be read; with HEAD or without, the fields are the same.
         _ = try Framing.response(head, toHead: false)
         head.wantsUpgrade = head.status == 101 && head.wantsUpgrade
-    }
-
-    private mutating func countInterim(_ head: borrowing MessageHead, _ count: Int) throws(WireError) {
-        guard head.status < 200, head.status != 101 else {
-            interimCount = 0
-            interimBytes = 0
-            return
-        }
-        interimCount += 1
-        interimBytes += count
-        guard interimCount <= limits.interimCount, interimBytes <= limits.interimBytes else {
-            throw WireError(.tooManyInterim, at: 0)
-        }
     }
 
     /// Reads `version SP 3DIGIT [ SP reason ]`. Some servers leave the last SP away with the reason. `false` means that more

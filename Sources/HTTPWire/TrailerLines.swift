@@ -33,10 +33,21 @@ public struct TrailerLines: Sendable {
         bytes += [ASCII.carriageReturn, ASCII.lineFeed]
     }
 
+    private static func mayPass(_ name: Span<UInt8>) -> Bool {
+        switch KnownField.find(name) {
+        case .host, .contentLength, .transferEncoding, .connection, .keepAlive, .proxyConnection, .te, .trailer,
+            .upgrade,
+            .expect, .http2Settings, .proxyAuthenticate, .proxyAuthorization, .proxyAuthenticationInfo:
+            false
+        default: true
+        }
+    }
+
     public var isEmpty: Bool { bytes.isEmpty }
 
-    /// Writes the lines whose names are among `names`, letters in either case, white space at the ends of values removed.
-    public func write(named names: [[UInt8]], into output: inout OutputBuffer) {
+    /// Writes the lines whose names are among `names`, letters in either case, white space at the ends of values removed. Without
+    /// names it writes all but those that tell of framing, of routing or of this hop, which no trailer may (RFC 9110 §6.5.1).
+    public func write(named names: [[UInt8]]?, into output: inout OutputBuffer) {
         let bytes = bytes.span
         var start = 0
         while let end = Scan.firstIndex(of: ASCII.carriageReturn, in: bytes, from: start) {
@@ -44,7 +55,9 @@ public struct TrailerLines: Sendable {
             start = end + 2
             guard let colon = Scan.firstIndex(of: UInt8(ascii: ":"), in: line) else { continue }
             let name = line.extracting(0..<colon)
-            guard names.contains(where: { name.isEqualIgnoringCase(to: $0.span) }) else { continue }
+            guard names?.contains(where: { name.isEqualIgnoringCase(to: $0.span) }) ?? Self.mayPass(name) else {
+                continue
+            }
             let value = ListMember.trimmed(line, colon + 1, line.count)
             output.append(name)
             output.append(": ")

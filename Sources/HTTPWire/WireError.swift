@@ -24,7 +24,7 @@ public struct WireError: Error, Hashable, Sendable {
     public var isBodyTooLarge: Bool { fault == .bodyTooLarge }
 
     /// This error as seen from the client: what an upstream did wrong is a 502.
-    internal var asUpstreamFault: WireError { WireError(fault, at: offset, fromUpstream: true) }
+    public var asUpstreamFault: WireError { WireError(fault, at: offset, fromUpstream: true) }
 }
 
 extension WireError: CustomStringConvertible {

@@ -45,7 +45,7 @@ internal enum WireFault: UInt8, Hashable, Sendable, CaseIterable {
         case .badTargetByte: ("http_bad_target_byte", "the target holds a byte that must be percent-encoded")
         case .badPercent: ("http_bad_percent", "a % in the path is not followed by two hexadecimal digits")
         case .badAuthority: ("http_bad_authority", "the target's authority is not host and port")
-        case .badScheme: ("http_bad_scheme", "the scheme is not that of the connection")
+        case .badScheme: ("http_bad_scheme", "the scheme is neither http nor https")
         case .badFieldName: ("http_bad_field_name", "a field name is not a token")
         case .fieldNameTooLong: ("http_field_name_too_long", "a field name is longer than 256 bytes")
         case .missingColon: ("http_missing_colon", "a field line has no colon")

@@ -135,6 +135,13 @@ struct SettingsNotes {
                     "the path \(path) is no regular expression: its characters stand for themselves",
                     "{name} or * is any segment, a * at the end any rest")
             }
+            let upgrades = route.options.forwarding.upgrade ?? []
+            if let index = route.upstream, settings.upstreams[index].version == .http2, !upgrades.isEmpty {
+                note(
+                    "upgrade_in_http2",
+                    "its upstream \(settings.upstreams[index].name) is spoken to by HTTP/2, which has no upgrade",
+                    "websockets want an upstream with http: 1.1")
+            }
             var texts: [String] = []
             for piece in route.rewrite?.path ?? [] { if case .literal(let text) = piece { texts.append(text) } }
             for edits in [route.options.headers.request, route.options.headers.response] {

@@ -165,14 +165,20 @@ class SmugglingTests(HTTP2TestCase):
             self.refuse(pseudo(method, target), None, f"target {target!r}")
 
     def test_schemes(self):
-        for scheme in ("https", "HTTPS", "ftp", "", "http\r\nX: y", "http://evil.example/?", "http ", " http", "http:", "file", "http\0", "ws"):
+        for scheme in ("HTTPS", "ftp", "", "http\r\nX: y", "http://evil.example/?", "http ", " http", "http:", "file", "http\0", "ws"):
             self.refuse(pseudo(scheme=scheme), None, f"scheme {scheme!r}")
-        for scheme in ("http", "ftp", ""):
+        for scheme in ("HTTP", "ftp", ""):
             with self.subTest(scheme, tls=True), HTTP2Client(self.tls, certificates().client_context()) as client:
                 self.upstream.reset()
                 record = client.over(client.open(pseudo(scheme=scheme, authority="a.example")))
                 self.assertTrue(record.reset or record.status == 400, (record.reset, record.status))
                 self.assert_untouched()
+        # Who ends TLS in front says what its own client used: it decides nothing, and no upstream hears of it.
+        for scheme, port, context in (("https", self.recast.port, None), ("http", self.tls, certificates().client_context())):
+            with self.subTest(scheme, tls=context is not None), HTTP2Client(port, context) as client:
+                self.upstream.reset()
+                self.assertEqual(client.over(client.open(pseudo(scheme=scheme, authority="a.example"))).status, 200)
+                self.assertEqual(self.upstream.one().fields.get("X-Forwarded-Proto"), "https" if context else "http")
 
     def test_authorities_that_are_none(self):
         for authority in ("a.example\r\nX: y", "a.example\n", "a.example\0", "a b", " a", "a.example/", "a.example/x", "user@a.example", "a@b:80",

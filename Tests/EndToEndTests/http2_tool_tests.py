@@ -217,7 +217,6 @@ ENVOY_LISTENER = """
                 "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
                 stat_prefix: %(name)s
                 codec_type: AUTO
-%(scheme)s
                 route_config:
                   virtual_hosts: [{ name: all, domains: ["*"], routes: [{ match: { prefix: "/" }, route: { cluster: %(name)s } }] }]
                 http_filters:
@@ -255,10 +254,8 @@ class EnvoyTests(HTTP2TestCase):
         cls.tls = free_port()
         cls.listeners = (f"{{address: '127.0.0.1:{cls.tls}', tls: {{{pair('server')}}}}}",)
         super().setUpClass()
-        # Else Envoy says the scheme that its own client used, over whatever connection.
-        scheme = "                scheme_header_transformation: { match_upstream: true }"
-        both = ({"name": "plain", "listen": 10001, "port": 20001, "scheme": scheme},
-                {"name": "secured", "listen": 10002, "port": 20002, "scheme": scheme})
+        # Envoy says the scheme that its own client used, over whatever connection.
+        both = ({"name": "plain", "listen": 10001, "port": 20001}, {"name": "secured", "listen": 10002, "port": 20002})
         clusters = ENVOY_CLUSTER % both[0] + ENVOY_CLUSTER % both[1] + ENVOY_TLS % path("ca.pem")
         cls.envoy = Envoy(ENVOY % ("".join(ENVOY_LISTENER % one for one in both), clusters),
                           {20001: cls.recast.port, 20002: cls.tls}, admin=9901)

@@ -3,8 +3,8 @@ internal import HTTPWire
 internal import Octets
 
 /// A stream as its owner has it, with what must hold for it.
-final class HTTP2Exchange: ServerStreamHandler {
-    let stream: ServerStream
+final class HTTP2Exchange: HTTP2StreamHandler {
+    let stream: HTTP2Stream
     private unowned let connection: HTTP2Connection
     private let framing: BodyFraming
     private var received = 0
@@ -22,7 +22,7 @@ final class HTTP2Exchange: ServerStreamHandler {
     private(set) var isEnded = false
     private static let mostWritten = 400_000
 
-    init(_ stream: ServerStream, _ framing: BodyFraming, on connection: HTTP2Connection) {
+    init(_ stream: HTTP2Stream, _ framing: BodyFraming, on connection: HTTP2Connection) {
         self.stream = stream
         self.framing = framing
         self.connection = connection
@@ -88,7 +88,7 @@ final class HTTP2Exchange: ServerStreamHandler {
 
     // MARK: What the stream says
 
-    func received(_ content: Span<UInt8>, on stream: ServerStream) -> Int {
+    func received(_ content: Span<UInt8>, on stream: HTTP2Stream) -> Int {
         check(stream)
         if isPaused { connection.note("content comes while the stream is paused") }
         if content.isEmpty { connection.note("content of no bytes comes") }
@@ -118,14 +118,14 @@ final class HTTP2Exchange: ServerStreamHandler {
         }
     }
 
-    func held(_ count: Int, on stream: ServerStream) {
+    func held(_ count: Int, on stream: HTTP2Stream) {
         check(stream)
         let most = connection.mostHeld
         if count > most { connection.note("\(count) bytes are held, of \(most)") }
         connection.callback(self)
     }
 
-    func contentEnded(_ stream: ServerStream) {
+    func contentEnded(_ stream: HTTP2Stream) {
         check(stream)
         if isEndTold { connection.note("content ends twice") }
         isEndTold = true
@@ -141,13 +141,13 @@ final class HTTP2Exchange: ServerStreamHandler {
         connection.callback(self)
     }
 
-    func drained(_ stream: ServerStream) {
+    func drained(_ stream: HTTP2Stream) {
         check(stream)
         if stream.isFull { connection.note("a full stream has drained") }
         connection.callback(self)
     }
 
-    func closed(_ stream: ServerStream, _ code: HTTP2ErrorCode) {
+    func closed(_ stream: HTTP2Stream, _ code: HTTP2ErrorCode) {
         check(stream)
         closings += 1
         guard code == .noError else { return }
@@ -155,7 +155,7 @@ final class HTTP2Exchange: ServerStreamHandler {
         if !stream.isContentComplete, !isDropping { connection.note("a stream ends well without its request") }
     }
 
-    private func check(_ stream: ServerStream) {
+    private func check(_ stream: HTTP2Stream) {
         if stream !== self.stream { connection.note("another stream is told of") }
         if closings > 0 { connection.note("stream \(stream.id) is told of behind its end") }
     }

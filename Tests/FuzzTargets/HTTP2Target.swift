@@ -203,7 +203,7 @@ final class HTTP2Connection: ServerSessionOwner {
 
     // MARK: What the session says
 
-    func began(_ stream: ServerStream, _ head: inout MessageHead) {
+    func began(_ stream: HTTP2Stream, _ head: inout MessageHead) {
         checkBegin(stream)
         var taken = MessageHead()
         swap(&taken, &head)
@@ -211,13 +211,13 @@ final class HTTP2Connection: ServerSessionOwner {
         begin(HTTP2Exchange(stream, taken.framing, on: self))
     }
 
-    func refused(_ stream: ServerStream, _ error: WireError) {
+    func refused(_ stream: HTTP2Stream, _ error: WireError) {
         checkBegin(stream)
         if !(400...599).contains(error.status) { note("the status of \(error)") }
         begin(HTTP2Exchange(stream, .none, on: self))
     }
 
-    func malformed(_ stream: ServerStream) {
+    func malformed(_ stream: HTTP2Stream) {
         checkBegin(stream)
         exchanges.append(HTTP2Exchange(stream, .none, on: self))
     }
@@ -229,7 +229,7 @@ final class HTTP2Connection: ServerSessionOwner {
         callback(exchange)
     }
 
-    private func checkBegin(_ stream: ServerStream) {
+    private func checkBegin(_ stream: HTTP2Stream) {
         if isTerminated { note("a stream begins behind the connection's end") }
         if hasFailed { note("a stream begins on a connection that has failed") }
         if sent.isGone { note("a stream begins behind GOAWAY") }

@@ -97,17 +97,17 @@ struct SentFrame: Equatable {
 }
 
 /// An owner that writes down what it is told, and takes content as long as it is asked to.
-final class Recorder: ServerSessionOwner, ServerStreamHandler {
+final class Recorder: ServerSessionOwner, HTTP2StreamHandler {
     var session: ServerSession!
     var events: [String] = []
-    var streams: [Int32: ServerStream] = [:]
+    var streams: [Int32: HTTP2Stream] = [:]
     var content: [Int32: [UInt8]] = [:]
     /// Bytes of content that are taken before the stream is paused.
     var appetite = Int.max
     var closings: [Int32: Int] = [:]
     /// What is done with a request at once.
-    var onRequest: (ServerStream) -> Void = { _ in }
-    var onDrained: (ServerStream) -> Void = { _ in }
+    var onRequest: (HTTP2Stream) -> Void = { _ in }
+    var onDrained: (HTTP2Stream) -> Void = { _ in }
 
     init(
         limits: HTTP2Limits = HTTP2Limits(), wire: WireLimits = WireLimits(), isSecure: Bool = false
@@ -115,7 +115,7 @@ final class Recorder: ServerSessionOwner, ServerStreamHandler {
         session = ServerSession(limits: limits, wire: wire, rules: RequestRules(), isSecure: isSecure, owner: self)
     }
 
-    func began(_ stream: ServerStream, _ head: inout MessageHead) {
+    func began(_ stream: HTTP2Stream, _ head: inout MessageHead) {
         stream.handler = self
         streams[stream.id] = stream
         var fields: [String] = []
@@ -127,19 +127,19 @@ final class Recorder: ServerSessionOwner, ServerStreamHandler {
         onRequest(stream)
     }
 
-    func refused(_ stream: ServerStream, _ error: WireError) {
+    func refused(_ stream: HTTP2Stream, _ error: WireError) {
         stream.handler = self
         streams[stream.id] = stream
         events.append("\(stream.id) refused \(error.code)")
     }
 
-    func malformed(_ stream: ServerStream) {
+    func malformed(_ stream: HTTP2Stream) {
         stream.handler = self
         streams[stream.id] = stream
         events.append("\(stream.id) malformed")
     }
 
-    func received(_ bytes: Span<UInt8>, on stream: ServerStream) -> Int {
+    func received(_ bytes: Span<UInt8>, on stream: HTTP2Stream) -> Int {
         let count = min(bytes.count, appetite)
         for index in 0..<count { content[stream.id, default: []].append(bytes[index]) }
         appetite -= count
@@ -149,12 +149,12 @@ final class Recorder: ServerSessionOwner, ServerStreamHandler {
 
     /// Bytes that have waited at most.
     var most = 0
-    func held(_ count: Int, on stream: ServerStream) { most = max(most, count) }
+    func held(_ count: Int, on stream: HTTP2Stream) { most = max(most, count) }
 
-    func contentEnded(_ stream: ServerStream) { events.append("\(stream.id) ended") }
-    func drained(_ stream: ServerStream) { onDrained(stream) }
+    func contentEnded(_ stream: HTTP2Stream) { events.append("\(stream.id) ended") }
+    func drained(_ stream: HTTP2Stream) { onDrained(stream) }
 
-    func closed(_ stream: ServerStream, _ code: HTTP2ErrorCode) {
+    func closed(_ stream: HTTP2Stream, _ code: HTTP2ErrorCode) {
         closings[stream.id, default: 0] += 1
         events.append("\(stream.id) closed \(code.rawValue)")
     }

@@ -77,7 +77,7 @@ struct ServerSessionTests {
     @Test(
         "What may not stand in a head is answered, or the stream is reset",
         arguments: [
-            ([(":method", "GET"), (":scheme", "https"), (":path", "/"), (":authority", "a")], "http_bad_scheme"),
+            ([(":method", "GET"), (":scheme", "ftp"), (":path", "/"), (":authority", "a")], "http_bad_scheme"),
             ([(":method", "G T"), (":scheme", "http"), (":path", "/"), (":authority", "a")], ""),
             ([(":method", "GET"), (":scheme", "http"), (":path", "/a b"), (":authority", "a")], ""),
             ([(":method", "GET"), (":scheme", "http"), (":path", "/#a"), (":authority", "a")], "http_bad_target_byte"),
@@ -421,7 +421,7 @@ struct ServerSessionTests {
 
     @Test("A stream that is over becomes the next one, with nothing of the first left, unless somebody holds it")
     func spareStreams() throws {
-        let spares = ServerStreamSpares()
+        let spares = HTTP2StreamSpares()
         let forgetful = Forgetful(spares)
         var client = ClientBytes()
         client.request(1)
@@ -701,14 +701,14 @@ struct ServerSessionTests {
 }
 
 /// An owner that holds no stream, but for those that it is told to hold, and looks whether each begins as a new one.
-private final class Forgetful: ServerSessionOwner, ServerStreamHandler {
+private final class Forgetful: ServerSessionOwner, HTTP2StreamHandler {
     private var session: ServerSession!
     var begun: [ObjectIdentifier] = []
     var faults: [String] = []
-    var held: [ServerStream] = []
-    private(set) weak var last: ServerStream?
+    var held: [HTTP2Stream] = []
+    private(set) weak var last: HTTP2Stream?
 
-    init(_ spares: ServerStreamSpares) {
+    init(_ spares: HTTP2StreamSpares) {
         session = ServerSession(
             limits: HTTP2Limits(), wire: WireLimits(), rules: RequestRules(), isSecure: false, owner: self,
             spares: spares)
@@ -732,7 +732,7 @@ private final class Forgetful: ServerSessionOwner, ServerStreamHandler {
         return SentFrame.all(in: bytes).filter { $0.stream == id }
     }
 
-    func began(_ stream: ServerStream, _ head: inout MessageHead) {
+    func began(_ stream: HTTP2Stream, _ head: inout MessageHead) {
         begun.append(ObjectIdentifier(stream))
         let announced: Int? = if case .length(let count) = head.framing { count } else { nil }
         if stream.contentLeft != announced { faults.append("\(stream.id) has content") }
@@ -750,17 +750,17 @@ private final class Forgetful: ServerSessionOwner, ServerStreamHandler {
         stream.pause()
     }
 
-    func refused(_ stream: ServerStream, _ error: WireError) { faults.append("\(stream.id) \(error.code)") }
-    func malformed(_ stream: ServerStream) { faults.append("\(stream.id) malformed") }
-    func received(_ content: Span<UInt8>, on stream: ServerStream) -> Int { 0 }
-    func held(_ count: Int, on stream: ServerStream) {}
-    func contentEnded(_ stream: ServerStream) {}
-    func drained(_ stream: ServerStream) {}
-    func closed(_ stream: ServerStream, _ code: HTTP2ErrorCode) {}
+    func refused(_ stream: HTTP2Stream, _ error: WireError) { faults.append("\(stream.id) \(error.code)") }
+    func malformed(_ stream: HTTP2Stream) { faults.append("\(stream.id) malformed") }
+    func received(_ content: Span<UInt8>, on stream: HTTP2Stream) -> Int { 0 }
+    func held(_ count: Int, on stream: HTTP2Stream) {}
+    func contentEnded(_ stream: HTTP2Stream) {}
+    func drained(_ stream: HTTP2Stream) {}
+    func closed(_ stream: HTTP2Stream, _ code: HTTP2ErrorCode) {}
 }
 
 extension [UInt8] {
-    fileprivate func contains(subsequence: [UInt8]) -> Bool {
+    func contains(subsequence: [UInt8]) -> Bool {
         indices.contains { self[$0...].starts(with: subsequence) }
     }
 }

@@ -222,7 +222,7 @@ private final class StreamedDownstream: Downstream {
     func limitContent(to count: Int) {}
     func keepTrailers() {}
     var contentLeft: Int? { left }
-    func appendTrailers(named names: [[UInt8]], to output: inout OutputBuffer) {}
+    func appendTrailers(named names: [[UInt8]]?, to output: inout OutputBuffer) {}
 
     func pauseReading() {}
     func resumeReading() {}

@@ -149,12 +149,24 @@ import Testing
             ("match: \"/[0-9]+\"", "path_like_expression"), ("match: \"/a/:id\"", "path_colon"),
             ("match: /a, rewrite: /x/$1", "dollar_literal"),
             ("match: /a, headers: { request: { set: { X-A: $host } } }", "dollar_literal"),
-            ("match: /.well-known/*", nil), ("match: \"/a:b\"", nil),
+            ("match: /a, upgrade: [websocket]", nil), ("match: /.well-known/*", nil), ("match: \"/a:b\"", nil),
             ("match: /a, headers: { request: { set: { X-A: \"a $ b\" } } }", nil),
         ])
     func foreign(keys: String, code: String?) throws {
         let lines = "listen: 127.0.0.1:8080\nupstreams: { app: \"127.0.0.1:3000\" }"
         let found = try notes(lines, routes: "routes: [{ name: all, upstream: app, \(keys) }]")
+        #expect(found == (code.map { ["4:18 warning \($0)"] } ?? []))
+    }
+
+    @Test(
+        "an upgrade that HTTP/2 doesn't have is noted",
+        arguments: [
+            ("1.1", "[websocket]", nil), ("2", "[websocket]", "upgrade_in_http2"), ("2", "off", nil), ("2", nil, nil),
+        ] as [(String, String?, String?)])
+    func upgrade(version: String, protocols: String?, code: String?) throws {
+        let lines = "listen: 127.0.0.1:8080\nupstreams: { app: { address: \"127.0.0.1:3000\", http: \(version) } }"
+        let upgrade = protocols.map { ", upgrade: \($0)" } ?? ""
+        let found = try notes(lines, routes: "routes: [{ name: all, upstream: app, match: /a\(upgrade) }]")
         #expect(found == (code.map { ["4:18 warning \($0)"] } ?? []))
     }
 

@@ -18,8 +18,8 @@ typedef struct recast_http2_calls {
     int (*field)(void *owner, int32_t stream, const uint8_t *name, size_t name_count, const uint8_t *value, size_t value_count);
     /* A field that may not stand in a message. */
     void (*bad_field)(void *owner, int32_t stream, const uint8_t *name, size_t name_count, const uint8_t *value, size_t value_count);
-    /* A frame was read that isn't ignored; its fields or its content came before. */
-    int (*frame)(void *owner, int32_t stream, uint8_t type, uint8_t flags);
+    /* A frame was read that isn't ignored; its fields or its content came before. `code` is GOAWAY's. */
+    int (*frame)(void *owner, int32_t stream, uint8_t type, uint8_t flags, uint32_t code);
     /* A frame that may not come where it did. */
     void (*bad_frame)(void *owner, int32_t stream, uint8_t type, int reason);
     /* Content; `ends` says that its frame is the stream's last one. */
@@ -45,8 +45,8 @@ typedef struct recast_http2_settings {
     bool limits_resets;
 } recast_http2_settings;
 
-/* A server's side, which has submitted its settings; or NULL where there is no memory. `calls` must outlive it. */
-recast_http2 *recast_http2_make_server(void *owner, const recast_http2_calls *calls, const recast_http2_settings *settings);
+/* A client's or a server's side, which has submitted its settings; or NULL where there is no memory. `calls` must outlive it. */
+recast_http2 *recast_http2_make(bool is_client, void *owner, const recast_http2_calls *calls, const recast_http2_settings *settings);
 void recast_http2_free(recast_http2 *session);
 
 /* Reads bytes that the peer sent. Returns 0, or why the connection has failed: its last frames can still be written. */
@@ -61,6 +61,11 @@ bool recast_http2_wants_write(const recast_http2 *session);
 /* Submits a head: `lines` are `name: value` and CRLF each; those that HTTP/2 forbids are
    left out (RFC 9113 section 8.2.2). A status below 200 is an interim response. Returns 0 or a number below it. */
 int recast_http2_respond(recast_http2 *session, int32_t stream, unsigned status, const uint8_t *lines, size_t count, bool has_content);
+/* A client's: submits a request, whose head is HTTP/1.1's: the request line, of which method and target are taken, and lines as
+   above, of which Host becomes `:authority`. Returns the stream, or a number below 0. */
+int32_t recast_http2_request(recast_http2 *session, const uint8_t *head, size_t count, bool is_secure, bool has_content);
+/* A client's: streams that the server lets be open at once; 100 before it has said so. */
+uint32_t recast_http2_peer_streams(const recast_http2 *session);
 /* Submits trailers, in lines as well; from within `ready` or behind it. */
 int recast_http2_trail(recast_http2 *session, int32_t stream, const uint8_t *lines, size_t count);
 /* Says that `ready` would return something else now. */
@@ -69,7 +74,7 @@ void recast_http2_resume(recast_http2 *session, int32_t stream);
 int recast_http2_consume_connection(recast_http2 *session, size_t count);
 int recast_http2_consume_stream(recast_http2 *session, int32_t stream, size_t count);
 int recast_http2_reset(recast_http2 *session, int32_t stream, uint32_t code);
-/* Asks the client for a sign of life (RFC 9113 section 6.7). */
+/* Asks the peer for a sign of life (RFC 9113 section 6.7). */
 int recast_http2_ping(recast_http2 *session);
 /* The connection will take no more streams: first without naming the last (RFC 9113 section 6.8), then with it. */
 int recast_http2_announce_end(recast_http2 *session);

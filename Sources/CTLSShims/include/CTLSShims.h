@@ -48,6 +48,8 @@ recast_tls_context *recast_tls_context_create(bool is_client, int minimum, int m
 void recast_tls_context_free(recast_tls_context *context);
 /* What a server takes where the client offers several (ALPN); HTTP/1 alone where this isn't called. Before any session. */
 void recast_tls_take_protocols(recast_tls_context *context, bool http1, bool http2);
+/* A client offers HTTP/2 in place of HTTP/1. Before any session. */
+void recast_tls_offer_http2(recast_tls_context *context);
 /* The leaf and then the rest of its chain. */
 int recast_tls_use_certificates(recast_tls_context *context, const char *text, size_t count);
 /* After the certificates. */

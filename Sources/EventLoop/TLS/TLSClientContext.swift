@@ -32,6 +32,9 @@ public struct TLSClientOptions: Hashable, Sendable {
     public var maximum = TLSVersion.tls13
     /// Whether later connections take up the session of an earlier one.
     public var resumes = true
+    /// Whether HTTP/2 is offered in place of HTTP/1.1 (ALPN). A server that has another view of it is told from the facts of the
+    /// handshake.
+    public var offersHTTP2 = false
 
     public init() {}
 
@@ -62,6 +65,8 @@ public final class TLSClientContext: Sendable {
     public init(_ options: TLSClientOptions) throws(TLSFileError) {
         self.options = options
         handle = try TLSContextHandle(isClient: true, minimum: options.minimum, maximum: options.maximum)
+        // SAFETY: no other code has the context yet.
+        if options.offersHTTP2 { unsafe recast_tls_offer_http2(handle.pointer) }
         if let identity = options.identity { try handle.use(identity) }
         switch options.pinning {
         case .none:

@@ -7,6 +7,8 @@ package import Transcoding
 package enum ResponseFault: Error {
     case wire(WireError)
     case unexpectedUpgrade
+    /// It breaks a rule of HTTP/2 (RFC 9113).
+    case malformed
 }
 
 /// Why a response can't be converted before its body is looked at.
@@ -134,8 +136,8 @@ extension Refusal {
         case .headTimeout, .bodyTimeout, .bodyTooSlow: 408
         case .requestTimeout(let isRead): isRead ? 504 : 408
         case .tooManyConnections: 429
-        case .upstream(.unreachable), .upstream(.insecure), .upstreamClosed, .badResponse, .unacceptable, .upstreamBody,
-            .upstreamBodyCut:
+        case .upstream(.unreachable), .upstream(.insecure), .upstream(.otherProtocol), .upstreamClosed, .badResponse,
+            .unacceptable, .upstreamBody, .upstreamBodyCut:
             502
         case .upstream(.timedOut), .upstreamTimeout: 504
         case .upstream: 503
@@ -188,6 +190,7 @@ extension Refusal {
         case .upstream(.unreachable): "upstream_unreachable"
         case .upstream(.timedOut): "upstream_connect_timeout"
         case .upstream(.insecure): "upstream_tls"
+        case .upstream(.otherProtocol): "upstream_protocol"
         case .upstream(.unresolved): "upstream_unresolved"
         case .upstream(.unavailable): "upstream_unavailable"
         case .upstream(.overloaded): "upstream_overloaded"
@@ -263,6 +266,7 @@ extension Refusal {
         case .upstream(.unreachable(let reason)): "the upstream can't be reached: \(reason)"
         case .upstream(.timedOut): "the upstream didn't accept a connection in time"
         case .upstream(.insecure(let reason)): "no TLS connection to the upstream can be made: \(reason)"
+        case .upstream(.otherProtocol(let reason)): "the upstream doesn't speak HTTP/2: \(reason)"
         case .upstream(.unresolved(let reason)): "the upstream's name can't be resolved: \(reason)"
         case .upstream(.unavailable): "no address of the upstream is fit for use"
         case .upstream(.overloaded): "the upstream has as many requests as it may have"
@@ -272,6 +276,7 @@ extension Refusal {
         case .upstreamTimeout: "the upstream didn't answer in time"
         case .badResponse(.wire(let error)): "the upstream's response can't be read: \(error.reason)"
         case .badResponse(.unexpectedUpgrade): "the upstream switched protocols, which nobody had asked for"
+        case .badResponse(.malformed): "the upstream's response breaks a rule of HTTP/2"
         case .unacceptable(.status): "the upstream answered with a status that the route doesn't accept"
         case .unacceptable(.type): "the upstream answered with a Content-Type that the route doesn't convert"
         case .unacceptable(.coding): "the route converts responses, and this Content-Encoding can't be undone"
@@ -310,7 +315,7 @@ extension Refusal {
         case .headTimeout, .bodyTimeout, .bodyTooSlow: .clientTime
         case .requestTimeout(let isRead): isRead ? .upstreamTime : .clientTime
         case .overloaded, .tooManyConnections: .overload
-        case .upstream(.unreachable), .upstream(.insecure): .upstreamUnreachable
+        case .upstream(.unreachable), .upstream(.insecure), .upstream(.otherProtocol): .upstreamUnreachable
         case .upstream(.unresolved): .upstreamName
         case .upstream(.unavailable): .upstreamDown
         case .upstream(.overloaded): .upstreamFull

@@ -4,6 +4,8 @@ package enum UpstreamFailure {
     case unreachable(String)
     /// The TLS handshake failed, for this reason; no byte of a request was written: 502.
     case insecure(String)
+    /// It is to be spoken to by HTTP/2 and speaks something else, as a sentence says; no byte of a request was written: 502.
+    case otherProtocol(String)
     /// Neither yes nor no within the connect time: 504.
     case timedOut
     /// Its name was never resolved, or not for long: 503.
@@ -20,7 +22,7 @@ package enum UpstreamFailure {
     /// Whether the address is to blame, and not this process or the lack of an address.
     package var isOfAddress: Bool {
         switch self {
-        case .unreachable, .insecure, .timedOut: true
+        case .unreachable, .insecure, .otherProtocol, .timedOut: true
         case .unresolved, .unavailable, .overloaded, .noResources, .noLocalPort: false
         }
     }

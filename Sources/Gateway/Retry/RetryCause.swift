@@ -4,6 +4,8 @@ package enum RetryCause: Equatable {
     case staleConnection
     /// A new connection did the same.
     case reset
+    /// The server has said that it did nothing with the request, whatever that is (RFC 9113 §8.7).
+    case refused
     /// The response didn't begin in time.
     case timeout
     case status(Int)
@@ -12,6 +14,7 @@ package enum RetryCause: Equatable {
         switch self {
         case .staleConnection: .staleConnection
         case .reset: .reset
+        case .refused: .refused
         case .timeout: .timeout
         case .status: .status
         }
@@ -21,7 +24,7 @@ package enum RetryCause: Equatable {
 /// Retries as metrics count them.
 package enum RetryResult: String, CaseIterable {
     case staleConnection = "stale_connection"
-    case reset, timeout, status
+    case reset, refused, timeout, status
 }
 
 /// Why a request that failed was not sent once more.

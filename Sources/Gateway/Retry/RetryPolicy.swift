@@ -40,10 +40,12 @@ package struct RetryPolicy {
         random: () -> UInt64
     ) -> Decision {
         guard wants(cause, options) else { return .unwanted }
-        // A connection that had served before says nothing of the server's load: the request is sent once more in any case, at
-        // once, and without the budget.
-        let isFree = cause == .staleConnection
+        // A connection that had served before says nothing of the server's load, and one that is going away neither: the request
+        // is sent once more in any case, at once, and without the budget.
+        let isFree = cause == .staleConnection || cause == .refused
         let limit = isFree ? max(options.attempts, 1) : options.attempts
+        var progress = progress
+        if cause == .refused { progress.isIdempotent = true }
         if let skip = skip(options, progress, limit: limit) { return .skip(skip) }
         if isFree { return .retry(after: 0) }
         guard budget.spend(now) else { return .skip(.budget) }
@@ -53,7 +55,7 @@ package struct RetryPolicy {
     /// Whether the route wants a retry for `cause`.
     package static func wants(_ cause: RetryCause, _ options: RetryOptions) -> Bool {
         switch cause {
-        case .staleConnection: true
+        case .staleConnection, .refused: true
         case .reset: options.onReset
         case .timeout: options.onTimeout
         case .status(let status): options.statuses.contains(status)

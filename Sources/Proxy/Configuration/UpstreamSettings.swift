@@ -6,6 +6,8 @@ public struct UpstreamSettings: Hashable, Sendable {
     public var name: String
     /// At least one. Each name stands for all of its addresses, at most `Resolving.limit` of them.
     public var addresses: [UpstreamAddress]
+    /// The version of HTTP by which it is spoken to; 1.1.
+    public var version = UpstreamVersion.http1
     /// How it is spoken to by TLS; nil: without.
     public var tls: UpstreamTLS?
     /// How long a pooled connection is kept unused; 3 s, below what servers wait (Node: 5 s) so that we close first.
@@ -26,7 +28,7 @@ public struct UpstreamSettings: Hashable, Sendable {
     /// nil: `standardConnections` for each worker.
     public var maxConnections: Int?
     /// Requests of the whole process that may be on their way at once, divided as `maxConnections`. nil: as many as there
-    /// are connections.
+    /// are connections, or as servers of HTTP/2 take over those.
     public var maxRequests: Int?
     /// Requests of each worker that may wait when a limit is reached.
     public var queue = UpstreamQueueSettings()
@@ -43,6 +45,14 @@ public struct UpstreamSettings: Hashable, Sendable {
         self.name = name
         self.addresses = addresses
     }
+}
+
+/// By what an upstream is spoken to.
+public enum UpstreamVersion: String, Hashable, Sendable, CaseIterable {
+    /// A connection for each request that is on its way.
+    case http1 = "1.1"
+    /// A stream for each, of few connections: with TLS where ALPN chooses it, without by prior knowledge (RFC 9113 §3.3).
+    case http2 = "2"
 }
 
 /// How requests are spread over the addresses of an upstream, by each worker for itself.

@@ -31,8 +31,8 @@ protocol RequestSource: AnyObject {
     func keepTrailers()
     /// Bytes of the content that are still to come, where that is known: 0 when all was taken.
     var contentLeft: Int? { get }
-    /// Appends the trailer fields that came behind the content, those of `names`, as lines.
-    func appendTrailers(named names: [[UInt8]], to output: inout OutputBuffer)
+    /// Appends the trailer fields that came behind the content, those of `names` or, without, all that may pass, as lines.
+    func appendTrailers(named names: [[UInt8]]?, to output: inout OutputBuffer)
 
     /// Brings no content before `resumeReading`.
     func pauseReading()

@@ -21,6 +21,7 @@ extension Exchange {
         record.headTime = now &- record.headStartedAt
         if !request.copyValue(of: .xRequestID, limit: 128, to: &requestID) { worker.nextRequestID(into: &requestID) }
         let framing = request.framing
+        if request.version == .http2, !framing.isEmpty { isCall = request.carriesGRPC }
         catchingRefusal { () throws(Refusal) in
             try handle(
                 .headRead(
@@ -39,19 +40,21 @@ extension Exchange {
     /// Sees that the route takes the request, and begins with it.
     private func begin(_ route: Route, _ snapshot: ConfigurationSnapshot, framing: BodyFraming) throws(Refusal) {
         downstream?.setRates(times.rates)
+        if framing == .chunked || route.touchesBodies && !framing.isEmpty { isCall = request.carriesGRPC }
+        passesTrailers = isCall || route.forwarding.passesTrailers
         if let rule = route.authorization { try authorize(rule, route) }
         if route.hasPace { setPace(route) }
         switch framing {
         case .length(let count) where count > route.limits.body: throw .bodyTooLarge(route.limits.body)
         case .chunked:
             downstream?.limitContent(to: route.limits.body)
-            if route.forwarding.passesTrailers { downstream?.keepTrailers() }
+            if passesTrailers { downstream?.keepTrailers() }
         case .none, .length, .untilClose: break
         }
         try checkForwardingRules(route, snapshot, framing: framing)
         if endsHere { return answerOptions(methods(of: route), status: 200) }
         let hasContent = !framing.isEmpty
-        if try route.converts(request, hasBody: hasContent) {
+        if !isCall, try route.converts(request, hasBody: hasContent) {
             try beginTranscoding(route, snapshot, framing: framing)
         }
         if let rules = route.responseRules, rules.hasSources {
@@ -66,7 +69,7 @@ extension Exchange {
         plan.isVerified = verification != nil
         plan.isSpooled =
             route.signing != nil
-            || self.framing(of: route, snapshot).mode == .length
+            || self.framing(of: route, snapshot).mode == .length && !isCall
                 && (requestTranscoder.isBegun || framing == .chunked)
         plan.expectsContinue = request.expectsContinue
         plan.relaysExpectation = route.forwarding.forwardsExpect
@@ -200,7 +203,10 @@ extension Exchange {
     /// Offers the upstream those protocols that the client asks for and the route allows. A request that has a body, or came
     /// by HTTP/1.0, or asks for h2c wants no upgrade in the first place (R33).
     private func chooseUpgrade(among allowed: [[UInt8]]) {
-        guard request.methodKind == .get else { return }
+        // HTTP/2 has no upgrade (RFC 9113 §8.6).
+        guard request.methodKind == .get, let snapshot, let upstream = route?.upstream,
+            !snapshot.pools[upstream].speaksHTTP2
+        else { return }
         offeredUpgrades.removeAll(keepingCapacity: true)
         for name in allowed where request.lists(member: name.span, in: .upgrade) { offeredUpgrades.append(name) }
     }
@@ -337,7 +343,14 @@ extension Exchange {
     /// Says that all bytes which the source had were looked at, but `leftover` ones that wait there.
     func contentRead(leftover: Int) {
         guard machine.request == .content else { return }
-        if machine.isPaused { chargeRequest(leftover: leftover) } else { downstream?.expectBody(within: times.bodyGap) }
+        if machine.isPaused { chargeRequest(leftover: leftover) } else { expectContent() }
+    }
+
+    /// Content must come within its time. Of a call that is answered already it need not: its client may listen for as long as the
+    /// server speaks.
+    func expectContent() {
+        if isCall, machine.response == .streaming { return }
+        downstream?.expectBody(within: times.bodyGap)
     }
 
     /// Bytes of one slice of the content at most: all of a read where it is sent on as it is, so that it takes one system call

@@ -111,7 +111,9 @@ extension Exchange {
         if machine.expectation == .asked {
             HeadWriter.field("Expect", "100-continue", into: &output)
         }
-        if rule.passesTrailers { request.appendTrailerFields(rule.trailers, framing: framing, to: &output) }
+        if passesTrailers {
+            request.appendTrailerFields(trailerNames(of: route), framing: framing, to: &output)
+        }
         for (index, name) in offeredUpgrades.enumerated() {
             if index == 0 { output.append("Connection: Upgrade\r\n") }
             HeadWriter.clean("Upgrade", name.span, into: &output)
@@ -224,14 +226,14 @@ extension MessageHead {
     }
 
     /// Trailer and TE on a route that passes the trailer fields `names`: which of them follow, and whether the client takes any.
-    fileprivate func appendTrailerFields(_ names: [[UInt8]], framing: BodyFraming, to output: inout OutputBuffer) {
+    fileprivate func appendTrailerFields(_ names: [[UInt8]]?, framing: BodyFraming, to output: inout OutputBuffer) {
         if framing == .chunked { appendTrailerField(names, to: &output) }
         if acceptsTrailers { output.append("TE: trailers\r\nConnection: TE\r\n") }
     }
 
-    /// Trailer with those of `names` that it announced.
-    func appendTrailerField(_ names: [[UInt8]], to output: inout OutputBuffer) {
-        guard contains(.trailer) else { return }
+    /// Trailer with those of `names` that it announced; nil: with nothing, as who lets all pass doesn't ask.
+    func appendTrailerField(_ names: [[UInt8]]?, to output: inout OutputBuffer) {
+        guard contains(.trailer), let names else { return }
         for name in names where lists(member: name.span, in: .trailer) {
             HeadWriter.clean("Trailer", name.span, into: &output)
         }

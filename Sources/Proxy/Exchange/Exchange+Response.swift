@@ -44,7 +44,7 @@ extension Exchange {
         do throws(Refusal) {
             // From here on nothing is sent again.
             try handle(.responseHead)
-            if let rules = route?.responseRules {
+            if let rules = route?.responseRules, !isCall {
                 try chooseResponse(rules, head, length: ResponseLength(framing))
             } else {
                 try beginResponse(head, length: ResponseLength(framing))
@@ -65,7 +65,7 @@ extension Exchange {
         var coding = coding
         // What was converted, or made of an envelope, has a coding already where it gets one.
         let isPlain = machine.response != .buffered && contentType == nil
-        if let compression = route?.compression, isPlain, compression.options.plain {
+        if let compression = route?.compression, isPlain, !isCall, compression.options.plain {
             coding = startCompression(compression, head, length: &length, changes: &changes)
         }
         record.responseCoding = coding
@@ -73,6 +73,7 @@ extension Exchange {
         let endsByClose = length == .unknown && !request.capabilities.contains(.unsizedBodies)
         try handle(
             .responseBegan(untilClose: endsByClose, mayPersist: !worker.isDraining && worker.pressure == 0))
+        if isCall { downstream?.expectNothing() }
         if length == .none, request.methodKind == .head, !changes.contains(.otherBytes) { length = .asReceived }
         let hasTrailers = length == .unknown && !endsByClose && passesResponseTrailers
         downstream?.begin(
@@ -92,15 +93,15 @@ extension Exchange {
             }
             if let rules = route?.headers?.response { applyResponseRules(rules, to: &output, at: position) }
             // No rule reaches what tells of the message itself.
-            if hasTrailers, let route { head.appendTrailerField(route.forwarding.trailers, to: &output) }
+            if hasTrailers, let route { head.appendTrailerField(trailerNames(of: route), to: &output) }
         }
     }
 
     /// Whether trailer fields of the response can reach the client: the route lists some, the client takes them, and the content is
     /// chunked on its way to it (docs/rules.md F12).
+    @inline(__always)
     var passesResponseTrailers: Bool {
-        guard let route, route.forwarding.passesTrailers else { return false }
-        return request.acceptsTrailers
+        passesTrailers && (request.acceptsTrailers || isCall && request.version == .http2)
     }
 
     // MARK: Content
@@ -169,7 +170,8 @@ extension Exchange {
         guard let downstream else { return }
         if let upstream, let route, passesResponseTrailers {
             let trailers = upstream.trailers
-            downstream.end { trailers.write(named: route.forwarding.trailers, into: &$0) }
+            let names = trailerNames(of: route)
+            downstream.end { trailers.write(named: names, into: &$0) }
         } else {
             downstream.end { _ in }
         }

@@ -15,8 +15,10 @@ extension Exchange {
         guard let route, let snapshot else { return }
         if let forwarder { return try connect(over: forwarder) }
         guard let upstream = route.upstream else { throw .upstream(.unavailable) }
-        let framing = snapshot.framings[upstream].framing(for: known)
-        requestEncoder = BodyEncoder(framing: framing)
+        let settings = snapshot.framings[upstream]
+        let framing = settings.framing(for: known)
+        // Frames of HTTP/2 carry content whose length isn't known as they carry any.
+        requestEncoder = BodyEncoder(framing: settings.isOfHTTP2 && framing == .chunked ? .untilClose : framing)
         if requestTranscoder.isBegun { requestTranscoder.announce(framing) }
         do throws(ConversionError) {
             try writeRequestHead(framing: framing, route: route)
@@ -48,13 +50,17 @@ extension Exchange {
         upstreamAddress = connection.destination?.address
         retryBuffer.isKept = false
         try connection.begin(self)
-        if let route, connection.isReused ? route.repeatsRequests : route.repeatsOnConditions { keepForRetry(route) }
+        if let route, connection.isReused ? route.repeatsRequests : route.repeatsOnConditions {
+            retryBuffer.heedsStatus = route.repeatsOnConditions
+            // The method allows that it is sent again, or the server may say that it did nothing with it.
+            if request.methodKind.isIdempotent || connection.mayRefuse { keepForRetry(route) }
+        }
         try handle(.connected(atOnce: atOnce))
     }
 
     /// The attempt succeeded: what has waited is sent, and the client may go on. `connectTime` is 0 for a connection that was
     /// there already.
-    func connected(_ connection: UpstreamConnection, madeIn connectTime: UInt64) {
+    func connected(_ connection: UpstreamSide, madeIn connectTime: UInt64) {
         attempt = nil
         record.connectTime = connectTime
         catchingRefusal { () throws(Refusal) in try open(connection, atOnce: false) }
@@ -167,9 +173,23 @@ extension Exchange {
         if let spool, try !pump(spool) { return }
         if requestTranscoder.isPadded, try !pad() { return }
         sendEnd()
-        if let forwarder { try forwarder.requestEnded() }
+        try tellRequestEnd()
         try handle(.requestWritten(isEmpty: upstream?.queued == 0))
     }
+
+    /// Tells an upstream that no framing of HTTP/1 tells it that all of the request was written.
+    private func tellRequestEnd() throws(Refusal) {
+        if let upstream, upstream.wire == nil { try upstream.requestEnded() }
+    }
+
+    /// Appends the trailer fields behind the request's content that go on, as lines.
+    func appendRequestTrailers(to output: inout OutputBuffer) {
+        guard passesTrailers, let route, let downstream else { return }
+        downstream.appendTrailers(named: trailerNames(of: route), to: &output)
+    }
+
+    /// Names of the trailer fields that pass; nil: all.
+    func trailerNames(of route: Route) -> [[UInt8]]? { isCall ? nil : route.forwarding.trailers }
 
     /// Sends the bytes that wait and what ends the content, in one write.
     private func sendEnd() {
@@ -188,10 +208,8 @@ extension Exchange {
     }
 
     private func finishFraming(into output: inout OutputBuffer) {
-        guard let route, let downstream, route.forwarding.passesTrailers else {
-            return requestEncoder.close(into: &output)
-        }
-        requestEncoder.close(into: &output) { downstream.appendTrailers(named: route.forwarding.trailers, to: &$0) }
+        guard passesTrailers else { return requestEncoder.close(into: &output) }
+        requestEncoder.close(into: &output) { appendRequestTrailers(to: &$0) }
     }
 
     /// All of the request was written: its memory goes to the next one, and so does its conversion.
@@ -325,24 +343,24 @@ extension Exchange {
             worker.counters.framing.spooled &+= 1
             return
         }
-        record.framing = framing.logName
+        let isFramed = framing == .chunked && requestEncoder.framing == .untilClose
+        record.framing = isFramed ? "frames" : framing.logName
         guard requestTranscoder.isBegun else { return }
         switch framing {
         case .length where requestTranscoder.isPadded:
             record.framing = "padded"
             worker.counters.framing.padded &+= 1
         case .length: worker.counters.framing.length &+= 1
-        case .chunked: worker.counters.framing.chunked &+= 1
-        case .none, .untilClose: break
+        case .chunked where !isFramed: worker.counters.framing.chunked &+= 1
+        case .none, .chunked, .untilClose: break
         }
     }
 
     // MARK: Sending again
 
-    /// Keeps what is sent from here on, where the method allows that it is sent again.
+    /// Keeps what is sent from here on.
     private func keepForRetry(_ route: Route) {
-        retryBuffer.heedsStatus = route.repeatsOnConditions
-        guard request.methodKind.isIdempotent, !retryBuffer.isCut else { return }
+        guard !retryBuffer.isCut else { return }
         // Sent again already, and not to be sent a third time.
         guard machine.retries == 0 || route.repeatsOnConditions else { return }
         retryBuffer.isKept = true
@@ -386,10 +404,11 @@ extension Exchange {
     }
 
     /// Sends what another connection had been given.
-    func sendRetryBuffer() {
+    func sendRetryBuffer() throws(Refusal) {
         guard let upstream, !retryBuffer.bytes.isEmpty else { return }
         machine.noteWritten()
         upstream.write(retryBuffer.bytes.span, Span(), Span())
+        if machine.request == .sent { try tellRequestEnd() }
         if !retryBuffer.isKept { dropRetryBuffer() }
     }
 

@@ -1,5 +1,6 @@
 internal import ContentCoding
 internal import EventLoop
+internal import ExtProc
 internal import Gateway
 internal import HTTPWire
 internal import Octets
@@ -60,6 +61,10 @@ final class Exchange {
     var trustsPeer = false
     /// The client that a trusted peer speaks for; nil: the peer itself.
     var realClient: SocketAddress?
+    /// Whether it is a call of gRPC's: neither converted nor held, and all trailers of both its messages pass.
+    @safe @exclusivity(unchecked) var isCall = false
+    /// Whether trailers pass: those of calls, and those that the route names.
+    @safe @exclusivity(unchecked) var passesTrailers = false
     /// Protocols that the upstream was offered to switch to.
     var offeredUpgrades: [[UInt8]] = []
     /// The lines that header rules write where a value is the request's: those of the request, then from
@@ -142,6 +147,8 @@ final class Exchange {
         isCounted = false
         trustsPeer = false
         realClient = nil
+        isCall = false
+        passesTrailers = false
         if !offeredUpgrades.isEmpty { offeredUpgrades.removeAll() }
         hasHeaderLines = false
         if retryBuffer.isKept || retryBuffer.isCut { dropRetryBuffer() }
@@ -211,7 +218,7 @@ final class Exchange {
             case .dropRetryBuffer: if retryBuffer.isKept || retryBuffer.isCut { dropRetryBuffer() }
             case .releaseRequest: if spool != nil || requestCharge.bytes > 0 { releaseRequest() }
             case .startResponseTimer: upstream?.expectResponse(within: times.firstByte)
-            case .startContentTimer: downstream?.expectBody(within: times.bodyGap)
+            case .startContentTimer: expectContent()
             case .stopContentTimer: downstream?.expectNothing()
             case .finishResponse: finishResponse()
             case .returnUpstream: releaseUpstream(reusable: true)
@@ -232,7 +239,7 @@ final class Exchange {
         switch action {
         case .queueForMemory: queueForMemory()
         case .beginSpool: beginSpool()
-        case .sendRetryBuffer: sendRetryBuffer()
+        case .sendRetryBuffer: try sendRetryBuffer()
         case .sendBuffered: sendBuffered()
         case .sendHead: flushFramed()
         case .resumeFinish: if upstreamIsFull { upstream?.expectProgress() } else { try finishRequest() }
@@ -371,6 +378,7 @@ final class Exchange {
         switch answer {
         case .refusal(let refusal):
             record.status = refusal.status
+            if isCall, request.version == .http2, forwarder == nil { return answerCall(refusal, on: downstream) }
             let problem = Problem(refusal, requestID: requestID)
             let body = problem.body()
             let content = request.methodKind == .head ? Span() : body.span
@@ -399,6 +407,20 @@ final class Exchange {
                 HeadWriter.clean("X-Request-Id", requestID.span, into: &output)
                 appendRuledFields(to: &output, from: fields)
             }
+        }
+    }
+
+    /// Answers a call as gRPC's clients read it: by a head alone, whose trailers are among its fields.
+    private func answerCall(_ refusal: Refusal, on downstream: any Downstream) {
+        record.bytesBack = downstream.answer(200, isLast: !machine.persists, content: Span()) { output in
+            let fields = output.count
+            HeadWriter.clean("Date", worker.clock.date.span, into: &output)
+            if let line = request.first(.contentType) {
+                HeadWriter.clean("Content-Type", request.value(line), into: &output)
+            }
+            GRPC.appendStatus(.init(ofHTTP: refusal.status), "\(refusal.code): \(refusal.detail)", to: &output)
+            HeadWriter.clean("X-Request-Id", requestID.span, into: &output)
+            appendRuledFields(to: &output, from: fields)
         }
     }
 
@@ -565,6 +587,11 @@ final class Exchange {
     /// Whether there is memory to spare for an encoder of `coding`, which is paid for then.
     func payForEncoder(_ coding: Coding) -> Bool {
         worker.pressure == 0 && responseCharge.set(ContentEncoder.heldCount(for: coding), from: worker.memory)
+    }
+
+    /// So many bytes of the response wait with the upstream's stream, since the client takes no more.
+    func responseHeld(_ count: Int) {
+        if count >= MemoryCharge.step, let downstream { chargeResponse(queued: downstream.queued + count) }
     }
 
     /// Counts what waits for a client that doesn't read, and the encoder that it keeps.

@@ -119,7 +119,8 @@ public final class Worker {
         self.current = ConfigurationSnapshot(
             settings: settings,
             pools: settings.upstreams.map {
-                UpstreamPool($0, loop: loop, resolver: resolver, counters: counters, worker: share)
+                UpstreamPool(
+                    $0, http2: settings.http2, loop: loop, resolver: resolver, counters: counters, worker: share)
             },
             worker: number)
         memoryQueue = MemoryQueue(loop: loop, memory: memory, wait: settings.memory.wait.nanoseconds) {
@@ -270,10 +271,12 @@ public final class Worker {
         let settings = change.settings
         // Pools of upstreams that are the same go on with their connections and all they know.
         let share = WorkerShare(number: number, of: old.settings.workers)
+        let keepsHTTP2 = settings.http2 == old.settings.http2
         let pools = settings.upstreams.map { upstream in
             old.settings.upstreams.firstIndex(of: upstream).map { old.pools[$0] }
+                .flatMap { keepsHTTP2 || !$0.speaksHTTP2 ? $0 : nil }
                 ?? UpstreamPool(
-                    upstream, loop: loop, resolver: resolver, counters: counters, worker: share)
+                    upstream, http2: settings.http2, loop: loop, resolver: resolver, counters: counters, worker: share)
         }
         if settings.accessLog != old.settings.accessLog || settings.accessLogForm != old.settings.accessLogForm {
             moveLog(to: change.logSink, settings)

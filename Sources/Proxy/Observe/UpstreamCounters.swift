@@ -25,7 +25,9 @@ struct UpstreamCounters {
 final class UpstreamTally {
     /// Why a request got no connection, or a connection was not made.
     enum ConnectReason: String, CaseIterable {
-        case unreachable, tls, timeout, unresolved, unavailable, overloaded, resources
+        case unreachable, tls
+        case otherProtocol = "protocol"
+        case timeout, unresolved, unavailable, overloaded, resources
         case localPort = "local_port"
     }
 
@@ -97,6 +99,7 @@ final class UpstreamTally {
             (
                 "connect_failed",
                 refusals[Self.index(.unreachable)] &+ refusals[Self.index(.tls)] &+ refusals[Self.index(.timeout)]
+                    &+ refusals[Self.index(.otherProtocol)]
             ),
             ("unresolved", refusals[Self.index(.unresolved)]), ("unavailable", refusals[Self.index(.unavailable)]),
             ("overloaded", refusals[Self.index(.overloaded)]),
@@ -177,7 +180,7 @@ final class UpstreamTally {
             Double(pool.maxConnections))
         samples.gauge(
             "recast_upstream_inflight_requests_max", "Requests to upstreams that may be on their way.",
-            labels: [upstream], Double(min(pool.maxRequests, pool.maxConnections)))
+            labels: [upstream], Double(pool.mostRequests))
         samples.gauge(
             "recast_upstream_queue_max", "Requests that may wait when an upstream's limits are reached.",
             labels: [upstream], Double(pool.settings.queue.size))

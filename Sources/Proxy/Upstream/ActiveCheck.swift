@@ -1,10 +1,11 @@
 internal import EventLoop
 internal import Gateway
+internal import HTTP2
 internal import HTTPWire
 internal import Octets
 
 /// Asks one address again and again whether it is well: a GET on a connection of its own.
-final class ActiveCheck: StreamHandler {
+final class ActiveCheck: StreamHandler, HTTP2StreamHandler {
     let endpoint: Endpoint
     private unowned let pool: UpstreamPool
     private let settings: ActiveHealthSettings
@@ -13,6 +14,8 @@ final class ActiveCheck: StreamHandler {
     private var timer: Timer!
     private var attempt: ConnectAttempt?
     private var stream: Stream?
+    /// In place of `stream`, where the upstream is spoken to by HTTP/2.
+    private var shared: HTTP2ClientConnection?
     private var parser: ResponseParser
     private var head = MessageHead()
     private var isUnderWay = false
@@ -51,6 +54,10 @@ final class ActiveCheck: StreamHandler {
             stream.close()
             pool.closed(endpoint)
         }
+        if let shared {
+            self.shared = nil
+            shared.drain()
+        }
     }
 
     private func timerFired() {
@@ -64,11 +71,21 @@ final class ActiveCheck: StreamHandler {
             [unowned self] result in
             attempt = nil
             guard case .success(let connection) = result else { return conclude(false) }
+            if let shared = connection.shared { return ask(over: shared) }
             let stream = connection.makeStream(loop: pool.loop, handler: self)
             self.stream = stream
             let request = request
             stream.write(request.span)
         }
+    }
+
+    private func ask(over connection: HTTP2ClientConnection) {
+        shared = connection
+        let request = request
+        guard connection.session.request(request.span, hasContent: false, handler: self) != nil else {
+            return conclude(false)
+        }
+        connection.schedule()
     }
 
     private func conclude(_ passed: Bool) {
@@ -113,6 +130,24 @@ final class ActiveCheck: StreamHandler {
     func ended(_ stream: Stream) { conclude(false) }
     func drained(_ stream: Stream) {}
     func failed(_ stream: Stream, _ errno: Int32) { conclude(false) }
+
+    // MARK: The stream of HTTP/2
+
+    func responded(_ head: inout MessageHead, isComplete: Bool, on stream: HTTP2Stream) {
+        // Interim responses say nothing.
+        guard head.status >= 200 else { return }
+        let status = head.status
+        stream.handler = nil
+        if !isComplete { stream.reset(.cancel) }
+        conclude(settings.statuses.contains { $0.range.contains(status) })
+    }
+
+    func misread(_ error: WireError, on stream: HTTP2Stream) { conclude(false) }
+    func received(_ content: Span<UInt8>, on stream: HTTP2Stream) -> Int { content.count }
+    func held(_ count: Int, on stream: HTTP2Stream) {}
+    func contentEnded(_ stream: HTTP2Stream) {}
+    func drained(_ stream: HTTP2Stream) {}
+    func closed(_ stream: HTTP2Stream, _ code: HTTP2ErrorCode) { conclude(false) }
 }
 
 extension UpstreamPool {

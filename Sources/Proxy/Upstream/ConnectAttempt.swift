@@ -13,12 +13,14 @@ final class ConnectAttempt {
     private var completion: Completion?
     private var connecting: Connecting?
     private var handshake: TLSHandshake?
+    private var shared: HTTP2ClientConnection?
 
     /// An attempt that fails within this time costs a request nothing; 100 ms.
     private static let quickTime: UInt64 = 100_000_000
 
     /// - Parameter completion: comes once, from the loop, never from inside `init`, and not after `cancel()`. On success
-    ///   the connection is still counted; its taker makes an `UpstreamConnection` of it or calls `pool.closed`.
+    ///   the connection is still counted; its taker makes an `UpstreamConnection` of it, takes the one of HTTP/2 that it is, or
+    ///   calls `pool.closed`.
     init(pool: UpstreamPool, endpoint: Endpoint, timeout: UInt64, completion: @escaping Completion) {
         self.pool = pool
         self.endpoint = endpoint
@@ -35,11 +37,11 @@ final class ConnectAttempt {
         }
     }
 
-    /// The socket is connected. What has to be agreed with the other side before requests can be written (TLS) belongs
+    /// The socket is connected. What has to be agreed with the other side before requests can be written (TLS, HTTP/2) belongs
     /// here: it ends in `succeed`, or in `fail` as a refused connection does.
     private func opened(_ descriptor: Int32) {
         guard let context = pool.settings.tls?.context else {
-            return succeed(descriptor, nil)
+            return speak(descriptor, nil)
         }
         handshake = TLSHandshake(
             loop: pool.loop, descriptor: descriptor, context: context, endpoint: endpoint.host, timeout: timeLeft
@@ -48,7 +50,7 @@ final class ConnectAttempt {
             switch result {
             case .success(let stream):
                 pool.handshakes.succeeded(.upstream, isResumed: stream.tlsFacts?.isResumed == true)
-                succeed(-1, stream)
+                speak(-1, stream)
             case .failure(let error):
                 pool.handshakes.failed(.upstream, error)
                 fail(error.reason == .handshakeTimeout ? .timedOut : .insecure(error.word))
@@ -56,15 +58,31 @@ final class ConnectAttempt {
         }
     }
 
-    private func succeed(_ descriptor: Int32, _ stream: Stream?) {
+    /// Bytes can be sent. HTTP/1 needs no more; of HTTP/2 the server must show that it speaks it.
+    private func speak(_ descriptor: Int32, _ stream: Stream?) {
+        let connection = ReadyConnection(
+            descriptor: descriptor, endpoint: endpoint, connectTime: pool.loop.now - startedAt, stream: stream)
+        guard pool.speaksHTTP2 else { return succeed(connection) }
+        if let facts = stream?.tlsFacts, !facts.isHTTP2 {
+            stream?.close()
+            return fail(.otherProtocol("it didn't choose it in the TLS handshake (ALPN)"))
+        }
+        shared = HTTP2ClientConnection(connection, pool: pool, within: timeLeft) { [self] failure in
+            let shared = shared
+            self.shared = nil
+            if let failure { return fail(failure) }
+            succeed(
+                ReadyConnection(
+                    descriptor: -1, endpoint: endpoint, connectTime: pool.loop.now - startedAt, stream: nil,
+                    shared: shared))
+        }
+    }
+
+    private func succeed(_ connection: ReadyConnection) {
         pool.noteConnected(endpoint)
         let completion = completion
         self.completion = nil
-        completion?(
-            .success(
-                ReadyConnection(
-                    descriptor: descriptor, endpoint: endpoint, connectTime: pool.loop.now - startedAt, stream: stream))
-        )
+        completion?(.success(connection))
     }
 
     private func fail(_ failure: UpstreamFailure) {
@@ -90,6 +108,11 @@ final class ConnectAttempt {
         connecting = nil
         handshake?.cancel()
         handshake = nil
+        // It counts the connection itself.
+        if let shared {
+            self.shared = nil
+            return shared.close()
+        }
         pool.closed(endpoint)
     }
 }

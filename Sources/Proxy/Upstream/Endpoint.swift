@@ -11,6 +11,10 @@ final class Endpoint {
     let label: String
     /// Idle connections, the last used at the end.
     var idle: [UpstreamConnection] = []
+    /// Connections of HTTP/2 over which requests may begin, in the order in which they were made.
+    var shared: [HTTP2ClientConnection] = []
+    /// Requests that wait for one of those.
+    var streamQueue: StreamQueue?
     /// Connections: idle ones, those in use, and those being made.
     var connections = 0
     /// Requests on their way.
@@ -40,6 +44,15 @@ final class Endpoint {
     var reuse = ReuseHistory()
     private var level: UInt64 = 0
     private var healthySince: UInt64 = 0
+
+    /// The first connection of HTTP/2 that takes another request: so few of them are in use, and the others end.
+    var roomyConnection: HTTP2ClientConnection? {
+        for connection in shared where connection.hasRoom { return connection }
+        return nil
+    }
+
+    /// Connections that serve nobody.
+    var idleCount: Int { idle.count + (shared.isEmpty ? 0 : shared.reduce(0) { $0 + ($1.isIdle ? 1 : 0) }) }
 
     init(_ name: EndpointName) {
         self.name = name

@@ -10,6 +10,8 @@ struct ReadyConnection {
     let connectTime: UInt64
     /// The stream that speaks TLS already, whose handler is to be set.
     let stream: Stream?
+    /// The connection of HTTP/2, where that is what the upstream is spoken to by: it has the stream.
+    var shared: HTTP2ClientConnection?
 
     /// Takes over the descriptor. The one place where the bytes of an upstream connection get their way.
     func makeStream(loop: EventLoop, handler: any StreamHandler) -> Stream {

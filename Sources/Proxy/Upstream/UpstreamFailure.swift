@@ -18,6 +18,7 @@ extension UpstreamFailure {
         switch self {
         case .unreachable: .unreachable
         case .insecure: .tls
+        case .otherProtocol: .otherProtocol
         case .timedOut: .timeout
         case .unresolved: .unresolved
         case .unavailable: .unavailable

@@ -4,15 +4,19 @@ internal import HTTPWire
 final class UpstreamFraming: Sendable {
     let mode: FramingMode
     let spool: SpoolSettings
+    /// Whether frames of HTTP/2 carry them.
+    let isOfHTTP2: Bool
 
     init(_ upstream: UpstreamSettings) {
         mode = upstream.framing
         spool = upstream.spool
+        isOfHTTP2 = upstream.version == .http2
     }
 
     private init(_ mode: FramingMode, spool: SpoolSettings) {
         self.mode = mode
         self.spool = spool
+        isOfHTTP2 = false
     }
 
     /// That of requests which a data plane forwards: it frames them itself.

@@ -44,6 +44,13 @@ extension UpstreamPool {
         return fitOnly ? nil : leastUnfit(excluding: tried)
     }
 
+    /// Requests that may be on their way at once: as many as the settings say, or as there may be connections. Over those of HTTP/2
+    /// each server says how many it takes; most take 100.
+    var mostRequests: Int {
+        let (most, isTooMany) = maxConnections.multipliedReportingOverflow(by: speaksHTTP2 ? 100 : 1)
+        return isTooMany ? maxRequests : min(maxRequests, most)
+    }
+
     /// A request goes to `endpoint` now. One that isn't fit is tried by it: only what is sent can show how it is.
     func noteSending(to endpoint: Endpoint) {
         guard !endpoint.isHealthy else { return }

@@ -126,7 +126,13 @@ extension UpstreamPool {
             probes.removeAll { $0 === made }
             made = nil
             // Ready for the next request.
-            if case .success(let connection) = result { put(UpstreamConnection(connection, pool: self)) }
+            if case .success(let connection) = result {
+                if let shared = connection.shared {
+                    add(shared)
+                } else {
+                    put(UpstreamConnection(connection, pool: self))
+                }
+            }
             armProbes()
         }
         made = attempt

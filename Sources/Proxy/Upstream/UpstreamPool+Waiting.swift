@@ -23,11 +23,21 @@ extension UpstreamPool: TickTask {
     func makeRoom() -> Bool {
         guard inFlight < maxRequests else { return false }
         if connections < maxConnections { return true }
+        if speaksHTTP2 {
+            for endpoint in endpoints { endpoint.shared.first(where: \.isIdle)?.close() }
+            return connections < maxConnections
+        }
         guard let endpoint = endpoints.max(by: { $0.idle.count < $1.idle.count }), let oldest = endpoint.idle.first
         else { return false }
         endpoint.idle.removeFirst()
         oldest.close()
         return connections < maxConnections
+    }
+
+    /// Whether one more request may have a connection made to `endpoint`, or use one that is being made.
+    func mayConnect(to endpoint: Endpoint) -> Bool {
+        if endpoint.streamQueue?.isConnecting == true { return inFlight < maxRequests }
+        return makeRoom()
     }
 
     // MARK: The queue
@@ -62,10 +72,10 @@ extension UpstreamPool: TickTask {
                 let connection = idleConnection(of: endpoint) ?? (endpoint.isHealthy ? anyIdle() : nil)
             {
                 queue.removeFirst()
-                noteSending(to: connection.endpoint)
+                if let endpoint = connection.destination { noteSending(to: endpoint) }
                 wait.take(connection)
             } else if let endpoint {
-                guard makeRoom() else { return }
+                guard mayConnect(to: endpoint) else { return }
                 queue.removeFirst()
                 wait.connect(to: endpoint)
             } else {
@@ -75,7 +85,7 @@ extension UpstreamPool: TickTask {
         }
     }
 
-    private func anyIdle() -> UpstreamConnection? {
+    private func anyIdle() -> UpstreamSide? {
         guard connections >= maxConnections else { return nil }
         for endpoint in endpoints where endpoint.isHealthy {
             if let connection = idleConnection(of: endpoint) { return connection }

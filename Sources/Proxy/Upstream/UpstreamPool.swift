@@ -1,5 +1,6 @@
 internal import EventLoop
 internal import Gateway
+internal import HTTP2
 internal import HTTPWire
 internal import Logging
 internal import Octets
@@ -13,11 +14,17 @@ final class UpstreamPool {
     let loop: EventLoop
     let resolver: Resolver
     let wireLimits = WireLimits()
+    /// What is let come on connections of HTTP/2.
+    let http2: HTTP2Limits
+    /// Streams of those that are over, for the next ones.
+    let spareStreams = HTTP2StreamSpares()
     let settings: UpstreamSettings
     /// What is counted, for this pool and those of the same name before and after a reload.
     let tally: UpstreamTally
     let handshakes: TLSCounters
     let takesLeastLoaded: Bool
+    /// Whether the upstream is spoken to by HTTP/2.
+    let speaksHTTP2: Bool
     let idleTime: UInt64
     let connectTime: UInt64
     private let maxAge: UInt64
@@ -59,16 +66,22 @@ final class UpstreamPool {
     }
 
     /// - Parameters:
+    ///   - http2: what servers of HTTP/2 may send before it is taken.
     ///   - resolver: the worker's, for names without name servers of their own.
     ///   - counters: the worker's.
     ///   - worker: with whom the limits of the settings are shared.
-    init(_ settings: UpstreamSettings, loop: EventLoop, resolver: Resolver, counters: Counters, worker: WorkerShare) {
+    init(
+        _ settings: UpstreamSettings, http2: HTTP2Limits = HTTP2Limits(), loop: EventLoop, resolver: Resolver,
+        counters: Counters, worker: WorkerShare
+    ) {
         self.loop = loop
+        self.http2 = http2
         self.resolver = Self.resolver(of: settings, loop: loop) ?? resolver
         self.settings = settings
         self.tally = counters.upstreams.tally(of: settings.name)
         self.handshakes = counters.tls
         self.takesLeastLoaded = settings.balance == .leastRequests
+        speaksHTTP2 = settings.version == .http2
         self.idleTime = settings.idle.nanoseconds
         self.connectTime = settings.connect.nanoseconds
         self.maxAge = settings.maxAge.nanoseconds
@@ -144,11 +157,11 @@ final class UpstreamPool {
 
     // MARK: Idle connections
 
-    /// An idle connection to the address whose turn it is, or nil. Counts as a request.
+    /// An idle connection to the address whose turn it is, or of HTTP/2 a stream of one that has room; or nil. Counts as a request.
     ///
     /// What has come in since the loop last looked makes a connection useless (docs/rules.md F19): the answer to nobody's
     /// request would become that of the next one, and a request written behind a FIN gets none.
-    func takeIdle() -> UpstreamConnection? {
+    func takeIdle() -> UpstreamSide? {
         budget.earn()
         guard queue.isEmpty, inFlight < maxRequests, let endpoint = choose() else {
             choice = nil
@@ -160,19 +173,19 @@ final class UpstreamPool {
         return connection
     }
 
-    func idleConnection(of endpoint: Endpoint) -> UpstreamConnection? {
+    func idleConnection(of endpoint: Endpoint) -> UpstreamSide? {
         while let connection = endpoint.idle.popLast() {
             if connection.isUsable { return connection }
             connection.close()
         }
-        return nil
+        return endpoint.shared.isEmpty ? nil : endpoint.roomyConnection?.take()
     }
 
     /// Keeps a connection for the next exchange, or closes it when enough are kept.
     func put(_ connection: UpstreamConnection) {
         let endpoint = connection.endpoint
         guard !isRetired, !endpoint.isGone, !endpoint.reuse.isPaused(loop.now),
-            idleCount < settings.maxIdlePerLoop || !queue.isEmpty
+            idleOfHTTP1 < settings.maxIdlePerLoop || !queue.isEmpty
         else {
             return connection.close()
         }
@@ -181,7 +194,11 @@ final class UpstreamPool {
         if !queue.isEmpty { dispatchLater() }
     }
 
-    var idleCount: Int {
+    /// Connections that serve nobody.
+    var idleCount: Int { endpoints.reduce(0) { $0 + $1.idleCount } }
+
+    /// Those of HTTP/1, which are kept one for each request that may come.
+    private var idleOfHTTP1: Int {
         if endpoints.count == 1 { return endpoints[0].idle.count }
         return endpoints.reduce(0) { $0 + $1.idle.count }
     }
@@ -197,6 +214,7 @@ final class UpstreamPool {
         let idle = endpoint.idle
         endpoint.idle = []
         for connection in idle { connection.close() }
+        for connection in endpoint.shared { connection.drain() }
     }
 
     // MARK: Counting

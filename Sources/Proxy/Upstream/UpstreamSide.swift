@@ -5,7 +5,7 @@ internal import Octets
 
 /// The upstream's side of one exchange, whatever is behind it: takes the request, brings the response by the exchange's functions.
 ///
-/// `UpstreamConnection` speaks HTTP/1.1 to a server. Where a data plane asks for external processing it is that which forwards the
+/// `UpstreamConnection` speaks HTTP/1.1 to a server, `HTTP2Upstream` is a stream of a connection of HTTP/2. Where a data plane asks for external processing it is that which forwards the
 /// request, and its side is the call that it asks by. A class, not a protocol: an exchange looks at `head` without a call.
 class UpstreamSide {
     /// The head of the response, from when it has come until the exchange lets go.
@@ -14,7 +14,10 @@ class UpstreamSide {
     final let destination: Endpoint?
     /// Whether it has served another exchange before the present one.
     final var isReused = false
-    /// The stream to a server, where there is one: what each request asks of it is asked without a call through a table.
+    /// Whether any request may be refused before the server has done anything with it, as HTTP/2 lets it (RFC 9113 §8.7): so each is kept
+    /// to be sent again.
+    final var mayRefuse = false
+    /// The stream to a server that is the exchange's alone, where there is one: what each request asks of it is asked without a call through a table.
     final var wire: Stream?
 
     init(to destination: Endpoint? = nil) { self.destination = destination }
@@ -28,19 +31,20 @@ class UpstreamSide {
         if let wire { wire.write(framing, content, end) } else { take(framing, content) }
     }
     /// `Exchange.upstreamDrained` is to be told when all that was written has gone out.
-    final func awaitEmpty() { wire?.wantsEmpty = true }
+    final func awaitEmpty() { if let wire { wire.wantsEmpty = true } else { tellEmpty() } }
 
     // What stands for the stream where there is none.
     var held: Int { 0 }
     var holdsMuch: Bool { false }
     func take(_ first: Span<UInt8>, _ second: Span<UInt8>) {}
+    func tellEmpty() {}
 
     /// The trailer fields of the response, once it is whole.
     var trailers: TrailerLines { TrailerLines() }
 
     /// Serves `exchange` from here on.
     func begin(_ exchange: Exchange) throws(Refusal) {}
-    /// All of the request was written.
+    /// All of the request was written. Asked where there is no `wire`, on which the framing says so.
     func requestEnded() throws(Refusal) {}
 
     /// The request is sent: the response must begin within `time` nanoseconds.

@@ -96,7 +96,7 @@ extension Endpoint {
                 .healthy
             }
         return EndpointSnapshot(
-            address: label, state: state, idle: idle.count, connections: connections, inFlight: inFlight,
+            address: label, state: state, idle: idleCount, connections: connections, inFlight: inFlight,
             failures: failures, connectFailures: connectFailures, ejections: ejections,
             isReusePaused: reuse.isPaused(now), reusePauses: reuse.pauses)
     }

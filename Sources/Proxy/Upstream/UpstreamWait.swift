@@ -13,6 +13,8 @@ final class UpstreamWait: TickTask {
         case queued
         /// → connecting, over, failing
         case connecting(ConnectAttempt)
+        /// For a connection of HTTP/2 to that address, which it shares with others. → connecting, joined, queued, over, failing
+        case joined(Endpoint)
         /// Told at the end of the tick. → over
         case failing(UpstreamFailure)
         case over
@@ -40,7 +42,7 @@ final class UpstreamWait: TickTask {
 
     /// Starts, with an address that was chosen already if there is one.
     func start(with endpoint: Endpoint?) {
-        if let endpoint, pool.queue.isEmpty, pool.makeRoom() { connect(to: endpoint) } else { proceed() }
+        if let endpoint, pool.queue.isEmpty, pool.mayConnect(to: endpoint) { connect(to: endpoint) } else { proceed() }
     }
 
     /// Starts after a pause, with another address than `failed` where there is one.
@@ -62,7 +64,7 @@ final class UpstreamWait: TickTask {
             guard let endpoint = pool.choose(excluding: tried, fitOnly: true) ?? pool.choose() else {
                 return fail(.unavailable)
             }
-            if pool.makeRoom() { return connect(to: endpoint) }
+            if pool.mayConnect(to: endpoint) { return connect(to: endpoint) }
         }
         guard pool.enqueue(self) else { return fail(.overloaded) }
         state = .queued
@@ -75,23 +77,40 @@ final class UpstreamWait: TickTask {
         pool.noteSending(to: endpoint)
         pool.began(on: endpoint)
         exchange?.upstreamAddress = endpoint.address
+        if pool.speaksHTTP2 {
+            state = .joined(endpoint)
+            return pool.join(self, endpoint)
+        }
         state = .connecting(
             ConnectAttempt(pool: pool, endpoint: endpoint, timeout: pool.connectTime) { [self] result in
-                pool.ended(on: endpoint)
                 switch result {
                 case .success(let connection):
-                    take(UpstreamConnection(connection, pool: pool), madeIn: connection.connectTime)
+                    take(
+                        UpstreamConnection(connection, pool: pool), of: endpoint, madeIn: connection.connectTime)
                 case .failure(let error): connectFailed(error.failure, to: endpoint)
                 }
             })
     }
 
+    /// There is the connection to `endpoint` that was waited for.
+    func take(_ connection: UpstreamSide, of endpoint: Endpoint, madeIn connectTime: UInt64) {
+        pool.ended(on: endpoint)
+        take(connection, madeIn: connectTime)
+    }
+
+    /// No connection to `endpoint` may be made now.
+    func leaveStreams(of endpoint: Endpoint) {
+        pool.ended(on: endpoint)
+        proceed()
+    }
+
     /// Nothing was written, so another address may be tried whatever the method is.
-    private func connectFailed(_ failure: UpstreamFailure, to endpoint: Endpoint) {
+    func connectFailed(_ failure: UpstreamFailure, to endpoint: Endpoint) {
+        pool.ended(on: endpoint)
         failures += 1
         tried.append(endpoint)
         if failures < Self.addressLimit, failure.mayBeAnotherAddress, let next = pool.choose(excluding: tried),
-            pool.makeRoom()
+            pool.mayConnect(to: next)
         {
             connect(to: next)
         } else {
@@ -100,7 +119,7 @@ final class UpstreamWait: TickTask {
     }
 
     /// There is a connection, which was there already or was made for this request, in so many nanoseconds.
-    func take(_ connection: UpstreamConnection, madeIn connectTime: UInt64 = 0) {
+    func take(_ connection: UpstreamSide, madeIn connectTime: UInt64 = 0) {
         timer.cancel()
         state = .over
         let exchange = exchange
@@ -117,7 +136,7 @@ final class UpstreamWait: TickTask {
         case .queued:
             pool.leave(self)
             fail(.overloaded)
-        case .connecting, .failing, .over: break
+        case .connecting, .joined, .failing, .over: break
         }
     }
 
@@ -146,6 +165,9 @@ final class UpstreamWait: TickTask {
         case .connecting(let attempt):
             attempt.cancel()
             pool.ended(on: attempt.endpoint)
+        case .joined(let endpoint):
+            endpoint.streamQueue?.remove(self)
+            pool.ended(on: endpoint)
         case .pausing, .failing, .over: break
         }
         state = .over

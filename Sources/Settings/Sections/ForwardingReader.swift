@@ -104,7 +104,8 @@ struct ForwardingReader {
         let name = text.lowercased()
         let parts = name.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
         if name == "h2c" {
-            context.report(position, "\"h2c\" is never passed on: upstreams are spoken to in HTTP/1.1")
+            context.report(
+                position, "\"h2c\" is never passed on: an upstream's \"http\" says by which version it is spoken to")
         } else if parts.count > 2 || !parts.allSatisfy(HeaderName.isValid) {
             context.report(position, "\"\(text)\" is no protocol, as websocket is one")
         } else {

@@ -47,11 +47,13 @@ struct UpstreamReader {
                 "address", addresses.map(\.description).joined(separator: ", "), .line(node.position.line))
         }
         var upstream = UpstreamSettings(name: member.key, addresses: addresses)
+        section.word("http", into: &upstream.version)
         connections(section, &upstream)
         section.word("balance", into: &upstream.balance)
         upstream.health = UpstreamHealthReader(context).read(section, upstream.health)
         let hasName = addresses.allSatisfy { if case .unix = $0 { false } else { true } }
-        upstream.tls = UpstreamTLSReader(context).read(section, hasName: hasName)
+        upstream.tls = UpstreamTLSReader(context).read(
+            section, hasName: hasName, offersHTTP2: upstream.version == .http2)
         UpstreamFramingReader(context).read(section, into: &upstream)
         section.finish()
         return upstream

@@ -10,12 +10,15 @@ struct UpstreamTLSReader {
         self.context = context
     }
 
-    /// - Parameter hasName: whether every address of the upstream has a name or an address to check a certificate for.
-    func read(_ section: SectionReader, hasName: Bool) -> UpstreamTLS? {
+    /// - Parameters:
+    ///   - hasName: whether every address of the upstream has a name or an address to check a certificate for.
+    ///   - offersHTTP2: whether the upstream is spoken to by HTTP/2.
+    func read(_ section: SectionReader, hasName: Bool, offersHTTP2: Bool) -> UpstreamTLS? {
         guard let node = section.take("tls") else { return nil }
         let files = TLSFileReader(context)
         let failures = context.failures
         var options = TLSClientOptions()
+        options.offersHTTP2 = offersHTTP2
         if case .mapping = node.content {
             guard let tls = SectionReader(node, "\"tls\"", path: section.path + ".tls", context) else { return nil }
             read(tls, files, &options)

@@ -10,14 +10,14 @@ final class HealthCall: HTTP2Call {
     static let path: StaticString = "/grpc.health.v1.Health/Check"
 
     private let connection: HTTP2Connection
-    private let stream: ServerStream
+    private let stream: HTTP2Stream
     /// The message in its frame, or what has come of it.
     private var message = OutputBuffer()
 
     /// Bytes of a request at most: a name is in it.
     private static let limit = 1024
 
-    init(_ stream: ServerStream, on connection: HTTP2Connection) {
+    init(_ stream: HTTP2Stream, on connection: HTTP2Connection) {
         self.stream = stream
         self.connection = connection
         stream.handler = self
@@ -27,12 +27,12 @@ final class HealthCall: HTTP2Call {
         if stream.isContentComplete { contentEnded(stream) }
     }
 
-    func received(_ content: Span<UInt8>, on stream: ServerStream) -> Int {
+    func received(_ content: Span<UInt8>, on stream: HTTP2Stream) -> Int {
         if message.count <= Self.limit { message.append(content) }
         return content.count
     }
 
-    func contentEnded(_ stream: ServerStream) {
+    func contentEnded(_ stream: HTTP2Stream) {
         do throws(CallError) {
             let service = try service()
             guard service.isEmpty || service.span.isEqual(to: "envoy.service.ext_proc.v3.ExternalProcessor") else {
@@ -68,9 +68,9 @@ final class HealthCall: HTTP2Call {
         return try Health.service(in: bytes.span.extracting(GRPC.prefix..<bytes.count))
     }
 
-    func held(_ count: Int, on stream: ServerStream) {}
-    func drained(_ stream: ServerStream) {}
-    func closed(_ stream: ServerStream, _ code: HTTP2ErrorCode) {}
+    func held(_ count: Int, on stream: HTTP2Stream) {}
+    func drained(_ stream: HTTP2Stream) {}
+    func closed(_ stream: HTTP2Stream, _ code: HTTP2ErrorCode) {}
 
     var exchange: Exchange? { nil }
     func settle() {}

@@ -23,7 +23,7 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
     static let path: StaticString = "/envoy.service.ext_proc.v3.ExternalProcessor/Process"
 
     private let connection: HTTP2Connection
-    private let stream: ServerStream
+    private let stream: HTTP2Stream
     private(set) var exchange: Exchange?
     private let side = ProcessSide()
     private var worker: Worker { connection.worker }
@@ -65,7 +65,7 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
     /// where nothing else is said.
     static let bufferLimit = 16 * 1024 * 1024
 
-    init(_ stream: ServerStream, on connection: HTTP2Connection) {
+    init(_ stream: HTTP2Stream, on connection: HTTP2Connection) {
         self.stream = stream
         self.connection = connection
         let memory = connection.worker.takeProcessMemory()
@@ -91,7 +91,7 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
 
     // MARK: What comes
 
-    func received(_ content: Span<UInt8>, on stream: ServerStream) -> Int {
+    func received(_ content: Span<UInt8>, on stream: HTTP2Stream) -> Int {
         guard !isOver else { return content.count }
         isReading = true
         defer {
@@ -126,20 +126,20 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
         return isOver ? content.count : at
     }
 
-    func held(_ count: Int, on stream: ServerStream) {
+    func held(_ count: Int, on stream: HTTP2Stream) {
         guard let exchange, count >= MemoryCharge.step else { return }
         exchange.contentRead(leftover: count)
     }
 
     /// The data plane has nothing more to say.
-    func contentEnded(_ stream: ServerStream) {
+    func contentEnded(_ stream: HTTP2Stream) {
         guard !isOver else { return }
         if !reader.isBetweenMessages { return fail(CallError(.invalidArgument, "the call ends inside a message")) }
         endExchange()
         finish(.ok)
     }
 
-    func closed(_ stream: ServerStream, _ code: HTTP2ErrorCode) {
+    func closed(_ stream: HTTP2Stream, _ code: HTTP2ErrorCode) {
         isOver = true
         endExchange()
         // What may still be asked of this call finds nothing to do.
@@ -422,7 +422,7 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
     func keepTrailers() {}
     var contentLeft: Int? { request.takesContent ? nil : 0 }
 
-    func appendTrailers(named names: [[UInt8]], to output: inout OutputBuffer) {
+    func appendTrailers(named names: [[UInt8]]?, to output: inout OutputBuffer) {
         trailers.write(named: names, into: &output)
     }
 
@@ -613,7 +613,7 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
 
     // MARK: The stream and the connection
 
-    func drained(_ stream: ServerStream) {
+    func drained(_ stream: HTTP2Stream) {
         exchange?.upstreamDrained()
         exchange?.downstreamDrained()
     }

@@ -307,7 +307,7 @@ final class DownstreamConnection: StreamHandler, ClientConnection {
 
     var contentLeft: Int? { reader?.decoder.remaining }
 
-    func appendTrailers(named names: [[UInt8]], to output: inout OutputBuffer) {
+    func appendTrailers(named names: [[UInt8]]?, to output: inout OutputBuffer) {
         reader?.decoder.trailers.write(named: names, into: &output)
     }
 

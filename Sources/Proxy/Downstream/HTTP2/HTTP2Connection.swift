@@ -6,7 +6,7 @@ internal import HTTPWire
 internal import Octets
 
 /// What a stream of a connection serves, whatever that is.
-protocol HTTP2Call: ServerStreamHandler {
+protocol HTTP2Call: HTTP2StreamHandler {
     /// What it serves; nil when that is over, or was never there.
     var exchange: Exchange? { get }
     /// All that was read has been looked at.
@@ -140,24 +140,24 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
         return bytes.count
     }
 
-    func began(_ stream: ServerStream, _ head: inout MessageHead) {
+    func began(_ stream: HTTP2Stream, _ head: inout MessageHead) {
         noteRequest()
         if listener.service == .externalProcessing { return beginCall(stream, head) }
         worker.http2Spares.take(stream, on: self).begin(&head)
     }
 
-    func refused(_ stream: ServerStream, _ error: WireError) {
+    func refused(_ stream: HTTP2Stream, _ error: WireError) {
         noteRequest()
         worker.http2Spares.take(stream, on: self).refuseHead(.wire(error))
     }
 
-    func malformed(_ stream: ServerStream) {
+    func malformed(_ stream: HTTP2Stream) {
         noteRequest()
         worker.http2Spares.take(stream, on: self).noteMalformed()
     }
 
     /// Begins a call of gRPC's, or answers what is none here.
-    private func beginCall(_ stream: ServerStream, _ head: borrowing MessageHead) {
+    private func beginCall(_ stream: HTTP2Stream, _ head: borrowing MessageHead) {
         guard GRPC.isCall(head) else {
             var lines = OutputBuffer()
             lines.append("content-type: text/plain\r\n")
@@ -227,7 +227,7 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
         guard phase != .closed else { return }
         if !stream.isAboveHighWatermark { write() }
         let resets = session.takeResets()
-        worker.counters.http2.resetByClient += UInt64(resets.byClient)
+        worker.counters.http2.resetByClient += UInt64(resets.byPeer)
         worker.counters.http2.resetHere += UInt64(resets.here)
         if session.isOver || phase == .ending { return finish() }
         setTimer()

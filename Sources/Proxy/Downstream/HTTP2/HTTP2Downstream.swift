@@ -17,7 +17,7 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
 
     /// Nil in one that is spare.
     private var connection: HTTP2Connection!
-    private var stream: ServerStream!
+    private var stream: HTTP2Stream!
     private(set) var exchange: Exchange?
     private var worker: Worker { connection.worker }
 
@@ -43,7 +43,7 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
     private static let discardTime: UInt64 = 2_000_000_000
 
     /// Takes on a stream whose head has come.
-    func attach(to stream: ServerStream, on connection: HTTP2Connection) {
+    func attach(to stream: HTTP2Stream, on connection: HTTP2Connection) {
         self.stream = stream
         self.connection = connection
         stream.handler = self
@@ -106,18 +106,18 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
         connection.noteTouched(self)
     }
 
-    func received(_ content: Span<UInt8>, on stream: ServerStream) -> Int {
+    func received(_ content: Span<UInt8>, on stream: HTTP2Stream) -> Int {
         guard let exchange else { return content.count }
         touch()
         return bring(content, isLast: stream.bringsLast, to: exchange)
     }
 
-    func held(_ count: Int, on stream: ServerStream) {
+    func held(_ count: Int, on stream: HTTP2Stream) {
         guard let exchange, count >= MemoryCharge.step else { return }
         exchange.contentRead(leftover: count)
     }
 
-    func contentEnded(_ stream: ServerStream) {
+    func contentEnded(_ stream: HTTP2Stream) {
         guard let exchange, exchange.readsContent else { return }
         exchange.contentEnded()
     }
@@ -144,7 +144,7 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
     func keepTrailers() {}
     var contentLeft: Int? { stream.contentLeft }
 
-    func appendTrailers(named names: [[UInt8]], to output: inout OutputBuffer) {
+    func appendTrailers(named names: [[UInt8]]?, to output: inout OutputBuffer) {
         stream.trailers.write(named: names, into: &output)
     }
 
@@ -275,12 +275,12 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
 
     // MARK: What the stream and the connection say
 
-    func drained(_ stream: ServerStream) {
+    func drained(_ stream: HTTP2Stream) {
         if wait == .write { disarm() }
         exchange?.downstreamDrained()
     }
 
-    func closed(_ stream: ServerStream, _ code: HTTP2ErrorCode) {
+    func closed(_ stream: HTTP2Stream, _ code: HTTP2ErrorCode) {
         disarm()
         isClosed = true
         // Whole on both sides: what is left for the exchange to do needs no client.

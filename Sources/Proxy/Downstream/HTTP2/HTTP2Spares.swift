@@ -8,10 +8,10 @@ final class HTTP2Spares {
     /// Bytes that the buffer of a spare keeps: enough for the head of most responses.
     static let keptCapacity = 2048
 
-    let streams = ServerStreamSpares()
+    let streams = HTTP2StreamSpares()
     private var downstreams: [HTTP2Downstream] = []
 
-    func take(_ stream: ServerStream, on connection: HTTP2Connection) -> HTTP2Downstream {
+    func take(_ stream: HTTP2Stream, on connection: HTTP2Connection) -> HTTP2Downstream {
         let downstream = downstreams.popLast() ?? HTTP2Downstream()
         downstream.attach(to: stream, on: connection)
         return downstream

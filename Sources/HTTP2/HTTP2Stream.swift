@@ -1,19 +1,30 @@
 public import HTTPWire
 public import Octets
 
-/// Whom a stream's content and its end are told. All calls come from inside of `ServerSession.read`, `write` and
-/// `ServerStream.resume`; a handler may respond, pause, and end the stream in each of them.
-public protocol ServerStreamHandler: AnyObject {
+/// Whom a stream's content and its end are told. All calls come from inside of `HTTP2Session.read`, `write` and
+/// `HTTP2Stream.resume`; a handler may respond, pause, and end the stream in each of them.
+public protocol HTTP2StreamHandler: AnyObject {
+    /// A client's stream: the head of a response has come, checked, which may be an interim one. Content follows a final one unless
+    /// `isComplete`. The handler takes the head, by a swap with one of its own.
+    func responded(_ head: inout MessageHead, isComplete: Bool, on stream: HTTP2Stream)
+    /// A client's stream: the response can't be read. The stream is given up.
+    func misread(_ error: WireError, on stream: HTTP2Stream)
     /// Content has come. Returns how many bytes were taken: fewer where the stream was paused, which keeps the rest.
-    func received(_ content: Span<UInt8>, on stream: ServerStream) -> Int
+    func received(_ content: Span<UInt8>, on stream: HTTP2Stream) -> Int
     /// Content has come while the stream is paused: so many bytes wait.
-    func held(_ count: Int, on stream: ServerStream)
+    func held(_ count: Int, on stream: HTTP2Stream)
     /// All content was taken, and the trailers that came behind it.
-    func contentEnded(_ stream: ServerStream)
+    func contentEnded(_ stream: HTTP2Stream)
     /// The bytes of the response that wait have become few, after `isFull` held.
-    func drained(_ stream: ServerStream)
+    func drained(_ stream: HTTP2Stream)
     /// The stream is over: both sides have said all, or one has given it up, which any other code than `noError` says.
-    func closed(_ stream: ServerStream, _ code: HTTP2ErrorCode)
+    func closed(_ stream: HTTP2Stream, _ code: HTTP2ErrorCode)
+}
+
+// What serves requests gets no responses.
+extension HTTP2StreamHandler {
+    public func responded(_ head: inout MessageHead, isComplete: Bool, on stream: HTTP2Stream) {}
+    public func misread(_ error: WireError, on stream: HTTP2Stream) {}
 }
 
 /// One request and its response on a connection of HTTP/2: content that waits to be taken, and content that waits to be sent.
@@ -22,7 +33,7 @@ public protocol ServerStreamHandler: AnyObject {
 ///
 /// SAFETY of `@exclusivity(unchecked)`: one thread uses a stream, and no handler is called while a buffer is changed
 /// (docs/decisions/0007).
-public final class ServerStream {
+public final class HTTP2Stream {
     /// Bytes of a response that wait above which its sender should stop: 64 KiB.
     public static let highWatermark = 64 * 1024
     /// Bytes at which it may go on: 16 KiB.
@@ -30,9 +41,9 @@ public final class ServerStream {
 
     public private(set) var id: Int32
     /// Nil once the stream is over, which ends the cycle of references.
-    private var session: ServerSession?
+    private var session: HTTP2Session?
     /// Whom it tells; set where the stream is given to its owner, and nil once its exchange or the stream is over.
-    public var handler: (any ServerStreamHandler)?
+    public var handler: (any HTTP2StreamHandler)?
 
     // The request.
     /// Content that came while nobody took it.
@@ -55,13 +66,29 @@ public final class ServerStream {
     private var isEndSent = false
     private var resetsWhenSent = false
 
-    internal init(_ id: Int32, session: ServerSession) {
+    // A client's stream: the request is what goes out, the response what comes.
+    /// Whether content that came whole is still brought when the stream is over.
+    private var isClient = false
+    /// Whether the final head has come.
+    internal private(set) var hasResponse = false
+    /// Responses before that.
+    internal var interim = InterimCount()
+    /// Whether the request's head has been written.
+    internal private(set) var isRequestSent = false
+    /// Whether the stream was given up here, by whom it tells.
+    private var isGivenUp = false
+    /// Whether the stream was reset since the peer broke a rule in it.
+    public private(set) var isMalformed = false
+    /// How the stream came to its end while content was still to be taken.
+    private var endCode: HTTP2ErrorCode?
+
+    internal init(_ id: Int32, session: HTTP2Session) {
         self.id = id
         self.session = session
     }
 
     /// Becomes another stream, whose buffers have memory already. Call it only on one that nobody else holds.
-    fileprivate func begin(_ id: Int32, session: ServerSession) {
+    fileprivate func begin(_ id: Int32, session: HTTP2Session) {
         self.id = id
         self.session = session
         isPaused = false
@@ -75,6 +102,13 @@ public final class ServerStream {
         isEndSent = false
         resetsWhenSent = false
         taken = 0
+        wantsEmpty = false
+        isClient = false
+        hasResponse = false
+        isRequestSent = false
+        isGivenUp = false
+        isMalformed = false
+        endCode = nil
     }
 
     /// Leaves nothing of what it was in its buffers, and no more memory than most streams need.
@@ -82,9 +116,9 @@ public final class ServerStream {
         held.removeAll()
         output.removeAll()
         trailerLines.removeAll()
-        held.shrink(to: ServerStreamSpares.keptCapacity)
-        output.shrink(to: ServerStreamSpares.keptCapacity)
-        trailerLines.shrink(to: ServerStreamSpares.keptCapacity)
+        held.shrink(to: HTTP2StreamSpares.keptCapacity)
+        output.shrink(to: HTTP2StreamSpares.keptCapacity)
+        trailerLines.shrink(to: HTTP2StreamSpares.keptCapacity)
         if !trailers.isEmpty { trailers = TrailerLines() }
     }
 
@@ -93,7 +127,7 @@ public final class ServerStream {
     /// Bytes of the content that are still to come or to be taken, where that is known.
     public var contentLeft: Int? { hasEnded ? held.count : announced.map { $0 + held.count } }
 
-    /// Whether no content is behind what `ServerStreamHandler.received` is given, as far as that is known.
+    /// Whether no content is behind what `HTTP2StreamHandler.received` is given, as far as that is known.
     public private(set) var bringsLast = false
     /// Whether the client has sent all of it.
     public var isContentComplete: Bool { hasEnded }
@@ -125,6 +159,17 @@ public final class ServerStream {
         consumed(taken)
     }
 
+    internal func beginRequest(hasContent: Bool) {
+        isClient = true
+        isDeferred = false
+        isResponseEnded = !hasContent
+    }
+
+    internal func beginResponse(length: Int?) {
+        hasResponse = true
+        announced = length
+    }
+
     internal func ended() {
         hasEnded = true
         deliver()
@@ -134,6 +179,7 @@ public final class ServerStream {
         guard hasEnded, held.isEmpty, !isEndTold else { return }
         isEndTold = true
         handler?.contentEnded(self)
+        if let endCode { tellClosed(endCode) }
     }
 
     private func consumed(_ count: Int) {
@@ -181,7 +227,7 @@ public final class ServerStream {
 
     /// Bytes that wait for the client.
     public var queued: Int { output.count }
-    /// Whether the client takes less than comes: `ServerStreamHandler.drained` says when it has room again.
+    /// Whether the client takes less than comes: `HTTP2StreamHandler.drained` says when it has room again.
     public var isFull: Bool { isAboveHighWatermark }
 
     /// Sends a head. `lines` are `name: value` and CRLF each; those that HTTP/2 forbids are left out (RFC 9113 §8.2.2). A status
@@ -231,15 +277,19 @@ public final class ServerStream {
     /// Bytes of the response that have gone into frames.
     public private(set) var taken: UInt64 = 0
 
+    /// Whether `HTTP2StreamHandler.drained` is to be told, once, when nothing waits any more.
+    public var wantsEmpty = false
+
     /// Moves the next bytes into a frame.
     internal func move(_ count: Int, to frame: inout OutputBuffer) {
         taken += UInt64(count)
         frame.append(output.span.extracting(0..<count))
         output.drop(count)
-        if isAboveHighWatermark, output.count <= Self.lowWatermark {
-            isAboveHighWatermark = false
-            session?.noteDrained(self)
-        }
+        let tellsEmpty = wantsEmpty && output.isEmpty
+        guard tellsEmpty || isAboveHighWatermark && output.count <= Self.lowWatermark else { return }
+        if tellsEmpty { wantsEmpty = false }
+        isAboveHighWatermark = false
+        session?.noteDrained(self)
     }
 
     /// Tells the client, behind the whole response, that no more of its request is wanted (RFC 9113 §8.1). Until then it may go on.
@@ -255,14 +305,29 @@ public final class ServerStream {
         if resetsWhenSent { reset(.noError) }
     }
 
+    /// A frame that begins or ends the stream has been written.
+    internal func noteSent(isReset: Bool) {
+        isRequestSent = true
+        if isReset, !isGivenUp { isMalformed = true }
+    }
+
     /// Gives the stream up.
-    public func reset(_ code: HTTP2ErrorCode) { session?.reset(self, code) }
+    public func reset(_ code: HTTP2ErrorCode) {
+        isGivenUp = true
+        session?.reset(self, code)
+    }
 
     /// Called once, when the session knows the stream no more. A client may give it up with any code, NO_ERROR among them.
     internal func close(_ code: HTTP2ErrorCode) {
         let isWhole = isEndSent && (hasEnded || resetsWhenSent)
         let code = code == .noError && !isWhole ? .cancel : code
         session = nil
+        // A response that came whole is not to be lost, whatever the server says behind it (RFC 9113 §8.1).
+        if isClient, hasEnded, !isEndTold, handler != nil { return endCode = code }
+        tellClosed(code)
+    }
+
+    private func tellClosed(_ code: HTTP2ErrorCode) {
         let handler = self.handler
         self.handler = nil
         handler?.closed(self, code)
@@ -271,24 +336,24 @@ public final class ServerStream {
 
 /// Streams that are over, for the next ones: of a request nothing is to be allocated then. The sessions of one thread share them,
 /// so that an idle connection holds none.
-public final class ServerStreamSpares {
+public final class HTTP2StreamSpares {
     /// As many as two connections have at once by default.
     private static let most = 256
     /// Bytes that each buffer of a spare keeps.
     fileprivate static let keptCapacity = 2048
 
-    private var spares: [ServerStream] = []
+    private var spares: [HTTP2Stream] = []
 
     public init() {}
 
-    internal func take(_ id: Int32, session: ServerSession) -> ServerStream {
-        guard let stream = spares.popLast() else { return ServerStream(id, session: session) }
+    internal func take(_ id: Int32, session: HTTP2Session) -> HTTP2Stream {
+        guard let stream = spares.popLast() else { return HTTP2Stream(id, session: session) }
         stream.begin(id, session: session)
         return stream
     }
 
     /// Takes a stream that is over. One that somebody still holds isn't kept: it would become another under his hands.
-    internal func give(_ stream: consuming ServerStream) {
+    internal func give(_ stream: consuming HTTP2Stream) {
         guard spares.count < Self.most, isKnownUniquelyReferenced(&stream) else { return }
         stream.clear()
         spares.append(stream)

@@ -1,0 +1,618 @@
+internal import CHTTP2
+internal import HTTPWire
+public import Octets
+
+/// Why a connection has come to its end before its peer or its owner wanted it.
+public struct HTTP2Error: Error, Hashable, Sendable {
+    public enum Kind: String, Hashable, Sendable, CaseIterable {
+        /// The peer broke a rule of HTTP/2.
+        case rule
+        /// It did too much that is allowed and of no use.
+        case excess
+        /// There was no memory.
+        case memory
+    }
+
+    public let kind: Kind
+    /// For a log.
+    public let reason: String
+}
+
+/// One side of an HTTP/2 connection (RFC 9113), without I/O: bytes that the peer sent go in by `read`, and `write` gives those that
+/// are to be sent. What streams say is told to each stream's handler. `ServerSession` and `ClientSession` are its two sides: what a
+/// head is, and who begins a stream.
+///
+/// nghttp2 is the codec: frames, HPACK, windows, and the rules of RFC 9113 on what may come when. Heads are read by the rules of
+/// `HeadBuilder`, as HTTP/1's are. What a peer may do that is allowed and of no use is counted (`Nuisance`), and the connection
+/// ends with ENHANCE_YOUR_CALM when there is too much of it.
+///
+/// | what | bound |
+/// |---|---|
+/// | streams at once | `HTTP2Limits.streams`; beyond REFUSED_STREAM |
+/// | content that waits | `streamWindow` for each; the connection's window is given back as bytes come, so no stream stops others |
+/// | head and trailers | `WireLimits`; 431 |
+/// | CONTINUATION frames behind HEADERS | 8 |
+/// | output that waits | one frame above `HTTP2Session.highWatermark`, and `HTTP2Stream.highWatermark` for each stream |
+///
+/// SAFETY of `@exclusivity(unchecked)`: one thread uses a session; its owner, who is called while a head or output is changed, gets
+/// at them by `read` and `write` only, which it must not call from inside of those (docs/decisions/0007).
+@safe
+public class HTTP2Session {
+    /// Bytes that `write` returns at once, about.
+    public static let highWatermark = 64 * 1024
+    /// Bytes of a buffer that an idle connection may keep: enough for ordinary heads.
+    internal static let keptCapacity = 1024
+
+    // SAFETY of the pointer: made in `init`, freed in `deinit`; used by one thread, and never from inside of its own calls but by what
+    // submits, which nghttp2 allows.
+    internal private(set) final var session: OpaquePointer?
+    internal final let limits: HTTP2Limits
+
+    @safe @exclusivity(unchecked) internal final var streams: [Int32: HTTP2Stream] = [:]
+    /// The stream of the last call; the next is seldom another's.
+    internal final var last: HTTP2Stream?
+    /// The head or the trailers that are being read; there is one at a time (RFC 9113 §4.3).
+    @safe @exclusivity(unchecked) internal final var reading = FieldReading()
+    @safe @exclusivity(unchecked) internal final var builder: HeadBuilder
+    @safe @exclusivity(unchecked) internal final var head = MessageHead()
+    internal final let wireLimits: WireLimits
+
+    @safe @exclusivity(unchecked) private var output = OutputBuffer()
+    @safe @exclusivity(unchecked) private var drained: [HTTP2Stream] = []
+    @safe @exclusivity(unchecked) private var nuisance = Nuisance()
+    /// Bytes of content that have come of the DATA frame that is being read.
+    private var frameContent = 0
+    /// Bytes of its payload.
+    private var frameLength = 0
+    private var now: UInt64 = 0
+    /// Why the connection was ended, where its peer is the reason.
+    public private(set) final var failure: HTTP2Error?
+    /// Streams that were reset by the peer, and here, since somebody last looked.
+    @safe @exclusivity(unchecked) private var resets = (byPeer: 0, here: 0)
+    /// Whether the first of two GOAWAY frames has been submitted, and the second.
+    public private(set) final var isEndAnnounced = false
+    private var isEnding = false
+    /// Requests that began.
+    public internal(set) final var requests = 0
+
+    /// Streams that are over, of sessions that the same thread uses.
+    internal final let spares: HTTP2StreamSpares
+
+    internal init(
+        _ limits: HTTP2Limits, wire: WireLimits, rules: RequestRules, isClient: Bool, spares: HTTP2StreamSpares
+    ) {
+        self.limits = limits
+        self.spares = spares
+        wireLimits = wire
+        builder = HeadBuilder(limits: wire, rules: rules)
+        var settings = recast_http2_settings(
+            streams: UInt32(clamping: limits.streams), stream_window: UInt32(clamping: limits.streamWindow),
+            connection_window: UInt32(clamping: limits.connectionWindow), field_list: UInt32(clamping: wire.head),
+            limits_resets: limits.countsResets)
+        // SAFETY: the session holds this object's address, and ends before it; the calls live as long as the process.
+        unsafe session = recast_http2_make(
+            isClient, Unmanaged.passUnretained(self).toOpaque(), Calls.shared.pointer, &settings)
+        if unsafe session == nil { failure = HTTP2Error(kind: .memory, reason: "no memory for a session") }
+    }
+
+    deinit {
+        // SAFETY: made in `init`.
+        unsafe recast_http2_free(session)
+    }
+
+    /// Streams that are open.
+    public final var openStreams: Int { streams.count }
+    /// Whether the connection is over: nothing is to be read and nothing to be written any more.
+    public final var isOver: Bool {
+        if failure != nil { return true }
+        // SAFETY: see `session`.
+        let isWanted = unsafe recast_http2_wants_read(session) || recast_http2_wants_write(session)
+        return !isWanted && output.isEmpty
+    }
+    /// Streams that were reset since this was last asked.
+    public final func takeResets() -> (byPeer: Int, here: Int) {
+        defer { resets = (0, 0) }
+        return resets
+    }
+
+    /// Whether part of a head, or of trailers, has come.
+    public final var isReadingHead: Bool { reading.stream != 0 }
+    /// Heads and trailers that have begun: tells the one that is being read from the one before it.
+    public internal(set) final var headsBegun = 0
+
+    // MARK: Bytes
+
+    /// Reads bytes that the peer sent, all of them. Throws where the connection has failed; what `write` gives is still to be sent.
+    ///
+    /// - Parameter now: nanoseconds of a clock that doesn't go back.
+    public final func read(_ bytes: Span<UInt8>, now: UInt64) throws(HTTP2Error) {
+        if let failure { throw failure }
+        self.now = now
+        // SAFETY: the bytes are read during the call.
+        let result = unsafe bytes.withUnsafeBufferPointer {
+            unsafe recast_http2_read(session, $0.baseAddress, $0.count)
+        }
+        if let failure { throw failure }
+        guard result == 0 else { throw fail(.rule, "its bytes are no frames of HTTP/2 (\(result))") }
+    }
+
+    /// Gives bytes that are to be sent to `send`, a piece of about `highWatermark` at most, until that returns false or there are no
+    /// more.
+    public final func write(_ send: (inout OutputBuffer) -> Bool) {
+        while true {
+            fill()
+            if output.isEmpty { break }
+            if !send(&output) { break }
+            // Room for more, which may be there at once.
+            while let stream = drained.popLast() { stream.handler?.drained(stream) }
+        }
+        while let stream = drained.popLast() { stream.handler?.drained(stream) }
+        if streams.isEmpty { shrink() }
+    }
+
+    /// Gives back what an idle connection should not hold: clients decide how large heads and answers are.
+    private final func shrink() {
+        if !isReadingHead {
+            shrinkHead()
+            head.shrink(to: Self.keptCapacity)
+        }
+        if output.isEmpty { output.shrink(to: Self.keptCapacity) }
+    }
+
+    /// Bytes of memory that the buffers of fields and of output have.
+    internal final var capacity: Int { headCapacity + output.capacity }
+
+    private final func fill() {
+        while output.count < Self.highWatermark {
+            var bytes: UnsafePointer<UInt8>?
+            // SAFETY: the pointer is read before the session's next call.
+            let count = unsafe recast_http2_next(session, &bytes)
+            guard count > 0, let bytes = unsafe bytes else {
+                if count < 0 { _ = fail(.memory, "no frame can be written (\(count))") }
+                return
+            }
+            // SAFETY: as many bytes are there.
+            unsafe output.append(Span(_unsafeStart: bytes, count: count))
+        }
+    }
+
+    private final func fail(_ kind: HTTP2Error.Kind, _ reason: String) -> HTTP2Error {
+        let failure = self.failure ?? HTTP2Error(kind: kind, reason: reason)
+        self.failure = failure
+        return failure
+    }
+
+    // MARK: The end
+
+    /// Tells the client that the connection takes no more requests soon (RFC 9113 §6.8): those on their way are still served. `end`
+    /// follows when they have had time to come.
+    public final func announceEnd() {
+        guard !isEndAnnounced else { return }
+        isEndAnnounced = true
+        // SAFETY: see `session`.
+        _ = unsafe recast_http2_announce_end(session)
+    }
+
+    /// Tells the client which request is the last that is served. The connection is over when no stream is open.
+    public final func end(_ code: HTTP2ErrorCode = .noError) {
+        guard !isEnding else { return }
+        isEndAnnounced = true
+        isEnding = true
+        // SAFETY: see `session`.
+        _ = unsafe recast_http2_end(session, code.rawValue)
+    }
+
+    /// Ends at once: what `write` gives has the reason, and no stream goes on.
+    public final func terminate(_ code: HTTP2ErrorCode) {
+        // SAFETY: see `session`.
+        _ = unsafe recast_http2_terminate(session, code.rawValue)
+    }
+
+    /// Tells every stream that it is over, since its connection is.
+    public final func closeStreams() {
+        last = nil
+        let open = streams
+        streams = [:]
+        drained = []
+        for stream in open.values { stream.close(.cancel) }
+    }
+
+    /// Calls `body` with the handler of each open stream.
+    public final func forEachHandler(_ body: (any HTTP2StreamHandler) -> Void) {
+        // A handler may end streams.
+        for stream in Array(streams.values) { if let handler = stream.handler { body(handler) } }
+    }
+
+    /// Counts what is of no use. Returns whether it is too much.
+    private final func bears(_ cost: Int) -> Bool {
+        if nuisance.take(cost, now: now) { return true }
+        terminate(.enhanceYourCalm)
+        _ = fail(.excess, "too many frames that bring nothing, or streams that are reset")
+        return false
+    }
+
+    /// Asks the peer for a sign of life: a PING, which it has to acknowledge.
+    public final func ping() {
+        // SAFETY: see `session`.
+        _ = unsafe recast_http2_ping(session)
+    }
+
+    // MARK: What streams say
+
+    internal final func consume(_ count: Int, of stream: HTTP2Stream) {
+        // SAFETY: see `session`. A stream that is gone needs no window.
+        _ = unsafe recast_http2_consume_stream(session, stream.id, count)
+    }
+
+    internal final func respond(_ stream: HTTP2Stream, _ status: Int, _ lines: inout OutputBuffer, hasContent: Bool) {
+        let count = lines.count
+        // SAFETY: the lines are copied during the call.
+        let result = unsafe lines.span.withUnsafeBufferPointer { bytes in
+            unsafe recast_http2_respond(session, stream.id, UInt32(status), bytes.baseAddress, count, hasContent)
+        }
+        lines.removeAll()
+        if result != 0 { reset(stream, .internalError) }
+    }
+
+    internal final func trail(_ stream: HTTP2Stream, _ lines: inout OutputBuffer) -> Bool {
+        let count = lines.count
+        // SAFETY: the lines are copied during the call.
+        let result = unsafe lines.span.withUnsafeBufferPointer { bytes in
+            unsafe recast_http2_trail(session, stream.id, bytes.baseAddress, count)
+        }
+        lines.removeAll()
+        return result == 0
+    }
+
+    internal final func resume(_ stream: HTTP2Stream) {
+        // SAFETY: see `session`.
+        unsafe recast_http2_resume(session, stream.id)
+    }
+
+    internal final func reset(_ stream: HTTP2Stream, _ code: HTTP2ErrorCode) {
+        // SAFETY: see `session`.
+        _ = unsafe recast_http2_reset(session, stream.id, code.rawValue)
+    }
+
+    internal final func noteDrained(_ stream: HTTP2Stream) { drained.append(stream) }
+
+    internal final func find(_ id: Int32) -> HTTP2Stream? {
+        if let last, last.id == id { return last }
+        let found = streams[id]
+        if let found { last = found }
+        return found
+    }
+
+    // MARK: What nghttp2 calls
+
+    // What the two sides do each in their own way.
+
+    /// A head or, behind the content, trailers begin.
+    internal func began(_ id: Int32, isTrailers: Bool) { preconditionFailure("a session is a client's or a server's") }
+    /// A field of a head has come.
+    internal func take(_ name: Span<UInt8>, _ value: Span<UInt8>) throws(WireError) {}
+    /// A head has come whole, or what was read of it can't be taken.
+    internal func endHead(of stream: HTTP2Stream, endsStream: Bool) {}
+    /// A head has come that breaks a rule of HTTP/2, for which the stream is being reset.
+    internal func refuseHead(of stream: HTTP2Stream) {}
+    /// Trailers have come that can't be taken.
+    internal func refuseTrailers(of stream: HTTP2Stream) { reset(stream, .protocolError) }
+    /// Gives back what an idle connection should not hold.
+    internal func shrinkHead() {}
+    /// Bytes of memory that what heads are read into has.
+    internal var headCapacity: Int { 0 }
+    /// The peer has told its settings.
+    internal func settingsCame() {}
+    /// The peer has said that the connection ends (GOAWAY); streams beyond the last that it names are closed next.
+    internal func endCame(_ code: HTTP2ErrorCode) {}
+    /// A frame of that type could not be sent.
+    internal func unsent(_ type: UInt8, of stream: HTTP2Stream) {}
+
+    fileprivate final func field(_ nameBytes: Bytes, _ valueBytes: Bytes) -> Int32 {
+        // SAFETY: nghttp2 lends the bytes for the time of its call, here and wherever `Bytes` come in.
+        let name = unsafe Span(_unsafeElements: nameBytes.buffer)
+        let value = unsafe Span(_unsafeElements: valueBytes.buffer)
+        if reading.error != nil {
+            // Decoded, since the table of fields changes with each, and dropped.
+            reading.dropped += 1
+            return reading.dropped > FieldReading.mostDropped || !bears(1) ? 1 : 0
+        }
+        do throws(WireError) {
+            if reading.isTrailers {
+                try reading.trailers.add(name, value, limits: wireLimits)
+            } else {
+                try take(name, value)
+            }
+        } catch {
+            reading.error = error
+        }
+        return 0
+    }
+
+    fileprivate final func badField(_ name: Bytes) {
+        guard reading.error == nil else { return }
+        // SAFETY: as in `field`.
+        let name = unsafe Span(_unsafeElements: name.buffer)
+        reading.error = HeadBuilder.fault(ofFieldNamed: name)
+    }
+
+    /// Counts frames, also PRIORITY, which nghttp2 ignores. Those of unknown types it doesn't tell of: they cost what their bytes do.
+    fileprivate final func frameHead(_ type: UInt8, _ flags: UInt8, _ length: Int) {
+        switch type {
+        case FrameType.headers: break
+        case FrameType.data: (frameContent, frameLength) = (0, length)
+        case FrameType.resetStream:
+            resets.byPeer += 1
+            if limits.countsResets { _ = bears(Nuisance.reset) }
+        case FrameType.settings where flags & FrameFlags.acknowledges != 0: break
+        case FrameType.windowUpdate where nuisance.takesWindow(): break
+        default: _ = bears(1)
+        }
+    }
+
+    fileprivate final func frame(_ id: Int32, _ type: UInt8, _ flags: UInt8, _ code: UInt32) -> Int32 {
+        let endsStream = flags & FrameFlags.endStream != 0
+        switch type {
+        case FrameType.headers:
+            guard reading.stream == id else { break }
+            endFields(id, endsStream: endsStream)
+        case FrameType.data:
+            // Padding is no content.
+            if frameContent == 0, !endsStream { _ = bears(1) }
+            if endsStream { find(id)?.ended() }
+        case FrameType.settings where flags & FrameFlags.acknowledges == 0: settingsCame()
+        case FrameType.goAway: endCame(HTTP2ErrorCode(rawValue: code))
+        default: break
+        }
+        return 0
+    }
+
+    /// The head, or the trailers, have come whole.
+    private func endFields(_ id: Int32, endsStream: Bool) {
+        defer { reading.end() }
+        guard let stream = find(id) else { return }
+        if reading.isTrailers {
+            // What came before has been taken already: nothing but the stream's end can tell that it isn't whole.
+            guard reading.error == nil else { return refuseTrailers(of: stream) }
+            swap(&stream.trailers, &reading.trailers)
+            return stream.ended()
+        }
+        endHead(of: stream, endsStream: endsStream)
+    }
+
+    fileprivate final func badFrame(_ id: Int32, _ type: UInt8) {
+        _ = bears(1)
+        // A head that nghttp2 won't have. Its stream is closed when the reset has been written.
+        guard type == FrameType.headers, reading.stream == id, !reading.isTrailers, let stream = find(id) else {
+            return
+        }
+        reading.end()
+        refuseHead(of: stream)
+    }
+
+    fileprivate final func content(_ id: Int32, _ bytes: Bytes, ends: Bool) -> Int32 {
+        // SAFETY: as in `field`.
+        let content = unsafe Span(_unsafeElements: bytes.buffer)
+        frameContent += content.count
+        nuisance.pay(forContent: content.count)
+        // SAFETY: see `session`.
+        _ = unsafe recast_http2_consume_connection(session, content.count)
+        // More of the frame may come in another piece: padding, or content beyond the length that was said, which nghttp2 refuses
+        // then. Of a frame with padding that is known when it has come whole.
+        if let stream = find(id) { stream.arrived(content, ends: ends && frameContent == frameLength) }
+        return 0
+    }
+
+    fileprivate final func next(_ id: Int32, _ most: Int) -> (count: Int, isLast: Bool, hasTrailers: Bool)? {
+        find(id)?.next(most)
+    }
+
+    /// Returns false where enough waits to be sent.
+    fileprivate final func write(_ id: Int32, frameHead: Bytes, _ count: Int) -> Bool {
+        guard output.count < Self.highWatermark else { return false }
+        // SAFETY: as in `field`.
+        unsafe output.append(Span(_unsafeElements: frameHead.buffer))
+        guard let stream = find(id) else { return true }
+        stream.move(count, to: &output)
+        nuisance.pay(forContent: count)
+        // Nobody owes a window for a frame that only its window has made small: who opens that a byte at a time would be paid for it.
+        if count > 0, stream.queued == 0 { nuisance.noteFrame() }
+        return true
+    }
+
+    fileprivate final func sent(_ id: Int32, _ type: UInt8, _ flags: UInt8, _ code: UInt32) {
+        noteSent(id, type)
+        // A client can make a server reset its streams as fast as it can ask for them (CVE-2025-8671).
+        if type == FrameType.resetStream, code != HTTP2ErrorCode.noError.rawValue {
+            resets.here += 1
+            if limits.countsResets { _ = bears(Nuisance.reset) }
+        }
+        // nghttp2 has found that there is too much of something.
+        if type == FrameType.goAway, code != HTTP2ErrorCode.noError.rawValue {
+            // The limit of resets is told as INTERNAL_ERROR.
+            let isExcess =
+                code == HTTP2ErrorCode.internalError.rawValue || code == HTTP2ErrorCode.enhanceYourCalm.rawValue
+            _ =
+                isExcess
+                ? fail(.excess, "too many streams that are reset")
+                : fail(.rule, "it broke a rule of HTTP/2 (RFC 9113 §7, code \(code))")
+        }
+        guard type == FrameType.data || type == FrameType.headers, flags & FrameFlags.endStream != 0 else { return }
+        nuisance.pay(Nuisance.response)
+        find(id)?.endSent()
+    }
+
+    /// A frame of that type, of stream `id`, has been written.
+    internal func noteSent(_ id: Int32, _ type: UInt8) {}
+
+    fileprivate final func unsent(_ id: Int32, _ type: UInt8) {
+        if let stream = find(id) { unsent(type, of: stream) }
+    }
+
+    fileprivate final func closed(_ id: Int32, _ code: UInt32) {
+        guard let stream = streams.removeValue(forKey: id) else { return }
+        if last === stream { last = nil }
+        if reading.stream == id { reading.end() }
+        stream.close(HTTP2ErrorCode(rawValue: code))
+        spares.give(stream)
+    }
+}
+
+/// Fields that are being read, of a head or of trailers.
+internal struct FieldReading: ~Copyable {
+    /// Fields behind one that can't be taken that are still decoded.
+    static let mostDropped = 1000
+
+    /// Whose they are; 0: nobody's.
+    var stream: Int32 = 0
+    var isTrailers = false
+    var error: WireError?
+    var dropped = 0
+    var trailers = TrailerLines()
+
+    mutating func begin(_ stream: Int32, isTrailers: Bool) {
+        end()
+        self.stream = stream
+        self.isTrailers = isTrailers
+    }
+
+    mutating func end() {
+        stream = 0
+        error = nil
+        dropped = 0
+        if !trailers.isEmpty { trailers = TrailerLines() }
+    }
+}
+
+/// What a peer does that is allowed and of no use, as a bucket that fills with time and with content that moves. Browsers that
+/// leave a page with a hundred streams stay far from its bottom.
+internal struct Nuisance {
+    /// Frames of no use at once, and a second.
+    static let most = 1000
+    static let aSecond = 100
+    /// What a stream costs that is reset, whoever does it.
+    static let reset = 4
+    /// What a whole response pays for.
+    static let response = 16
+    /// Windows of frames that are on their way at once, at most.
+    static let mostWindows = 1 << 16
+    /// Bytes of content that pay for one frame: clients may give each frame's window back at once, a stream's and the connection's.
+    static let bytes = 1024
+
+    private var left = most
+    private var unpaid = 0
+    private var filledAt: UInt64 = 0
+    /// Windows that are still to be given back.
+    private var windows = 0
+
+    /// Returns false where nothing is left.
+    mutating func take(_ cost: Int, now: UInt64) -> Bool {
+        let step: UInt64 = 1_000_000_000 / UInt64(Self.aSecond)
+        let passed = (now &- filledAt) / step
+        if passed > 0 {
+            left = min(Self.most, left + Int(min(passed, UInt64(Self.most))))
+            filledAt = now
+        }
+        left -= cost
+        return left >= 0
+    }
+
+    /// A frame of content was sent, however small it is: its window may be given back, the stream's and the connection's, and a PING may
+    /// measure how long it took. gRPC's libraries do so for each message.
+    mutating func noteFrame() {
+        windows = min(windows + 2, Self.mostWindows)
+        pay(1)
+    }
+
+    /// A window grows. Returns whether that was to be expected, so that it costs nothing.
+    mutating func takesWindow() -> Bool {
+        guard windows > 0 else { return false }
+        windows -= 1
+        return true
+    }
+
+    mutating func pay(_ worth: Int) { left = min(Self.most, left + worth) }
+
+    mutating func pay(forContent count: Int) {
+        unpaid += count
+        guard unpaid >= Self.bytes else { return }
+        pay(unpaid / Self.bytes)
+        unpaid %= Self.bytes
+    }
+}
+
+internal enum FrameType {
+    static let data: UInt8 = 0
+    static let headers: UInt8 = 1
+    static let resetStream: UInt8 = 3
+    static let settings: UInt8 = 4
+    static let pushPromise: UInt8 = 5
+    static let goAway: UInt8 = 7
+    static let windowUpdate: UInt8 = 8
+}
+
+internal enum FrameFlags {
+    static let endStream: UInt8 = 1
+    static let acknowledges: UInt8 = 1
+}
+
+/// Bytes that nghttp2 lends for the time of a call.
+@unsafe
+private struct Bytes {
+    let buffer: UnsafeBufferPointer<UInt8>
+
+    init(_ start: UnsafePointer<UInt8>?, _ count: Int) {
+        // SAFETY: the two are nghttp2's.
+        unsafe buffer = UnsafeBufferPointer(start: start, count: unsafe start == nil ? 0 : count)
+    }
+}
+
+/// The functions that every session calls.
+@safe
+private final class Calls: Sendable {
+    static let shared = Calls()
+
+    // SAFETY: written once, before anybody reads it, and never freed.
+    nonisolated(unsafe) let pointer: UnsafePointer<recast_http2_calls>
+
+    private init() {
+        let calls = UnsafeMutablePointer<recast_http2_calls>.allocate(capacity: 1)
+        // SAFETY of all: the owner is the session's object, which lives longer than the session; bytes are read during the call.
+        unsafe calls.initialize(
+            to: recast_http2_calls(
+                frame_head: { owner, type, flags, count in unsafe find(owner).frameHead(type, flags, count) },
+                begin: { owner, stream, isTrailers in
+                    unsafe find(owner).began(stream, isTrailers: isTrailers)
+                    return 0
+                },
+                field: { owner, _, name, nameCount, value, valueCount in
+                    unsafe find(owner).field(Bytes(name, nameCount), Bytes(value, valueCount))
+                },
+                bad_field: { owner, _, name, nameCount, _, _ in
+                    unsafe find(owner).badField(Bytes(name, nameCount))
+                },
+                frame: { owner, stream, type, flags, code in unsafe find(owner).frame(stream, type, flags, code) },
+                bad_frame: { owner, stream, type, _ in unsafe find(owner).badFrame(stream, type) },
+                content: { owner, stream, bytes, count, ends in
+                    unsafe find(owner).content(stream, Bytes(bytes, count), ends: ends)
+                },
+                ready: { owner, stream, most, isLast, hasTrailers in
+                    guard let next = unsafe find(owner).next(stream, most) else { return -1 }
+                    unsafe isLast!.pointee = next.isLast
+                    unsafe hasTrailers!.pointee = next.hasTrailers
+                    return next.count
+                },
+                write: { owner, stream, head, headCount, count in
+                    unsafe find(owner).write(stream, frameHead: Bytes(head, headCount), count)
+                },
+                sent: { owner, stream, type, flags, code in unsafe find(owner).sent(stream, type, flags, code) },
+                unsent: { owner, stream, type, _ in unsafe find(owner).unsent(stream, type) },
+                closed: { owner, stream, code in unsafe find(owner).closed(stream, code) }))
+        unsafe pointer = UnsafePointer(calls)
+    }
+}
+
+private func find(_ owner: UnsafeMutableRawPointer?) -> HTTP2Session {
+    // SAFETY: what the session was made with.
+    unsafe Unmanaged<HTTP2Session>.fromOpaque(owner!).takeUnretainedValue()
+}

@@ -1,0 +1,314 @@
+internal import EventLoop
+internal import Gateway
+internal import HTTP2
+internal import HTTPWire
+internal import Octets
+
+/// One connection of HTTP/2 to an upstream: hands bytes to a `ClientSession` and takes those that are to be sent, gives each exchange
+/// an `HTTP2Upstream` with a stream of its own, and ends with care.
+///
+/// What streams say is sent when the tick ends, so that the frames of one batch of events go out together.
+final class HTTP2ClientConnection: StreamHandler, ClientSessionOwner, TickTask {
+    private enum Phase {
+        /// The server has not told its settings. → open, closed
+        case opening
+        /// Requests may begin. → ending, closed
+        case open
+        /// None begins any more; those that have begun come to their end. → closed
+        case ending
+        case closed
+    }
+
+    /// What the timer means when it fires.
+    private enum Wait {
+        /// The server must tell its settings.
+        case settings
+        /// No request is on its way, and another one is waited for.
+        case request
+        /// Some are, and the server must send a byte.
+        case sign
+        /// It was asked for one.
+        case ping
+    }
+
+    let pool: UpstreamPool
+    let endpoint: Endpoint
+    private var stream: Stream!
+    private(set) var session: ClientSession!
+    private var timer: Timer!
+    private var phase = Phase.opening
+    /// Told once: that requests may begin, or why they never will.
+    private var opened: ((UpstreamFailure?) -> Void)?
+    private var isScheduled = false
+    /// What the timer means when it fires.
+    private var wait = Wait.settings
+    /// Sides that exchanges have and whose request has not begun.
+    private var reserved = 0
+    /// Those whose head is to go out when the tick ends, and those that got something in this tick.
+    private var heads: [HTTP2Upstream] = []
+    private var touched: [HTTP2Upstream] = []
+    /// Sides that no exchange has.
+    private var free: [HTTP2Upstream] = []
+    private let life: (until: UInt64, requests: Int)
+    /// When bytes came last.
+    private var heardAt: UInt64
+    /// What the server said first, where that is no HTTP/2.
+    private var speaksHTTP1 = false
+
+    /// Sides that are kept for other exchanges.
+    private static let mostFree = 64
+
+    /// Begins with a connection, which speaks TLS already where it is to.
+    ///
+    /// - Parameters:
+    ///   - time: nanoseconds in which the server must tell its settings: before that nobody knows what it is.
+    ///   - opened: comes once, from the loop, never from inside of `init`, and not after `close()`.
+    init(
+        _ connection: ReadyConnection, pool: UpstreamPool, within time: UInt64,
+        opened: @escaping (UpstreamFailure?) -> Void
+    ) {
+        self.pool = pool
+        endpoint = connection.endpoint
+        self.opened = opened
+        life = pool.lifeOfConnection()
+        heardAt = pool.loop.now
+        stream = connection.makeStream(loop: pool.loop, handler: self)
+        session = ClientSession(
+            limits: pool.http2, wire: pool.wireLimits, isSecure: stream.isSecured, owner: self,
+            spares: pool.spareStreams)
+        timer = Timer(loop: pool.loop) { [unowned self] in timedOut() }
+        timer.set(after: time)
+        schedule()
+    }
+
+    // MARK: Requests
+
+    /// Whether another request may begin.
+    var hasRoom: Bool {
+        phase == .open && streams < session.peerStreams && session.requests + reserved < life.requests
+            && pool.loop.now < life.until
+    }
+
+    /// Requests that are on their way.
+    var streams: Int { session.openStreams + reserved }
+
+    /// Whether no request is on its way, and none was in this tick: it may be closed.
+    var isIdle: Bool { phase == .open && wait == .request && streams == 0 }
+
+    /// A side for one exchange. Call it only when there is room.
+    func take() -> HTTP2Upstream {
+        reserved += 1
+        if wait == .request { expectSign() }
+        let side = free.popLast() ?? HTTP2Upstream(on: self)
+        side.isReserved = true
+        return side
+    }
+
+    /// What was reserved by `take` has a stream now, or needs none any more.
+    func noteBegun() { reserved -= 1 }
+
+    /// Takes back a side that nobody has any more.
+    func recycle(_ side: HTTP2Upstream) {
+        if phase != .closed, free.count < Self.mostFree { free.append(side) }
+        schedule()
+    }
+
+    /// Begins the request of `side`; nil where none may begin any more.
+    func begin(_ head: Span<UInt8>, hasContent: Bool, of side: HTTP2Upstream) -> HTTP2Stream? {
+        guard phase == .open || phase == .ending, !stream.isEnded else { return nil }
+        return session.request(head, hasContent: hasContent, handler: side)
+    }
+
+    /// Has the head of `side` sent when the tick ends, where nothing takes it along before.
+    func noteHead(of side: HTTP2Upstream) {
+        heads.append(side)
+        schedule()
+    }
+
+    /// Says that a side got something: its exchange is told when all that was read has been looked at.
+    func noteTouched(_ side: HTTP2Upstream) { touched.append(side) }
+
+    /// A request that began at `time` got no answer in its own time: where nothing else has come since either, the server may be gone
+    /// without a word, and requests that come are better off elsewhere.
+    func noteTimeout(since time: UInt64) { if heardAt < time { drain() } }
+
+    // MARK: Reading
+
+    func received(_ bytes: Span<UInt8>, on stream: Stream) -> Int {
+        guard phase != .closed else { return bytes.count }
+        heardAt = pool.loop.now
+        if wait == .ping { expectSign() }
+        if phase == .opening, bytes.count >= 5, bytes.extracting(0..<5).isEqual(to: "HTTP/") { speaksHTTP1 = true }
+        do throws(HTTP2Error) {
+            try session.read(bytes, now: pool.loop.now)
+        } catch {
+            fail()
+            return bytes.count
+        }
+        settleTouched()
+        schedule()
+        return bytes.count
+    }
+
+    private func settleTouched() {
+        var index = 0
+        while index < touched.count {
+            touched[index].settle()
+            index += 1
+        }
+        touched.removeAll(keepingCapacity: true)
+    }
+
+    func becameReady() {
+        guard phase == .opening else { return }
+        phase = .open
+        expectSign()
+        let opened = opened
+        self.opened = nil
+        opened?(nil)
+    }
+
+    func endCame(_ code: HTTP2ErrorCode) {
+        guard phase == .open else { return }
+        phase = .ending
+        pool.remove(self)
+    }
+
+    // MARK: Writing
+
+    /// Sends, when the tick ends, what streams have said.
+    func schedule() {
+        guard !isScheduled, phase != .closed else { return }
+        isScheduled = true
+        pool.loop.afterTick(self)
+    }
+
+    func tickEnded() {
+        isScheduled = false
+        guard phase != .closed else { return }
+        while let side = heads.popLast() { side.sendHead(hasContent: true) }
+        if !stream.isAboveHighWatermark { write() }
+        settleTouched()
+        if session.isOver { return session.failure == nil ? close() : fail() }
+        settleIdle()
+        // A stream that was given up makes room when its last frame has gone out.
+        if hasRoom { pool.noteRoom() }
+    }
+
+    /// Hands what the session has to the stream, until that is full.
+    private func write() {
+        session.write { output in
+            stream.write(&output)
+            return !stream.isAboveHighWatermark
+        }
+    }
+
+    func drained(_ stream: Stream) { schedule() }
+
+    // MARK: Endings
+
+    /// Sees what becomes of a connection that has no request.
+    private func settleIdle() {
+        guard phase != .opening, streams == 0 else { return }
+        if phase == .ending || pool.isRetired || endpoint.isGone || pool.loop.now >= life.until
+            || session.requests >= life.requests
+        {
+            return close()
+        }
+        guard wait != .request else { return }
+        wait = .request
+        timer.set(after: pool.idleTime)
+    }
+
+    /// A byte must come as long as requests are on their way: a server that is gone without a word, and whose kernel can't say so, is
+    /// noticed by that alone.
+    private func expectSign() {
+        wait = .sign
+        timer.set(after: pool.http2.ping.nanoseconds)
+    }
+
+    private func timedOut() {
+        switch wait {
+        case .settings: abandon(.timedOut)
+        case .request: close()
+        case .sign:
+            let (time, silence) = (pool.http2.ping.nanoseconds, pool.loop.now &- heardAt)
+            guard silence >= time else { return timer.set(after: time - silence) }
+            wait = .ping
+            timer.set(after: time)
+            session.ping()
+            schedule()
+        case .ping: fail()
+        }
+    }
+
+    /// Lets no request begin any more, and closes when those that have begun are over.
+    func drain() {
+        guard phase == .open else { return }
+        phase = .ending
+        pool.remove(self)
+        schedule()
+    }
+
+    /// Closes at once, and tells the server so. Requests that are on their way fail.
+    func close() {
+        guard phase != .closed else { return }
+        let wasOpen = phase == .open
+        phase = .closed
+        opened = nil
+        timer.cancel()
+        if wasOpen { pool.remove(self) }
+        session.end()
+        write()
+        letGo()
+    }
+
+    /// The connection has failed, or its server has ended it.
+    private func fail() {
+        guard phase != .closed else { return }
+        if phase == .opening {
+            let why =
+                speaksHTTP1 ? "it answers by HTTP/1" : session.failure?.reason ?? "it closed the connection at once"
+            return abandon(.otherProtocol(why))
+        }
+        let wasOpen = phase == .open
+        phase = .closed
+        timer.cancel()
+        if wasOpen { pool.remove(self) }
+        // The last frame says what was wrong.
+        write()
+        letGo()
+    }
+
+    /// Gives up a connection over which no request can go.
+    private func abandon(_ failure: UpstreamFailure) {
+        phase = .closed
+        timer.cancel()
+        let opened = opened
+        self.opened = nil
+        write()
+        stream.flush()
+        stream.close()
+        // The attempt counts the connection as long as it is not made.
+        opened?(failure)
+    }
+
+    /// Whether nothing is sent and nothing is read any more.
+    var isOver: Bool { phase == .closed }
+    /// Whether the server broke a rule, which is why requests have failed.
+    var isFaulty: Bool { session.failure != nil }
+
+    private func letGo() {
+        session.closeStreams()
+        settleTouched()
+        // Nobody has seen these.
+        while let side = heads.popLast() { side.sendHead(hasContent: true) }
+        free.removeAll()
+        stream.flush()
+        stream.close()
+        pool.closed(endpoint)
+    }
+
+    func ended(_ stream: Stream) { fail() }
+    func failed(_ stream: Stream, _ errno: Int32) { fail() }
+}
