@@ -390,15 +390,23 @@ class ProxyTestCase(unittest.TestCase):
     settings = ""  # further lines of the configuration's top level
     listeners = ()  # further listeners, in YAML's flow style
     upstream_receive_buffer = None
+    upstream_type = Upstream
+
+    @classmethod
+    def upstream_settings(cls, text):
+        """The settings of an upstream that is the scripted one, whose address `text` has."""
+        return text
 
     @classmethod
     def setUpClass(cls):
         if not RECAST:
             raise AssertionError("set RECAST_BIN, or run scripts/e2e")
-        cls.upstream = Upstream(cls.upstream_receive_buffer)
+        cls.upstream = cls.upstream_type(cls.upstream_receive_buffer)
         cls.addClassCleanup(cls.upstream.stop)
         app = f"127.0.0.1:{cls.upstream.port}"
-        upstreams = {"app": app, **{name: text.replace("$APP", app) for name, text in cls.further_upstreams.items()}}
+        upstreams = {"app": cls.upstream_settings(app)}
+        for name, text in cls.further_upstreams.items():
+            upstreams[name] = cls.upstream_settings(text.replace("$APP", app)) if "$APP" in text else text
         cls.recast = Recast(cls.routes, upstreams, cls.access_log, cls.workers, cls.settings, cls.listeners)
         cls.addClassCleanup(cls.recast.remove)
         cls.addClassCleanup(cls._stop)

@@ -146,6 +146,19 @@ class FloodTests(AttackTestCase):
                 client.request()
                 self.flood((window_update(number, 1) * 100 for _ in range(2000)), client=client, code=ENHANCE_YOUR_CALM)
 
+    def test_a_window_that_opens_a_byte_at_a_time(self):
+        """Each frame of content that it lets go is as small as the window, and makes nothing good (CVE-2019-9511)."""
+        self.upstream.script = lambda exchange: (exchange.read_body(), exchange.answer(body=b"x" * MIB))
+        client = self.http2(window=1, gives=False)
+        stream = client.request()
+        record = client.streams[stream]
+        with self.assertRaises(Closed):
+            for count in range(1, 10_000):
+                client.until(lambda: record.count == count)  # noqa: B023
+                client.send(window_update(stream, 1))
+        self.assertEqual(client.rest(), ENHANCE_YOUR_CALM)
+        self.assert_bounded()
+
     def test_frames_of_no_known_type(self):
         self.ignored(frame(0x77, 0xff, 0, b"x" * 10))
 

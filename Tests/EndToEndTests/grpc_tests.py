@@ -1,0 +1,318 @@
+"""gRPC through Recast: grpcio's client and its server, with Recast between them, on routes that would convert anything else."""
+
+import concurrent.futures
+import os
+import threading
+import unittest
+
+import grpc
+
+from harness import DEADLINE, JSON, Client, ProxyTestCase, Recast, free_port
+from http2_upstream import HTTP2UpstreamTestCase
+from tls_support import pair, path
+
+MIB = 1 << 20
+SERVICE = "/test.Service/"
+# The message of google.rpc.Status, about; for Recast it is any octets.
+DETAILS = b"\x08\x03\x12\x04nope\x1a\x05\x00\xff\x80ab"
+MINE = ("x-text", "x-octets-bin", "x-twice")  # metadata of the tests, beside that which Recast adds
+OPTIONS = [("grpc.max_receive_message_length", 16 * MIB), ("grpc.max_send_message_length", 16 * MIB), ("grpc.enable_http_proxy", 0)]
+
+
+class Service(grpc.GenericRpcHandler):
+    """Messages are octets, so that nothing has to be generated."""
+
+    def __init__(self):
+        self.begun, self.cancelled = threading.Event(), threading.Event()
+
+    def service(self, details):
+        name = details.method.removeprefix(SERVICE)
+        kinds = {"unary": grpc.unary_unary_rpc_method_handler, "down": grpc.unary_stream_rpc_method_handler,
+                 "up": grpc.stream_unary_rpc_method_handler, "both": grpc.stream_stream_rpc_method_handler}
+        kind, _, what = name.partition("/")
+        return kinds[kind](getattr(self, f"{kind}_{what or 'echo'}")) if kind in kinds else None
+
+    def unary_echo(self, message, context):
+        sent = [(key, value) for key, value in context.invocation_metadata() if key in MINE]
+        context.send_initial_metadata([(key.replace("x-", "x-initial-"), value) for key, value in sent])
+        context.set_trailing_metadata([(key.replace("x-", "x-trailing-"), value) for key, value in sent])
+        return message
+
+    def unary_fail(self, message, context):
+        context.set_trailing_metadata([("grpc-status-details-bin", DETAILS)])
+        context.abort(grpc.StatusCode.INVALID_ARGUMENT, "näh, 100 % not\nso")
+
+    def unary_wait(self, message, context):
+        if not context.add_callback(self.cancelled.set):
+            self.cancelled.set()
+        self.begun.set()
+        self.cancelled.wait(DEADLINE)
+        return b""
+
+    def unary_deadline(self, message, context):
+        return str(context.time_remaining()).encode()
+
+    def unary_compressed(self, message, context):
+        context.set_compression(grpc.Compression.Gzip)
+        return message * 1000
+
+    def down_echo(self, message, context):
+        for number in range(int(message)):
+            yield b"%d" % number
+
+    def down_fail(self, message, context):
+        yield b"first"
+        context.abort(grpc.StatusCode.DATA_LOSS, "half")
+
+    def up_echo(self, messages, context):
+        return b"%d" % sum(len(message) for message in messages)
+
+    def both_echo(self, messages, context):
+        for message in messages:
+            yield message
+
+
+def serve(credentials=None):
+    """A service and its port; the server is to be stopped."""
+    service = Service()
+    server = grpc.server(concurrent.futures.ThreadPoolExecutor(16), options=[*OPTIONS, ("grpc.so_reuseport", 0)])
+    server.add_generic_rpc_handlers([service])
+    address = f"127.0.0.1:{free_port()}"
+    port = server.add_secure_port(address, credentials) if credentials else server.add_insecure_port(address)
+    server.start()
+    return server, service, port
+
+
+class CallTests(unittest.TestCase):
+    """By h2c on both sides, on a plain route."""
+
+    upstream_tls = downstream_tls = False
+    route = "{ name: all, match: '/*', upstream: app }"
+
+    @classmethod
+    def setUpClass(cls):
+        credentials = None
+        if cls.upstream_tls:
+            with open(path("server.key"), "rb") as key, open(path("server.pem"), "rb") as certificate:
+                credentials = grpc.ssl_server_credentials([(key.read(), certificate.read())])
+        cls.server, cls.service, port = serve(credentials)
+        cls.addClassCleanup(lambda: cls.server.stop(None).wait(DEADLINE))
+        tls = f", tls: {{ ca: {path('ca.pem')} }}" if cls.upstream_tls else ""
+        host = "localhost" if cls.upstream_tls else "127.0.0.1"
+        secure = free_port()
+        listeners = [f"{{ address: '127.0.0.1:{secure}', tls: {{ {pair('server')} }} }}"] if cls.downstream_tls else []
+        cls.recast = Recast(f"  - {cls.route}\n", {"app": f"{{ http: 2, address: '{host}:{port}'{tls} }}"}, listeners=listeners,
+                            settings="defaults: { limits: { body: 16MiB } }\n")
+        cls.addClassCleanup(cls.recast.remove)
+        cls.addClassCleanup(cls.stop)
+        if cls.downstream_tls:
+            with open(path("ca.pem"), "rb") as ca:
+                trusted = grpc.ssl_channel_credentials(ca.read())
+            cls.channel = grpc.secure_channel(f"127.0.0.1:{secure}", trusted,
+                                              [*OPTIONS, ("grpc.ssl_target_name_override", "a.example")])
+        else:
+            cls.channel = grpc.insecure_channel(f"127.0.0.1:{cls.recast.port}", OPTIONS)
+        cls.addClassCleanup(cls.channel.close)
+
+    @classmethod
+    def stop(cls):
+        code = cls.recast.stop()
+        if code != 0:
+            raise AssertionError(f"recast ended with {code}: {cls.recast.error_text()}")
+
+    def setUp(self):
+        self.service.begun.clear()
+        self.service.cancelled.clear()
+
+    def unary(self, name="unary"):
+        return self.channel.unary_unary(SERVICE + name)
+
+    def test_a_unary_call(self):
+        for message in (b"", b"x", os.urandom(100_000)):
+            self.assertEqual(self.unary()(message, timeout=DEADLINE), message)
+
+    def test_large_messages(self):
+        message = os.urandom(8 * MIB)
+        self.assertEqual(self.unary()(message, timeout=DEADLINE), message)
+
+    def test_many_calls_at_once(self):
+        calls = [self.unary().future(b"%d" % number, timeout=DEADLINE) for number in range(200)]
+        self.assertEqual([call.result() for call in calls], [b"%d" % number for number in range(200)])
+
+    def test_a_stream_from_the_server(self):
+        answers = self.channel.unary_stream(SERVICE + "down")(b"1000", timeout=DEADLINE)
+        self.assertEqual(list(answers), [b"%d" % number for number in range(1000)])
+        self.assertEqual(list(self.channel.unary_stream(SERVICE + "down")(b"0", timeout=DEADLINE)), [])
+
+    def test_a_stream_from_the_client(self):
+        for count, size in ((0, 0), (1000, 10), (100, 100_000)):
+            call = self.channel.stream_unary(SERVICE + "up")
+            self.assertEqual(call((bytes(size) for _ in range(count)), timeout=DEADLINE), b"%d" % (count * size))
+
+    def test_a_thousand_messages_each_way_one_behind_the_other(self):
+        """The next one is sent when the answer to the last has come: nothing may wait for the stream's end."""
+        turn = threading.Semaphore(1)
+
+        def messages():
+            for number in range(1000):
+                turn.acquire()
+                yield b"%d" % number
+
+        seen = []
+        for answer in self.channel.stream_stream(SERVICE + "both")(messages(), timeout=DEADLINE):
+            seen.append(answer)
+            turn.release()
+        self.assertEqual(seen, [b"%d" % number for number in range(1000)])
+
+    def test_both_ways_at_once(self):
+        sent = [os.urandom(10_000) for _ in range(300)]
+        self.assertEqual(list(self.channel.stream_stream(SERVICE + "both")(iter(sent), timeout=DEADLINE)), sent)
+
+    def test_an_error_with_details(self):
+        with self.assertRaises(grpc.RpcError) as raised:
+            self.unary("unary/fail")(b"x", timeout=DEADLINE)
+        error = raised.exception
+        self.assertEqual((error.code(), error.details()), (grpc.StatusCode.INVALID_ARGUMENT, "näh, 100 % not\nso"))
+        self.assertEqual(dict(error.trailing_metadata())["grpc-status-details-bin"], DETAILS)
+
+    def test_an_error_behind_a_message(self):
+        answers = self.channel.unary_stream(SERVICE + "down/fail")(b"x", timeout=DEADLINE)
+        self.assertEqual(next(answers), b"first")
+        with self.assertRaises(grpc.RpcError):
+            next(answers)
+        self.assertEqual((answers.code(), answers.details()), (grpc.StatusCode.DATA_LOSS, "half"))
+
+    def test_an_unknown_method(self):
+        """Its answer has nothing but trailers."""
+        with self.assertRaises(grpc.RpcError) as raised:
+            self.unary("nothing")(b"x", timeout=DEADLINE)
+        self.assertEqual(raised.exception.code(), grpc.StatusCode.UNIMPLEMENTED)
+
+    def test_metadata_both_ways(self):
+        metadata = [("x-text", "a, b"), ("x-octets-bin", bytes(range(256))), ("x-twice", "1"), ("x-twice", "2")]
+        answer, call = self.unary().with_call(b"x", metadata=metadata, timeout=DEADLINE)
+        self.assertEqual(answer, b"x")
+        for kind, found in (("initial", call.initial_metadata()), ("trailing", call.trailing_metadata())):
+            found = [(key, value) for key, value in found if key.startswith("x-" + kind)]
+            self.assertEqual(sorted(found), sorted((key.replace("x-", f"x-{kind}-"), value) for key, value in metadata))
+
+    def test_the_deadline_is_told_and_kept(self):
+        # grpc-timeout is rounded up.
+        self.assertLess(float(self.unary("unary/deadline")(b"", timeout=20)), 22)
+        with self.assertRaises(grpc.RpcError) as raised:
+            self.unary("unary/wait")(b"", timeout=1)
+        self.assertEqual(raised.exception.code(), grpc.StatusCode.DEADLINE_EXCEEDED)
+        self.assertTrue(self.service.cancelled.wait(DEADLINE), "the server isn't told")
+
+    def test_a_call_that_is_cancelled(self):
+        call = self.unary("unary/wait").future(b"", timeout=DEADLINE)
+        self.assertTrue(self.service.begun.wait(DEADLINE))
+        call.cancel()
+        self.assertTrue(self.service.cancelled.wait(DEADLINE), "the server isn't told")
+        self.assertEqual(self.unary()(b"next", timeout=DEADLINE), b"next")
+
+    def test_compression(self):
+        """It is the messages' and no content coding: nobody touches it."""
+        self.assertEqual(self.unary("unary/compressed")(b"abc", compression=grpc.Compression.Gzip, timeout=DEADLINE), b"abc" * 1000)
+
+
+class TLSCallTests(CallTests):
+    """By TLS on both sides."""
+
+    upstream_tls = downstream_tls = True
+
+
+class ConvertingRouteCallTests(CallTests):
+    """On a route that would convert both messages, and compress: calls pass untouched."""
+
+    route = """
+    name: all
+    match: '/*'
+    upstream: app
+    request: form -> json
+    response: json -> form
+    compress: { types: ["*/*"], min: 1B }
+"""
+
+
+class DownTests(unittest.TestCase):
+    def test_an_upstream_that_is_down(self):
+        recast = Recast("  - { name: all, match: '/*', upstream: app }\n", {"app": f"{{ http: 2, address: '127.0.0.1:{free_port()}' }}"})
+        self.addCleanup(recast.remove)
+        self.addCleanup(recast.stop)
+        with grpc.insecure_channel(f"127.0.0.1:{recast.port}", OPTIONS) as channel:
+            with self.assertRaises(grpc.RpcError) as raised:
+                channel.unary_unary(SERVICE + "unary")(b"x", timeout=DEADLINE)
+            self.assertEqual(raised.exception.code(), grpc.StatusCode.UNAVAILABLE)
+
+    def test_an_upstream_that_stops_and_comes_back(self):
+        server, _, port = serve()
+        self.addCleanup(lambda: server.stop(None))
+        recast = Recast("  - { name: all, match: '/*', upstream: app }\n", {"app": f"{{ http: 2, address: '127.0.0.1:{port}' }}"})
+        self.addCleanup(recast.remove)
+        self.addCleanup(recast.stop)
+        with grpc.insecure_channel(f"127.0.0.1:{recast.port}", OPTIONS) as channel:
+            call = channel.unary_unary(SERVICE + "unary")
+            self.assertEqual(call(b"x", timeout=DEADLINE), b"x")
+            server.stop(None).wait(DEADLINE)
+            with self.assertRaises(grpc.RpcError) as raised:
+                call(b"x", timeout=DEADLINE)
+            self.assertEqual(raised.exception.code(), grpc.StatusCode.UNAVAILABLE)
+            again = grpc.server(concurrent.futures.ThreadPoolExecutor(2), options=[("grpc.so_reuseport", 0)])
+            again.add_generic_rpc_handlers([Service()])
+            again.add_insecure_port(f"127.0.0.1:{port}")
+            again.start()
+            self.addCleanup(lambda: again.stop(None))
+            self.assertEqual(call(b"x", timeout=DEADLINE), b"x")
+
+
+class WireTests(HTTP2UpstreamTestCase):
+    """What the types of gRPC say, whoever speaks it."""
+
+    routes = """
+  - name: converts
+    match: "/convert/*"
+    upstream: app
+    request: form -> json
+    response: json -> form
+    compress: { types: ["*/*"], min: 1B }
+  - { name: plain, match: "/*", upstream: app }
+"""
+
+    def test_grpc_web_over_http1_passes_untouched(self):
+        body = bytes([0, 0, 0, 0, 3]) + b"abc" + b"\x80\x00\x00\x00\x0fgrpc-status:0\r\n"
+        for media_type in ("application/grpc-web", "application/grpc-web+proto", "application/grpc-web-text", "application/grpc"):
+            for target in ("/convert/x", "/plain"):
+                with self.subTest(media_type, target=target):
+                    self.upstream.reset()
+                    self.upstream.script = lambda exchange, media_type=media_type: (
+                        exchange.read_body(), exchange.answer(body=body, fields=(f"Content-Type: {media_type}",)))
+                    response = self.send("POST", target, body, media_type, ["Accept-Encoding: gzip"])
+                    self.assertEqual((response.status, response.body), (200, body))
+                    self.assertEqual(response.fields.get("content-type"), media_type)
+                    self.assertNotIn("content-encoding", response.fields)
+                    received = self.upstream.one()
+                    self.assertEqual((received.body, received.fields.get("content-type")), (body, media_type))
+
+    def test_what_only_begins_like_it_is_converted(self):
+        response = self.send("POST", "/convert/x", b"{}", "application/grpcx")
+        self.assert_problem(response, 415)
+
+    def test_other_requests_on_the_route_are_converted(self):
+        self.upstream.script = lambda exchange: (exchange.read_body(), exchange.answer(body=b'{"a":"1"}', fields=(f"Content-Type: {JSON}",)))
+        response = self.send("POST", "/convert/x", b"b=2", "application/x-www-form-urlencoded")
+        self.assertEqual(response.body, b"a=1")
+        self.assertEqual(self.upstream.one().json, {"b": "2"})
+
+
+class HTTP1UpstreamTests(ProxyTestCase):
+    """grpc-web to an upstream of HTTP/1, which knows it as any other content."""
+
+    routes = '  - { name: converts, match: "/*", upstream: app, request: form -> json }\n'
+
+    def test_it_passes_untouched(self):
+        body = bytes([0, 0, 0, 0, 3]) + b"abc"
+        with Client(self.recast.port) as client:
+            client.request("POST", "/x", body, "application/grpc-web+proto")
+            self.assertEqual(client.response().status, 200)
+        self.assertEqual(self.upstream.one().body, body)
