@@ -455,6 +455,12 @@ class ServerConnection:
             self.goaway = last
         self.send(frame(GOAWAY, payload=struct.pack("!II", last, code)))
 
+    def send_goaway_behind_all(self):
+        """Names the stream that came last: what has begun is ended, what comes later isn't looked at."""
+        with self.changed:
+            last = self.goaway = self.last
+        self.send_goaway(last)
+
     # What is read.
 
     def run(self):
