@@ -36,7 +36,7 @@ public struct ResponseParser: Sendable {
             head.bytes.append(contentsOf: input.extracting(0..<count))
             lines = HeadLines()
             hasStatusLine = false
-            try interim.add(head, limits: limits)
+            if head.status < 200 { try interim.add(head, limits: limits) } else { interim = InterimCount() }
             try Self.check(&head)
             return count
         } catch {

@@ -35,8 +35,6 @@ public final class Route: Sendable {
     package let hasConditions: Bool
     /// Whether the route slows bodies down or bounds the whole exchange: all that a route without asks.
     package let hasPace: Bool
-    /// Whether it may change bodies: all that content asks which must never be changed.
-    package let touchesBodies: Bool
 
     /// The Accept-Encoding that the upstream gets where responses are converted.
     package let askedCodings: [UInt8]
@@ -78,7 +76,6 @@ public final class Route: Sendable {
         self.options = options
         hasConditions = !(match.methods.isEmpty && match.hosts.isEmpty && match.types.isEmpty && match.headers.isEmpty)
         responseRules = ResponseRules(responses)
-        touchesBodies = conversion != nil || !responses.isEmpty || options.coding.compress != nil
         hasPace = options.rate.request > 0 || options.rate.response > 0 || timeouts.request != nil
         let asks = options.coding.asks && !options.coding.undone.isEmpty
         askedCodings = Array((asks ? options.coding.undone.map(\.rawValue).joined(separator: ", ") : "identity").utf8)

@@ -115,7 +115,7 @@ package struct RequestTranscoder: ~Copyable {
                 conversion = try conversions.take(for: head, typeAt: index, sources: sources)
             }
         } catch {
-            if error.kind == .unsupported, rule.otherTypes == .pass { return false }
+            if error.kind == .unsupported, rule.otherTypes == .pass || head.carriesGRPC { return false }
             throw .conversion(error, accepted: rule.inputs)
         }
         isBegun = true

@@ -21,7 +21,7 @@ extension Exchange {
         record.headTime = now &- record.headStartedAt
         if !request.copyValue(of: .xRequestID, limit: 128, to: &requestID) { worker.nextRequestID(into: &requestID) }
         let framing = request.framing
-        if request.version == .http2, !framing.isEmpty { isCall = request.carriesGRPC }
+        if case .http2 = request.version, !framing.isEmpty { isCall = request.carriesGRPC }
         catchingRefusal { () throws(Refusal) in
             try handle(
                 .headRead(
@@ -40,17 +40,18 @@ extension Exchange {
     /// Sees that the route takes the request, and begins with it.
     private func begin(_ route: Route, _ snapshot: ConfigurationSnapshot, framing: BodyFraming) throws(Refusal) {
         downstream?.setRates(times.rates)
-        if framing == .chunked || route.touchesBodies && !framing.isEmpty { isCall = request.carriesGRPC }
-        passesTrailers = isCall || route.forwarding.passesTrailers
         if let rule = route.authorization { try authorize(rule, route) }
         if route.hasPace { setPace(route) }
         switch framing {
         case .length(let count) where count > route.limits.body: throw .bodyTooLarge(route.limits.body)
         case .chunked:
+            // gRPC never says how long its content is.
+            isCall = request.carriesGRPC
             downstream?.limitContent(to: route.limits.body)
-            if passesTrailers { downstream?.keepTrailers() }
+            if isCall || route.forwarding.passesTrailers { downstream?.keepTrailers() }
         case .none, .length, .untilClose: break
         }
+        passesTrailers = isCall || route.forwarding.passesTrailers
         try checkForwardingRules(route, snapshot, framing: framing)
         if endsHere { return answerOptions(methods(of: route), status: 200) }
         let hasContent = !framing.isEmpty

@@ -44,7 +44,7 @@ extension Exchange {
         do throws(Refusal) {
             // From here on nothing is sent again.
             try handle(.responseHead)
-            if let rules = route?.responseRules, !isCall {
+            if let rules = route?.responseRules, !isCall, !head.carriesGRPC {
                 try chooseResponse(rules, head, length: ResponseLength(framing))
             } else {
                 try beginResponse(head, length: ResponseLength(framing))
@@ -65,7 +65,7 @@ extension Exchange {
         var coding = coding
         // What was converted, or made of an envelope, has a coding already where it gets one.
         let isPlain = machine.response != .buffered && contentType == nil
-        if let compression = route?.compression, isPlain, !isCall, compression.options.plain {
+        if let compression = route?.compression, isPlain, !isCall, !head.carriesGRPC, compression.options.plain {
             coding = startCompression(compression, head, length: &length, changes: &changes)
         }
         record.responseCoding = coding

@@ -15,10 +15,8 @@ extension Exchange {
         guard let route, let snapshot else { return }
         if let forwarder { return try connect(over: forwarder) }
         guard let upstream = route.upstream else { throw .upstream(.unavailable) }
-        let settings = snapshot.framings[upstream]
-        let framing = settings.framing(for: known)
-        // Frames of HTTP/2 carry content whose length isn't known as they carry any.
-        requestEncoder = BodyEncoder(framing: settings.isOfHTTP2 && framing == .chunked ? .untilClose : framing)
+        let (framing, encoder) = snapshot.framings[upstream].written(for: known)
+        requestEncoder = encoder
         if requestTranscoder.isBegun { requestTranscoder.announce(framing) }
         do throws(ConversionError) {
             try writeRequestHead(framing: framing, route: route)

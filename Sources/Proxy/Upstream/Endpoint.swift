@@ -2,6 +2,9 @@ internal import EventLoop
 internal import Octets
 
 /// One address of an upstream as one worker sees it: its idle connections, its load, its health.
+///
+/// SAFETY of `@exclusivity(unchecked)`, for what each request touches: one thread uses an endpoint, and adding to a list or taking
+/// from it calls nothing of ours (docs/decisions/0007).
 final class Endpoint {
     let name: EndpointName
     var address: SocketAddress { name.address }
@@ -10,7 +13,7 @@ final class Endpoint {
     /// `address` as logs and metrics show it.
     let label: String
     /// Idle connections, the last used at the end.
-    var idle: [UpstreamConnection] = []
+    @safe @exclusivity(unchecked) var idle: [UpstreamConnection] = []
     /// Connections of HTTP/2 over which requests may begin, in the order in which they were made.
     var shared: [HTTP2ClientConnection] = []
     /// Requests that wait for one of those.
