@@ -345,6 +345,8 @@ public class HTTP2Session {
             resets.byPeer += 1
             if limits.countsResets { _ = bears(Nuisance.reset) }
         case FrameType.settings where flags & FrameFlags.acknowledges != 0: break
+        // It comes behind our settings, which forbid it; until the peer has acknowledged those nghttp2 lets it pass.
+        case FrameType.pushPromise: terminate(.protocolError)
         case FrameType.windowUpdate where nuisance.takesWindow(): break
         default: _ = bears(1)
         }
