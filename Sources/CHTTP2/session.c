@@ -1,5 +1,6 @@
 /* One side of a connection: nghttp2's callbacks as calls of ours, and fields from lines. */
 #include "CHTTP2.h"
+#include "memory.h"
 #include <nghttp2/nghttp2.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,11 @@ struct recast_http2 {
     nghttp2_session *session;
     const recast_http2_calls *calls;
     void *owner;
+    session_memory memory;
+    /* Whether content that is to be written waits for room, behind the head of its frame. */
+    bool is_amid_frame;
+    /* Whether nothing is left of a frame that has been put together. */
+    bool is_frame_over;
 };
 
 enum {
@@ -104,7 +110,8 @@ static int write_content(
     (void)session, (void)source;
     recast_http2 *own = user;
     /* A frame's head has nine bytes; padding is never asked for. */
-    return own->calls->write(own->owner, frame->hd.stream_id, head, 9, count) ? 0 : NGHTTP2_ERR_WOULDBLOCK;
+    own->is_amid_frame = !own->calls->write(own->owner, frame->hd.stream_id, head, 9, count);
+    return own->is_amid_frame ? NGHTTP2_ERR_WOULDBLOCK : 0;
 }
 
 static int frame_sent(nghttp2_session *session, const nghttp2_frame *frame, void *user) {
@@ -171,10 +178,12 @@ recast_http2 *recast_http2_make(bool is_client, void *owner, const recast_http2_
     if (own && callbacks && option) {
         own->owner = owner;
         own->calls = calls;
-        /* The session copies both. */
-        int failed = is_client ? nghttp2_session_client_new2(&own->session, callbacks, own, option)
-                               : nghttp2_session_server_new2(&own->session, callbacks, own, option);
+        nghttp2_mem functions = session_memory_functions(&own->memory);
+        /* The session copies all three. */
+        int failed = is_client ? nghttp2_session_client_new3(&own->session, callbacks, own, option, &functions)
+                               : nghttp2_session_server_new3(&own->session, callbacks, own, option, &functions);
         if (failed) own->session = NULL;
+        own->memory.is_made = true;
     }
     nghttp2_session_callbacks_del(callbacks);
     nghttp2_option_del(option);
@@ -198,6 +207,7 @@ recast_http2 *recast_http2_make(bool is_client, void *owner, const recast_http2_
 void recast_http2_free(recast_http2 *own) {
     if (!own) return;
     nghttp2_session_del(own->session);
+    session_memory_free(&own->memory);
     free(own);
 }
 
@@ -206,7 +216,14 @@ int recast_http2_read(recast_http2 *own, const uint8_t *bytes, size_t count) {
     return used < 0 ? (int)used : 0;
 }
 
-ptrdiff_t recast_http2_next(recast_http2 *own, const uint8_t **bytes) { return nghttp2_session_mem_send(own->session, bytes); }
+ptrdiff_t recast_http2_next(recast_http2 *own, const uint8_t **bytes) {
+    own->is_amid_frame = false;
+    ssize_t count = nghttp2_session_mem_send(own->session, bytes);
+    own->is_frame_over = count == 0 && !own->is_amid_frame;
+    return count;
+}
+
+size_t recast_http2_give_back(recast_http2 *own) { return session_memory_give_back(&own->memory, own->is_frame_over); }
 
 bool recast_http2_wants_read(const recast_http2 *own) { return nghttp2_session_want_read(own->session); }
 

@@ -159,6 +159,15 @@ public class HTTP2Session {
         if output.isEmpty { output.shrink(to: Self.keptCapacity) }
     }
 
+    /// Gives pages of memory back to the system, at the cost of a system call now and of page faults when a stream begins. Call it
+    /// on a connection that has had none for a while. Returns their bytes.
+    @discardableResult
+    public final func giveBackPages() -> Int {
+        guard streams.isEmpty else { return 0 }
+        // SAFETY: see `session`.
+        return unsafe recast_http2_give_back(session)
+    }
+
     /// Bytes of memory that the buffers of fields and of output have.
     internal final var capacity: Int { headCapacity + output.capacity }
 

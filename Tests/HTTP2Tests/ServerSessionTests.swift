@@ -1,3 +1,4 @@
+import Glibc
 import HTTPWire
 import Octets
 import Testing
@@ -220,6 +221,47 @@ struct ServerSessionTests {
             _ = recorder.sent()
             #expect(recorder.closings[id] == 1)
             #expect(recorder.session.capacity <= limit, "behind \(size)")
+        }
+    }
+
+    @Test("An idle connection gives pages back, which nobody can tell from what it sends next")
+    func idlePages() {
+        let resting = Recorder()
+        let other = Recorder()
+        let pages = getpagesize() == 4096 ? 5 * 4096 : 0
+        // Settings wait, and only the table of streams is empty.
+        #expect(resting.session.giveBackPages() == min(pages, 4096))
+        #expect(resting.sent() == other.sent())
+        #expect(resting.session.giveBackPages() == pages)
+        // More than a frame of a head, content that waits for room, and all streams that there may be.
+        for (number, (name, streams)) in [("a", 1), ("b", 100), (String(repeating: "n", count: 40_000), 1), ("d", 2)]
+            .enumerated()
+        {
+            var client = number == 0 ? ClientBytes() : ClientBytes.more()
+            let ids = (0..<streams).map { Int32(1000 * number + 2 * $0 + 1) }
+            for id in ids { client.request(id, "GET", fields: [("x", "\(id)")], ends: true) }
+            for recorder in [resting, other] { #expect(recorder.read(client)) }
+            #expect(resting.session.giveBackPages() == 0, "streams are open")
+            for recorder in [resting, other] {
+                for id in ids {
+                    var head = lines("a: \(number)\r\nb: \(name)\r\n")
+                    recorder.streams[id]?.respond(200, &head, hasContent: true)
+                    _ = recorder.streams[id]?.write([UInt8](repeating: UInt8(number), count: 60_000 / streams).span)
+                    var none = OutputBuffer()
+                    recorder.streams[id]?.end(trailers: &none)
+                }
+            }
+            var frames = resting.sent()
+            #expect(frames.count >= streams)
+            #expect(frames == other.sent())
+            #expect(resting.session.giveBackPages() == (resting.session.openStreams == 0 ? pages : 0))
+            var update = ClientBytes.more()
+            update.frame(8, 0, 0, ClientBytes.four(60_000))
+            for recorder in [resting, other] { #expect(recorder.read(update)) }
+            frames = resting.sent()
+            #expect(frames == other.sent())
+            #expect(ids.allSatisfy { resting.closings[$0] == 1 })
+            #expect(resting.session.giveBackPages() == pages)
         }
     }
 

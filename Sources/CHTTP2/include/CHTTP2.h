@@ -54,6 +54,9 @@ int recast_http2_read(recast_http2 *session, const uint8_t *bytes, size_t count)
 /* Gives the next bytes that are to be sent, valid until the next call; none where nothing is left for now, which content that
    went through `write` doesn't count among. Returns the count, or a number below 0 where the connection has failed. */
 ptrdiff_t recast_http2_next(recast_http2 *session, const uint8_t **bytes);
+/* Gives pages of memory back to the system that hold nothing where no stream is open and all has been written, and have to be fetched
+   again for the next one. Returns their bytes. */
+size_t recast_http2_give_back(recast_http2 *session);
 /* Whether anything is still to be read or to be written; without both the connection is over. */
 bool recast_http2_wants_read(const recast_http2 *session);
 bool recast_http2_wants_write(const recast_http2 *session);

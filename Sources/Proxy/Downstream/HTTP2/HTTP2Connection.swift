@@ -84,11 +84,16 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
     private let pingTime: UInt64
     /// When the present time without a request began.
     private var since: UInt64
+    /// Time for a request that is left when the timer fires.
+    private var timeLeft: UInt64 = 0
     /// How the client takes what waits for it. How fast is the matter of each stream.
     @safe @exclusivity(unchecked) private var pace = ClientPace()
 
     /// Time between the two GOAWAY frames, in which requests that are on their way come.
     private static let noticeTime: UInt64 = 1_000_000_000
+    /// Time without a request until pages of memory go back to the system: under load none do, since that is a system call, and another
+    /// request fetches them again.
+    private static let restTime: UInt64 = 1_000_000_000
     /// Time for the last bytes to be taken.
     private static let lingerTime: UInt64 = 2_000_000_000
 
@@ -119,7 +124,7 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
             isSecure: stream.isSecured, owner: self, spares: worker.http2Spares.streams)
         timer = Timer(loop: worker.loop) { [unowned self] in timedOut() }
         pace.rates = .none
-        arm(.request, worker.isClosingIdle ? worker.drainIdleTime : worker.clientTimes.head)
+        awaitRequest(within: worker.clientTimes.head)
         if worker.isDraining { announceEnd() }
         worker.counters.http2.connections += 1
         schedule()
@@ -268,9 +273,15 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
         } else if wait != .request {
             since = worker.loop.now
             let isFirst = session.requests == 0
-            let time = isFirst ? worker.clientTimes.head : worker.keepAliveTime
-            arm(.request, worker.isClosingIdle ? worker.drainIdleTime : time)
+            awaitRequest(within: isFirst ? worker.clientTimes.head : worker.keepAliveTime)
         }
+    }
+
+    private func awaitRequest(within time: UInt64) {
+        let time = worker.isClosingIdle ? worker.drainIdleTime : time
+        let first = min(time, Self.restTime)
+        timeLeft = time - first
+        arm(.request, first)
     }
 
     /// From here on the client must take bytes within its time.
@@ -328,6 +339,11 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
         case .request:
             // One that has come in this tick is served.
             guard session.openStreams == 0, !session.isReadingHead else { return setTimer() }
+            guard timeLeft == 0 else {
+                session.giveBackPages()
+                arm(.request, timeLeft)
+                return timeLeft = 0
+            }
             guard stream.isQuiet else { return arm(.request, 0) }
             if !worker.isClosingIdle {
                 worker.counters.admission.count(session.requests == 0 ? .firstByte : .keepAlive)
