@@ -128,6 +128,14 @@ class RenderingTests(unittest.TestCase):
                 version = rendering("gateway/base").pods()[0].containers[0]["image"]
                 self.assertEqual([item["image"] for item in pod.containers], [version, "web:1", "web:1", "logs:1"])
 
+    def test_monitors_keep_the_labels_of_recast(self):
+        """A target has a label `endpoint`, too, which is the operator's name of the port."""
+        monitors = [item for one in RENDERED for item in one.of_kind("ServiceMonitor", "PodMonitor")]
+        self.assertGreaterEqual(len(monitors), 2)
+        for item in monitors:
+            for scraped in item["spec"].get("endpoints") or item["spec"]["podMetricsEndpoints"]:
+                self.assertIs(scraped["honorLabels"], True, item["metadata"]["name"])
+
     def test_examples_are_apart(self):
         """Both can be applied to one cluster."""
         keys = [(item["kind"], item["metadata"].get("namespace"), item["metadata"]["name"])

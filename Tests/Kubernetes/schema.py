@@ -27,7 +27,7 @@ LABELS = {Any: LABEL}
 METADATA = {"name": NAME, "namespace": Optional(NAME), "labels": Optional(LABELS), "annotations": Optional({Any: Any(str)})}
 SELECTOR = {"matchLabels": LABELS}
 SCRAPED = {"port": Any(str, r"[a-z0-9]([a-z0-9-]{0,13}[a-z0-9])?"), "path": Any(str, "/.*"), "interval": Optional(DURATION),
-           "scrapeTimeout": Optional(DURATION), "scheme": Optional(Any(str, "https?"))}
+           "scrapeTimeout": Optional(DURATION), "scheme": Optional(Any(str, "https?")), "honorLabels": Any(bool)}
 USAGES = "|".join(("digital signature", "key encipherment", "server auth", "client auth"))
 
 METHOD = Any(str, "GET|POST|PUT|PATCH|DELETE")
