@@ -47,6 +47,16 @@ class Admin:
         assert fields["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8", fields
         return Metrics(list(text_string_to_metric_families(body.decode())), body.decode())
 
+    def metrics_when(self, condition):
+        """The metrics once `condition` holds of them: an exchange is counted a moment after its answer."""
+        deadline = time.monotonic() + DEADLINE
+        while True:
+            metrics = self.metrics()
+            if condition(metrics):
+                return metrics
+            assert time.monotonic() < deadline, f"never came true; at last:\n{metrics.text}"
+            select_nothing()
+
 
 class Metrics:
     def __init__(self, families, text):

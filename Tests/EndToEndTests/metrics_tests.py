@@ -8,7 +8,7 @@ import time
 import unittest
 
 from admin import Admin, admin_port
-from harness import DEADLINE, FORM, ROOT, Client, ProxyTestCase, select_nothing
+from harness import DEADLINE, FORM, ROOT, Client, ProxyTestCase
 from lifecycle_support import reload
 from pages import CLOSED_LABELS, documented_rows
 
@@ -33,15 +33,7 @@ class MetricsTests(ProxyTestCase):
         cls.admin.until_ready()
 
     def when(self, condition):
-        """The metrics once `condition` holds of them: an exchange is counted a moment after its answer."""
-        deadline = time.monotonic() + DEADLINE
-        while True:
-            metrics = self.admin.metrics()
-            if condition(metrics):
-                return metrics
-            if time.monotonic() > deadline:
-                self.fail(f"never came true; at last:\n{metrics.text}")
-            select_nothing()
+        return self.admin.metrics_when(condition)
 
     def test_sums_are_those_of_what_was_sent(self):
         before = self.admin.metrics()

@@ -17,7 +17,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 # Those that take long begin, so that none of them is alone at the end. A module that is missing here only comes later.
 FIRST = ("limits_tests", "upstream_tests", "reload_tests", "bounded_memory_tests", "interruption_tests", "service_tests",
          "http2_both_sides_tests", "http2_upstream_suite_tests", "tls_file_tests", "drain_tests", "http2_stream_tests",
-         "http2_attack_tests", "upload_tests", "lifecycle_tests")
+         "http2_attack_tests", "upload_tests", "lifecycle_tests", "observability_tests")
 NO_TESTS = 5  # what unittest of Python 3.12 ends with
 
 

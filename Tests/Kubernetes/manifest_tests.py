@@ -11,7 +11,7 @@ import ext_proc_rules
 import network_rules
 import rules
 import schema
-from manifests import DEPLOY, ROOT, Rendering, build, folders, renderings, standard_settings, unused_components
+from manifests import DEPLOY, ROOT, Rendering, build, folders, is_selected, renderings, standard_settings, unused_components
 
 assert ext_proc_rules and network_rules  # their rules are registered with the others
 
@@ -127,6 +127,33 @@ class RenderingTests(unittest.TestCase):
                     self.assertEqual(list(rules.RULES[rule](one)), [], rule)
                 version = rendering("gateway/base").pods()[0].containers[0]["image"]
                 self.assertEqual([item["image"] for item in pod.containers], [version, "web:1", "web:1", "logs:1"])
+
+    def test_prometheus_finds_every_recast_of_the_cluster(self):
+        """deploy/observability: its monitors take the pods of all installations, at a port that those have, and the dashboard goes
+        where Grafana's sidecar finds it."""
+        observability = os.path.join(ROOT, "deploy", "observability")
+        objects = build(observability)
+        for item in objects:
+            self.assertEqual(list(schema.complaints(item)), [])
+            self.assertEqual(item["metadata"]["namespace"], network_rules.MONITORING)
+        monitors = [item["spec"] for item in objects if item["kind"] == "PodMonitor"]
+        config, = [item for item in objects if item["kind"] == "ConfigMap"]
+        self.assertEqual(config["metadata"]["labels"], {"grafana_dashboard": "1"})
+        with open(os.path.join(observability, "dashboard.json")) as file:
+            self.assertEqual(config["data"], {"recast.json": file.read()})
+        found = 0
+        for one in RENDERED:
+            for pod in one.pods():
+                names = {port["name"] for container in pod.proxies() for port in container["ports"]}
+                takers = [spec for spec in monitors if is_selected(spec["selector"], pod.labels)]
+                self.assertEqual(len(takers), bool(pod.proxies()), (one.name, pod.name))
+                for spec in takers:
+                    self.assertEqual(spec["namespaceSelector"], {"any": True})
+                    scraped, = spec["podMetricsEndpoints"]
+                    self.assertIs(scraped["honorLabels"], True)
+                    self.assertIn(scraped["port"], names, (one.name, pod.name))
+                    found += 1
+        self.assertGreaterEqual(found, 8)
 
     def test_monitors_keep_the_labels_of_recast(self):
         """A target has a label `endpoint`, too, which is the operator's name of the port."""

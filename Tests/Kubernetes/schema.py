@@ -28,6 +28,8 @@ METADATA = {"name": NAME, "namespace": Optional(NAME), "labels": Optional(LABELS
 SELECTOR = {"matchLabels": LABELS}
 SCRAPED = {"port": Any(str, r"[a-z0-9]([a-z0-9-]{0,13}[a-z0-9])?"), "path": Any(str, "/.*"), "interval": Optional(DURATION),
            "scrapeTimeout": Optional(DURATION), "scheme": Optional(Any(str, "https?")), "honorLabels": Any(bool)}
+# Where a monitor looks for what it selects: its own namespace without it.
+NAMESPACES = {"any": Any(bool)}
 USAGES = "|".join(("digital signature", "key encipherment", "server auth", "client auth"))
 
 METHOD = Any(str, "GET|POST|PUT|PATCH|DELETE")
@@ -99,7 +101,8 @@ CUSTOM = {
         }],
     },
     ("monitoring.coreos.com/v1", "ServiceMonitor"): {"selector": SELECTOR, "endpoints": [SCRAPED]},
-    ("monitoring.coreos.com/v1", "PodMonitor"): {"selector": SELECTOR, "podMetricsEndpoints": [SCRAPED]},
+    ("monitoring.coreos.com/v1", "PodMonitor"): {
+        "namespaceSelector": Optional(NAMESPACES), "selector": SELECTOR, "podMetricsEndpoints": [SCRAPED]},
 }
 
 
