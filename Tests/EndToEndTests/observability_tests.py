@@ -171,12 +171,15 @@ class FileTests(unittest.TestCase):
             self.assertEqual(cells & taken, set(), panel["title"])
             taken |= cells
         asked = [annotation["expr"] for annotation in board["annotations"]["list"]]
+        asked += [re.fullmatch(r"label_values\((.*), \w+\)", one["query"]["query"])[1]
+                  for one in board["templating"]["list"] if one["name"] in ("route", "upstream")]
         for panel in panels():
             self.assertTrue(panel["title"] and panel["description"] and panel["targets"], panel["title"])
             for target in panel["targets"]:
                 self.assertEqual(target["datasource"], panel["datasource"])
                 asked.append(target["expr"])
         # Each series is of the jobs and the instances that are chosen.
+        self.assertGreater(len(asked), 100)
         for query in asked:
             for selector in taken_apart(query.replace("$__rate_interval", "1m"))[0]:
                 self.assertLessEqual({("job", "=~", "$job"), ("instance", "=~", "$instance")}, set(selector.matchers), query)
