@@ -85,7 +85,7 @@ public final class ClientSession: HTTP2Session {
         do throws(WireError) {
             if let error = reading.error { throw error }
             try builder.finish(&head)
-            try stream.interim.add(head, limits: wireLimits)
+            try stream.countInterim(head, limits: wireLimits)
         } catch {
             return misread(error, on: stream)
         }

@@ -45,42 +45,46 @@ public final class HTTP2Stream {
     /// Whom it tells; set where the stream is given to its owner, and nil once its exchange or the stream is over.
     public var handler: (any HTTP2StreamHandler)?
 
-    // The request.
+    /// All that a stream is but for its memory, so that one whose memory another had begins as a new one does.
+    private struct State {
+        // What comes: the request, or a client's response.
+        var isPaused = false
+        var hasEnded = false
+        var isEndTold = false
+        /// Bytes that are to come, where the head said how many.
+        var announced: Int?
+        var bringsLast = false
+
+        // What goes out: the response, or a client's request.
+        var isAboveHighWatermark = false
+        var isOutputEnded = false
+        /// Whether the session waits to be told that there is content.
+        var isDeferred = false
+        var isEndSent = false
+        var resetsWhenSent = false
+        var taken: UInt64 = 0
+        var wantsEmpty = false
+
+        // Of a client's stream.
+        /// Whether content that came whole is still brought when the stream is over.
+        var isClient = false
+        var hasResponse = false
+        var interim = InterimCount()
+        var isRequestSent = false
+        /// Whether the stream was given up here, by whom it tells.
+        var isGivenUp = false
+        var isMalformed = false
+        /// How the stream came to its end while content was still to be taken.
+        var endCode: HTTP2ErrorCode?
+    }
+
+    @safe @exclusivity(unchecked) private var state = State()
     /// Content that came while nobody took it.
     @safe @exclusivity(unchecked) private var held = OutputBuffer()
-    private var isPaused = false
-    private var hasEnded = false
-    private var isEndTold = false
-    /// Bytes that are to come, where the head said how many.
-    private var announced: Int?
     /// Trailers, once the content has ended.
     public internal(set) var trailers = TrailerLines()
-
-    // The response.
     @safe @exclusivity(unchecked) internal private(set) var output = OutputBuffer()
-    private var isAboveHighWatermark = false
-    private var isResponseEnded = false
     @safe @exclusivity(unchecked) private var trailerLines = OutputBuffer()
-    /// Whether the session waits to be told that there is content.
-    private var isDeferred = false
-    private var isEndSent = false
-    private var resetsWhenSent = false
-
-    // A client's stream: the request is what goes out, the response what comes.
-    /// Whether content that came whole is still brought when the stream is over.
-    private var isClient = false
-    /// Whether the final head has come.
-    internal private(set) var hasResponse = false
-    /// Responses before that.
-    internal var interim = InterimCount()
-    /// Whether the request's head has been written.
-    internal private(set) var isRequestSent = false
-    /// Whether the stream was given up here, by whom it tells.
-    private var isGivenUp = false
-    /// Whether the stream was reset since the peer broke a rule in it.
-    public private(set) var isMalformed = false
-    /// How the stream came to its end while content was still to be taken.
-    private var endCode: HTTP2ErrorCode?
 
     internal init(_ id: Int32, session: HTTP2Session) {
         self.id = id
@@ -91,24 +95,7 @@ public final class HTTP2Stream {
     fileprivate func begin(_ id: Int32, session: HTTP2Session) {
         self.id = id
         self.session = session
-        isPaused = false
-        hasEnded = false
-        isEndTold = false
-        announced = nil
-        bringsLast = false
-        isAboveHighWatermark = false
-        isResponseEnded = false
-        isDeferred = false
-        isEndSent = false
-        resetsWhenSent = false
-        taken = 0
-        wantsEmpty = false
-        isClient = false
-        hasResponse = false
-        isRequestSent = false
-        isGivenUp = false
-        isMalformed = false
-        endCode = nil
+        state = State()
     }
 
     /// Leaves nothing of what it was in its buffers, and no more memory than most streams need.
@@ -125,17 +112,17 @@ public final class HTTP2Stream {
     // MARK: The request's content
 
     /// Bytes of the content that are still to come or to be taken, where that is known.
-    public var contentLeft: Int? { hasEnded ? held.count : announced.map { $0 + held.count } }
+    public var contentLeft: Int? { state.hasEnded ? held.count : state.announced.map { $0 + held.count } }
 
     /// Whether no content is behind what `HTTP2StreamHandler.received` is given, as far as that is known.
-    public private(set) var bringsLast = false
+    public var bringsLast: Bool { state.bringsLast }
     /// Whether the client has sent all of it.
-    public var isContentComplete: Bool { hasEnded }
+    public var isContentComplete: Bool { state.hasEnded }
 
     internal func beginContent(_ framing: BodyFraming, isComplete: Bool) {
-        if case .length(let count) = framing { announced = count }
-        hasEnded = isComplete
-        isEndTold = isComplete
+        if case .length(let count) = framing { state.announced = count }
+        state.hasEnded = isComplete
+        state.isEndTold = isComplete
     }
 
     /// Takes content from the peer, whose window stays smaller until the handler takes it.
@@ -145,41 +132,30 @@ public final class HTTP2Stream {
     ///
     /// - Parameter ends: whether the content is the end of the stream's last frame.
     internal func arrived(_ content: Span<UInt8>, ends: Bool) {
-        if let announced { self.announced = max(0, announced - content.count) }
+        if let announced = state.announced { state.announced = max(0, announced - content.count) }
         guard let handler else { return consumed(content.count) }
-        guard !isPaused, held.isEmpty else {
+        guard !state.isPaused, held.isEmpty else {
             held.append(content)
             return handler.held(held.count, on: self)
         }
-        bringsLast = announced == 0 && ends
-        let kept = announced == 0 && !ends ? 1 : 0
+        state.bringsLast = state.announced == 0 && ends
+        let kept = state.announced == 0 && !ends ? 1 : 0
         let part = content.extracting(0..<max(0, content.count - kept))
         let taken = part.isEmpty ? 0 : handler.received(part, on: self)
         if taken < content.count { held.append(content.extracting(taken..<content.count)) }
         consumed(taken)
     }
 
-    internal func beginRequest(hasContent: Bool) {
-        isClient = true
-        isDeferred = false
-        isResponseEnded = !hasContent
-    }
-
-    internal func beginResponse(length: Int?) {
-        hasResponse = true
-        announced = length
-    }
-
     internal func ended() {
-        hasEnded = true
+        state.hasEnded = true
         deliver()
     }
 
     private func tellEnd() {
-        guard hasEnded, held.isEmpty, !isEndTold else { return }
-        isEndTold = true
+        guard state.hasEnded, held.isEmpty, !state.isEndTold else { return }
+        state.isEndTold = true
         handler?.contentEnded(self)
-        if let endCode { tellClosed(endCode) }
+        if let endCode = state.endCode { tellClosed(endCode) }
     }
 
     private func consumed(_ count: Int) {
@@ -187,20 +163,20 @@ public final class HTTP2Stream {
     }
 
     /// Brings no content before `resume`.
-    public func pause() { isPaused = true }
+    public func pause() { state.isPaused = true }
 
     /// Brings content again: first what has come meanwhile. Not to be called from inside `received`.
     public func resume() {
-        isPaused = false
+        state.isPaused = false
         deliver()
     }
 
     private func deliver() {
-        while !isPaused, let handler {
+        while !state.isPaused, let handler {
             // As in `arrived`.
-            let kept = announced == 0 && !hasEnded ? 1 : 0
+            let kept = state.announced == 0 && !state.hasEnded ? 1 : 0
             guard held.count > kept else { break }
-            bringsLast = hasEnded
+            state.bringsLast = state.hasEnded
             var content = OutputBuffer()
             swap(&content, &held)
             let taken = handler.received(content.span.extracting(0..<content.count - kept), on: self)
@@ -217,10 +193,35 @@ public final class HTTP2Stream {
 
     /// Throws away what waits here, and lets come what is to be thrown away by the handler.
     public func drop() {
-        isPaused = false
+        state.isPaused = false
         let count = held.count
         held.removeAll()
         consumed(count)
+    }
+
+    // MARK: A client's response
+
+    /// Whether the final head has come.
+    internal var hasResponse: Bool { state.hasResponse }
+    /// Whether the request's head has been written.
+    internal var isRequestSent: Bool { state.isRequestSent }
+    /// Whether the stream was reset since the peer broke a rule in it.
+    public var isMalformed: Bool { state.isMalformed }
+
+    /// Counts a head of a response, where it is an interim one.
+    internal func countInterim(_ head: borrowing MessageHead, limits: WireLimits) throws(WireError) {
+        try state.interim.add(head, limits: limits)
+    }
+
+    internal func beginRequest(hasContent: Bool) {
+        state.isClient = true
+        state.isDeferred = false
+        state.isOutputEnded = !hasContent
+    }
+
+    internal func beginResponse(length: Int?) {
+        state.hasResponse = true
+        state.announced = length
     }
 
     // MARK: The response
@@ -228,45 +229,45 @@ public final class HTTP2Stream {
     /// Bytes that wait for the client.
     public var queued: Int { output.count }
     /// Whether the client takes less than comes: `HTTP2StreamHandler.drained` says when it has room again.
-    public var isFull: Bool { isAboveHighWatermark }
+    public var isFull: Bool { state.isAboveHighWatermark }
 
     /// Sends a head. `lines` are `name: value` and CRLF each; those that HTTP/2 forbids are left out (RFC 9113 §8.2.2). A status
     /// below 200 is an interim response. Without content the response ends with it.
     public func respond(_ status: Int, _ lines: inout OutputBuffer, hasContent: Bool) {
         session?.respond(self, status, &lines, hasContent: hasContent)
-        isDeferred = true
-        if status >= 200, !hasContent { isResponseEnded = true }
+        state.isDeferred = true
+        if status >= 200, !hasContent { state.isOutputEnded = true }
     }
 
     /// Sends content behind the head. Returns whether more may follow now.
     public func write(_ content: Span<UInt8>) -> Bool {
-        guard session != nil, !isResponseEnded else { return true }
+        guard session != nil, !state.isOutputEnded else { return true }
         output.append(content)
-        if output.count > Self.highWatermark { isAboveHighWatermark = true }
+        if output.count > Self.highWatermark { state.isAboveHighWatermark = true }
         resumeOutput()
-        return !isAboveHighWatermark
+        return !state.isAboveHighWatermark
     }
 
     /// Ends the response, behind content, with trailer fields where `lines` has some.
     public func end(trailers lines: inout OutputBuffer) {
-        guard !isResponseEnded else { return }
-        isResponseEnded = true
+        guard !state.isOutputEnded else { return }
+        state.isOutputEnded = true
         swap(&trailerLines, &lines)
         resumeOutput()
     }
 
     private func resumeOutput() {
-        guard isDeferred else { return }
-        isDeferred = false
+        guard state.isDeferred else { return }
+        state.isDeferred = false
         session?.resume(self)
     }
 
     /// What goes into a frame of `most` bytes; nil: there is nothing for now.
     internal func next(_ most: Int) -> (count: Int, isLast: Bool, hasTrailers: Bool)? {
         let count = min(most, output.count)
-        let isLast = isResponseEnded && count == output.count
+        let isLast = state.isOutputEnded && count == output.count
         guard count > 0 || isLast else {
-            isDeferred = true
+            state.isDeferred = true
             return nil
         }
         var hasTrailers = false
@@ -274,56 +275,56 @@ public final class HTTP2Stream {
         return (count, isLast, hasTrailers)
     }
 
-    /// Bytes of the response that have gone into frames.
-    public private(set) var taken: UInt64 = 0
+    /// Bytes that have gone into frames.
+    public var taken: UInt64 { state.taken }
 
-    /// Whether `HTTP2StreamHandler.drained` is to be told, once, when nothing waits any more.
-    public var wantsEmpty = false
+    /// Has `HTTP2StreamHandler.drained` told, once, when nothing waits any more.
+    public func tellEmpty() { state.wantsEmpty = true }
 
     /// Moves the next bytes into a frame.
     internal func move(_ count: Int, to frame: inout OutputBuffer) {
-        taken += UInt64(count)
+        state.taken += UInt64(count)
         frame.append(output.span.extracting(0..<count))
         output.drop(count)
-        let tellsEmpty = wantsEmpty && output.isEmpty
-        guard tellsEmpty || isAboveHighWatermark && output.count <= Self.lowWatermark else { return }
-        if tellsEmpty { wantsEmpty = false }
-        isAboveHighWatermark = false
+        let tellsEmpty = state.wantsEmpty && output.isEmpty
+        guard tellsEmpty || state.isAboveHighWatermark && output.count <= Self.lowWatermark else { return }
+        if tellsEmpty { state.wantsEmpty = false }
+        state.isAboveHighWatermark = false
         session?.noteDrained(self)
     }
 
     /// Tells the client, behind the whole response, that no more of its request is wanted (RFC 9113 §8.1). Until then it may go on.
     public func resetWhenSent() {
-        guard !hasEnded else { return }
-        resetsWhenSent = true
-        if isEndSent { reset(.noError) }
+        guard !state.hasEnded else { return }
+        state.resetsWhenSent = true
+        if state.isEndSent { reset(.noError) }
     }
 
     /// The response's last frame has been written. Before that a reset would take its place.
     internal func endSent() {
-        isEndSent = true
-        if resetsWhenSent { reset(.noError) }
+        state.isEndSent = true
+        if state.resetsWhenSent { reset(.noError) }
     }
 
     /// A frame that begins or ends the stream has been written.
     internal func noteSent(isReset: Bool) {
-        isRequestSent = true
-        if isReset, !isGivenUp { isMalformed = true }
+        state.isRequestSent = true
+        if isReset, !state.isGivenUp { state.isMalformed = true }
     }
 
     /// Gives the stream up.
     public func reset(_ code: HTTP2ErrorCode) {
-        isGivenUp = true
+        state.isGivenUp = true
         session?.reset(self, code)
     }
 
     /// Called once, when the session knows the stream no more. A client may give it up with any code, NO_ERROR among them.
     internal func close(_ code: HTTP2ErrorCode) {
-        let isWhole = isEndSent && (hasEnded || resetsWhenSent)
+        let isWhole = state.isEndSent && (state.hasEnded || state.resetsWhenSent)
         let code = code == .noError && !isWhole ? .cancel : code
         session = nil
         // A response that came whole is not to be lost, whatever the server says behind it (RFC 9113 §8.1).
-        if isClient, hasEnded, !isEndTold, handler != nil { return endCode = code }
+        if state.isClient, state.hasEnded, !state.isEndTold, handler != nil { return state.endCode = code }
         tellClosed(code)
     }
 

@@ -163,7 +163,7 @@ struct ClientSessionTests {
         let content = [UInt8](repeating: 7, count: 40_000)
         let hasRoom = stream.write(content.span)
         #expect(hasRoom)
-        stream.wantsEmpty = true
+        stream.tellEmpty()
         #expect(stream.queued == 40_000)
         var client = ClientBytes.more()
         client.bytes = caller.bytes()
@@ -297,6 +297,25 @@ struct ClientSessionTests {
         #expect(caller.read(server { $0.headers(1, [(":status", "200"), ("a", value)], ends: true) }))
         #expect(caller.events.contains { $0.hasPrefix("1 200") } == fits)
         #expect(caller.events.contains { $0.hasPrefix("1 misread") && $0.hasSuffix("502") } == !fits)
+    }
+
+    @Test("So many interim responses may come to a request, and a stream counts its own", arguments: [31, 32, 33])
+    func interimResponses(count: Int) {
+        #expect(WireLimits().interimCount == 32)
+        let caller = Caller()
+        // The second request has what the first one's stream has left.
+        for id in [Int32(1), 3] {
+            _ = caller.request()
+            _ = caller.bytes()
+            var bytes = id == 1 ? ClientBytes(settings: []) : ClientBytes.more()
+            for _ in 0..<count { bytes.headers(id, [(":status", "103")]) }
+            bytes.frame(3, 0, id, ClientBytes.four(8))
+            #expect(caller.read(Array(id == 1 ? bytes.bytes.dropFirst(24) : bytes.bytes[...])))
+            _ = caller.bytes()
+            let told = caller.events.filter { $0.hasPrefix("\(id) ") }
+            #expect(told.filter { $0.hasPrefix("\(id) 103") }.count == min(count, 32))
+            #expect(told.last?.hasPrefix(count > 32 ? "\(id) misread" : "\(id) closed") == true, "\(told)")
+        }
     }
 
     // MARK: Ends

@@ -46,6 +46,8 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
     private var isFirst = false
 
     // The response.
+    /// Those that came behind it.
+    private var responseTrailers = TrailerLines()
     /// Whether some of it came.
     private var isAnswered = false
     private var isBlocked = false
@@ -91,6 +93,7 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
         guard reusable else { return connection.schedule() }
         head.removeAll()
         head.shrink(to: Exchange.keptCapacity)
+        responseTrailers = TrailerLines()
         connection.recycle(self)
     }
 
@@ -115,7 +118,7 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
     /// Bytes of it that wait to be sent.
     override var held: Int { stream?.queued ?? 0 }
     override var holdsMuch: Bool { stream?.isFull ?? false }
-    override func tellEmpty() { stream?.wantsEmpty = true }
+    override func tellEmpty() { stream?.tellEmpty() }
 
     override func take(_ first: Span<UInt8>, _ second: Span<UInt8>) {
         let content = isHeadWritten ? first : first.extracting(takeHead(first)..<first.count)
@@ -171,7 +174,6 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
     // MARK: The response
 
     override var trailers: TrailerLines { responseTrailers }
-    private var responseTrailers = TrailerLines()
 
     func responded(_ head: inout MessageHead, isComplete: Bool, on stream: HTTP2Stream) {
         guard let exchange else { return }
