@@ -280,13 +280,13 @@ typedef struct field_list {
     nghttp2_nv ordinary[ORDINARY_FIELDS];
 } field_list;
 
-/* Makes a list of `pseudo`, where there is one, and of lines. Returns false where there is no memory; free_fields ends it. */
-static bool make_fields(field_list *list, const nghttp2_nv *pseudo, const uint8_t *lines, size_t count) {
-    size_t most = count_lines(lines, count) + 1;
+/* Makes a list of `front` pseudo-header fields, which the caller writes, and of lines. Returns false where there is no memory;
+   free_fields ends it. */
+static bool make_fields(field_list *list, size_t front, const uint8_t *lines, size_t count) {
+    size_t most = count_lines(lines, count) + front;
     list->fields = most <= ORDINARY_FIELDS ? list->ordinary : malloc(most * sizeof *list->fields);
     if (!list->fields) return false;
-    if (pseudo) list->fields[0] = *pseudo;
-    list->count = read_lines(lines, count, list->fields, pseudo ? 1 : 0);
+    list->count = read_lines(lines, count, list->fields, front);
     return true;
 }
 
@@ -297,9 +297,9 @@ static void free_fields(field_list *list) {
 int recast_http2_respond(
     recast_http2 *own, int32_t stream, unsigned status, const uint8_t *lines, size_t count, bool has_content) {
     uint8_t digits[3] = {(uint8_t)('0' + status / 100 % 10), (uint8_t)('0' + status / 10 % 10), (uint8_t)('0' + status % 10)};
-    nghttp2_nv pseudo = {.name = (uint8_t *)":status", .value = digits, .namelen = 7, .valuelen = 3};
     field_list list;
-    if (!make_fields(&list, &pseudo, lines, count)) return NGHTTP2_ERR_NOMEM;
+    if (!make_fields(&list, 1, lines, count)) return NGHTTP2_ERR_NOMEM;
+    list.fields[0] = (nghttp2_nv){.name = (uint8_t *)":status", .value = digits, .namelen = 7, .valuelen = 3};
     nghttp2_data_provider provider = {.read_callback = ready};
     int result = status < 200 ? nghttp2_submit_headers(own->session, NGHTTP2_FLAG_NONE, stream, NULL, list.fields, list.count, NULL)
                               : nghttp2_submit_response(own->session, stream, list.fields, list.count, has_content ? &provider : NULL);
@@ -307,55 +307,62 @@ int recast_http2_respond(
     return result < 0 ? result : 0;
 }
 
-/* Writes the pseudo-header fields of a head that begins with HTTP/1's request line: its method and its target. Returns what is
-   behind the line, or NULL where it is none. */
-static const uint8_t *read_request_line(const uint8_t *head, size_t count, nghttp2_nv *fields) {
+/* Reads HTTP/1's request line, with which `head` begins. Returns what is behind it, or NULL where it is none. */
+static const uint8_t *read_request_line(const uint8_t *head, size_t count, nghttp2_nv *method, nghttp2_nv *path) {
     const uint8_t *line_end = memchr(head, '\r', count);
     if (!line_end || (size_t)(line_end - head) + 2 > count) return NULL;
     const uint8_t *method_end = memchr(head, ' ', (size_t)(line_end - head));
     /* What follows the target is ` HTTP/1.1`, of nine bytes. */
     if (!method_end || line_end - method_end < 10) return NULL;
     const uint8_t *target = method_end + 1;
-    fields[0] = (nghttp2_nv){.name = (uint8_t *)":method", .value = (uint8_t *)head, .namelen = 7, .valuelen = (size_t)(method_end - head)};
-    fields[2] = (nghttp2_nv){
+    *method = (nghttp2_nv){.name = (uint8_t *)":method", .value = (uint8_t *)head, .namelen = 7, .valuelen = (size_t)(method_end - head)};
+    *path = (nghttp2_nv){
         .name = (uint8_t *)":path", .value = (uint8_t *)target, .namelen = 5, .valuelen = (size_t)(line_end - 9 - target)};
     return line_end + 2;
 }
 
-int32_t recast_http2_request(recast_http2 *own, const uint8_t *head, size_t count, bool is_secure, bool has_content) {
-    size_t most = count_lines(head, count) + 3;
-    nghttp2_nv ordinary[ORDINARY_FIELDS];
-    nghttp2_nv *fields = most <= ORDINARY_FIELDS ? ordinary : malloc(most * sizeof *fields);
-    if (!fields) return NGHTTP2_ERR_NOMEM;
-    int32_t result = NGHTTP2_ERR_INVALID_ARGUMENT;
-    const uint8_t *lines = read_request_line(head, count, fields);
-    if (lines) {
-        fields[1] = (nghttp2_nv){
-            .name = (uint8_t *)":scheme", .value = (uint8_t *)(is_secure ? "https" : "http"), .namelen = 7, .valuelen = is_secure ? 5 : 4};
-        size_t used = read_lines(lines, count - (size_t)(lines - head), fields, 4);
-        /* The host is the authority, which stands in front of all other fields. */
-        size_t kept = 4;
-        bool has_host = false;
-        for (size_t at = 4; at < used; at++) {
-            if (fields[at].namelen == 4 && strncasecmp((const char *)fields[at].name, "host", 4) == 0) {
-                if (!has_host) fields[3] = fields[at];
-                has_host = true;
-            } else {
-                fields[kept++] = fields[at];
-            }
+/* Makes the first Host behind `front` fields the authority, which is the last of those, and drops what else is one. Without a host
+   there is no authority. */
+static void move_host(field_list *list, size_t front) {
+    nghttp2_nv *authority = &list->fields[front - 1];
+    size_t kept = front;
+    bool has_host = false;
+    for (size_t at = front; at < list->count; at++) {
+        nghttp2_nv field = list->fields[at];
+        if (field.namelen != 4 || strncasecmp((const char *)field.name, "host", 4) != 0) {
+            list->fields[kept++] = field;
+        } else if (!has_host) {
+            has_host = true;
+            *authority = (nghttp2_nv){
+                .name = (uint8_t *)":authority", .value = field.value, .namelen = 10, .valuelen = field.valuelen, .flags = field.flags};
         }
-        fields[3].name = (uint8_t *)":authority", fields[3].namelen = 10;
-        if (!has_host || fields[3].valuelen == 0) memmove(fields + 3, fields + 4, (--kept - 3) * sizeof *fields);
-        nghttp2_data_provider provider = {.read_callback = ready};
-        result = nghttp2_submit_request(own->session, NULL, fields, kept, has_content ? &provider : NULL, NULL);
     }
-    if (fields != ordinary) free(fields);
-    return result;
+    list->count = kept;
+    if (has_host && authority->valuelen > 0) return;
+    memmove(authority, authority + 1, (kept - front) * sizeof *authority);
+    list->count--;
+}
+
+int32_t recast_http2_request(recast_http2 *own, const uint8_t *head, size_t count, bool is_secure, bool has_content) {
+    nghttp2_nv method, path;
+    const uint8_t *lines = read_request_line(head, count, &method, &path);
+    if (!lines) return NGHTTP2_ERR_INVALID_ARGUMENT;
+    field_list list;
+    if (!make_fields(&list, 4, lines, count - (size_t)(lines - head))) return NGHTTP2_ERR_NOMEM;
+    list.fields[0] = method;
+    list.fields[1] = (nghttp2_nv){
+        .name = (uint8_t *)":scheme", .value = (uint8_t *)(is_secure ? "https" : "http"), .namelen = 7, .valuelen = is_secure ? 5 : 4};
+    list.fields[2] = path;
+    move_host(&list, 4);
+    nghttp2_data_provider provider = {.read_callback = ready};
+    int32_t stream = nghttp2_submit_request(own->session, NULL, list.fields, list.count, has_content ? &provider : NULL, NULL);
+    free_fields(&list);
+    return stream;
 }
 
 int recast_http2_trail(recast_http2 *own, int32_t stream, const uint8_t *lines, size_t count) {
     field_list list;
-    if (!make_fields(&list, NULL, lines, count)) return NGHTTP2_ERR_NOMEM;
+    if (!make_fields(&list, 0, lines, count)) return NGHTTP2_ERR_NOMEM;
     int result = nghttp2_submit_trailer(own->session, stream, list.fields, list.count);
     free_fields(&list);
     return result;

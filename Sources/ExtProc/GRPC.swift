@@ -44,11 +44,8 @@ package enum GRPC {
 
     /// Whether a media type is gRPC's: `application/grpc`, perhaps with `+` and what the messages are written in, or parameters.
     package static func isContentType(_ value: Span<UInt8>) -> Bool {
-        let name: StaticString = "application/grpc"
-        let count = name.utf8CodeUnitCount
-        guard value.count >= count, value.extracting(0..<count).isEqualIgnoringCase(to: name) else { return false }
-        guard value.count > count else { return true }
-        return [UInt8(ascii: "+"), UInt8(ascii: ";"), ASCII.space].contains(value[count])
+        guard let next = MessageHead.behindGRPC(value) else { return false }
+        return [0, UInt8(ascii: "+"), UInt8(ascii: ";"), ASCII.space].contains(next)
     }
 
     /// Writes the prefix of a message of `count` bytes, which follow.

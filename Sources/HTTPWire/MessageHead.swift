@@ -257,16 +257,19 @@ extension MessageHead {
     /// Whether its content is gRPC's: its type is `application/grpc`, perhaps with the name of a variant behind it, as in
     /// `application/grpc+proto` and `application/grpc-web`.
     public var carriesGRPC: Bool {
-        guard let line = first(.contentType) else { return false }
-        let value = value(line)
+        guard let line = first(.contentType), let next = Self.behindGRPC(value(line)) else { return false }
+        return [0, UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: ";"), ASCII.space, ASCII.tab].contains(next)
+    }
+
+    /// What stands behind `application/grpc` in a media type, letters in either case: 0 where nothing does, nil where it begins otherwise.
+    public static func behindGRPC(_ type: Span<UInt8>) -> UInt8? {
         let name: StaticString = "application/grpc"
         let count = name.utf8CodeUnitCount
         // Nearly every other type differs in this one letter.
-        guard value.count >= count, value[12] | 0x20 == UInt8(ascii: "g"),
-            value.extracting(0..<count).isEqualIgnoringCase(to: name)
-        else { return false }
-        guard value.count > count else { return true }
-        return [UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: ";"), ASCII.space, ASCII.tab].contains(value[count])
+        guard type.count >= count, type[12] | 0x20 == UInt8(ascii: "g"),
+            type.extracting(0..<count).isEqualIgnoringCase(to: name)
+        else { return nil }
+        return type.count > count ? type[count] : 0
     }
 
     /// Whether the client takes trailer fields: `TE: trailers` in HTTP/1.1 (RFC 9110 §10.1.4).

@@ -36,8 +36,7 @@ public struct TrailerLines: Sendable {
     private static func mayPass(_ name: Span<UInt8>) -> Bool {
         switch KnownField.find(name) {
         case .host, .contentLength, .transferEncoding, .connection, .keepAlive, .proxyConnection, .te, .trailer,
-            .upgrade,
-            .expect, .http2Settings, .proxyAuthenticate, .proxyAuthorization, .proxyAuthenticationInfo:
+            .upgrade, .expect, .http2Settings, .proxyAuthenticate, .proxyAuthorization, .proxyAuthenticationInfo:
             false
         default: true
         }

@@ -12,7 +12,7 @@ class UpstreamSide {
     final var head = MessageHead()
     /// The address that it leads to; nil: nobody here knows.
     final let destination: Endpoint?
-    /// Whether it has served another exchange before the present one.
+    /// Whether it has served another exchange before the present one, or may fail for as little as one that has.
     final var isReused = false
     /// Whether any request may be refused before the server has done anything with it, as HTTP/2 lets it (RFC 9113 §8.7): so each is kept
     /// to be sent again.

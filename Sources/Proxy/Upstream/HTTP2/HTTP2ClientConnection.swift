@@ -253,13 +253,8 @@ final class HTTP2ClientConnection: StreamHandler, ClientSessionOwner, TickTask {
     /// Closes at once, and tells the server so. Requests that are on their way fail.
     func close() {
         guard phase != .closed else { return }
-        let wasOpen = phase == .open
-        phase = .closed
         opened = nil
-        timer.cancel()
-        if wasOpen { pool.remove(self) }
         session.end()
-        write()
         letGo()
     }
 
@@ -271,12 +266,6 @@ final class HTTP2ClientConnection: StreamHandler, ClientSessionOwner, TickTask {
                 speaksHTTP1 ? "it answers by HTTP/1" : session.failure?.reason ?? "it closed the connection at once"
             return abandon(.otherProtocol(why))
         }
-        let wasOpen = phase == .open
-        phase = .closed
-        timer.cancel()
-        if wasOpen { pool.remove(self) }
-        // The last frame says what was wrong.
-        write()
         letGo()
     }
 
@@ -298,7 +287,12 @@ final class HTTP2ClientConnection: StreamHandler, ClientSessionOwner, TickTask {
     /// Whether the server broke a rule, which is why requests have failed.
     var isFaulty: Bool { session.failure != nil }
 
+    /// Sends the last frame, which says why the connection ends, and fails what is on its way.
     private func letGo() {
+        if phase == .open { pool.remove(self) }
+        phase = .closed
+        timer.cancel()
+        write()
         session.closeStreams()
         settleTouched()
         // Nobody has seen these.
