@@ -13,8 +13,9 @@ import threading
 
 import hpack
 
-from harness import DEADLINE, Client, Closed, ProxyTestCase
+from harness import DEADLINE, Client, Closed, ProxyTestCase, free_port
 from raw_client import Fields
+from tls_support import pair
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PUSH_PROMISE, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = range(10)
@@ -419,3 +420,13 @@ class HTTP2TestCase(ProxyTestCase):
         self.assertIsNone(self.recast.process.poll(), self.recast.error_text())
         with HTTP2Client(self.recast.port) as client:
             self.assertEqual(client.exchange(path="/plain/alive").status, 200)
+
+
+class SecuredTestCase(HTTP2TestCase):
+    """With a listener that has TLS besides, at the port `tls`."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.tls = free_port()
+        cls.listeners = (f"{{address: '127.0.0.1:{cls.tls}', tls: {{{pair('server')}}}}}",)
+        super().setUpClass()

@@ -1,9 +1,9 @@
 """Requests of HTTP/2 that would be something else once they are written as HTTP/1.1: each is refused, and the upstream gets not a
 single byte (RFC 9113 sections 8.1.1, 8.2 and 8.3; James Kettle's "HTTP/2: The Sequel is Always Worse" and "HTTP/1.1 must die")."""
 
-from harness import FORM, free_port
-from http2_client import DATA, END_HEADERS, END_STREAM, HEADERS, PROTOCOL_ERROR, HTTP2Client, HTTP2TestCase, block, frame, literal, octets, pseudo
-from tls_support import certificates, pair
+from harness import FORM
+from http2_client import DATA, END_HEADERS, END_STREAM, HEADERS, PROTOCOL_ERROR, HTTP2Client, SecuredTestCase, block, frame, literal, octets, pseudo
+from tls_support import certificates
 
 HIDDEN = "GET /hidden HTTP/1.1\r\nHost: a\r\n\r\n"
 ROUTES = """
@@ -14,14 +14,8 @@ ROUTES = """
 """
 
 
-class SmugglingTests(HTTP2TestCase):
+class SmugglingTests(SecuredTestCase):
     routes = ROUTES
-
-    @classmethod
-    def setUpClass(cls):
-        cls.tls = free_port()
-        cls.listeners = (f"{{address: '127.0.0.1:{cls.tls}', tls: {{{pair('server')}}}}}",)
-        super().setUpClass()
 
     def refuse(self, fields, body=None, name=None, untouched=True, block_=None, trailers=None, also=(404, 501)):
         """Sends it and sees it refused, by 4xx or the end of the stream or the connection; then another request, which must be

@@ -7,9 +7,9 @@ import tempfile
 import threading
 
 from envoy import Envoy
-from harness import DEADLINE, FORM, Client, free_port
-from http2_client import HTTP2TestCase
-from tls_support import certificates, pair, path
+from harness import DEADLINE, FORM, Client
+from http2_client import SecuredTestCase
+from tls_support import certificates, path
 
 ROUTES = """
   - { name: form-json, match: /form-json, upstream: app, request: form -> json }
@@ -64,15 +64,9 @@ func main() {
 """
 
 
-class ToolTests(HTTP2TestCase):
+class ToolTests(SecuredTestCase):
     routes = ROUTES
     access_log = "off"
-
-    @classmethod
-    def setUpClass(cls):
-        cls.tls = free_port()
-        cls.listeners = (f"{{address: '127.0.0.1:{cls.tls}', tls: {{{pair('server')}}}}}",)
-        super().setUpClass()
 
     def run_tool(self, *arguments, **options):
         result = subprocess.run(arguments, capture_output=True, timeout=DEADLINE * 2, **options)
@@ -244,15 +238,13 @@ ENVOY_TLS = """
 """
 
 
-class EnvoyTests(HTTP2TestCase):
+class EnvoyTests(SecuredTestCase):
     """Envoy as the client: what a mesh has before an app whose port is `kubernetes.io/h2c`."""
 
     routes = ROUTES
 
     @classmethod
     def setUpClass(cls):
-        cls.tls = free_port()
-        cls.listeners = (f"{{address: '127.0.0.1:{cls.tls}', tls: {{{pair('server')}}}}}",)
         super().setUpClass()
         # Envoy says the scheme that its own client used, over whatever connection.
         both = ({"name": "plain", "listen": 10001, "port": 20001}, {"name": "secured", "listen": 10002, "port": 20002})
@@ -311,7 +303,7 @@ class EnvoyTests(HTTP2TestCase):
             self.assertEqual(self.upstream.requests, [])
 
 
-class GRPCTests(HTTP2TestCase):
+class GRPCTests(SecuredTestCase):
     """gRPC's own library. Upstreams are asked in HTTP/1.1, which has no calls of gRPC: one that speaks them all the same, with trailers
     that the route lets pass, is as far as it goes. Else a call fails, at once and in gRPC's words."""
 
@@ -320,12 +312,6 @@ class GRPCTests(HTTP2TestCase):
   - { name: calls, match: "/calls/*", upstream: app, trailers: [Grpc-Status, Grpc-Message] }
   - { name: plain, match: "/*", upstream: app }
 """
-
-    @classmethod
-    def setUpClass(cls):
-        cls.tls = free_port()
-        cls.listeners = (f"{{address: '127.0.0.1:{cls.tls}', tls: {{{pair('server')}}}}}",)
-        super().setUpClass()
 
     def channels(self):
         import grpc

@@ -27,14 +27,17 @@ class EarlyAnswerTests(ProxyTestCase):
 """
 
     @staticmethod
-    def script(ending, status):
+    def break_off(exchange):
+        exchange.reset()
+
+    def script(self, ending, status):
         def script(exchange):
             start = exchange.reader.exactly(1024)
             exchange.answer(status=status, body=b"early", fields=())
             if ending == "closes":
                 exchange.close()
             elif ending == "resets":
-                exchange.reset()
+                self.break_off(exchange)
             exchange.reader.buffer = start + exchange.reader.buffer
             for _ in exchange.reader.body_pieces(exchange.received.fields):
                 pass
