@@ -8,8 +8,8 @@ import threading
 import time
 
 from harness import DEADLINE, FORM, free_port, select_nothing
-from http2_client import (CANCEL, DATA, INTERNAL_ERROR, LAST_OF_ALL, MAX_CONCURRENT_STREAMS, NO_ERROR, REFUSED_STREAM, HTTP2Client,
-                          window_update)
+from http2_client import (CANCEL, DATA, END_HEADERS, END_STREAM, HEADERS, INTERNAL_ERROR, LAST_OF_ALL, MAX_CONCURRENT_STREAMS, NO_ERROR,
+                          REFUSED_STREAM, HTTP2Client, block, frame, window_update)
 from http2_upstream_support import ROUTES, HTTP2ServerTestCase
 from lifecycle_support import reload, wait_until
 
@@ -320,6 +320,43 @@ class ResetTests(HTTP2ServerTestCase):
         server.script = repeat
         self.assertEqual(self.send().status, 200)
         self.assertEqual(server.connection_count, 1)
+
+    def test_the_end_of_an_upload_comes_alone_behind_a_whole_response(self):
+        """Nothing but END_STREAM, or trailers, is left of the request: it goes out, and nothing is given up."""
+        server, size = self.server(), 50_000
+
+        def script(exchange):
+            exchange.reader.exactly(size)
+            exchange.answer(413, b"enough")
+
+        server.script = script
+        self.proxy(server, routes="  - { name: plain, match: \"/*\", upstream: app, trailers: [X-Sum] }\n")
+        for trailers in ([], [("x-sum", "1")]):
+            with self.subTest("from HTTP/1", trailers=trailers):
+                client = self.begin("POST", "/", None, ["Transfer-Encoding: chunked"])
+                client.send(b"%x\r\n%s\r\n" % (size, bytes(size)))
+                self.assertEqual(client.response().status, 413)
+                client.send("0\r\n" + "".join(f"{name}: {value}\r\n" for name, value in trailers) + "\r\n")
+                self.check_end(server.requests[-1], size, trailers)
+            with self.subTest("from HTTP/2", trailers=trailers), HTTP2Client(self.recast.port) as client:
+                stream = client.request("POST", end=False)
+                client.content(stream, bytes(size), end=False)
+                record = client.streams[stream]
+                client.until(lambda: record.ended)  # noqa: B023
+                self.assertEqual(record.status, 413)
+                if trailers:
+                    client.send(frame(HEADERS, END_STREAM | END_HEADERS, stream, block(trailers)))
+                else:
+                    client.content(stream, b"", end=True)
+                self.check_end(server.requests[-1], size, trailers)
+        server.script = repeat
+        self.assertEqual(self.send().status, 200)
+        self.assertEqual(server.connection_count, 1)
+
+    def check_end(self, received, size, trailers):
+        wait_until("the request ends", lambda: received.stream.is_complete or received.stream.is_cut)
+        self.assertIsNone(received.stream.code)
+        self.assertEqual((received.stream.count, list(received.trailers or [])), (size, trailers))
 
     def test_a_client_that_leaves_resets_its_stream_only(self):
         server = self.server()

@@ -36,6 +36,8 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
     private var stream: HTTP2Stream?
     /// Whether the connection took no request any more when the head was to be sent.
     private var isRefused = false
+    /// Whether all of it was given to the stream.
+    private var isRequestEnded = false
 
     private var timer: Timer?
     private var begunAt: UInt64 = 0
@@ -73,24 +75,26 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
         takenBefore = .max
         isHeadWritten = false
         isRefused = false
+        isRequestEnded = false
         isAnswered = false
         isBlocked = false
         pool.began(on: endpoint)
     }
 
     /// The exchange lets go of a request that has gone out and of its whole response, where it is `reusable`; else of what is of no
-    /// use any more.
+    /// use any more. A stream is used once, so a response that began before the request was whole spoils nothing here: what both
+    /// sides have said is whole, and only the last frame of the request, which needs no window, may still be on its way.
     override func release(reusable: Bool) {
         guard exchange != nil else { return }
         let stream = self.stream
+        let isWhole = reusable || phase == .done && isRequestEnded && held == 0
         letGo()
         if let stream {
             stream.handler = nil
-            // Behind a whole response the last frame of the request may still be on its way.
-            if !reusable { stream.reset(.cancel) }
+            if !isWhole { stream.reset(.cancel) }
             stream.drop()
         }
-        guard reusable else { return connection.schedule() }
+        guard isWhole else { return connection.schedule() }
         head.removeAll()
         head.shrink(to: Exchange.keptCapacity)
         responseTrailers = TrailerLines()
@@ -161,6 +165,7 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
         exchange.appendRequestTrailers(to: &trailers)
         sendHead(hasContent: !trailers.isEmpty)
         stream?.end(trailers: &trailers)
+        isRequestEnded = true
         connection.schedule()
     }
 
