@@ -147,23 +147,26 @@ public class HTTP2Session {
             while let stream = drained.popLast() { stream.handler?.drained(stream) }
         }
         while let stream = drained.popLast() { stream.handler?.drained(stream) }
-        if streams.isEmpty { shrink() }
+        if streams.isEmpty { shrink(to: Self.keptCapacity) }
     }
 
     /// Gives back what an idle connection should not hold: clients decide how large heads and answers are.
-    private final func shrink() {
+    private final func shrink(to limit: Int) {
         if !isReadingHead {
-            shrinkHead()
-            head.shrink(to: Self.keptCapacity)
+            shrinkHead(to: limit)
+            head.shrink(to: limit)
         }
-        if output.isEmpty { output.shrink(to: Self.keptCapacity) }
+        if output.isEmpty { output.shrink(to: limit) }
     }
 
-    /// Gives pages of memory back to the system, at the cost of a system call now and of page faults when a stream begins. Call it
-    /// on a connection that has had none for a while. Returns their bytes.
+    /// Frees the buffers, and gives pages of memory back to the system, at the cost of a system call now and of page faults when a
+    /// stream begins. Call it on a connection that has had none for a while. Returns the bytes of the pages.
     @discardableResult
     public final func giveBackPages() -> Int {
         guard streams.isEmpty else { return 0 }
+        shrink(to: 0)
+        streams = [:]
+        if drained.isEmpty { drained = [] }
         // SAFETY: see `session`.
         return unsafe recast_http2_give_back(session)
     }
@@ -307,7 +310,7 @@ public class HTTP2Session {
     /// Trailers have come that can't be taken.
     internal func refuseTrailers(of stream: HTTP2Stream) { reset(stream, .protocolError) }
     /// Gives back what an idle connection should not hold.
-    internal func shrinkHead() {}
+    internal func shrinkHead(to limit: Int) {}
     /// Bytes of memory that what heads are read into has.
     internal var headCapacity: Int { 0 }
     /// The peer has told its settings.

@@ -94,7 +94,7 @@ public final class ServerSession: HTTP2Session {
         if type == FrameType.headers { reset(stream, .internalError) }
     }
 
-    override internal func shrinkHead() { line.shrink(to: Self.keptCapacity) }
+    override internal func shrinkHead(to limit: Int) { line.shrink(to: limit) }
 
     override internal var headCapacity: Int { line.capacity }
 }

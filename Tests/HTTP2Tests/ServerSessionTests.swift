@@ -262,6 +262,7 @@ struct ServerSessionTests {
             #expect(frames == other.sent())
             #expect(ids.allSatisfy { resting.closings[$0] == 1 })
             #expect(resting.session.giveBackPages() == pages)
+            #expect(resting.session.capacity == 0)
         }
     }
 

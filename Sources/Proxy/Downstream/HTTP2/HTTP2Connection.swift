@@ -341,6 +341,8 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
             guard session.openStreams == 0, !session.isReadingHead else { return setTimer() }
             guard timeLeft == 0 else {
                 session.giveBackPages()
+                if resuming.isEmpty { resuming = [] }
+                if touched.isEmpty { touched = [] }
                 arm(.request, timeLeft)
                 return timeLeft = 0
             }
