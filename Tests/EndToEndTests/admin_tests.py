@@ -1,5 +1,6 @@
 """The admin port as an operator's tools see it."""
 
+import contextlib
 import json
 import os
 import signal
@@ -26,6 +27,45 @@ ROUTES = """
   - { name: rest, match: "/*", upstream: app, limits: { body: 1GiB } }
 """
 SECRET = 'correct "horse" battery'
+
+
+class Events:
+    """A reader of server-sent events, as the WHATWG has them."""
+
+    def __init__(self, port, target):
+        self.client = Client(port)
+        self.client.send(f"GET {target} HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n")
+        self.file = self.client.socket.makefile("rb")
+        status = self.file.readline()
+        assert status.split()[1] == b"200", status
+        fields = dict(line.decode().strip().split(": ", 1) for line in iter(self.file.readline, b"\r\n"))
+        assert fields["Content-Type"] == "text/event-stream" and fields["Cache-Control"] == "no-store", fields
+        assert "Content-Length" not in fields and fields["Connection"] == "close", fields
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        self.file.close()
+        self.client.socket.close()
+
+    def next(self):
+        """The next event's name and document; None at the end."""
+        name, data = "message", []
+        for line in iter(self.file.readline, b""):
+            field, _, value = line.decode().rstrip("\n").partition(": ")
+            if field == "event":
+                name = value
+            elif field == "data":
+                data.append(value)
+            elif line == b"\n" and data:
+                return name, json.loads("\n".join(data))
+            elif line == b"\n":
+                name = "message"
+        return None
 
 
 class AdminTests(ProxyTestCase):
@@ -152,6 +192,107 @@ class AdminTests(ProxyTestCase):
             self.assertEqual(client.response().status, 200)
         self.assertEqual(self.admin.json("/transfers")["transfers"], [])
 
+    def upload(self, name, size=1000, first=400):
+        """A client that has sent `first` bytes of an upload, which Recast has seen."""
+        client = Client(self.recast.port)
+        self.addCleanup(client.socket.close)
+        client.send(f"POST /upload HTTP/1.1\r\nHost: a\r\nX-Request-Id: {name}\r\nContent-Length: {size}\r\n\r\n" + "x" * first)
+        return client
+
+    def test_transfers_of_one_id_or_route(self):
+        clients = [self.upload(name) for name in ("first-upload", "second-upload")]
+        wait_until("both are there", lambda: len(self.admin.json("/transfers")["transfers"]) == 2)
+        for query, wanted in (("id=second-upload", ["second-upload"]), ("id=third-upload", []), ("route=orders", []),
+                              ("route=rest", ["first-upload", "second-upload"]), ("route=rest&id=first-upload", ["first-upload"])):
+            found = [transfer["id"] for transfer in self.admin.json("/transfers?" + query)["transfers"]]
+            self.assertEqual(sorted(found), wanted, query)
+        for client in clients:
+            client.send("x" * 600)
+            self.assertEqual(client.response().status, 200)
+
+    def test_transfers_as_events(self):
+        """The list at once, and again whenever it has changed."""
+        with Events(self.admin.port, "/transfers?interval=100&id=the-upload") as events:
+            self.assertEqual(events.next()[1], {"transfers": [], "truncated": False, "workers_missing": 0})
+            # Another one is none of this reader's business.
+            other = self.upload("another-upload")
+            client = self.upload("the-upload")
+            seen = [events.next()]
+            while seen[-1][1]["transfers"][0]["bytes_out"] < 400:
+                seen.append(events.next())
+            client.send("x" * 300)
+            while seen[-1][1]["transfers"][0]["bytes_out"] < 700:
+                seen.append(events.next())
+            self.assertTrue(all(name == "transfers" for name, _ in seen))
+            transfers = [transfer for _, data in seen for transfer in data["transfers"]]
+            self.assertEqual({(transfer["id"], transfer["total"], transfer["route"]) for transfer in transfers},
+                             {("the-upload", 1000, "rest")})
+            counts = [(transfer["bytes_in"], transfer["bytes_out"]) for transfer in transfers]
+            self.assertEqual(counts, sorted(counts))
+            self.assertEqual(len(set(counts)), len(counts), "nothing had changed")
+            client.send("x" * 300)
+            self.assertEqual(client.response().status, 200)
+            name, data = events.next()
+            while name == "transfers":
+                name, data = events.next()
+            self.assertEqual((name, data), ("end", {"id": "the-upload"}))
+            self.assertIsNone(events.next())
+            other.send("x" * 600)
+            self.assertEqual(other.response().status, 200)
+
+    def test_events_of_all_transfers_go_on_when_one_ends(self):
+        with Events(self.admin.port, "/transfers?interval=100") as events:
+            self.assertEqual(events.next()[1]["transfers"], [])
+            client = self.upload("one")
+            while not any(transfer["bytes_out"] == 400 for transfer in events.next()[1]["transfers"]):
+                pass
+            client.send("x" * 600)
+            self.assertEqual(client.response().status, 200)
+            while events.next()[1]["transfers"]:
+                pass
+            self.upload("two")
+            self.assertEqual([transfer["id"] for transfer in events.next()[1]["transfers"]], ["two"])
+
+    def test_what_asks_for_events(self):
+        status, fields, body = self.admin.ask("HEAD", "/transfers", headers={"Accept": "text/event-stream"})
+        self.assertEqual((status, fields["Content-Type"], body), (200, "text/event-stream", b""))
+        for interval in ("99", "60001", "-1", "1s", "", "99999999999"):
+            status, _, body = self.admin.ask("GET", f"/transfers?interval={interval}", headers={"Accept": "text/event-stream"})
+            self.assertEqual(status, 400, interval)
+            self.assertIn("100 to 60000", json.loads(body)["error"])
+        for interval in ("100", "60000"):
+            with Events(self.admin.port, f"/transfers?interval={interval}") as events:
+                self.assertEqual(events.next()[0], "transfers")
+        for site in ("cross-site", "same-site"):
+            headers = {"Accept": "text/event-stream", "Sec-Fetch-Site": site}
+            self.assertEqual(self.admin.ask("GET", "/transfers", headers=headers)[0], 403)
+
+    def test_as_many_readers_of_events_as_there_may_be(self):
+        with contextlib.ExitStack() as stack:
+            readers = [stack.enter_context(Events(self.admin.port, "/transfers")) for _ in range(16)]
+            for reader in readers:
+                self.assertEqual(reader.next()[0], "transfers")
+            self.assertEqual(self.admin.ask("GET", "/transfers", headers={"Accept": "text/event-stream"})[0], 503)
+            # Others are served as before.
+            self.assertEqual(self.admin.json("/transfers")["transfers"], [])
+            readers[3].close()
+
+            def is_free():
+                try:
+                    stack.enter_context(Events(self.admin.port, "/transfers"))
+                except AssertionError:
+                    return False
+                return True
+
+            wait_until("the place is free again", is_free)
+
+    def test_what_a_reader_of_events_sends_is_of_no_matter(self):
+        with Events(self.admin.port, "/transfers?interval=100") as events:
+            self.assertEqual(events.next()[1]["transfers"], [])
+            events.client.send("GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            self.upload("one")
+            self.assertEqual(events.next()[1]["transfers"][0]["id"], "one")
+
     def test_requests_on_one_connection_and_in_pieces(self):
         with Client(self.admin.port) as client:
             client.send("GET /live HTTP/1.1\r\nHost: localhost\r\n\r\nGET /ready HT")
@@ -240,6 +381,16 @@ class DoorTests(unittest.TestCase):
             for client in held:
                 client.socket.close()
         self.assertEqual(recast.process.wait(DEADLINE), 0)
+
+    def test_a_reader_of_events_holds_no_end_up(self):
+        port, line = admin_port()
+        recast = self.start(line)
+        Admin(port).until_ready()
+        with Events(port, "/transfers") as events:
+            self.assertEqual(events.next()[1]["transfers"], [])
+            recast.process.send_signal(signal.SIGTERM)
+            self.assertEqual(recast.process.wait(DEADLINE), 0)
+            self.assertIsNone(events.next())
 
     def test_the_status_port_alone(self):
         status_port = free_port()

@@ -130,4 +130,141 @@ import Testing
             }
         }
     }
+
+    // MARK: Events
+
+    /// An operator's end that has asked for events, and what sends them.
+    private func follow(_ rig: ProxyRig) throws -> (peer: RigPeer, connection: AdminConnection, events: AdminEvents) {
+        var begun: AdminEvents?
+        let (peer, connection) = try operate(rig) { _, respond in respond(.events { begun = $0 }) }
+        peer.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        try rig.until("they begin") { begun != nil }
+        return (peer, connection, try #require(begun))
+    }
+
+    private func transfer(_ id: String, _ bytes: Int, age: UInt64 = 1) -> Transfer {
+        Transfer(id: id, route: "r", age: age, bytesIn: bytes, bytesOut: bytes, total: 10)
+    }
+
+    @Test("an event is one document behind its name, and the connection ends behind the last")
+    func events() throws {
+        try withRig { rig in
+            let (peer, connection, events) = try follow(rig)
+            var ends = 0
+            events.onEnd = { ends += 1 }
+            #expect(events.hasRoom)
+            events.send("a", .object([("text", .text("x\ny"))]))
+            events.sendSign()
+            events.end()
+            events.send("late", .none)
+            events.end()
+            #expect(!events.hasRoom)
+            try rig.until("it is over") { peer.isOver }
+            let body = try #require(peer.text.split(separator: "\r\n\r\n", maxSplits: 1).last)
+            #expect(body == "event: a\ndata: {\"text\":\"x\\ny\"}\n\n:\n\n")
+            #expect(ends == 1)
+            peer.close()
+            connection.close()
+            #expect(ends == 1)
+        }
+    }
+
+    @Test("who has gone is sent nothing more")
+    func goneReader() throws {
+        try withRig { rig in
+            let (peer, connection, events) = try follow(rig)
+            var ends = 0
+            events.onEnd = { ends += 1 }
+            peer.close()
+            try rig.until("it is seen") { ends == 1 }
+            #expect(!events.hasRoom)
+            events.send("a", .none)
+            events.end()
+            connection.close()
+            #expect(ends == 1)
+        }
+    }
+
+    @Test("a reader that takes nothing has no room, until it does")
+    func slowReader() throws {
+        try withRig { rig in
+            let (peer, connection, events) = try follow(rig)
+            peer.pause()
+            let much = AdminValue.text(String(repeating: "x", count: 100_000))
+            var sent = 0
+            while events.hasRoom {
+                events.send("a", much)
+                sent += 1
+                try #require(sent < 1000)
+            }
+            peer.resume()
+            try rig.until("it has taken them") { events.hasRoom }
+            events.send("b", .none)
+            try rig.until("all have come") { peer.text.hasSuffix("event: b\ndata: null\n\n") }
+            #expect(peer.received.count > sent * 100_000)
+            peer.close()
+            connection.close()
+        }
+    }
+
+    @Test("uploads are told at once and when one has changed, not when they only get older")
+    func feed() throws {
+        try withRig { rig in
+            let (peer, connection, events) = try follow(rig)
+            var list = TransferList(transfers: [transfer("a", 1)])
+            var looks = 0
+            var age: UInt64 = 1
+            let feed = TransferFeed(
+                events, of: TransferSelection(), every: 100_000_000, loop: rig.loop, signTime: 400_000_000
+            ) {
+                looks += 1
+                age += 1
+                for index in list.transfers.indices { list.transfers[index] = list.transfers[index].aged(age) }
+                $0(list, 0)
+            }
+            func told(_ name: String) -> Int { peer.text.ranges(of: "event: \(name)\n").count }
+            try rig.until("a sign comes") { peer.text.contains("\n:\n") }
+            #expect(told("transfers") == 1)
+            #expect(looks > 2)
+            list.transfers = [transfer("a", 2)]
+            try rig.until("the change is told") { told("transfers") == 2 }
+            list.transfers = []
+            try rig.until("the end is told") { told("transfers") == 3 }
+            #expect(told("end") == 0)
+            withExtendedLifetime(feed) {}
+            peer.close()
+            connection.close()
+        }
+    }
+
+    @Test("a feed of one upload ends with it, and a worker that is silent ends none")
+    func feedOfOne() throws {
+        try withRig { rig in
+            let (peer, connection, events) = try follow(rig)
+            var answer: (transfers: [Transfer], missing: Int) = ([], 0)
+            let feed = TransferFeed(
+                events, of: TransferSelection(id: "a"), every: 100_000_000, loop: rig.loop
+            ) { $0(TransferList(transfers: answer.transfers), answer.missing) }
+            answer = ([transfer("a", 1)], 0)
+            try rig.until("it is told") { peer.text.contains("\"id\":\"a\"") }
+            answer = ([], 1)
+            try rig.until("that nothing is known of it is told") { peer.text.contains("\"workers_missing\":1") }
+            #expect(!peer.isOver)
+            answer = ([], 0)
+            try rig.until("it is over") { peer.isOver }
+            #expect(peer.text.hasSuffix("event: end\ndata: {\"id\":\"a\"}\n\n"))
+            withExtendedLifetime(feed) {}
+            peer.close()
+            connection.close()
+        }
+    }
+}
+
+extension Transfer {
+    /// The same, later.
+    fileprivate func aged(_ age: UInt64) -> Transfer {
+        Transfer(
+            id: id, route: route, age: age, bytesIn: bytesIn, bytesOut: bytesOut, total: total, upstream: upstream,
+            isHeldBack: isHeldBack)
+    }
 }

@@ -2,7 +2,8 @@ internal import EventLoop
 internal import HTTPWire
 internal import Octets
 
-/// One connection of an operator: requests one after the other, each whole before it is answered, within the bounds below.
+/// One connection of an operator: requests one after the other, each whole before it is answered, within the bounds below; or the
+/// events that one of them asked for, to the end.
 final class AdminConnection: StreamHandler {
     private var stream: Stream!
     private var timer: Timer!
@@ -14,6 +15,8 @@ final class AdminConnection: StreamHandler {
     private var isBegun = false
     private var isAnswering = false
     private var isClosing = false
+    /// What is sent for as long as the peer stays, once that has begun. Nothing that the peer sends counts any more.
+    private var events: AdminEvents?
     private let handle: (AdminRequest, @escaping (AdminResponse) -> Void) -> Void
     private let onEnd: (AdminConnection) -> Void
     private let requestTime: UInt64
@@ -49,6 +52,7 @@ final class AdminConnection: StreamHandler {
         var at = 0
         do throws(WireError) {
             while !stream.isClosed, !isClosing {
+                if events != nil { return bytes.count }
                 // Who doesn't read its answers gets no further ones.
                 guard !isAnswering, !stream.isAboveHighWatermark else {
                     stream.pauseReading()
@@ -105,6 +109,7 @@ final class AdminConnection: StreamHandler {
         handle(request) { [weak self] response in
             guard let self, !stream.isClosed else { return }
             isAnswering = false
+            if let begin = response.events, head.methodKind != .head { return beginEvents(response, begin) }
             let keepsAlive = keepsAlive && !isClosing
             send(response, keepsAlive: keepsAlive)
             if keepsAlive {
@@ -116,16 +121,64 @@ final class AdminConnection: StreamHandler {
         }
     }
 
-    private func send(_ response: AdminResponse, keepsAlive: Bool) {
+    // MARK: Events
+
+    private func beginEvents(_ response: AdminResponse, _ begin: (AdminEvents) -> Void) {
+        // One that has said that it sends no more may have gone.
+        guard !isClosing else { return close() }
+        writeHead(response, length: nil, keepsAlive: false)
+        timer.cancel()
+        let events = AdminEvents()
+        events.connection = self
+        self.events = events
+        // So that its end is seen.
+        stream.resumeReading()
+        begin(events)
+    }
+
+    /// Whether all that was sent is taken.
+    var hasRoomForEvents: Bool { events != nil && !isClosing && stream.queued == 0 }
+
+    func sendEvents(_ text: Span<UInt8>) {
+        guard events != nil, !isClosing, !stream.isClosed else { return }
+        stream.write(text)
+        stream.flush()
+        guard !stream.isClosed, stream.queued > 0 else { return }
+        stream.wantsEmpty = true
+        timer.set(after: Self.idleTime)
+    }
+
+    func endEvents() {
+        guard events != nil, !isClosing, !stream.isClosed else { return }
+        isClosing = true
+        finish()
+        tellEventsEnd()
+    }
+
+    private func tellEventsEnd() {
+        guard let events else { return }
+        events.connection = nil
+        let onEnd = events.onEnd
+        events.onEnd = {}
+        onEnd()
+    }
+
+    // MARK: Answers
+
+    private func writeHead(_ response: AdminResponse, length: Int?, keepsAlive: Bool) {
         var output = OutputBuffer()
         HeadWriter.statusLine(response.status, into: &output)
         HeadWriter.field("Content-Type", response.contentType, into: &output)
-        HeadWriter.field("Content-Length", decimal: response.body.count, into: &output)
+        if let length { HeadWriter.field("Content-Length", decimal: length, into: &output) }
         HeadWriter.field("Cache-Control", "no-store", into: &output)
         if let allow = response.allow { HeadWriter.field("Allow", allow, into: &output) }
         if !keepsAlive { HeadWriter.field("Connection", "close", into: &output) }
         HeadWriter.end(into: &output)
         if head.methodKind == .head { stream.write(output.span) } else { stream.write(output.span, response.body.span) }
+    }
+
+    private func send(_ response: AdminResponse, keepsAlive: Bool) {
+        writeHead(response, length: response.events == nil ? response.body.count : nil, keepsAlive: keepsAlive)
         if !keepsAlive, !stream.isClosed { finish() }
     }
 
@@ -148,22 +201,26 @@ final class AdminConnection: StreamHandler {
         guard !stream.isClosed else { return }
         timer.cancel()
         stream.close()
+        tellEventsEnd()
         onEnd(self)
     }
 
     func ended(_ stream: Stream) {
         // A client that half-closes after its request still gets the answer; without one under way it is over.
         stream.flush()
+        if events != nil { return close() }
         if isAnswering || stream.queued > 0 { isClosing = true } else { close() }
     }
 
     func drained(_ stream: Stream) {
         if isClosing, stream.isEnded { return close() }
+        if events != nil, !isClosing { return timer.cancel() }
         if !isClosing, !isAnswering { stream.resumeReading() }
     }
 
     func failed(_ stream: Stream, _ errno: Int32) {
         timer.cancel()
+        tellEventsEnd()
         onEnd(self)
     }
 }

@@ -11,6 +11,8 @@ struct AdminRequest {
     var query: [(name: String, value: String)] = []
     var contentType: String?
     var wantsJSON = false
+    /// Whether it asks for server-sent events.
+    var wantsEvents = false
     /// Whether a page in a browser sent it: such a page is no operator.
     var isFromPage = false
     /// Whether a browser says that a page of another site, or of another origin of this one, made it (Fetch Metadata).
@@ -24,7 +26,11 @@ struct AdminRequest {
         path = head.path.lossyString()
         if let text = head.query { query = Self.pairs(text) }
         if let line = head.first(.contentType) { contentType = head.value(line).lossyString() }
-        if let line = head.first(.accept) { wantsJSON = head.value(line).lossyString().contains("application/json") }
+        if let line = head.first(.accept) {
+            let accepted = head.value(line).lossyString()
+            wantsJSON = accepted.contains("application/json")
+            wantsEvents = accepted.contains("text/event-stream")
+        }
         isFromPage = head.contains(.origin)
         isFromOtherSite = Self.isFromOtherSite(head)
         host = head.host.copied()
@@ -85,6 +91,13 @@ struct AdminResponse {
     var body: OutputBuffer
     /// The methods that would be taken, for a 405.
     var allow: StaticString?
+    /// Sends what follows the head, as long as the reader stays; nil where the body is all.
+    var events: ((AdminEvents) -> Void)?
+
+    /// Server-sent events, which `begin` sends.
+    static func events(_ begin: @escaping (AdminEvents) -> Void) -> AdminResponse {
+        AdminResponse(contentType: "text/event-stream", body: OutputBuffer(), events: begin)
+    }
 
     static func json(_ value: AdminValue, status: Int = 200) -> AdminResponse {
         AdminResponse(status: status, contentType: "application/json", body: value.document)

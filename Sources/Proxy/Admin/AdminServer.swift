@@ -14,7 +14,10 @@ final class AdminServer {
     let services: AdminServices
     /// By which names the port for commands may be called, besides addresses and `localhost`.
     var hosts: [HostPattern]
+    private let loop: EventLoop
     private var doors: [AdminDoor] = []
+    /// Who follows the uploads.
+    private var feeds: [ObjectIdentifier: TransferFeed] = [:]
     /// What each worker counted when it answered last, or at its end: a worker that is silent, or has ended, must not make
     /// sums go down.
     private var lastSamples: [ObjectIdentifier: MetricSamples] = [:]
@@ -23,9 +26,12 @@ final class AdminServer {
     static let gatherTime: UInt64 = 1_000_000_000
     /// Uploads that an answer shows at most.
     static let transferLimit = 1000
+    /// Readers of events at most: each costs a look at all workers, and a connection that others may need.
+    static let feedLimit = 16
 
     /// Listens on the addresses that `settings` name.
     init(loop: EventLoop, settings: AdminSettings, services: AdminServices) throws(ServerError) {
+        self.loop = loop
         self.services = services
         hosts = settings.hosts
         let places: [(ListenAddress?, AdminDoor.Surface)] = [
@@ -96,7 +102,7 @@ final class AdminServer {
             control.beginDrain()
             respond(.json(.object([("draining", .bool(true))]), status: 202))
         case .explain: respond(explain(request))
-        case .transfers: answerTransfers(control, respond)
+        case .transfers: respondTransfers(request, control, respond)
         }
     }
 
@@ -144,18 +150,52 @@ final class AdminServer {
         }
     }
 
-    private func answerTransfers(_ control: ServerControl, _ respond: @escaping (AdminResponse) -> Void) {
+    private func respondTransfers(
+        _ request: AdminRequest, _ control: ServerControl, _ respond: @escaping (AdminResponse) -> Void
+    ) {
+        let selection = TransferSelection(id: request.value("id"), route: request.value("route"))
+        guard request.wantsEvents else {
+            return gatherTransfers(selection, control) { list, missing in respond(.json(list.value(missing: missing))) }
+        }
+        var interval = TransferFeed.interval
+        if let text = request.value("interval") {
+            guard let milliseconds = UInt32(text),
+                TransferFeed.intervals.contains(UInt64(milliseconds) * 1_000_000)
+            else { return respond(.fault(400, "an interval is 100 to 60000 milliseconds")) }
+            interval = UInt64(milliseconds) * 1_000_000
+        }
+        guard feeds.count < Self.feedLimit else {
+            return respond(.fault(503, "\(Self.feedLimit) readers follow the transfers already"))
+        }
+        respond(
+            .events { [weak self, weak control] events in
+                guard let self, let control else { return events.end() }
+                follow(events, selection, every: interval, control)
+            })
+    }
+
+    private func follow(
+        _ events: AdminEvents, _ selection: TransferSelection, every interval: UInt64, _ control: ServerControl
+    ) {
+        let key = ObjectIdentifier(events)
+        events.onEnd = { [weak self] in self?.feeds[key] = nil }
+        feeds[key] = TransferFeed(events, of: selection, every: interval, loop: loop) {
+            [weak self, weak control] done in
+            guard let self, let control else { return }
+            gatherTransfers(selection, control, done)
+        }
+    }
+
+    private func gatherTransfers(
+        _ selection: TransferSelection, _ control: ServerControl,
+        _ done: @escaping (TransferList, _ missing: Int) -> Void
+    ) {
         control.gather(within: Self.gatherTime) { worker in
-            worker.transfers(limit: AdminServer.transferLimit)
+            worker.transfers(selection, limit: AdminServer.transferLimit)
         } _: { (answers: [TransferList], missing) in
             var list = TransferList()
             for answer in answers { list.merge(answer, limit: Self.transferLimit) }
-            respond(
-                .json(
-                    .object([
-                        ("transfers", .list(list.transfers.map(\.value))), ("truncated", .bool(list.isTruncated)),
-                        ("workers_missing", .number(missing)),
-                    ])))
+            done(list, missing)
         }
     }
 
@@ -251,17 +291,5 @@ struct WorkerSamples: Sendable {
     init(_ worker: Worker) {
         self.worker = ObjectIdentifier(worker)
         samples = worker.metricSamples()
-    }
-}
-
-extension Transfer {
-    fileprivate var value: AdminValue {
-        let seconds = max(Double(age) / 1e9, 0.001)
-        return .object([
-            ("id", .text(id)), ("route", .text(route)), ("upstream", .text(upstream)), ("bytes_in", .number(bytesIn)),
-            ("bytes_out", .number(bytesOut)), ("total", total.map(AdminValue.number) ?? .none),
-            ("bytes_per_second", .number(Int(Double(bytesIn) / seconds))), ("age", .seconds(age)),
-            ("held_back", .bool(isHeldBack)),
-        ])
     }
 }

@@ -38,18 +38,20 @@ extension Worker {
         return samples
     }
 
-    /// The uploads that are on their way, at most `limit`.
-    func transfers(limit: Int) -> TransferList {
+    /// The uploads of a selection that are on their way, at most `limit`.
+    func transfers(_ selection: TransferSelection, limit: Int) -> TransferList {
         var list = TransferList()
         let now = loop.now
         for connection in connections {
             connection.forEachExchange { exchange in
                 guard exchange.isUpload else { return }
+                let transfer = exchange.transfer(at: now)
+                guard selection.holds(transfer) else { return }
                 guard list.transfers.count < limit else {
                     list.isTruncated = true
                     return
                 }
-                list.transfers.append(exchange.transfer(at: now))
+                list.transfers.append(transfer)
             }
             if list.isTruncated { break }
         }
