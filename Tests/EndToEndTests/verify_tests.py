@@ -234,14 +234,12 @@ class VerifyTests(ProxyTestCase):
 
     def test_log_and_metrics_say_whose_it_is_and_nothing_secret(self):
         body = b"{}"
-        with open(self.recast.output) as file:
-            before = len(file.readlines())
         metrics = Admin(self.admin_address).metrics
         count = {result: metrics().sum("recast_verifications_total", sender="github", result=result)
                  for result in ("verified", "mismatch")}
-        self.post("/plain", body, github(body))
-        self.post("/plain", body, github(b"x"))
-        lines = self.recast.log_lines(before + 2)[before:]
+        self.post("/plain", body, github(body), "X-Request-Id: of-the-true-one")
+        self.post("/plain", body, github(b"x"), "X-Request-Id: of-the-false-one")
+        lines = [self.recast.log_entry(name) for name in ("of-the-true-one", "of-the-false-one")]
         self.assertEqual([(line["sender"], line["signature"], line.get("flags")) for line in lines],
                          [("github", "verified", None), ("github", "mismatch", "SV")])
         for result, number in count.items():
