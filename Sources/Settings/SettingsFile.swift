@@ -120,6 +120,7 @@ public struct SettingsFile: Sendable {
             limits.read(defaults.part("limits"))
             timeouts.read(defaults.part("timeouts"))
             RouteOptionsReader(context).read(defaults, into: &options)
+            RateLimitReader(context, variables: nil, isDefault: true).read(defaults, into: &options.rateLimit)
             HeaderRulesReader(context, variables: nil, isDefault: true).read(defaults, into: &options.headers)
             inherited = context.takeEffective()
             for value in before { context.record(value.key, value.value, value.origin) }

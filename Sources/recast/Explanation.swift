@@ -68,6 +68,12 @@ struct Explanation {
     /// Whose requests the route takes, and how it signs them: what the bytes are that are signed, and nothing of a secret.
     private var guards: [(what: String, name: String, lines: [(key: String, value: String)])] {
         var parts: [(what: String, name: String, lines: [(key: String, value: String)])] = []
+        if route.limitsRate {
+            let rules = effective.filter { $0.key.hasPrefix("rate_limit.") }
+            let rate = rules.first { $0.key == "rate_limit.rate" }?.value ?? ""
+            let others = rules.filter { $0.key != "rate_limit.rate" }
+            parts.append(("rate_limit", rate, others.map { (String($0.key.dropFirst("rate_limit.".count)), $0.value) }))
+        }
         if let rule = effective.first(where: { $0.key == "authorize" }), route.authorization != nil {
             parts.append(("authorize", rule.value, []))
         }

@@ -19,6 +19,7 @@ ROUTES = f"""
     match: /envelope
     upstream: app
     response: [ {{ status_from: {{ path: errcode, map: {{ 0: 200, 40001: 401 }} }}, problem: true }} ]
+  - {{ name: limited, match: /limited, upstream: app, rate_limit: {{ key: header.x-key, rate: 1/h }} }}
   - {{ name: gone, match: /gone, upstream: gone }}
   - {{ name: plain, match: "/*", upstream: app }}
 """
@@ -70,6 +71,8 @@ class ObservedTestCase(ProxyTestCase):
             ("GET", "/key", None, None, (), 401),
             ("GET", "/envelope", None, None, (), 401),
             ("GET", "/fails", None, None, (), 500),
+            ("GET", "/limited", None, None, (f"X-Key: {delivery.decode()}",), 200),
+            ("GET", "/limited", None, None, (f"X-Key: {delivery.decode()}",), 429),
             ("GET", "/gone", None, None, (), 502),
         ):
             response = self.send(method, target, body, media_type, fields)

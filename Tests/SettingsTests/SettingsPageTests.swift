@@ -21,6 +21,7 @@ import Testing
             response: json -> form
             retry: { attempts: 1 }
             compress: { plain: false }
+            rate_limit: 100/s
         """
 
     /// What conversions have is on pages of their own, and what a route matches has no default.

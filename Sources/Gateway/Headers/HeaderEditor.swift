@@ -11,10 +11,13 @@ package final class HeaderEditors: Sendable {
     package let readsClient: Bool
 
     /// Nil when there are no rules.
-    package init?(_ rules: HeaderRules) {
-        if rules.request.isEmpty, rules.response.isEmpty { return nil }
+    ///
+    /// - Parameter editsResponses: whether fields are added to responses besides, so that there is an editor of theirs anyway: it
+    ///   costs routes without nothing.
+    package init?(_ rules: HeaderRules, editsResponses: Bool = false) {
+        if rules.request.isEmpty, rules.response.isEmpty, !editsResponses { return nil }
         request = rules.request.isEmpty ? nil : HeaderEditor(rules.request)
-        response = rules.response.isEmpty ? nil : HeaderEditor(rules.response)
+        response = rules.response.isEmpty && !editsResponses ? nil : HeaderEditor(rules.response)
         hasSources = request?.hasSources == true || response?.hasSources == true
         let fields = [rules.request, rules.response].flatMap { $0.set + $0.add }
         readsClient = fields.contains { $0.value.readsClient }

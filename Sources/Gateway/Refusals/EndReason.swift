@@ -39,6 +39,8 @@ package enum EndReason: String, CaseIterable {
     case signature = "SV"
     /// The request has no credentials that the route takes.
     case authorization = "AU"
+    /// The client, or what else the route counts by, comes more often than it may.
+    case tooManyRequests = "TM"
     /// The request has been here too often: it goes round in a loop.
     case loop = "LP"
     /// A tunnel, as of a WebSocket, had no byte in either direction for its time.

@@ -66,6 +66,8 @@ package indirect enum Refusal: Error {
     case challenge(EndpointChallenge.Answer)
     /// The route takes those alone who may use it, and the request doesn't show that it is one's; the challenges of a 401.
     case unauthorized(isMissing: Bool, challenges: String)
+    /// The client, or what else the route counts by, comes more often than it may.
+    case rateLimited(RateFields)
     /// The content is too long to be signed for the upstream.
     case signedTooLarge(Int)
     /// The content can't be read in the way that its signature for the upstream needs.
@@ -135,7 +137,7 @@ extension Refusal {
         case .spool(.total, _), .memoryExhausted, .overloaded: 503
         case .headTimeout, .bodyTimeout, .bodyTooSlow: 408
         case .requestTimeout(let isRead): isRead ? 504 : 408
-        case .tooManyConnections: 429
+        case .tooManyConnections, .rateLimited: 429
         case .upstream(.unreachable), .upstream(.insecure), .upstream(.otherProtocol), .upstreamClosed, .badResponse,
             .unacceptable, .upstreamBody, .upstreamBodyCut:
             502
@@ -173,6 +175,7 @@ extension Refusal {
         case .notVerified(let fault, _): "signature_\(fault.rawValue)"
         case .challenge: "challenge"
         case .unauthorized(let isMissing, _): isMissing ? "authorization_missing" : "authorization_refused"
+        case .rateLimited: "rate_limited"
         case .signedTooLarge: "limit_signed"
         case .notSigned: "sign_body"
         case .bodyTooLarge: "limit_body"
@@ -247,6 +250,7 @@ extension Refusal {
         case .challenge: "the request is its sender's challenge"
         case .unauthorized(true, _): "the request has no credentials"
         case .unauthorized(false, _): "the request's credentials are not good"
+        case .rateLimited: "more requests come than the route takes (rate_limit); try again later"
         case .signedTooLarge(let limit): "the body passes the limit of \(limit) bytes that are signed (limits.signed)"
         case .notSigned: "the body can't be read in the way that it is signed for the upstream"
         case .bodyTooLarge(let limit): "the body passes the limit of \(limit) bytes (limits.body)"
@@ -299,6 +303,7 @@ extension Refusal {
         case .loopDetected: .loop
         case .notVerified, .challenge: .signature
         case .unauthorized: .authorization
+        case .rateLimited: .tooManyRequests
         case .conversion(let error, _):
             switch error.kind {
             case .malformed: .badBody
@@ -348,6 +353,7 @@ extension Refusal {
         case .notVerified(.unfetched, _): ("Retry-After", "10")
         case .notVerified(_, 401): ("WWW-Authenticate", "Signature")
         case .unauthorized(_, let challenges): ("WWW-Authenticate", challenges)
+        case .rateLimited(let fields): ("Retry-After", String(fields.reset))
         case .conversion(let error, let accepted) where error.kind == .unsupported && !accepted.isEmpty:
             ("Accept-Post", accepted.map(\.mediaType).joined(separator: ", "))
         // Each of them may be over in a moment: bodies end, addresses are tried every second, the queue moves on.

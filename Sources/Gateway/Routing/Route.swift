@@ -35,6 +35,10 @@ public final class Route: Sendable {
     package let hasConditions: Bool
     /// Whether the route slows bodies down or bounds the whole exchange: all that a route without asks.
     package let hasPace: Bool
+    /// Whether requests are counted by `options.rateLimit`: all that a route without asks.
+    package let limitsRate: Bool
+    /// Whether responses say what is left of that.
+    package let tellsRate: Bool
 
     /// The Accept-Encoding that the upstream gets where responses are converted.
     package let askedCodings: [UInt8]
@@ -80,7 +84,9 @@ public final class Route: Sendable {
         let asks = options.coding.asks && !options.coding.undone.isEmpty
         askedCodings = Array((asks ? options.coding.undone.map(\.rawValue).joined(separator: ", ") : "identity").utf8)
         variableRewrite = rewrite?.takesVariables == true ? rewrite : nil
-        headers = HeaderEditors(options.headers)
+        limitsRate = options.rateLimit != nil
+        tellsRate = options.rateLimit?.tells == true
+        headers = HeaderEditors(options.headers, editsResponses: tellsRate)
         signatureEditor = signing.map { signing in
             HeaderEditor(HeaderEdits(remove: signing.signer.names.map { .init(name: $0.lowercased()) }))
         }

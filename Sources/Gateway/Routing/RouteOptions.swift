@@ -5,6 +5,8 @@ public struct RouteOptions: Hashable, Sendable {
     public var coding = CodingOptions()
     public var retry = RetryOptions()
     public var rate = RateOptions()
+    /// How often a client may come; nil: as often as it likes.
+    public var rateLimit: RateLimit?
 
     public init() {}
 }

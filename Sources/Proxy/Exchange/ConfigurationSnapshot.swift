@@ -16,6 +16,8 @@ final class ConfigurationSnapshot {
     let framings: [UpstreamFraming]
     let forwarding: ForwardingLines
     let requestRules: RequestRules
+    /// By the route's index; nil where anybody may come as often as they like.
+    let rateLimiters: [RateLimiter?]
     private let routeTimes: [RouteTimes]
     /// By the route's index; nil where requests aren't converted.
     private let conversions: [ConversionPool?]
@@ -25,7 +27,8 @@ final class ConfigurationSnapshot {
     /// - Parameters:
     ///   - pools: one for each upstream of the settings, in their order.
     ///   - worker: the number of the worker, from 0.
-    init(settings: ProxySettings, pools: [UpstreamPool], worker: Int) {
+    ///   - rates: those of the process.
+    init(settings: ProxySettings, pools: [UpstreamPool], worker: Int, rates: RateLimiters) {
         self.settings = settings
         self.pools = pools
         framings = settings.upstreams.map(UpstreamFraming.init)
@@ -36,6 +39,9 @@ final class ConfigurationSnapshot {
         clientTimes = ClientTimes(settings.client)
         admission = AdmissionLimits(settings, worker: worker)
         routeTimes = settings.routes.map { RouteTimes($0.timeouts, $0.options.rate) }
+        rateLimiters = settings.routes.map { route in
+            route.options.rateLimit.map { rates.limiter(of: route.name, $0) }
+        }
         conversions = settings.routes.map { $0.conversion.map { ConversionPool($0.plan) } }
         responseConversions = settings.routes.map { route in
             (route.responseRules?.rules ?? []).map { $0.conversion.map { ConversionPool($0.plan) } }

@@ -40,6 +40,7 @@ extension Exchange {
     /// Sees that the route takes the request, and begins with it.
     private func begin(_ route: Route, _ snapshot: ConfigurationSnapshot, framing: BodyFraming) throws(Refusal) {
         downstream?.setRates(times.rates)
+        if route.limitsRate { try limitRate(route, snapshot) }
         if let rule = route.authorization { try authorize(rule, route) }
         if route.hasPace { setPace(route) }
         switch framing {

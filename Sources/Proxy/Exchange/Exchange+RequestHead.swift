@@ -68,6 +68,7 @@ extension Exchange {
         let first = hasHeaderLines ? responseHeaderLines : 0
         record.responseHeaders.written = HeaderEditor.appendOthers(
             lines.span.extracting(first..<lines.count), to: &output, from: start)
+        appendRateFields(to: &output, from: start)
     }
 
     // MARK: The head

@@ -91,7 +91,11 @@ extension Exchange {
                 let line = via.line(head.version)
                 output.append(line.span)
             }
-            if let rules = route?.headers?.response { applyResponseRules(rules, to: &output, at: position) }
+            if let rules = route?.headers?.response {
+                applyResponseRules(rules, to: &output, at: position)
+                // What is no hop adds to fields that it doesn't write: those of the upstream's own stand there.
+                if isHop || !head.tellsRate { appendRateFields(to: &output, from: position.fields) }
+            }
             // No rule reaches what tells of the message itself.
             if hasTrailers, let route { head.appendTrailerField(trailerNames(of: route), to: &output) }
         }

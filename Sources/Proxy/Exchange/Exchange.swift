@@ -72,6 +72,8 @@ final class Exchange {
     @safe @exclusivity(unchecked) var headerLines: [UInt8] = []
     var responseHeaderLines = 0
     var hasHeaderLines = false
+    /// What a response says of the route's rate limit, as lines; of this request on routes that tell it.
+    var rateFields = OutputBuffer()
     /// Both connections once they have left HTTP.
     var tunnel: Tunnel?
     /// The content, where it is held until its length is known; until the response begins.
@@ -418,7 +420,12 @@ final class Exchange {
             if let line = request.first(.contentType) {
                 HeadWriter.clean("Content-Type", request.value(line), into: &output)
             }
-            GRPC.appendStatus(.init(ofHTTP: refusal.status), "\(refusal.code): \(refusal.detail)", to: &output)
+            var status = GRPC.Status(ofHTTP: refusal.status)
+            if case .rateLimited(let fields) = refusal {
+                status = .resourceExhausted
+                fields.append(to: &output)
+            }
+            GRPC.appendStatus(status, "\(refusal.code): \(refusal.detail)", to: &output)
             HeadWriter.clean("X-Request-Id", requestID.span, into: &output)
             appendRuledFields(to: &output, from: fields)
         }

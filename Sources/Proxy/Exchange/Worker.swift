@@ -122,7 +122,7 @@ public final class Worker {
                 UpstreamPool(
                     $0, http2: settings.http2, loop: loop, resolver: resolver, counters: counters, worker: share)
             },
-            worker: number)
+            worker: number, rates: shared.rates)
         memoryQueue = MemoryQueue(loop: loop, memory: memory, wait: settings.memory.wait.nanoseconds) {
             [unowned self] in setAccepting($0)
         }
@@ -281,7 +281,8 @@ public final class Worker {
         if settings.accessLog != old.settings.accessLog || settings.accessLogForm != old.settings.accessLogForm {
             moveLog(to: change.logSink, settings)
         }
-        current = ConfigurationSnapshot(settings: settings, pools: pools, worker: number)
+        current = ConfigurationSnapshot(
+            settings: settings, pools: pools, worker: number, rates: shared.rates)
         for pool in old.pools where !pools.contains(where: { $0 === pool }) { pool.retire() }
         if gate.reasons.contains(.connections) { resumeIfRoom() }
         guard !isClosingIdle else { return change.opened.forEach { $0.socket.close() } }

@@ -71,6 +71,8 @@ public final class SharedAdmission: Sendable {
     private let requests = Atomic<Int>(0)
     /// Signed requests that came before.
     let replays = ReplayMemories()
+    /// How often clients have come to routes that count them.
+    let rates = RateLimiters()
 
     public init() {}
 
@@ -104,6 +106,8 @@ public final class SharedAdmission: Sendable {
 /// Whom a connection counts for: an IPv4 address, or a /64 network of IPv6, since one client easily has all addresses of one.
 struct ClientKey: Hashable, Sendable {
     private let high: UInt64
+    /// Another one for each client.
+    var number: UInt64 { high }
     /// Whether it is this host. All its clients share one address.
     let isLoopback: Bool
 

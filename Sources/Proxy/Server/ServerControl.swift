@@ -351,6 +351,7 @@ final class ServerControl {
         settings.visitCertificates(&samples)
         process.visit(&samples)
         worker.shared.replays.visit(&samples)
+        worker.shared.rates.visit(&samples)
         samples.gauge("recast_workers", "Event loops that serve.", Double(serving))
         if let most = settings.admission.inFlight {
             samples.gauge("recast_inflight_requests_max", "Requests that may be served at once.", Double(most))
@@ -421,6 +422,7 @@ extension ServerControl {
         distribute(opened.map { SettingsChange(settings: settings, opened: $0, logSink: logSink) }) { $0.adopt($1) }
         certificates.follow(settings)
         worker.shared.replays.keep(Set(settings.routes.filter { $0.verification?.replay != nil }.map(\.name)))
+        worker.shared.rates.keep(Set(settings.routes.filter(\.limitsRate).map(\.name)))
         admin?.services.adopted()
         admin?.hosts = settings.admin.hosts
         OperationalLog.use(settings.admin.logFormat)

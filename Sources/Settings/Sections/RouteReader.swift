@@ -93,6 +93,7 @@ struct RouteReader {
         let compress = section.remaining.first { $0.key == "compress" }
         if let request, let responses { checkPlain(section, request, responses) }
         RouteOptionsReader(context).read(section, into: &options)
+        RateLimitReader(context, variables: match?.path.variables).read(section, into: &options.rateLimit)
         let headers = HeaderRulesReader(context, variables: match?.path.variables)
         headers.read(section, into: &options.headers)
         options.coding.limits = limits.codingLimits
