@@ -44,7 +44,9 @@ struct ExplainedSample {
     static func plan(of route: Route) throws(CommandFault) -> ConversionPlan? {
         if let plan = route.conversion?.plan { return plan }
         let headers = route.options.headers
-        let isGuarded = route.verification != nil || route.signing != nil || route.authorization != nil
+        let isGuarded =
+            route.verification != nil || route.signing != nil || route.authorization != nil
+            || route.options.rateLimit != nil
         let hasEnvelopes = route.responses.contains { $0.status != nil || $0.problem != nil }
         guard
             isGuarded || hasEnvelopes || route.rewrite != nil || !headers.request.isEmpty || !headers.response.isEmpty

@@ -1,13 +1,17 @@
 """Routes with `rate_limit`: how many requests pass, whatever connection and worker they come by, and what the others are told."""
 
 import concurrent.futures
+import re
+import subprocess
+import tempfile
+import time
 import unittest
 
 import reload_tests
 from admin import Admin, admin_port
 from ext_proc_client import ExtProcTestCase
 from grpc_client import RESOURCE_EXHAUSTED, Call
-from harness import FORM, ProxyTestCase
+from harness import DEADLINE, FORM, RECAST, ProxyTestCase
 from http2_client import HTTP2Client
 from lifecycle_support import reload
 
@@ -45,6 +49,7 @@ class RateLimitTests(ProxyTestCase):
   - {{ name: logged, match: /logged, upstream: app, rate_limit: 1/h }}
   - {{ name: full, match: /full, upstream: app, rate_limit: {{ key: header.x-key, rate: 1/h, entries: 100 }} }}
   - {{ name: calls, match: "/test.Service/*", upstream: app, rate_limit: 1/h }}
+  - {{ name: steady, match: /steady, upstream: app, rate_limit: {{ rate: 50/s, burst: 1 }} }}
   - {{ name: free, match: /free, upstream: app }}
 """
 
@@ -79,6 +84,16 @@ class RateLimitTests(ProxyTestCase):
             self.assertEqual(client.response().status, status)
         client.request("GET", "/free")
         self.assertEqual(client.response().status, 200)
+
+    def test_what_was_taken_comes_back_at_the_rate(self):
+        client = self.client()
+        passed = 0
+        began = time.monotonic()
+        while passed < 11:
+            client.request("GET", "/steady")
+            passed += client.response().status == 200
+        # One at once, then one each 20 ms; a worker reads its clock once a tick.
+        self.assertGreater(time.monotonic() - began, 0.19)
 
     def test_http_1_and_2_count_together(self):
         with HTTP2Client(self.recast.port) as client:
@@ -201,6 +216,42 @@ class RateLimitTests(ProxyTestCase):
         samples = admin.metrics()
         self.assertEqual(samples.sum("recast_rate_limit_entries", route="full"), 96)
         self.assertEqual(samples.sum("recast_rate_limit_evictions_total", route="full"), 404)
+
+
+class ShownRateLimitTests(unittest.TestCase):
+    """What an operator sees of a limit before it serves."""
+
+    SETTINGS = """version: 1
+listen: 127.0.0.1:8080
+upstreams: { app: 127.0.0.1:3000 }
+defaults: { rate_limit: { rate: 100/s, burst: 200 } }
+routes:
+  - { name: tenants, match: "/tenants/{tenant}/*", upstream: app, rate_limit: { key: path.tenant, entries: 1000 } }
+  - { name: free, match: /free, upstream: app, rate_limit: off }
+"""
+
+    def run_on(self, text, *command):
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+            file.write(text)
+            file.flush()
+            result = subprocess.run([RECAST, command[0], file.name, *command[1:]], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                                    timeout=DEADLINE)
+        return result.returncode, re.sub(" +", " ", result.stdout.replace(file.name, "FILE")), result.stderr
+
+    def test_routes_and_explain_say_what_is_in_effect(self):
+        code, shown, _ = self.run_on(self.SETTINGS, "routes")
+        self.assertEqual(code, 0)
+        tenants, free = shown.split("\ntenants\n")[1].split("\nfree\n")
+        for line in ("rate 100/s FILE:4", "burst 200 FILE:4", "key path.tenant FILE:6", "entries 1000 FILE:6", "fields true default"):
+            self.assertIn(f" rate_limit.{line}\n", tenants)
+        self.assertIn(" rate_limit off FILE:7", free)
+        _, shown, _ = self.run_on(self.SETTINGS, "explain", "tenants")
+        self.assertIn("\nrate_limit: 100/s\n key path.tenant\n burst 200\n entries 1000\n", shown)
+
+    def test_mistakes_have_their_place(self):
+        code, _, errors = self.run_on(self.SETTINGS.replace("path.tenant", "path.tennant"), "check")
+        self.assertNotEqual(code, 0)
+        self.assertRegex(errors, ':6:86: the route.s path has no variable "tennant": did you mean "tenant"')
 
 
 class ProcessedRateLimitTests(ExtProcTestCase):
