@@ -202,7 +202,8 @@ let package = Package(
         .testTarget(
             name: "ProxyTests",
             dependencies: [
-                "Proxy", "Gateway", "Images", "EventLoop", "HTTPWire", "ContentCoding", "Transcoding", "Octets",
+                "Proxy", "Gateway", "Images", "EventLoop", "ExtProc", "HTTPWire", "ContentCoding", "Transcoding",
+                "Octets",
                 "TestSupport", "CertificateSupport",
             ],
             swiftSettings: settings),

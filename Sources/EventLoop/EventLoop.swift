@@ -162,6 +162,9 @@ public final class EventLoop {
     /// Nanoseconds of the monotonic clock as it stands now, for measuring inside a tick. Costs a read of the clock.
     public static var preciseNow: UInt64 { SystemClock.monotonic() }
 
+    /// Nanoseconds since 1970 as the clock stands now, to turn moments of `now` into such of the calendar.
+    public static var preciseWallClock: UInt64 { SystemClock.wallNanoseconds() }
+
     // MARK: The end of the tick
 
     /// Calls `work` once when the current batch of callbacks is over; it is kept alive until then. Work that is added by

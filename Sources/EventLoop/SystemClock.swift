@@ -17,4 +17,12 @@ enum SystemClock {
         _ = unsafe clock_gettime(CLOCK_REALTIME_COARSE, &time)
         return time.tv_sec * 1000 + time.tv_nsec / 1_000_000
     }
+
+    /// Nanoseconds since 1970.
+    static func wallNanoseconds() -> UInt64 {
+        var time = timespec()
+        // SAFETY: as above.
+        _ = unsafe clock_gettime(CLOCK_REALTIME, &time)
+        return UInt64(max(0, time.tv_sec)) &* 1_000_000_000 &+ UInt64(time.tv_nsec)
+    }
 }

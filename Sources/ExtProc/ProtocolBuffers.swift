@@ -141,6 +141,16 @@ package enum FieldWriter {
         varint(value, to: &output)
     }
 
+    /// A field of eight bytes: a fixed64, or the bits of a double.
+    package static func fixed(_ field: Int, _ value: UInt64, to output: inout OutputBuffer) {
+        varint(field << 3 | 1, to: &output)
+        var rest = value
+        for _ in 0..<8 {
+            output.append(UInt8(truncatingIfNeeded: rest))
+            rest >>= 8
+        }
+    }
+
     /// The tag and the length of a field with `count` bytes, which follow.
     package static func head(_ field: Int, _ count: Int, to output: inout OutputBuffer) {
         varint(field << 3 | 2, to: &output)

@@ -107,6 +107,7 @@ public struct SettingsFile: Sendable {
         let listen = ListenReader(context).read(file)
         let workers = Self.workers(file)
         let log = AccessLogReader(context).read(file)
+        let tracing = TracingReader(context).read(file)
         let client = ClientTimeoutSettings(file.part("timeouts"), grace: .seconds(25))
         var limits = LimitSettings(response: Route.standardResponseLimit)
         var timeouts = TimeoutSettings(bodyGap: client.bodyGap)
@@ -162,6 +163,7 @@ public struct SettingsFile: Sendable {
         settings.http2 = http2
         settings.accessLog = log.target
         settings.accessLogForm = log.form
+        settings.tracing = tracing
         settings.client = client.timeouts
         settings.grace = client.grace
         settings.forwarding = forwarding

@@ -12,6 +12,7 @@ import Testing
     private static let bare = """
         version: 1
         listen: 127.0.0.1:8080
+        tracing: { endpoint: "http://127.0.0.1:4318" }
         upstreams: { app: { address: 127.0.0.1:3000, framing: length, health: { active: { path: /healthz } } } }
         routes:
           - name: orders

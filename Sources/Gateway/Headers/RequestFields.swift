@@ -31,11 +31,13 @@ extension HeadEdits {
     ///   - isConverted: whether the content is.
     ///   - convertsResponses: whether the response's content may be.
     ///   - isTrusted: whether the peer's word about the client is believed.
+    ///   - replaced: what else stays behind, as the head that goes on says it itself.
     package init(
         request head: borrowing MessageHead, by rule: ForwardingRule, isConverted: Bool, convertsResponses: Bool,
-        isTrusted: Bool
+        isTrusted: Bool, without replaced: KnownFieldSet = []
     ) {
         var removed = RemovedFields.always
+        removed.formUnion(replaced)
         if !(head.contains(.traceparent) && TraceContext.traceID(of: head) != nil) {
             removed.formUnion(RemovedFields.trace)
         }

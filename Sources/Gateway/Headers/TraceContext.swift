@@ -3,9 +3,9 @@ internal import Octets
 
 /// The trace of a request, as W3C Trace Context (https://www.w3.org/TR/trace-context/) carries it.
 ///
-/// We make no spans, so a valid `traceparent` is passed on unchanged with its `tracestate`. An invalid one, or several, would
-/// be ignored by whoever comes next, and `tracestate` with it (§3.2.2, §4.3): both are left out, so that nobody reads them
-/// in another way.
+/// Where no spans are made of a request, a valid `traceparent` is passed on unchanged with its `tracestate`. An invalid one, or
+/// several, would be ignored by whoever comes next, and `tracestate` with it (§3.2.2, §4.3): both are left out, so that nobody
+/// reads them in another way.
 package enum TraceContext {
     /// Where the id of the trace stands: 32 lower-case hexadecimal digits of the field line's value. Nil when the field is
     /// missing, repeated or invalid.

@@ -18,6 +18,8 @@ public struct ProxySettings: Sendable {
     public var workersReason: String?
     public var accessLog = AccessLogTarget.stdout
     public var accessLogForm = AccessLogForm()
+    /// Nil: no spans are made.
+    public var tracing: TracingSettings?
     public var upstreams: [UpstreamSettings]
     /// In the order of the settings, which is the order of matching.
     public var routes: [Route]

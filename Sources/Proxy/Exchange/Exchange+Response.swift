@@ -41,6 +41,7 @@ extension Exchange {
         if repeatsStatus(head.status), sendAgain(.status(head.status), avoiding: upstream?.destination) { return }
         record.firstByteTime = worker.loop.now - record.startedAt
         loggedResponse = worker.log.chosenFields(of: head)
+        if trace != nil { trace?.upstreamStatus = head.status }
         do throws(Refusal) {
             // From here on nothing is sent again.
             try handle(.responseHead)

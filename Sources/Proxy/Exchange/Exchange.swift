@@ -110,6 +110,8 @@ final class Exchange {
     var bufferedSourceIsReusable = false
     /// The content coding that a streamed response gets on its way to the client.
     var responseCoding: ResponseCoding?
+    /// Its place in a trace, where the worker makes spans; kept for the next exchange.
+    var trace: ExchangeTrace?
     /// What is answered in the upstream's place.
     private var answer = Answer.refusal(.overloaded)
 
@@ -176,6 +178,7 @@ final class Exchange {
         upstreamAddress = nil
         if !loggedResponse.isEmpty { loggedResponse = [] }
         captures = PathCaptures()
+        if trace != nil { endTrace() }
         downstream = nil
     }
 
@@ -348,7 +351,10 @@ final class Exchange {
     func refuse(_ refusal: Refusal) {
         guard downstream != nil, !machine.isOver else { return }
         if case .challenge(let answer) = refusal { return give(.challenge(answer), flag: nil) }
-        if worker.isMeasuring { worker.requests.noteRefusal(refusal, of: route) }
+        if worker.isMeasuring {
+            worker.requests.noteRefusal(refusal, of: route)
+            if worker.tracer != nil { beginTrace().refusal = refusal.code }
+        }
         if requestTranscoder.takeCodingFault() { worker.counters.coding.countError(refusal.code, .requestDecoded) }
         let isFraming = if case .wire = refusal { true } else { false }
         give(.refusal(refusal), flag: refusal.flag, isFraming: isFraming)

@@ -18,13 +18,17 @@ public final class Worker {
     }
     let clock: Clock
     private(set) var log: AccessLog
+    /// Makes spans of the exchanges; nil: none are made.
+    private(set) var tracer: Tracer?
+    /// Those of earlier settings, until what they hold is sent.
+    private var retiredTracers: [Tracer] = []
     /// What the proxy itself has to say, apart from the access log.
     let logger = OperationalLog.logger
     var counters: Counters
     let coders = CoderPool()
     /// What is counted of requests, for `/metrics`.
     let requests = RequestCounters()
-    /// Whether what is measured is seen: the access log or the admin port.
+    /// Whether what is measured is seen: the access log, the admin port, or spans.
     private(set) var isMeasuring: Bool
     private let isCounting: Bool
     var handshakeFailures = HandshakeFailures()
@@ -60,6 +64,7 @@ public final class Worker {
     /// Connections that were still open when the grace time was over.
     private(set) var connectionsCut = 0
     private var onDrained: (() -> Void)?
+    private var isHurried = false
     private var graceTimer: Timer?
 
     /// What this worker shares with the others of the process.
@@ -106,7 +111,7 @@ public final class Worker {
         self.clock = Clock(loop: loop)
         self.log = AccessLog(loop: loop, sink: logSink, form: settings.accessLogForm)
         isCounting = settings.admin.address != nil || settings.admin.status != nil
-        isMeasuring = isCounting || logSink != nil
+        isMeasuring = isCounting || logSink != nil || settings.tracing != nil
         let resolver: Resolver
         do {
             resolver = try Resolver(loop: loop)
@@ -115,6 +120,9 @@ public final class Worker {
         }
         self.resolver = resolver
         fetches = SenderFetches(loop: loop, resolver: resolver)
+        tracer = settings.tracing.map {
+            Tracer($0, loop: loop, resolver: resolver, counters: counters.tracing)
+        }
         let share = WorkerShare(number: number, of: settings.workers)
         self.current = ConfigurationSnapshot(
             settings: settings,
@@ -249,7 +257,15 @@ public final class Worker {
     /// An exchange has ended: counts and logs it.
     func ended(_ exchange: Exchange) {
         if isCounting { requests.count(exchange, now: loop.now) }
+        if tracer != nil { traced(exchange) } else { log.write(exchange) }
+    }
+
+    /// Logs an exchange under its trace, and makes its spans where that is sampled.
+    @inline(never)
+    private func traced(_ exchange: Exchange) {
+        let trace = exchange.beginTrace()
         log.write(exchange)
+        if trace.isSampled { tracer?.ended(exchange, trace) }
     }
 
     func nextRequestID(into output: inout [UInt8]) { requestIDs.next(into: &output) }
@@ -281,6 +297,7 @@ public final class Worker {
         if settings.accessLog != old.settings.accessLog || settings.accessLogForm != old.settings.accessLogForm {
             moveLog(to: change.logSink, settings)
         }
+        if settings.tracing != old.settings.tracing { trace(by: settings.tracing) }
         current = ConfigurationSnapshot(
             settings: settings, pools: pools, worker: number, rates: shared.rates)
         for pool in old.pools where !pools.contains(where: { $0 === pool }) { pool.retire() }
@@ -294,7 +311,21 @@ public final class Worker {
     private func moveLog(to sink: LogSink?, _ settings: ProxySettings) {
         log.flush()
         log = AccessLog(loop: loop, sink: sink, form: settings.accessLogForm)
-        isMeasuring = isCounting || sink != nil
+        noteMeasuring()
+    }
+
+    private func noteMeasuring() { isMeasuring = isCounting || log.isOn || tracer != nil }
+
+    /// Makes spans by `settings` from here on. Those that wait go where they would have gone.
+    private func trace(by settings: TracingSettings?) {
+        if let old = tracer {
+            retiredTracers.append(old)
+            old.finish(within: Tracer.finishTime) { [unowned self, unowned old] in
+                retiredTracers.removeAll { $0 === old }
+            }
+        }
+        tracer = settings.map { Tracer($0, loop: loop, resolver: resolver, counters: counters.tracing) }
+        noteMeasuring()
     }
 
     // MARK: Drain
@@ -325,7 +356,13 @@ public final class Worker {
     }
 
     /// Ends the drain now, whatever is in flight. Without one it does nothing.
-    func endDrain() {
+    func cutDrain() {
+        isHurried = true
+        if onDrained == nil { tracer?.giveUp() }
+        endDrain()
+    }
+
+    private func endDrain() {
         guard let done = onDrained else { return }
         onDrained = nil
         graceTimer?.cancel()
@@ -338,7 +375,9 @@ public final class Worker {
         for pool in current.pools { pool.retire() }
         freeExchanges.removeAll()
         freeReaders.removeAll()
-        done()
+        // A process that was told twice to end waits for no collector.
+        guard let tracer, !isHurried else { return done() }
+        tracer.finish(within: Tracer.finishTime, done)
     }
 }
 

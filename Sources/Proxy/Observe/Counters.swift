@@ -9,6 +9,7 @@ struct Counters {
     var http2 = HTTP2Counters()
     var verification = VerificationCounters()
     let tls = TLSCounters()
+    let tracing = TracingCounters()
     let upstreams = UpstreamCounters()
     /// The gauges of these three stand with what they count.
     let memory: MemoryAllowance
@@ -25,6 +26,7 @@ struct Counters {
         http2.visit(&samples)
         verification.visit(&samples)
         tls.visit(&samples)
+        tracing.visit(&samples)
         upstreams.visit(&samples)
         memory.visit(&samples)
         spools.visit(&samples)

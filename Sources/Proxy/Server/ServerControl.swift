@@ -203,7 +203,7 @@ final class ServerControl {
         // Each worker cuts what it serves, so that nothing cut looks whole, and logs it. None of them is waited for long.
         endWithin(Self.endTime)
         for other in others { Self.endDrain(other.inbox) }
-        worker.endDrain()
+        worker.cutDrain()
     }
 
     /// Ends the process in so many nanoseconds, whatever the workers do by then: one may hang, or not have come to its start.
@@ -239,7 +239,7 @@ final class ServerControl {
         isDraining = true
         let grace = settings.grace.nanoseconds
         graceEnd = worker.loop.now + grace
-        endWithin(grace + Self.endTime)
+        endWithin(grace + Self.endTime + (settings.tracing == nil ? 0 : Tracer.finishTime))
         for other in others { drain(other.inbox) }
         worker.drain(within: grace) { [unowned self] in ended(cut: worker.connectionsCut) }
     }
@@ -256,7 +256,7 @@ final class ServerControl {
     }
 
     private static func endDrain(_ inbox: LoopInbox) {
-        inbox.perform { loop in Self.worker(of: loop).endDrain() }
+        inbox.perform { loop in Self.worker(of: loop).cutDrain() }
     }
 
     private func ended(_ inbox: LoopInbox? = nil, cut: Int) {

@@ -1,0 +1,153 @@
+internal import EventLoop
+internal import Logging
+internal import Octets
+
+/// Sends spans to a collector by OTLP over HTTP: many at a time, one request after the other, on the worker's loop. Requests that
+/// are served never wait for it: what the collector doesn't take in time is dropped and counted.
+final class SpanExporter {
+    private let settings: TracingSettings
+    private let loop: EventLoop
+    private let counters: TracingCounters
+    private let connection: CollectorConnection
+    private var queue: SpanQueue
+    private var backoff = ExportBackoff()
+    /// The batch on its way, with its request; kept to be sent again.
+    private var batch: (count: Int, body: OutputBuffer)?
+    /// Sends what waits; or, while there is a batch, that again.
+    private var timer: Timer!
+    private var finishing: (() -> Void)?
+    private var finishTimer: Timer?
+    private var isFinished = false
+    /// Whether the last batch could not be sent, which was logged then.
+    private var isFailing = false
+
+    init(_ settings: TracingSettings, loop: EventLoop, resolver: Resolver, counters: TracingCounters) {
+        self.settings = settings
+        self.loop = loop
+        self.counters = counters
+        queue = SpanQueue(limit: settings.queue)
+        connection = CollectorConnection(settings, loop: loop, resolver: resolver)
+        timer = Timer(loop: loop) { [unowned self] in if batch == nil { send() } else { post() } }
+    }
+
+    /// Takes a span, where there is room.
+    func add(_ span: [UInt8]) {
+        guard !isFinished, queue.add(span) else {
+            counters.droppedQueue += 1
+            return
+        }
+        counters.waiting += 1
+        guard batch == nil else { return }
+        if queue.waitingCount >= settings.batch {
+            // Not now: the end of an exchange isn't the place to make connections.
+            if !isSoon { timer.set(after: 0) }
+            isSoon = true
+        } else if !timer.isSet {
+            timer.set(after: settings.interval.nanoseconds)
+        }
+    }
+
+    /// Whether the timer is set to the next tick.
+    private var isSoon = false
+
+    /// Sends what waits, one batch after the other, and then calls `done`, at the latest after `nanoseconds`.
+    func finish(within nanoseconds: UInt64, _ done: @escaping () -> Void) {
+        finishing = done
+        guard queue.count > 0 else { return giveUp() }
+        let end = Timer(loop: loop) { [unowned self] in giveUp() }
+        end.set(after: nanoseconds)
+        finishTimer = end
+        // A batch that waits for its next attempt has it now.
+        if batch == nil { send() } else if timer.isSet { post() }
+    }
+
+    /// Drops what is left, and calls what `finish` was given.
+    func giveUp() {
+        guard let done = finishing else { return }
+        finishing = nil
+        isFinished = true
+        timer.cancel()
+        finishTimer?.cancel()
+        connection.close()
+        let left = queue.count
+        if left > 0 {
+            counters.droppedFailed += UInt64(left)
+            OperationalLog.logger.warning("\(left) spans were not sent before the end")
+        }
+        counters.waiting -= left
+        queue.sent()
+        _ = queue.drop()
+        batch = nil
+        done()
+    }
+
+    // MARK: A batch
+
+    private func send() {
+        isSoon = false
+        let spans = queue.take(settings.batch)
+        guard !spans.isEmpty else { return }
+        batch = (spans.count, SpanWriter.request(spans, service: settings.service))
+        post()
+    }
+
+    private func post() {
+        guard let batch else { return }
+        timer.cancel()
+        connection.post(batch.body.span) { [unowned self] outcome in took(outcome) }
+    }
+
+    private func took(_ outcome: CollectorConnection.Outcome) {
+        guard let batch else { return }
+        let reason: String
+        switch outcome {
+        case .answered(let answer):
+            if (200..<300).contains(answer.status) {
+                let rejected = min(batch.count, SpanWriter.rejected(in: answer.content.span))
+                counters.exported += 1
+                counters.rejected += UInt64(rejected)
+                counters.sent += UInt64(batch.count - rejected)
+                if isFailing { OperationalLog.logger.info("the collector of spans takes them again") }
+                isFailing = false
+                return endBatch()
+            }
+            reason = "it answers with \(answer.status)"
+            if ExportBackoff.repeats(answer.status), repeats(asked: answer.retryAfter) { return }
+        case .failed(let why):
+            reason = why
+            if repeats(asked: nil) { return }
+        }
+        counters.failed += 1
+        counters.droppedFailed += UInt64(batch.count)
+        if !isFailing {
+            OperationalLog.logger.warning(
+                "the collector of spans, \(settings.host), takes none, which are dropped: \(reason)")
+        }
+        isFailing = true
+        endBatch()
+    }
+
+    /// Lets the batch be sent again later. Returns false where it is given up.
+    private func repeats(asked: Int?) -> Bool {
+        guard finishing == nil, let time = backoff.next(asked: asked, random: .random(in: .min ... .max)) else {
+            return false
+        }
+        counters.retried += 1
+        timer.set(after: time)
+        return true
+    }
+
+    private func endBatch() {
+        backoff.end()
+        counters.waiting -= queue.sending
+        queue.sent()
+        batch = nil
+        if queue.waitingCount == 0 {
+            if finishing != nil { giveUp() }
+        } else if queue.waitingCount >= settings.batch || finishing != nil {
+            send()
+        } else {
+            timer.set(after: settings.interval.nanoseconds)
+        }
+    }
+}

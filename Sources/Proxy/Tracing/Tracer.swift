@@ -1,0 +1,267 @@
+internal import EventLoop
+internal import Gateway
+internal import HTTPWire
+internal import Octets
+internal import Transcoding
+
+/// Makes the spans of one worker's exchanges, once each is over and its record is whole, and hands them to its exporter.
+///
+/// Names are those of OpenTelemetry's semantic conventions for HTTP where these have one, else they begin with `recast.`
+/// (docs/tracing.md). No span holds a value of a body; queries and parameters of paths are redacted as in the access log.
+final class Tracer {
+    /// Nanoseconds that the end of a worker, or new settings, give to what waits: 2 s.
+    static let finishTime: UInt64 = 2_000_000_000
+
+    private let loop: EventLoop
+    private let follows: Bool
+    private let ratio: TraceRatio
+    private var ids = TraceIDGenerator()
+    private let exporter: SpanExporter
+    private var writer = SpanWriter()
+
+    init(_ settings: TracingSettings, loop: EventLoop, resolver: Resolver, counters: TracingCounters) {
+        self.loop = loop
+        follows = settings.parent == .follow
+        ratio = TraceRatio(millionths: settings.sample)
+        exporter = SpanExporter(settings, loop: loop, resolver: resolver, counters: counters)
+    }
+
+    /// Decides on an exchange's place in a trace.
+    func begin(_ trace: ExchangeTrace, _ head: borrowing MessageHead) {
+        trace.begin(head, follows: follows, ratio: ratio, ids: &ids)
+    }
+
+    /// Sends what waits and then calls `done` once, at the latest after `nanoseconds`. What is left then is dropped and counted.
+    func finish(within nanoseconds: UInt64, _ done: @escaping () -> Void) {
+        exporter.finish(within: nanoseconds, done)
+    }
+
+    /// Ends what `finish` has begun now.
+    func giveUp() { exporter.giveUp() }
+
+    // MARK: Spans
+
+    /// The exchange is over: makes its spans.
+    func ended(_ exchange: Exchange, _ trace: ExchangeTrace) {
+        // The loop's moments are of a clock that starts anywhere.
+        let offset = EventLoop.preciseWallClock &- EventLoop.preciseNow
+        let times = SpanTimes(exchange.record, now: loop.now, offset: offset)
+        var state = OutputBuffer()
+        if trace.parent != 0 { exchange.request.appendState(to: &state) }
+        writeServer(exchange, trace, times, state.span)
+        if trace.wasTold, exchange.record.attempts > 0 { writeClient(exchange, trace, times, state.span) }
+        if exchange.record.input != nil { writeRequestConversion(exchange, trace, times, state.span) }
+        if let transcoder = exchange.responseTranscoder, transcoder.isActive {
+            writeResponseConversion(transcoder, exchange, trace, times, state.span)
+        }
+    }
+
+    private func writeServer(
+        _ exchange: Exchange, _ trace: ExchangeTrace, _ times: SpanTimes, _ state: Span<UInt8>
+    ) {
+        let record = exchange.record
+        let pattern = exchange.route?.match.path.text
+        var name = OutputBuffer()
+        exchange.request.appendSpanMethod(to: &name)
+        if let pattern {
+            name.append(UInt8(ascii: " "))
+            name.append(text: pattern)
+        }
+        writer.begin(
+            trace: trace.context.high, trace.context.low, span: trace.server, parent: trace.parent, state: state,
+            name: name.span, kind: .server, start: times.start, end: times.end)
+        writer.request(exchange.request)
+        if let pattern { writer.text("http.route", pattern) }
+        if let downstream = exchange.downstream {
+            writer.text("url.scheme", downstream.isSecure ? "https" : "http" as StaticString)
+            writer.address("network.peer.address", downstream.peer)
+            if let client = exchange.client { writer.address("client.address", client) }
+        }
+        if record.status > 0 { writer.number("http.response.status_code", record.status) }
+        writer.number("http.request.body.size", record.bytesIn)
+        writer.number("http.response.body.size", record.bytesBack)
+        if let route = exchange.route { writer.text("recast.route", route.name) }
+        let requestID = exchange.requestID
+        writer.text("recast.request_id", requestID.span)
+        if let flag = record.flag { writer.text("recast.flag", flag.rawValue) }
+        // What we refused has its code; what was cut, or nobody answered, the flag of the log.
+        let hasFailed = record.status >= 500 || record.flag != nil && trace.refusal == nil
+        if let code = trace.refusal {
+            writer.text("error.type", code)
+        } else if record.status >= 500 {
+            writer.text("error.type", String(record.status))
+        } else if let flag = record.flag {
+            writer.text("error.type", flag.rawValue)
+        }
+        if hasFailed { writer.fail() }
+        exporter.add(writer.take())
+    }
+
+    private func writeClient(
+        _ exchange: Exchange, _ trace: ExchangeTrace, _ times: SpanTimes, _ state: Span<UInt8>
+    ) {
+        let record = exchange.record
+        var name = OutputBuffer()
+        exchange.request.appendSpanMethod(to: &name)
+        writer.begin(
+            trace: trace.context.high, trace.context.low, span: trace.context.span, parent: trace.server,
+            state: state, name: name.span, kind: .client, start: times.upstreamStart, end: times.upstreamEnd)
+        writer.method(of: exchange.request)
+        if let address = exchange.upstreamAddress {
+            writer.address("server.address", address)
+            if !address.isUnix { writer.number("server.port", Int(address.port)) }
+        }
+        if let route = exchange.route, let snapshot = exchange.snapshot {
+            writer.text("recast.upstream", snapshot.upstreamName(of: route))
+        }
+        if record.retries > 0 { writer.number("http.request.resend_count", record.retries) }
+        writer.number("http.request.body.size", record.bytesOut)
+        if record.connectTime > 0 { writer.seconds("recast.connect.duration", nanoseconds: record.connectTime) }
+        let status = trace.upstreamStatus
+        if status > 0 { writer.number("http.response.status_code", status) }
+        if status >= 400 {
+            writer.text("error.type", String(status))
+            writer.fail()
+        } else if record.upstreamTime == 0, let error = trace.refusal ?? record.flag?.rawValue {
+            // It has not brought a whole response.
+            writer.text("error.type", error)
+            writer.fail()
+        }
+        exporter.add(writer.take())
+    }
+
+    private func beginConversion(
+        _ name: StaticString, _ trace: ExchangeTrace, _ state: Span<UInt8>, start: UInt64, end: UInt64
+    ) {
+        var text = OutputBuffer()
+        text.append(name)
+        writer.begin(
+            trace: trace.context.high, trace.context.low, span: ids.next(), parent: trace.server, state: state,
+            name: text.span, kind: .internal, start: start, end: end)
+    }
+
+    private func writeRequestConversion(
+        _ exchange: Exchange, _ trace: ExchangeTrace, _ times: SpanTimes, _ state: Span<UInt8>
+    ) {
+        let record = exchange.record
+        beginConversion("recast.convert request", trace, state, start: times.headEnd, end: times.bodyEnd)
+        if let input = record.input { writer.text("recast.input", input.name) }
+        if let output = record.output { writer.text("recast.output", output.name) }
+        writer.number("recast.bytes_in", record.bytesIn)
+        writer.number("recast.bytes_out", record.bytesOut)
+        writer.seconds("recast.convert.duration", nanoseconds: record.transcodeTime)
+        if let accounting = record.accounting {
+            writer.accounting(accounting)
+        } else {
+            // It has not come to its end.
+            writer.text("error.type", trace.refusal ?? record.flag?.rawValue ?? "incomplete")
+            writer.fail()
+        }
+        exporter.add(writer.take())
+    }
+
+    private func writeResponseConversion(
+        _ transcoder: ResponseTranscoder, _ exchange: Exchange, _ trace: ExchangeTrace, _ times: SpanTimes,
+        _ state: Span<UInt8>
+    ) {
+        guard let conversion = transcoder.conversion, let output = transcoder.rule?.conversion?.plan.output else {
+            return
+        }
+        let record = exchange.record
+        beginConversion("recast.convert response", trace, state, start: times.firstByte, end: times.end)
+        writer.text("recast.input", conversion.inputEncoding.name)
+        writer.text("recast.output", output.name)
+        writer.number("recast.bytes_in", transcoder.coding == nil ? transcoder.count : transcoder.codedCount)
+        writer.number("recast.bytes_out", record.bytesBack)
+        if let accounting = transcoder.accounting {
+            writer.accounting(accounting)
+        } else {
+            writer.text("error.type", trace.refusal ?? record.flag?.rawValue ?? "incomplete")
+            writer.fail()
+        }
+        exporter.add(writer.take())
+    }
+}
+
+/// The moments of an exchange in nanoseconds since 1970.
+private struct SpanTimes {
+    let start, headEnd, bodyEnd, upstreamStart, upstreamEnd, firstByte, end: UInt64
+
+    init(_ record: ExchangeRecord, now: UInt64, offset: UInt64) {
+        let began = record.startedAt == 0 ? now : record.startedAt
+        let first = record.headStartedAt > 0 && record.headStartedAt < began ? record.headStartedAt : began
+        start = first &+ offset
+        headEnd = began &+ offset
+        bodyEnd = (record.bodyTime > 0 ? min(now, began &+ record.bodyTime) : now) &+ offset
+        upstreamStart = record.upstreamStartedAt &+ offset
+        let isWhole = record.upstreamTime > 0
+        upstreamEnd = (isWhole ? min(now, record.upstreamStartedAt &+ record.upstreamTime) : now) &+ offset
+        firstByte = min(now, began &+ record.firstByteTime) &+ offset
+        end = now &+ offset
+    }
+}
+
+extension SpanWriter {
+    /// What a request's line and its head say.
+    fileprivate mutating func request(_ head: borrowing MessageHead) {
+        guard !head.method.isEmpty else { return }
+        method(of: head)
+        var path = OutputBuffer()
+        path.append(path: head.path, .redact)
+        text("url.path", path.span)
+        if let query = head.query {
+            var shown = OutputBuffer()
+            shown.append(query: query, .redact)
+            text("url.query", shown.span)
+        }
+        text("network.protocol.version", head.version.spanText)
+        if !head.authority.isEmpty { text("server.address", head.host) }
+        guard head.hasFields, let line = head.first(.userAgent) else { return }
+        text("user_agent.original", head.value(line))
+    }
+
+    /// A method that nobody knows is no name of few values.
+    fileprivate mutating func method(of head: borrowing MessageHead) {
+        guard !head.method.isEmpty else { return }
+        guard head.methodKind == .other else { return text("http.request.method", head.method) }
+        text("http.request.method", "_OTHER" as StaticString)
+        text("http.request.method_original", head.method)
+    }
+
+    fileprivate mutating func address(_ key: StaticString, _ address: SocketAddress) {
+        var shown = OutputBuffer()
+        if address.isUnix { shown.append(text: address.path) } else { address.unmapped.appendIP(to: &shown) }
+        text(key, shown.span)
+    }
+
+    fileprivate mutating func accounting(_ accounting: Accounting) {
+        number("recast.fields", accounting.fields)
+        number("recast.files", accounting.files)
+        number("recast.dropped", accounting.removed)
+    }
+}
+
+extension MessageHead {
+    fileprivate func appendSpanMethod(to output: inout OutputBuffer) {
+        if method.isEmpty || methodKind == .other { output.append("HTTP") } else { output.append(method) }
+    }
+
+    /// The lines of `tracestate`, as one list.
+    fileprivate func appendState(to output: inout OutputBuffer) {
+        guard hasFields, contains(.tracestate) else { return }
+        for line in 0..<fieldCount where known(line) == .tracestate && !value(line).isEmpty {
+            if !output.isEmpty { output.append(",") }
+            output.append(value(line))
+        }
+    }
+}
+
+extension MessageVersion {
+    fileprivate var spanText: StaticString {
+        switch self {
+        case .http1_0: "1.0"
+        case .http1_1: "1.1"
+        case .http2: "2"
+        }
+    }
+}

@@ -1,0 +1,161 @@
+internal import Gateway
+internal import HTTPWire
+internal import Proxy
+
+/// Reads `tracing`: where spans go, and of which requests there are any.
+struct TracingReader {
+    private let context: ReadingContext
+
+    /// Fields that each request to the collector has anyway, or that are of its connection.
+    private static let ownFields = [
+        "connection", "content-length", "content-type", "host", "transfer-encoding", "user-agent",
+    ]
+
+    init(_ context: ReadingContext) {
+        self.context = context
+    }
+
+    /// Takes what the top of the file says; nil where it says nothing, or `off`.
+    func read(_ section: SectionReader) -> TracingSettings? {
+        guard let node = section.take("tracing") else {
+            section.record("tracing", "off", .standard)
+            return nil
+        }
+        if case .scalar = node.content {
+            if context.word(node, "\"tracing\"", among: ["off"]) != nil {
+                section.record("tracing", "off", .line(node.position.line))
+            }
+            return nil
+        }
+        guard let part = SectionReader(node, "\"tracing\"", path: "tracing", context) else { return nil }
+        let endpoint = part.required("endpoint", example: "http://127.0.0.1:4318")
+        var settings = TracingSettings(isSecure: false, host: "127.0.0.1", port: 4318, target: "/v1/traces")
+        if let endpoint, let text = context.text(endpoint, "\"endpoint\"") {
+            do throws(AddressFault) {
+                settings = try CollectorText.endpoint(text)
+                part.record("endpoint", text, .line(endpoint.position.line))
+            } catch {
+                context.report(endpoint.position, "\"endpoint\": \(error.reason)")
+            }
+        }
+        settings.sample =
+            part.value("sample", standard: Sourced(settings.sample), describe: CollectorText.describe(millionths:)) {
+                node, what in
+                guard let text = context.text(node, what) else { return nil }
+                if let sample = CollectorText.millionths(text) { return sample }
+                context.report(
+                    node.position,
+                    "\(what) is a part of all requests from 0% to 100%, with at most four digits behind the point, as in 0.5%, not \"\(text)\""
+                )
+                return nil
+            }.value
+        part.word("parent", into: &settings.parent)
+        settings.service =
+            part.value("service", standard: Sourced(settings.service), describe: { $0 }) { node, what in
+                guard let text = context.text(node, what) else { return nil }
+                if (1...255).contains(text.utf8.count) { return text }
+                context.report(node.position, "\(what) is a name of at most 255 bytes")
+                return nil
+            }.value
+        if let node = part.take("headers") { settings.headers = headers(node, part) }
+        settings.queue = part.count("queue", standard: Sourced(settings.queue), in: 1...1_000_000).value
+        settings.batch = part.count("batch", standard: Sourced(settings.batch), in: 1...10_000).value
+        settings.interval = part.time("interval", standard: Sourced(settings.interval)).value
+        settings.timeout = part.time("timeout", standard: Sourced(settings.timeout)).value
+        part.finish()
+        if settings.batch > settings.queue {
+            // A queue that is full below a batch would wait for the interval each time.
+            settings.batch = settings.queue
+        }
+        return endpoint == nil ? nil : settings
+    }
+
+    private func headers(_ node: SettingsNode, _ section: SectionReader) -> [TracingSettings.Header] {
+        guard let part = SectionReader(node, "\"headers\"", context) else { return [] }
+        var headers: [TracingSettings.Header] = []
+        for member in part.remaining {
+            guard HeaderName.isValid(member.key), member.key.utf8.count <= 256 else {
+                context.report(member.position, "\"\(member.key)\" is no name of a header")
+                continue
+            }
+            let name = member.key.lowercased()
+            if Self.ownFields.contains(name) {
+                context.report(member.position, "\"\(member.key)\" is written by Recast itself: remove it")
+                continue
+            }
+            if headers.contains(where: { $0.name.lowercased() == name }) {
+                context.report(member.position, "\"headers\" has \"\(member.key)\" twice, as case is no matter")
+                continue
+            }
+            guard let value = context.text(member.value, "the header \"\(member.key)\"") else { continue }
+            guard value.utf8.count <= 8192, value.unicodeScalars.allSatisfy({ (0x20..<0x7F).contains($0.value) })
+            else {
+                context.report(
+                    member.value.position,
+                    "the header \"\(member.key)\" is a text of at most 8192 characters of ASCII, without line ends")
+                continue
+            }
+            headers.append(.init(name: member.key, value: value))
+            section.record("headers.\(member.key)", value, .line(member.position.line))
+        }
+        return headers
+    }
+}
+
+/// What the settings write of a collector: its URL, and a part of a hundred.
+enum CollectorText {
+    /// Where OTLP sends traces if nothing else is said.
+    private static let standardPath = "/v1/traces"
+
+    /// `http://127.0.0.1:4318/v1/traces`; without a path, or with `/`, that is OTLP's own.
+    static func endpoint(_ text: String) throws(AddressFault) -> TracingSettings {
+        let example = "as in http://127.0.0.1:4318 or https://collector.example/v1/traces"
+        let isSecure = text.hasPrefix("https://")
+        guard isSecure || text.hasPrefix("http://") else {
+            throw AddressFault(reason: "\"\(text)\" has no scheme: write a URL, \(example)")
+        }
+        let rest = text.dropFirst(isSecure ? 8 : 7)
+        guard rest.utf8.allSatisfy({ 0x20 < $0 && $0 < 0x7F && $0 != UInt8(ascii: "#") && $0 != UInt8(ascii: "\\") })
+        else {
+            throw AddressFault(reason: "\"\(text)\" is no URL without a fragment: write one, \(example)")
+        }
+        let end = rest.firstIndex { $0 == "/" || $0 == "?" } ?? rest.endIndex
+        var authority = String(rest[..<end])
+        if authority.contains("@") {
+            throw AddressFault(reason: "a URL with a password is none here: write \"headers: {Authorization: …}\"")
+        }
+        let hasPort = authority.last != "]" && authority.lastIndex(of: ":") != nil
+        if !hasPort { authority += isSecure ? ":443" : ":80" }
+        guard case .tcp(let host, let port) = try AddressText.upstream(authority), let port = UInt16(exactly: port)
+        else { throw AddressFault(reason: "\"\(text)\" is no URL: write one, \(example)") }
+        var target = String(rest[end...])
+        if target.isEmpty || target == "/" { target = standardPath }
+        if target.hasPrefix("?") { target = "/" + target }
+        return TracingSettings(isSecure: isSecure, host: host, port: port, target: target)
+    }
+
+    /// Millionths that a text as `1%` or `0.25%` is; nil where it is none, or more than all.
+    static func millionths(_ text: String) -> Int? {
+        guard text.hasSuffix("%") else { return nil }
+        let parts = text.dropLast().split(separator: ".", omittingEmptySubsequences: false)
+        guard (1...2).contains(parts.count),
+            parts.allSatisfy({ !$0.isEmpty && $0.utf8.allSatisfy { (48...57).contains($0) } }),
+            parts[0].utf8.count <= 3, let whole = Int(parts[0])
+        else { return nil }
+        var fraction = 0
+        if parts.count == 2 {
+            guard parts[1].utf8.count <= 4, let digits = Int(parts[1]) else { return nil }
+            fraction = digits
+            for _ in parts[1].utf8.count..<4 { fraction *= 10 }
+        }
+        let sum = whole * 10_000 + fraction
+        return sum <= 1_000_000 ? sum : nil
+    }
+
+    static func describe(millionths: Int) -> String {
+        let whole = millionths / 10_000
+        var fraction = String(10_000 + millionths % 10_000).dropFirst()
+        while fraction.last == "0" { fraction.removeLast() }
+        return fraction.isEmpty ? "\(whole)%" : "\(whole).\(fraction)%"
+    }
+}

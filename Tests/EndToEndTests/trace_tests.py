@@ -1,0 +1,444 @@
+"""Spans of requests, as a collector reads them, and the traceparent that upstreams get (docs/tracing.md)."""
+
+import os
+import time
+import unittest
+import unittest.mock
+
+from admin import Admin, admin_port
+from harness import DEADLINE, FORM, Client, ProxyTestCase, Recast, Upstream, free_port, select_nothing
+from http2_client import HTTP2Client
+from tls_support import certificates
+from trace_collector import Collector, attributes
+
+TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
+PARENT = "00f067aa0ba902b7"
+SAMPLED, UNSAMPLED = f"00-{TRACE}-{PARENT}-01", f"00-{TRACE}-{PARENT}-00"
+SERVER, CLIENT, INTERNAL = 2, 3, 1
+ERROR = 2
+
+ROUTES = """
+  - name: convert
+    match: { method: POST, path: "/convert/{id}" }
+    upstream: app
+    request: { decode: { as: form }, encode: { as: json } }
+    response: { decode: { as: json }, encode: { as: form } }
+  - { name: gone, match: /gone, upstream: gone }
+  - { name: again, match: /again, upstream: app, retry: { on: [503] } }
+  - { name: plain, match: "/plain/*", upstream: app }
+"""
+
+
+def tracing(url, sample="100%", **further):
+    keys = {"endpoint": url, "sample": sample, "interval": "10ms", **further}
+    return "tracing: { " + ", ".join(f"{key}: {value}" for key, value in keys.items()) + " }\n"
+
+
+class TracedTestCase(ProxyTestCase):
+    routes = ROUTES
+    tracing = {}
+
+    @classmethod
+    def setUpClass(cls):
+        cls.collector = Collector()
+        cls.addClassCleanup(cls.collector.stop)
+        cls.admin_port, line = admin_port()
+        cls.settings = line + tracing(cls.collector.url, **cls.tracing)
+        cls.further_upstreams = {"gone": f"127.0.0.1:{free_port()}"}
+        super().setUpClass()
+
+    def setUp(self):
+        super().setUp()
+        self.collector.reset()
+
+    def metric(self, name, **labels):
+        return Admin(self.admin_port).metrics().sum(name, **labels)
+
+    def wait_for_metric(self, least, name, **labels):
+        deadline = time.monotonic() + DEADLINE
+        while (value := self.metric(name, **labels)) < least:
+            self.assertLess(time.monotonic(), deadline, f"{name} {labels} is {value}, not {least}")
+            select_nothing()
+        return value
+
+    def traced(self, method, target, body=None, media_type=None, fields=()):
+        """The response, and the spans by their kind."""
+        response = self.send(method, target, body, media_type, fields)
+        return response, self.spans(response)
+
+    def spans(self, response):
+        spans = self.collector.spans_of(response.fields.get("x-request-id") or response.json["request_id"])
+        return {kind: [span for span in spans if span.kind == kind] for kind in (SERVER, CLIENT, INTERNAL)}
+
+
+class SpanTests(TracedTestCase):
+    tracing = {"headers": "{ Authorization: Bearer 1234 }", "service": "edge"}
+
+    def test_a_request_has_a_server_span_and_a_client_span(self):
+        before = time.time_ns()
+        response, spans = self.traced("POST", "/plain/a;k=secret?q=secret&r", "hello", "text/plain", ["User-Agent: tester/1"])
+        after = time.time_ns()
+        self.assertEqual(response.status, 200)
+        (server,), (client,), internal = spans[SERVER], spans[CLIENT], spans[INTERNAL]
+        self.assertEqual(internal, [])
+        self.assertEqual((server.name, server.parent_span_id), ("POST /plain/*", b""))
+        self.assertEqual((client.name, client.parent_span_id), ("POST", server.span_id))
+        self.assertEqual((len(server.trace_id), len(server.span_id)), (16, 8))
+        self.assertNotEqual(server.span_id, client.span_id)
+        slack = 50_000_000  # the loop's clock stands still for a tick
+        for span in (server, client):
+            self.assertLess(before - slack, span.start_time_unix_nano)
+            self.assertLessEqual(span.start_time_unix_nano, span.end_time_unix_nano)
+            self.assertLess(span.end_time_unix_nano, after + slack)
+            self.assertEqual(span.status.code, 0)
+        self.assertEqual(attributes(server), {
+            "http.request.method": "POST", "url.path": "/plain/a;k=*", "url.query": "q=*&*", "url.scheme": "http",
+            "network.protocol.version": "1.1", "server.address": "client.example",
+            "user_agent.original": "tester/1", "http.route": "/plain/*", "network.peer.address": "127.0.0.1",
+            "client.address": "127.0.0.1", "http.response.status_code": 200, "http.request.body.size": 5,
+            "http.response.body.size": 2, "recast.route": "plain",
+            "recast.request_id": response.fields.get("x-request-id")})
+        self.assertEqual(attributes(client), {
+            "http.request.method": "POST", "server.address": "127.0.0.1", "server.port": self.upstream.port,
+            "recast.upstream": "app", "http.request.body.size": 5, "http.response.status_code": 200,
+            **{key: value for key, value in attributes(client).items() if key == "recast.connect.duration"}})
+        path, fields, body = self.collector.posts[-1]
+        self.assertEqual((path, fields["Content-Type"], fields["Authorization"]),
+                         ("/v1/traces", "application/x-protobuf", "Bearer 1234"))
+        self.assertRegex(fields["User-Agent"], r"^recast/\d")
+        self.assertNotIn(b"secret", body)
+        self.assertEqual(self.collector.resources[-1]["service.name"], "edge")
+        self.assertEqual(self.collector.scopes[-1].name, "recast")
+
+    def test_the_upstream_is_told_of_the_client_span(self):
+        _, spans = self.traced("GET", "/plain/a", fields=["tracestate: a=b"])
+        (client,) = spans[CLIENT]
+        received = self.upstream.one().fields
+        self.assertEqual(received.all("traceparent"), [f"00-{client.trace_id.hex()}-{client.span_id.hex()}-01"])
+        # It belongs to a trace that nobody has named.
+        self.assertNotIn("tracestate", received)
+
+    def test_a_sampled_parent_is_followed(self):
+        response, spans = self.traced(
+            "GET", "/plain/a", fields=[f"traceparent: {SAMPLED}", "tracestate: a=b", "tracestate: c=d"])
+        (server,), (client,) = spans[SERVER], spans[CLIENT]
+        self.assertEqual((server.trace_id.hex(), server.parent_span_id.hex()), (TRACE, PARENT))
+        self.assertEqual((server.trace_state, client.trace_state), ("a=b,c=d", "a=b,c=d"))
+        received = self.upstream.one().fields
+        self.assertEqual(received.all("traceparent"), [f"00-{TRACE}-{client.span_id.hex()}-01"])
+        self.assertEqual(received.all("tracestate"), ["a=b", "c=d"])
+        self.assertEqual(self.recast.log_entry(response.fields.get("x-request-id"))["trace_id"], TRACE)
+
+    def test_an_unsampled_parent_is_passed_on(self):
+        self.send("GET", "/plain/a", fields=[f"traceparent: {UNSAMPLED}", "tracestate: a=b"])
+        received = self.upstream.one().fields
+        self.assertEqual((received.all("traceparent"), received.all("tracestate")), ([UNSAMPLED], ["a=b"]))
+        # What comes behind it is there, so it would be, too.
+        self.traced("GET", "/plain/b")
+        self.assertNotIn(TRACE, [span.trace_id.hex() for span in self.collector.spans])
+
+    def test_an_invalid_parent_begins_a_trace(self):
+        for bad in (f"00-{TRACE}-{PARENT}", f"ff-{TRACE}-{PARENT}-01", f"00-{'0' * 32}-{PARENT}-01", "x"):
+            self.upstream.reset()
+            response, spans = self.traced("GET", "/plain/a", fields=[f"traceparent: {bad}", "tracestate: a=b"])
+            (server,), (client,) = spans[SERVER], spans[CLIENT]
+            self.assertEqual(server.parent_span_id, b"", bad)
+            self.assertNotEqual(server.trace_id.hex(), TRACE, bad)
+            received = self.upstream.one().fields
+            self.assertEqual(received.all("traceparent"), [f"00-{client.trace_id.hex()}-{client.span_id.hex()}-01"])
+            self.assertNotIn("tracestate", received)
+            self.assertEqual(self.recast.log_entry(response.fields.get("x-request-id"))["trace_id"], server.trace_id.hex())
+
+    def test_a_conversion_is_a_child(self):
+        self.upstream.script = lambda exchange: (exchange.read_body(), exchange.answer(
+            body=b'{"x":"y"}', fields=("Content-Type: application/json",)))
+        response, spans = self.traced("POST", "/convert/7", "a=1&b=2", FORM)
+        self.assertEqual((response.status, response.body), (200, b"x=y"))
+        (server,), (client,) = spans[SERVER], spans[CLIENT]
+        self.assertEqual(server.name, "POST /convert/{id}")
+        request, answer = sorted(spans[INTERNAL], key=lambda span: span.name)
+        self.assertEqual((request.name, answer.name), ("recast.convert request", "recast.convert response"))
+        for span in (request, answer):
+            self.assertEqual((span.parent_span_id, span.status.code), (server.span_id, 0))
+            self.assertLessEqual(server.start_time_unix_nano, span.start_time_unix_nano)
+            self.assertLessEqual(span.end_time_unix_nano, server.end_time_unix_nano)
+        found = attributes(request)
+        self.assertGreaterEqual(found.pop("recast.convert.duration"), 0)
+        self.assertEqual(found, {
+            "recast.input": "form", "recast.output": "json", "recast.bytes_in": 7,
+            "recast.bytes_out": len(self.upstream.one().body), "recast.fields": 2, "recast.files": 0, "recast.dropped": 0})
+        self.assertEqual(attributes(answer), {
+            "recast.input": "json", "recast.output": "form", "recast.bytes_in": 9, "recast.bytes_out": 3,
+            "recast.fields": 1, "recast.files": 0, "recast.dropped": 0})
+        self.assertEqual(len({span.span_id for span in (server, client, request, answer)}), 4)
+
+    def test_a_refusal_has_its_code(self):
+        response, spans = self.traced("GET", "/none")
+        (server,) = spans[SERVER]
+        self.assertEqual((response.status, spans[CLIENT], server.name), (404, [], "GET"))
+        found = attributes(server)
+        self.assertEqual((found["error.type"], found["recast.flag"], found["http.response.status_code"]),
+                         (response.json["code"], "NR", 404))
+        self.assertNotIn("http.route", found)
+        self.assertEqual(server.status.code, 0)  # the client's fault
+
+    def test_a_body_that_can_not_be_converted(self):
+        response, spans = self.traced("POST", "/convert/7", "a=%FFsecret", FORM)
+        self.assertEqual(response.status, 400)
+        (server,), (conversion,) = spans[SERVER], spans[INTERNAL]
+        self.assertEqual(attributes(server)["error.type"], response.json["code"])
+        self.assertEqual((conversion.status.code, attributes(conversion)["error.type"]), (ERROR, response.json["code"]))
+        self.assertFalse(any(b"secret" in body for _, _, body in self.collector.posts))
+
+    def test_an_upstream_that_is_not_there(self):
+        response, spans = self.traced("GET", "/gone")
+        (server,), (client,) = spans[SERVER], spans[CLIENT]
+        self.assertEqual((response.status, server.status.code, client.status.code), (502, ERROR, ERROR))
+        self.assertEqual(attributes(server)["error.type"], response.json["code"])
+        self.assertEqual(attributes(client)["error.type"], response.json["code"])
+        self.assertNotIn("http.response.status_code", attributes(client))
+
+    def test_an_upstream_that_fails(self):
+        self.upstream.script = lambda exchange: (exchange.read_body(), exchange.answer(status=500))
+        response, spans = self.traced("GET", "/plain/a")
+        for kind in (SERVER, CLIENT):
+            (span,) = spans[kind]
+            self.assertEqual((span.status.code, attributes(span)["error.type"]), (ERROR, "500"))
+
+    def test_a_request_that_was_sent_again(self):
+        statuses = iter([503, 200])
+        self.upstream.script = lambda exchange: (exchange.read_body(), exchange.answer(status=next(statuses)))
+        response, spans = self.traced("GET", "/again")
+        (client,) = spans[CLIENT]
+        self.assertEqual((response.status, attributes(client)["http.request.resend_count"]), (200, 1))
+        first, second = self.upstream.wait_for(2)
+        self.assertEqual(first.fields.get("traceparent"), second.fields.get("traceparent"))
+
+    def test_a_response_that_breaks_off(self):
+        self.upstream.script = lambda exchange: (
+            exchange.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"), exchange.close())
+        with self.client() as client:
+            client.send("GET /plain/cut HTTP/1.1\r\nHost: a\r\nX-Request-Id: cut-off\r\n\r\n")
+            client.reader.rest()
+        spans = self.collector.spans_of("cut-off")
+        for span in spans:
+            self.assertEqual((span.status.code, attributes(span)["error.type"]), (ERROR, "UR"), span)
+        self.assertEqual(len(spans), 2)
+
+    def test_long_texts_are_cut(self):
+        response, spans = self.traced("NONE-OF-THEM", "/plain/" + "p" * 3000, fields=["User-Agent: " + "\u00e4" * 300])
+        (server,) = spans[SERVER]
+        found = attributes(server)
+        self.assertEqual((found["http.request.method"], found["http.request.method_original"]), ("_OTHER", "NONE-OF-THEM"))
+        self.assertEqual(server.name, "HTTP /plain/*")
+        self.assertEqual(found["url.path"], "/plain/" + "p" * 249)
+        for value in found.values():
+            self.assertLessEqual(len(str(value).encode()), 256)
+        self.assertLessEqual(server.ByteSize(), 8192)
+
+    def test_http2(self):
+        with HTTP2Client(self.recast.port) as client:
+            for target in ("/plain/one", "/plain/two"):
+                self.upstream.reset()
+                response = client.exchange("GET", target, fields=[("traceparent", SAMPLED)])
+                (server,), (client_span,) = (self.spans(response)[kind] for kind in (SERVER, CLIENT))
+                found = attributes(server)
+                self.assertEqual((found["network.protocol.version"], found["url.path"]), ("2", target))
+                self.assertEqual(server.parent_span_id.hex(), PARENT)
+                self.assertEqual(self.upstream.one().fields.all("traceparent"),
+                                 [f"00-{TRACE}-{client_span.span_id.hex()}-01"])
+                self.collector.reset()
+
+
+class SampleTests(TracedTestCase):
+    tracing = {"sample": "0%"}
+
+    def test_no_trace_that_begins_here_is_recorded(self):
+        response = self.send("GET", "/plain/a")
+        parent = self.upstream.one().fields.get("traceparent")
+        self.assertRegex(parent, "^00-[0-9a-f]{32}-[0-9a-f]{16}-00$")
+        self.assertEqual(self.recast.log_entry(response.fields.get("x-request-id"))["trace_id"], parent[3:35])
+        # One that is recorded comes alone.
+        self.traced("GET", "/plain/b", fields=[f"traceparent: {SAMPLED}"])
+        self.assertEqual({span.trace_id.hex() for span in self.collector.spans}, {TRACE})
+
+
+class IgnoredParentTests(TracedTestCase):
+    tracing = {"parent": "ignore"}
+
+    def test_a_parent_is_not_followed(self):
+        for parent in (SAMPLED, UNSAMPLED):
+            self.upstream.reset()
+            _, spans = self.traced("GET", "/plain/a", fields=[f"traceparent: {parent}", "tracestate: a=b"])
+            (server,) = spans[SERVER]
+            self.assertEqual((server.parent_span_id, server.trace_state), (b"", ""))
+            self.assertNotEqual(server.trace_id.hex(), TRACE)
+            received = self.upstream.one().fields
+            self.assertEqual(received.get("traceparent")[3:35], server.trace_id.hex())
+            self.assertNotIn("tracestate", received)
+
+
+class CollectorTests(TracedTestCase):
+    """A collector that doesn't do what it should. Requests are served all the same."""
+
+    tracing = {"queue": 8, "batch": 4, "timeout": "300ms"}
+
+    def counts(self):
+        return {result: self.metric("recast_tracing_spans_total", result=result)
+                for result in ("sent", "dropped_queue", "dropped_failed", "rejected")}
+
+    def setUp(self):
+        super().setUp()
+        self.settled()
+        self.before = self.counts()
+
+    def settled(self):
+        deadline = time.monotonic() + DEADLINE
+        while self.metric("recast_tracing_queue_spans") > 0:
+            self.assertLess(time.monotonic(), deadline)
+            select_nothing()
+
+    def grown(self):
+        return {result: count - self.before[result] for result, count in self.counts().items()}
+
+    def test_what_can_be_sent_again_is(self):
+        self.collector.reset(lambda number: (503, {"Retry-After": "0"}, b"") if number < 3 else (200, {}, b""))
+        response = self.send("GET", "/plain/a")
+        self.assertEqual(len(self.collector.spans_of(response.fields.get("x-request-id"))), 2)
+        self.settled()
+        self.assertEqual(len({body for _, _, body in self.collector.posts[:3]}), 1)
+        self.assertEqual(self.grown(), {"sent": 2, "dropped_queue": 0, "dropped_failed": 0, "rejected": 0})
+
+    def test_retry_after_is_heeded(self):
+        times = []
+        self.collector.reset(lambda number: (times.append(time.monotonic()),
+                                             (429, {"Retry-After": "1"}, b"") if number == 1 else (200, {}, b""))[1])
+        response = self.send("GET", "/plain/a")
+        self.collector.spans_of(response.fields.get("x-request-id"))
+        self.assertGreater(times[1] - times[0], 0.9)
+
+    def test_what_can_not_be_sent_again_is_dropped(self):
+        self.collector.reset(lambda number: (400, {}, b"no") if number == 1 else (200, {}, b""))
+        self.send("GET", "/plain/a")
+        self.collector.wait_for_posts(1)
+        self.settled()
+        self.assertEqual(self.grown(), {"sent": 0, "dropped_queue": 0, "dropped_failed": 2, "rejected": 0})
+        self.assertEqual(len(self.collector.posts), 1)
+        self.assertIn("answers with 400", self.recast.error_text())
+
+    def test_what_is_rejected_is_counted(self):
+        from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
+
+        answer = ExportTraceServiceResponse()
+        answer.partial_success.rejected_spans = 1
+        answer.partial_success.error_message = "no"
+        self.collector.reset(lambda number: (200, {}, answer.SerializeToString()))
+        self.send("GET", "/plain/a")
+        self.collector.wait_for_posts(1)
+        self.settled()
+        self.assertEqual(self.grown(), {"sent": 1, "dropped_queue": 0, "dropped_failed": 0, "rejected": 1})
+
+    def test_a_connection_that_is_closed(self):
+        self.collector.reset(lambda number: None if number == 1 else (200, {}, b""))
+        response = self.send("GET", "/plain/a")
+        self.assertEqual(len(self.collector.spans_of(response.fields.get("x-request-id"))), 2)
+
+    def test_a_collector_that_hangs_slows_nothing_down(self):
+        self.collector.reset(lambda number: "hang")
+        began = time.monotonic()
+        for _ in range(20):
+            self.assertEqual(self.send("GET", "/plain/a").status, 200)
+        self.assertLess(time.monotonic() - began, DEADLINE)
+        # 40 spans, of which 8 wait: whatever is on its way is one of them.
+        self.assertEqual(self.metric("recast_tracing_queue_spans"), 8)
+        self.assertEqual(self.grown()["dropped_queue"], 32)
+        self.collector.reset()
+        self.collector.over.set()
+        self.settled()
+        self.collector.over.clear()
+        grown = self.grown()
+        self.assertEqual(sum(grown.values()), 40)
+
+
+class LifeTests(unittest.TestCase):
+    """The end, and new settings."""
+
+    def setUp(self):
+        self.collector, self.upstream = Collector(), Upstream()
+        self.addCleanup(self.collector.stop)
+        self.addCleanup(self.upstream.stop)
+
+    def serve(self, settings, workers=1):
+        recast = Recast(ROUTES, {"app": f"127.0.0.1:{self.upstream.port}", "gone": "127.0.0.1:1"},
+                        settings=settings, workers=workers)
+        self.addCleanup(recast.remove)
+        self.addCleanup(recast.stop)
+        return recast
+
+    def get(self, recast, target="/plain/a"):
+        with Client(recast.port) as client:
+            client.request("GET", target)
+            return client.response("GET").fields.get("x-request-id")
+
+    def test_what_waits_is_sent_at_the_end(self):
+        recast = self.serve(tracing(self.collector.url, interval="1h", batch=1000), workers=2)
+        ids = {self.get(recast) for _ in range(8)}
+        self.assertEqual(self.collector.posts, [])
+        self.assertEqual(recast.stop(), 0)
+        found = {attributes(span).get("recast.request_id") for span in self.collector.spans}
+        self.assertEqual(found - {None}, ids)
+
+    def test_the_end_waits_for_no_collector_that_hangs(self):
+        self.collector.reset(lambda number: "hang")
+        recast = self.serve(tracing(self.collector.url, interval="1h"))
+        self.get(recast)
+        began = time.monotonic()
+        self.assertEqual(recast.stop(), 0)
+        self.assertLess(time.monotonic() - began, 8)
+        self.assertIn("2 spans were not sent", recast.error_text())
+
+    def test_full_batches_are_sent_at_once(self):
+        recast = self.serve(tracing(self.collector.url, interval="1h", batch=4))
+        for _ in range(2):
+            self.get(recast)
+        self.collector.wait_for_posts(1)
+        self.assertEqual(len(self.collector.spans), 4)
+
+    def test_a_secured_collector(self):
+        secured = Collector(context=certificates().server_context())
+        self.addCleanup(secured.stop)
+        with unittest.mock.patch.dict(os.environ, SSL_CERT_FILE=certificates().path("ca.pem")):
+            recast = self.serve(tracing(secured.url))
+        for _ in range(2):
+            self.assertEqual(len(secured.spans_of(self.get(recast))), 2)
+
+    def test_a_secured_collector_that_nobody_knows(self):
+        secured = Collector(context=certificates().server_context())
+        self.addCleanup(secured.stop)
+        with unittest.mock.patch.dict(os.environ, SSL_CERT_FILE=certificates().path("other-ca.pem")):
+            recast = self.serve(tracing(secured.url, interval="1h"))
+        self.get(recast)
+        self.assertEqual(recast.stop(), 0)
+        self.assertEqual(secured.posts, [])
+        self.assertRegex(recast.error_text(), "the collector of spans, localhost, takes none, which are dropped: .*certificate")
+
+    def test_nothing_is_sent_when_it_is_off(self):
+        recast = self.serve("tracing: off\n")
+        self.get(recast)
+        self.assertNotIn("traceparent", self.upstream.one().fields)
+        self.assertEqual(recast.stop(), 0)
+        self.assertEqual(self.collector.posts, [])
+
+    def test_new_settings(self):
+        other = Collector()
+        self.addCleanup(other.stop)
+        recast = self.serve(tracing(self.collector.url, interval="1h"))
+        first = self.get(recast)
+        with open(recast.config) as file:
+            text = file.read()
+        with open(recast.config, "w") as file:
+            file.write(text.replace(self.collector.url, other.url).replace("1h", "10ms"))
+        recast.process.send_signal(1)
+        # What waited goes where it was to go.
+        self.assertEqual(len(self.collector.spans_of(first)), 2)
+        self.assertEqual(len(other.spans_of(self.get(recast))), 2)
