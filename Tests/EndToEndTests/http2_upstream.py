@@ -606,6 +606,7 @@ class ServerConnection:
         if self.goaway is not None and number > self.goaway:
             # As a server that has gone away: it does nothing with it, and says nothing.
             stream.code = NO_ERROR
+            received.ended.set()
             return None
         return stream, received
 
@@ -717,6 +718,14 @@ class HTTP2Upstream(Upstream):
                 self.closed_bytes += served.received - self.readers.pop(served)
                 self.changed.notify_all()
 
+    def settle(self):
+        """Waits until all scripts have come to their end, and the connections that they have ended are closed."""
+        for connection in list(self.connections):
+            for stream in list(connection.streams.values()):
+                stream.received.ended.wait(DEADLINE)
+            if connection.is_closed:
+                connection.ended.wait(DEADLINE)
+
     @property
     def open_connections(self):
         with self.changed:
@@ -749,6 +758,11 @@ class OverHTTP2:
     @classmethod
     def upstream_settings(cls, text):
         return over_http2(text)
+
+    def setUp(self):
+        # What the script of a test before still ends is a connection that others share.
+        self.upstream.settle()
+        super().setUp()
 
     def tearDown(self):
         super().tearDown()
