@@ -36,7 +36,7 @@ ARROWS = {
         "Resources": "Configuration Observe",
         "Server": "Admin Configuration Exchange Observe Resources TLS Tracing",
         "TLS": "Configuration Exchange Observe",
-        "Tracing": "Configuration Exchange Observe",
+        "Tracing": "Configuration Exchange Observe Upstream",
         "Upstream": "Configuration Exchange Observe Resources TLS",
     },
 }

@@ -17,9 +17,6 @@ final class CollectorConnection: StreamHandler {
         case failed(String)
     }
 
-    /// Bytes of an answer's content at most: 64 KiB.
-    static let limit = 64 * 1024
-
     private let settings: TracingSettings
     private let loop: EventLoop
     private let resolver: Resolver
@@ -29,23 +26,14 @@ final class CollectorConnection: StreamHandler {
     private var timer: Timer!
     private var completion: ((Outcome) -> Void)?
     private var request = OutputBuffer()
-    private var lookUp: Resolution?
-    private var connecting: Connecting?
-    private var handshake: TLSHandshake?
+    private var connector: Connector?
     private var stream: Stream?
-    private var parser: ResponseParser
-    private var answerHead = MessageHead()
-    /// Set behind the head of the answer.
-    private var decoder: BodyDecoder?
-    private var content: [UInt8] = []
+    private var response = WholeResponse()
 
     init(_ settings: TracingSettings, loop: EventLoop, resolver: Resolver) {
         self.settings = settings
         self.loop = loop
         self.resolver = resolver
-        var limits = WireLimits()
-        limits.body = Self.limit
-        parser = ResponseParser(limits: limits)
         var head = OutputBuffer()
         head.append(text: "POST \(settings.target) HTTP/1.1\r\nHost: \(settings.hostField)\r\n")
         head.append(text: "User-Agent: recast/\(BuildInformation.version)\r\n")
@@ -61,10 +49,7 @@ final class CollectorConnection: StreamHandler {
     func post(_ document: Span<UInt8>, _ completion: @escaping (Outcome) -> Void) {
         precondition(self.completion == nil, "one request at a time")
         self.completion = completion
-        parser.reset()
-        answerHead.removeAll()
-        decoder = nil
-        content = []
+        response = WholeResponse()
         let head = head
         request.append(head.span)
         HeadWriter.field("Content-Length", decimal: document.count, into: &request)
@@ -74,12 +59,16 @@ final class CollectorConnection: StreamHandler {
         timer.set(after: isUnsecurable ? 0 : settings.timeout.nanoseconds)
         if let stream { return write(to: stream) }
         if isUnsecurable { return }
-        lookUp = resolver.resolve(settings.host, port: settings.port, timeout: settings.timeout.nanoseconds) {
-            [unowned self] result, _ in
-            lookUp = nil
+        connector = Connector(
+            to: (settings.host, settings.port), secured: context.map { (settings.host, $0) },
+            within: settings.timeout.nanoseconds, loop: loop, resolver: resolver, handler: self
+        ) { [unowned self] result in
+            connector = nil
             switch result {
-            case .success(let addresses): connect(addresses[...])
-            case .failure(let error): fail("\(error)")
+            case .success(let stream):
+                self.stream = stream
+                write(to: stream)
+            case .failure(.unreachable(let reason)), .failure(.insecure(let reason)): fail(reason)
             }
         }
     }
@@ -100,10 +89,8 @@ final class CollectorConnection: StreamHandler {
 
     private func letGo() {
         timer.cancel()
-        lookUp?.cancel()
-        connecting?.cancel()
-        handshake?.cancel()
-        (lookUp, connecting, handshake) = (nil, nil, nil)
+        connector?.cancel()
+        connector = nil
         request = OutputBuffer()
         if let stream {
             self.stream = nil
@@ -123,41 +110,6 @@ final class CollectorConnection: StreamHandler {
         completion(outcome)
     }
 
-    /// Tries the addresses one after the other.
-    private func connect(_ addresses: ArraySlice<SocketAddress>) {
-        guard let address = addresses.first else { return fail("no address accepts connections") }
-        // Some of the time is left for the other ones.
-        let time = settings.timeout.nanoseconds / UInt64(addresses.count + 1)
-        connecting = Connect.start(loop: loop, address: address, timeout: time) { [unowned self] result in
-            connecting = nil
-            switch result {
-            case .success(let descriptor) where settings.isSecure: secure(descriptor)
-            case .success(let descriptor):
-                let stream = Stream(loop: loop, descriptor: descriptor, handler: self)
-                self.stream = stream
-                write(to: stream)
-            case .failure: connect(addresses.dropFirst())
-            }
-        }
-    }
-
-    private func secure(_ descriptor: Int32) {
-        guard let context else { preconditionFailure("no connection is made without what secures it") }
-        handshake = TLSHandshake(
-            loop: loop, descriptor: descriptor, context: context, endpoint: settings.host,
-            timeout: settings.timeout.nanoseconds
-        ) { [unowned self] result in
-            handshake = nil
-            switch result {
-            case .success(let stream):
-                stream.handler = self
-                self.stream = stream
-                write(to: stream)
-            case .failure(let error): fail("\(error)")
-            }
-        }
-    }
-
     // MARK: The stream
 
     func received(_ bytes: Span<UInt8>, on stream: Stream) -> Int {
@@ -169,31 +121,14 @@ final class CollectorConnection: StreamHandler {
         var at = 0
         do throws(WireError) {
             while true {
-                let rest = bytes.extracting(at..<bytes.count)
-                guard var decoder else {
-                    guard let used = try parser.parse(rest, into: &answerHead) else { return at }
-                    at += used
-                    if answerHead.status < 200 {
-                        answerHead.removeAll()
-                        continue
-                    }
-                    var limits = WireLimits()
-                    limits.body = Self.limit
-                    decoder = BodyDecoder(
-                        framing: try Framing.response(answerHead, toHead: false), limits: limits, isResponse: true)
-                    continue
+                switch try response.read(bytes, at: &at) {
+                case .needsMore: return at
+                case .head: continue
+                case .whole:
+                    answered(keeps: response.head.isKeepAlive && at == bytes.count)
+                    return bytes.count
                 }
-                if decoder.isComplete { break }
-                let step = try decoder.next(rest)
-                at += step.skipped
-                content.append(contentsOf: rest.extracting(step.skipped..<step.skipped + step.available))
-                decoder.took(step.available)
-                at += step.available
-                self.decoder = decoder
-                if decoder.isComplete { break }
-                if step.available == 0 { return at }
             }
-            answered(keeps: answerHead.isKeepAlive && at == bytes.count)
         } catch {
             fail("its answer can't be read")
         }
@@ -201,16 +136,15 @@ final class CollectorConnection: StreamHandler {
     }
 
     private func answered(keeps: Bool) {
-        let answer = Answer(status: answerHead.status, retryAfter: answerHead.retryAfter, content: content)
+        let answer = Answer(
+            status: response.head.status, retryAfter: response.head.retryAfter, content: response.content)
         if !keeps { letGo() }
         finish(.answered(answer))
     }
 
     func ended(_ stream: Stream) {
         // Without close_notify anybody on the way may have cut it (RFC 8446 §6.1).
-        if completion != nil, !stream.isTruncated, var decoder, (try? decoder.endOfInput()) != nil {
-            return answered(keeps: false)
-        }
+        if completion != nil, !stream.isTruncated, response.end() { return answered(keeps: false) }
         fail("it closes the connection")
     }
 

@@ -20,25 +20,16 @@ final class Fetch: StreamHandler {
     }
 
     /// Bytes of a document at most: 64 KiB.
-    static let limit = 64 * 1024
+    static let limit = WholeResponse.limit
     /// Nanoseconds for all of it: 10 s.
     static let time: UInt64 = 10_000_000_000
 
-    private let loop: EventLoop
-    private let context: TLSClientContext
-    private let host: String
     private let request: OutputBuffer
     private var completion: ((Result<[UInt8], Failure>) -> Void)?
     private var timer: Timer?
-    private var lookUp: Resolution?
-    private var connecting: Connecting?
-    private var handshake: TLSHandshake?
+    private var connector: Connector?
     private var stream: Stream?
-    private var parser: ResponseParser
-    private var head = MessageHead()
-    /// Set behind the head.
-    private var decoder: BodyDecoder?
-    private var document: [UInt8] = []
+    private var response = WholeResponse()
 
     /// - Parameters:
     ///   - location: what is fetched.
@@ -48,13 +39,7 @@ final class Fetch: StreamHandler {
         _ location: SenderLocation, at address: (host: String, port: UInt16)?, loop: EventLoop, resolver: Resolver,
         context: TLSClientContext, completion: @escaping (Result<[UInt8], Failure>) -> Void
     ) {
-        self.loop = loop
-        self.context = context
         self.completion = completion
-        host = location.host
-        var limits = WireLimits()
-        limits.body = Self.limit
-        parser = ResponseParser(limits: limits)
         var request = OutputBuffer()
         request.append("GET ")
         request.append(text: location.target)
@@ -64,12 +49,18 @@ final class Fetch: StreamHandler {
         self.request = request
         timer = Timer(loop: loop) { [unowned self] in finish(.failure(.timedOut)) }
         timer?.set(after: Self.time)
-        lookUp = resolver.resolve(address?.host ?? host, port: address?.port ?? 443, timeout: Self.time) {
-            [unowned self] result, _ in
-            lookUp = nil
+        connector = Connector(
+            to: address ?? (location.host, 443), secured: (location.host, context), within: Self.time, loop: loop,
+            resolver: resolver, handler: self
+        ) { [unowned self] result in
+            connector = nil
             switch result {
-            case .success(let addresses): connect(addresses[...])
-            case .failure(let error): finish(.failure(.unreachable("\(error)")))
+            case .success(let stream):
+                self.stream = stream
+                let request = self.request
+                stream.write(request.span)
+            case .failure(.unreachable(let reason)): finish(.failure(.unreachable(reason)))
+            case .failure(.insecure(let reason)): finish(.failure(.insecure(reason)))
             }
         }
     }
@@ -82,10 +73,8 @@ final class Fetch: StreamHandler {
 
     private func letGo() {
         timer?.cancel()
-        lookUp?.cancel()
-        connecting?.cancel()
-        handshake?.cancel()
-        (lookUp, connecting, handshake) = (nil, nil, nil)
+        connector?.cancel()
+        connector = nil
         if let stream {
             self.stream = nil
             stream.close()
@@ -99,73 +88,19 @@ final class Fetch: StreamHandler {
         completion(result)
     }
 
-    /// Tries the addresses one after the other.
-    private func connect(_ addresses: ArraySlice<SocketAddress>) {
-        guard let address = addresses.first else {
-            return finish(.failure(.unreachable("no address accepts connections")))
-        }
-        // Some of the time is left for the other ones.
-        let time = Self.time / UInt64(addresses.count + 1)
-        connecting = Connect.start(loop: loop, address: address, timeout: time) { [unowned self] result in
-            connecting = nil
-            switch result {
-            case .success(let descriptor): secure(descriptor)
-            case .failure: connect(addresses.dropFirst())
-            }
-        }
-    }
-
-    private func secure(_ descriptor: Int32) {
-        handshake = TLSHandshake(
-            loop: loop, descriptor: descriptor, context: context, endpoint: host, timeout: Self.time
-        ) { [unowned self] result in
-            handshake = nil
-            switch result {
-            case .success(let stream):
-                stream.handler = self
-                self.stream = stream
-                let request = request
-                stream.write(request.span)
-            case .failure(let error): finish(.failure(.insecure("\(error)")))
-            }
-        }
-    }
-
     // MARK: The stream
 
     func received(_ bytes: Span<UInt8>, on stream: Stream) -> Int {
         var at = 0
         do throws(WireError) {
             while completion != nil {
-                let rest = bytes.extracting(at..<bytes.count)
-                guard var decoder else {
-                    guard let used = try parser.parse(rest, into: &head) else { return at }
-                    at += used
-                    if head.status < 200 {
-                        head.removeAll()
-                        continue
-                    }
-                    guard head.status == 200 else {
-                        finish(.failure(.status(head.status)))
-                        break
-                    }
-                    var limits = WireLimits()
-                    limits.body = Self.limit
-                    decoder = BodyDecoder(
-                        framing: try Framing.response(head, toHead: false), limits: limits, isResponse: true)
-                    continue
+                switch try response.read(bytes, at: &at) {
+                case .needsMore: return at
+                case .head where response.head.status != 200:
+                    finish(.failure(.status(response.head.status)))
+                case .head: continue
+                case .whole: finish(.success(response.content))
                 }
-                let step = try decoder.next(rest)
-                at += step.skipped
-                document.append(contentsOf: rest.extracting(step.skipped..<step.skipped + step.available))
-                decoder.took(step.available)
-                at += step.available
-                self.decoder = decoder
-                if decoder.isComplete {
-                    finish(.success(document))
-                    break
-                }
-                if step.available == 0 { return at }
             }
         } catch {
             finish(.failure(.badResponse))
@@ -175,10 +110,8 @@ final class Fetch: StreamHandler {
 
     func ended(_ stream: Stream) {
         // Without close_notify anybody on the way may have cut it (RFC 8446 §6.1).
-        guard !stream.isTruncated, var decoder, (try? decoder.endOfInput()) != nil else {
-            return finish(.failure(.badResponse))
-        }
-        finish(.success(document))
+        guard !stream.isTruncated, response.end() else { return finish(.failure(.badResponse)) }
+        finish(.success(response.content))
     }
 
     func drained(_ stream: Stream) {}
