@@ -68,6 +68,8 @@ let package = Package(
             name: "CBuild", exclude: ["README.md"],
             cSettings: definition("RECAST_COMMIT") + definition("RECAST_DATE")),
         .target(name: "CRecipes", exclude: ["README.md"]),
+        // The page is put in by the compiler; SwiftPM has no other work with it.
+        .target(name: "CConsole", exclude: ["README.md", "page"]),
 
         .target(name: "COctets", exclude: ["README.md"]),
         .target(name: "Octets", dependencies: ["COctets"], exclude: ["README.md"], swiftSettings: settings),
@@ -165,6 +167,7 @@ let package = Package(
             ],
             path: "Tests/FuzzTargets", swiftSettings: settings),
         .testTarget(name: "FuzzTests", dependencies: ["FuzzTargets"], swiftSettings: settings),
+        .testTarget(name: "ConsoleTests", dependencies: ["CConsole"], swiftSettings: settings),
         .testTarget(name: "OctetsTests", dependencies: ["Octets", "TestSupport"], swiftSettings: settings),
         .testTarget(
             name: "SerializationTests",
@@ -230,7 +233,7 @@ if let sanitizer = Context.environment["RECAST_SANITIZED"] {
     if sanitizer == "thread" {
         leftOut.formUnion([
             "FuzzTests", "FuzzTargets", "OctetsTests", "SerializationTests", "HTTPWireTests", "ContentCodingTests",
-            "GatewayTests", "SettingsTests", "serialization-examples",
+            "ConsoleTests", "GatewayTests", "SettingsTests", "serialization-examples",
         ])
         // Each of its tests has one loop, on the thread of the test: several workers are a matter of the end-to-end tests.
         if Context.environment["RECAST_FULL"] == nil { leftOut.insert("ProxyTests") }

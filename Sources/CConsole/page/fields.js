@@ -1,0 +1,73 @@
+// What became of each field: where it went, by which rules, and what was left out. And fields of heads, side by side.
+import { data, h, line, plural } from './dom.js';
+
+const mostRows = 500;
+
+// The table of an explanation. Its rows have the numbers that `Marks` gives to those of the bodies.
+export function fieldsTable(explanation, refused = null) {
+  if (!explanation) return null;
+  const entries = [...explanation.sent, ...explanation.removed];
+  const head = h('thead', {}, h('tr', {}, ['From', 'To', 'By'].map((name) => h('th', { scope: 'col' }, name))));
+  const rows = entries.slice(0, mostRows).map((entry, index) => {
+    const gone = entry.to === null;
+    const from = entry.from === null ? h('span', { class: 'hint' }, 'the route') : data(entry.from);
+    return h('tr', { class: `${gone ? 'gone' : ''}${entry.from === refused && refused !== null ? ' refused' : ''}`, data: { entry: index } },
+      h('td', {}, h('button', { type: 'button', class: 'plain', data: { show: index } }, entry.kind === 'file' && h('span', { class: 'tag' }, 'file'), from)),
+      h('td', {}, gone ? h('span', { class: 'tag' }, 'left out') : data(entry.to)),
+      h('td', {}, entry.rules.length === 0 ? h('span', { class: 'hint' }, entry.from === entry.to ? 'as it was' : 'the encoding')
+        : entry.rules.map((rule) => h('span', { class: 'rule' }, line(rule)))));
+  });
+  const left = explanation.removed.length;
+  return h('section', { class: 'fields' },
+    h('h3', {}, 'What became of each field'),
+    entries.length === 0 ? h('p', { class: 'hint' }, 'Nothing came in') : [
+      h('p', { class: 'hint' }, `${plural(explanation.sent.length, 'value')} went on, ${left === 0 ? 'none was' : `${plural(left, 'was', 'were')}`} left out`),
+      h('div', { class: 'wide', tabindex: '0', role: 'region', 'aria-label': 'Fields' }, h('table', {}, head, h('tbody', {}, rows))),
+      entries.length > mostRows && h('p', { class: 'hint' }, `${plural(entries.length - mostRows, 'more value')}, which recast explain prints`),
+    ],
+    notes(explanation));
+}
+
+function notes(explanation) {
+  const list = [
+    ...(explanation.guards ?? []).map((guard) => [guard.kind, Object.entries(guard).filter(([name]) => name !== 'kind').map(([name, value]) => `${name}: ${value}`).join(', ')]),
+    ...(explanation.notes ?? []).map((note) => ['note', `${note.what} ${note.effect}${note.remedy ? `; ${note.remedy}` : ''}`]),
+  ];
+  return list.length > 0 && h('ul', { class: 'notes' }, list.map(([kind, text]) => h('li', {}, h('b', {}, line(kind)), ' ', line(text))));
+}
+
+// Points at the other side's row of a field when the pointer or the focus is on one; a click brings both into view.
+export function linkFields(root) {
+  let lit = null;
+  const light = (entry) => {
+    if (entry === lit) return;
+    lit = entry;
+    for (const element of root.querySelectorAll('.lit')) element.classList.remove('lit');
+    if (entry !== null) for (const element of root.querySelectorAll(`[data-entry="${entry}"]`)) element.classList.add('lit');
+  };
+  const over = (event) => light(event.target.closest?.('[data-entry]')?.dataset.entry ?? null);
+  root.addEventListener('pointerover', over);
+  root.addEventListener('pointerleave', () => light(null));
+  root.addEventListener('focusin', over);
+  root.addEventListener('click', (event) => {
+    const entry = event.target.closest?.('[data-show]')?.dataset.show;
+    if (entry === undefined) return;
+    for (const element of root.querySelectorAll(`li[data-entry="${entry}"]`)) element.scrollIntoView({ block: 'nearest' });
+  });
+}
+
+// Field lines of a head, each with what the other side makes of it: only here, or with another value.
+export function headFields(message, other, words) {
+  if (!message) return null;
+  const key = (field) => field.name.toLowerCase();
+  const values = new Map();
+  for (const field of other?.fields ?? []) values.set(key(field), [...(values.get(key(field)) ?? []), field.value]);
+  return h('ul', { class: 'head' }, h('li', { class: 'first' }, data(message.line)), message.fields.map((field) => {
+    const there = values.get(key(field));
+    const change = !other ? null : !there ? words[0] : there.includes(field.value) ? null : words[1];
+    return h('li', { class: change ? `differs ${change === words[1] ? 'changed' : 'alone'}` : '' },
+      data(field.name, { class: 'key' }), ': ', field.masked ? h('span', { class: 'masked' }, '***') : h('bdi', {}, line(field.value)),
+      field.masked && h('span', { class: 'tag' }, 'masked'),
+      change && h('span', { class: 'tag' }, change));
+  }));
+}

@@ -1,0 +1,348 @@
+// The first view: exchanges as they come, and one of them.
+import { follow, get } from './api.js';
+import { clock, command, count, data, duration, empty, h, labelled, later, line, plural, select, size, statusClass, unseen } from './dom.js';
+import { load, makeDetail } from './detail.js';
+
+const filters = ['route', 'status', 'code', 'method', 'text'];
+
+export function showExchanges(main, query, setLink) {
+  let asked = query;
+  let items = []; // Newest first, at most as many as Recast keeps.
+  let waiting = []; // Those that came while nothing may move.
+  let waitingCount = 0;
+  let paused = false;
+  let most = 200;
+  let missed = 0;
+  let known = null; // The document that events begin with.
+  let following = null;
+  let followed = null;
+  let opened = null; // The id of the exchange that is shown.
+  let loading = null;
+  let isPressed = false;
+  const rows = new Map();
+  const routes = new Set();
+
+  const address = (changes) => {
+    const next = new URLSearchParams();
+    for (const name of [...filters, 'id']) {
+      const value = name in changes ? changes[name] : asked.get(name);
+      if (value) next.set(name, value);
+    }
+    const text = next.toString();
+    return `#/exchanges${text ? `?${text}` : ''}`;
+  };
+  const set = (changes) => { location.hash = address(changes); };
+
+  // Filters. What is typed is asked for when the typing pauses.
+  const change = later(250, (name, value) => {
+    const next = address({ [name]: value });
+    history.replaceState(null, '', next);
+    update(new URLSearchParams(next.split('?')[1] ?? ''));
+  });
+  const field = (name, list, members) => h('input', {
+    list, value: asked.get(name) ?? '', spellcheck: 'false', autocomplete: 'off', 'data-filter': name, ...members,
+    oninput: (event) => change(name, event.target.value.trim()),
+  });
+  const options = (id, values) => h('datalist', { id }, values.map((value) => h('option', { value })));
+  const routeChoice = select([['', 'any']], '', (value) => set({ route: value }), { 'data-filter': 'route' });
+  const codes = options('codes', []);
+  const filterForm = h('form', { class: 'filters', role: 'search', 'aria-label': 'Exchanges', onsubmit: (event) => event.preventDefault() },
+    labelled('Route', routeChoice),
+    labelled('Status', field('status', 'statuses', { placeholder: '4xx, 422', size: '8' })), options('statuses', ['2xx', '3xx', '4xx', '5xx']),
+    labelled('Code', field('code', 'codes', { placeholder: 'json_syntax', size: '10' })), codes,
+    labelled('Method', field('method', 'methods', { placeholder: 'POST', size: '6' })), options('methods', ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']),
+    labelled('Text', field('text', null, { type: 'search', placeholder: 'target, host, id', size: '12' })));
+  const clear = h('button', { type: 'button', class: 'small', hidden: true,
+    onclick: () => set(Object.fromEntries(filters.map((name) => [name, null]))) }, 'Clear the filter');
+
+  const pause = h('button', { type: 'button', class: 'small', 'aria-pressed': 'false', onclick: () => {
+    paused = !paused;
+    pause.setAttribute('aria-pressed', String(paused));
+    pause.textContent = paused ? 'Go on' : 'Pause';
+    setLink(paused ? 'paused' : 'live');
+    if (!paused) release();
+    else render();
+  } }, 'Pause');
+  const news = h('button', { type: 'button', class: 'small news', hidden: true, onclick: () => {
+    release();
+    pane.scrollTop = 0;
+    document.scrollingElement.scrollTop = 0;
+    rows.get(shownItems()[0]?.id)?.querySelector('a').focus({ preventScroll: true });
+  } });
+  const note = h('p', { class: 'hint', id: 'shown' });
+  const body = h('tbody', {});
+  const table = h('table', { class: 'list' },
+    h('caption', { class: 'unseen' }, 'Exchanges, the newest first. Up and Down move, Enter opens.'),
+    h('thead', {}, h('tr', {}, [['Time', 'time'], ['Method', 'method'], ['Target', 'target'], ['Route', 'route'], ['Status', 'answer'], ['Took', 'took'], ['Size', 'sizes']]
+      .map(([name, css]) => h('th', { scope: 'col', class: css }, name)))), body);
+  const nothing = h('div', { hidden: true });
+  const pane = h('div', { class: 'pane' }, table, nothing);
+  const bounds = h('p', { class: 'hint bounds' });
+  const detail = h('div', { class: 'detail', hidden: true });
+  const view = h('div', { class: 'split' },
+    h('section', { class: 'exchanges', 'aria-labelledby': 'exchanges-title' },
+      h('div', { class: 'titles' }, h('h1', { id: 'exchanges-title', tabindex: '-1' }, 'Exchanges'), note, news, clear, pause),
+      filterForm, pane, bounds),
+    detail);
+  main.replaceChildren(view);
+
+  // The list.
+  function shownItems() {
+    const text = (asked.get('text') ?? '').toLowerCase();
+    if (!text) return items;
+    return items.filter((item) => [item.target, item.host, item.request_id, item.id, item.route, item.code, item.method, item.client]
+      .some((value) => value?.toLowerCase?.().includes(text)));
+  }
+
+  function makeRow(item) {
+    const failed = item.code ?? item.flag;
+    return h('tr', { data: { id: item.id } },
+      h('td', { class: 'time' }, h('time', { datetime: item.at }, clock(item.at))),
+      h('td', { class: 'method' }, line(item.method)),
+      h('td', { class: 'target' }, h('a', { href: address({ id: item.id }), tabindex: '-1', title: line(item.target) },
+        item.replay_of && h('span', { class: 'tag' }, 'replay'), data(item.target))),
+      h('td', { class: 'route' }, item.route === null ? '–' : line(item.route)),
+      h('td', { class: 'answer' }, h('span', { class: statusClass(item.status) }, String(item.status)), failed && h('span', { class: 'code' }, line(failed))),
+      h('td', { class: 'took' }, duration(item.time)),
+      h('td', { class: 'sizes' }, size(item.bytes_in), unseen(' in, '), h('span', { 'aria-hidden': 'true' }, ' / '), size(item.bytes_back), unseen(' back')));
+  }
+
+  let drawing = 0;
+  const render = () => { drawing ||= requestAnimationFrame(draw); };
+  function draw() {
+    drawing = 0;
+    const shown = shownItems();
+    const ids = new Set(shown.map((item) => item.id));
+    for (const [id, row] of rows) {
+      if (!ids.has(id)) {
+        row.remove();
+        rows.delete(id);
+      }
+    }
+    let before = body.firstChild;
+    for (const item of shown) {
+      const row = rows.get(item.id);
+      if (row && row === before) {
+        before = before.nextSibling;
+      } else {
+        const made = row ?? makeRow(item);
+        rows.set(item.id, made);
+        body.insertBefore(made, before);
+      }
+    }
+    drawChoice();
+    table.hidden = shown.length === 0;
+    news.hidden = waitingCount === 0;
+    news.textContent = `Show ${count(waitingCount)} new`;
+    const filtered = filters.some((name) => asked.get(name));
+    note.textContent = known === null ? '' : [
+      shown.length === items.length ? `${count(items.length)} shown` : `${count(shown.length)} of ${count(items.length)} shown`,
+      filtered && 'filtered', missed > 0 && `${count(missed)} went by too fast to show`,
+    ].filter(Boolean).join(', ');
+    clear.hidden = !filtered;
+    nothing.hidden = shown.length > 0 || known === null;
+    if (!nothing.hidden && nothing.dataset.filtered !== String(filtered)) {
+      nothing.dataset.filtered = String(filtered);
+      nothing.replaceChildren(filtered ? empty('No exchange passes the filter', h('p', {}, 'New ones that do will come up here.')) : firstSteps());
+    }
+  }
+
+  // Which row is open, and which one Tab comes to.
+  function drawChoice() {
+    const focused = body.contains(document.activeElement) ? document.activeElement.closest('tr') : null;
+    const chosen = focused ?? rows.get(opened) ?? body.firstChild;
+    for (const row of body.children) {
+      const anchor = row.querySelector('a');
+      anchor.tabIndex = row === chosen ? 0 : -1;
+      if (row.dataset.id === opened) anchor.setAttribute('aria-current', 'true');
+      else anchor.removeAttribute('aria-current');
+      row.classList.toggle('open', row.dataset.id === opened);
+    }
+  }
+
+  // Nothing moves while somebody reads further down, is on a row by the keyboard, or is about to click.
+  const isHeld = () => paused || isPressed || body.contains(document.activeElement) || pane.scrollTop > 4
+    || (document.scrollingElement.scrollTop > 4 && pane.getBoundingClientRect().top < 0);
+  function take(more) {
+    waiting = more.concat(waiting).slice(0, most);
+    waitingCount += more.length;
+    if (isHeld()) render();
+    else release();
+  }
+  function release() {
+    const there = new Set(items.map((item) => item.id));
+    items = waiting.filter((item) => !there.has(item.id)).concat(items).slice(0, most);
+    waiting = [];
+    waitingCount = 0;
+    learn(items);
+    render();
+  }
+  function learn(list) {
+    const old = routes.size;
+    for (const { route } of list) if (route !== null) routes.add(route);
+    if (routes.size !== old) drawRoutes();
+    const names = [...new Set(list.map((item) => item.code).filter(Boolean))].sort();
+    if (names.join() !== [...codes.children].map((option) => option.value).join()) codes.replaceChildren(...names.map((value) => h('option', { value })));
+  }
+  function drawRoutes() {
+    const chosen = asked.get('route') ?? '';
+    if (chosen) routes.add(chosen);
+    routeChoice.replaceChildren(...[['', 'any'], ...[...routes].sort().map((name) => [name, line(name)])]
+      .map(([value, name]) => h('option', { value, selected: value === chosen }, name)));
+  }
+
+  function drawBounds() {
+    const masks = known.mask?.length ? `Masked: ${known.mask.map(line).join(', ')}.` : 'Nothing is masked.';
+    bounds.textContent = `The last ${plural(known.entries, 'exchange')} are kept, of each body the first ${size(known.body)}. ${masks} Nothing is on a disk.${
+      known.workers_missing ? ` ${plural(known.workers_missing, 'worker')} didn’t answer.` : ''}`;
+  }
+
+  function events(name, document) {
+    if (name === 'exchanges') {
+      known = document;
+      most = document.entries || 200;
+      items = document.exchanges.slice(0, most);
+      waiting = [];
+      waitingCount = 0;
+      missed = 0;
+      nothing.dataset.filtered = '';
+      for (const [id, row] of rows) {
+        row.remove();
+        rows.delete(id);
+      }
+      learn(items);
+      drawBounds();
+      render();
+    } else if (name === 'more') {
+      missed += document.missed ?? 0;
+      take(document.exchanges);
+    }
+  }
+
+  function listen() {
+    const search = new URLSearchParams();
+    for (const name of ['route', 'status', 'code', 'method']) if (asked.get(name)) search.set(name, asked.get(name));
+    const path = `/console/exchanges${search.size ? `?${search}` : ''}`;
+    if (path === followed) return;
+    followed = path;
+    following?.end();
+    const mine = following = follow(path, (...values) => mine === following && events(...values), (state, value, fault) => {
+      if (following !== null && mine !== following) return;
+      setLink(state === 'live' && paused ? 'paused' : state, fault?.message, () => mine.again());
+      if (state === 'stopped' && value.status !== 401) {
+        note.textContent = value.message;
+        known = null;
+        items = [];
+        render();
+        nothing.hidden = false;
+        nothing.replaceChildren(empty('Recast refused this', h('p', { role: 'alert' }, value.message)));
+      }
+    });
+  }
+
+  // The first command: an address that Recast listens on, and the first route that converts.
+  function firstSteps() {
+    const place = h('div', {});
+    const show = (text) => place.replaceChildren(command(text));
+    show('curl -d a=1 http://127.0.0.1:8080/');
+    Promise.all([get('/config'), get('/console/routes')]).then(([config, list]) => {
+      const listen = config.settings.find((one) => /^listen(\[0\]|\.0)?(\.address)?$/.test(one.key))?.value ?? '127.0.0.1:8080';
+      const host = listen.replace(/^(0\.0\.0\.0|\[::\]|\*)?:(\d+)$/, '127.0.0.1:$2');
+      const route = list.routes.find((one) => one.request) ?? list.routes[0];
+      const path = (route?.match?.path ?? '/').replace(/\{[^}]*\}|\*+/g, '1');
+      const isJSON = /^json/.test(route?.request ?? '');
+      show(`curl ${isJSON ? '--json \'{"user":{"name":"Ada"}}\'' : '-d \'user[name]=Ada\''} http://${host}${path}`);
+    }).catch(() => { /* The address that is shown is the usual one. */ });
+    return empty('No exchange yet', h('p', {}, 'Send a request through Recast, and it stands here:'), place,
+      h('p', {}, 'Or see what a route makes of a body without sending one: ', h('a', { href: '#/try' }, 'Try it'), '.'));
+  }
+
+  // One exchange.
+  async function show(id) {
+    if (id === opened) return;
+    opened = id;
+    loading?.abort();
+    view.classList.toggle('with-detail', id !== null);
+    detail.hidden = id === null;
+    drawChoice();
+    if (id === null) {
+      detail.replaceChildren();
+      return;
+    }
+    loading = new AbortController();
+    const close = () => {
+      set({ id: null });
+      requestAnimationFrame(() => (rows.get(id)?.querySelector('a') ?? main.querySelector('h1')).focus());
+    };
+    try {
+      const exchange = await load(id, loading.signal);
+      if (opened !== id) return;
+      const summary = items.find((item) => item.id === id);
+      detail.replaceChildren(makeDetail(exchange, { address, close, open: (other) => set({ id: other }), summary }));
+    } catch (fault) {
+      if (opened !== id || fault.name === 'AbortError' || fault.status === 401) return;
+      const isGone = fault.status === 404;
+      detail.replaceChildren(h('div', { class: 'empty' },
+        h('h2', { tabindex: '-1', id: 'exchange-title' }, isGone ? 'This exchange is gone' : 'This exchange can’t be shown'),
+        h('p', {}, isGone ? `Recast keeps the last ${known?.entries ?? 'few'} and forgets older ones, and all of them when it ends.` : fault.message),
+        h('button', { type: 'button', class: 'small', onclick: close }, 'Close')));
+    }
+    detail.scrollTop = 0;
+    document.getElementById('exchange-title')?.focus({ preventScroll: innerWidth >= 1000 });
+  }
+
+  function update(next) {
+    asked = next;
+    for (const control of filterForm.querySelectorAll('[data-filter]')) {
+      const value = asked.get(control.dataset.filter) ?? '';
+      if (control !== document.activeElement && control.value !== value) control.value = value;
+    }
+    drawRoutes();
+    for (const row of rows.values()) row.querySelector('a').href = address({ id: row.dataset.id });
+    nothing.dataset.filtered = '';
+    listen();
+    render();
+    show(asked.get('id'));
+  }
+
+  body.addEventListener('click', (event) => {
+    const row = event.target.closest('tr');
+    if (!row || event.target.closest('a') || String(getSelection()) !== '') return;
+    set({ id: row.dataset.id });
+  });
+  body.addEventListener('keydown', (event) => {
+    const row = event.target.closest('tr');
+    const steps = { ArrowDown: row?.nextSibling, ArrowUp: row?.previousSibling, Home: body.firstChild, End: body.lastChild };
+    if (!row || event.ctrlKey || event.altKey || event.metaKey || !(event.key in steps)) return;
+    event.preventDefault();
+    steps[event.key]?.querySelector('a').focus();
+    drawChoice();
+  });
+  body.addEventListener('focusout', () => setTimeout(() => waitingCount > 0 && !isHeld() && release()));
+  pane.addEventListener('scroll', later(100, () => waitingCount > 0 && !isHeld() && release()));
+  pane.addEventListener('pointerdown', () => { isPressed = true; });
+  const released = () => { isPressed = false; };
+  addEventListener('pointerup', released);
+  addEventListener('pointercancel', released);
+  const escape = (event) => {
+    if (event.key === 'Escape' && opened !== null && detail.contains(document.activeElement) && !event.target.matches('input, textarea, select')) {
+      detail.querySelector('.tools button:last-of-type, .empty button')?.click();
+    }
+  };
+  addEventListener('keydown', escape);
+  update(query);
+  get('/console/routes').then((list) => {
+    for (const { name } of list.routes) routes.add(name);
+    drawRoutes();
+  }).catch(() => { /* The routes of what is shown are known anyway. */ });
+
+  return { update, hide: () => {
+    following?.end();
+    loading?.abort();
+    change.cancel();
+    cancelAnimationFrame(drawing);
+    removeEventListener('pointerup', released);
+    removeEventListener('pointercancel', released);
+    removeEventListener('keydown', escape);
+  } };
+}

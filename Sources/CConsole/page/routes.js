@@ -1,0 +1,86 @@
+// The routes: what each takes and makes, and how often it was asked.
+import { get } from './api.js';
+import { count, data, empty, h, line, plural, size, statusClass } from './dom.js';
+
+const pace = 2000; // Milliseconds between two looks.
+
+function matchText(match) {
+  if (typeof match === 'string') return line(match);
+  const { method, path, ...rest } = match ?? {};
+  const word = (value) => (Array.isArray(value) ? value.join(', ') : typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value));
+  return [method && word(method), path && word(path), ...Object.entries(rest).map(([name, value]) => `${name}: ${word(value)}`)]
+    .filter(Boolean).map(line).join(' ');
+}
+
+function conversion(text) {
+  return text && text !== 'forward' ? line(text) : h('span', { class: 'hint' }, 'as it is');
+}
+
+export function showRoutes(main) {
+  const rows = new Map(); // By the route's name: its row and the cells that change.
+  const body = h('tbody', {});
+  const note = h('p', { class: 'hint' });
+  const table = h('table', { class: 'routes' },
+    h('thead', {}, h('tr', {}, ['Route', 'Takes', 'Request', 'Response', 'Upstream', 'Requests', 'Answers', 'Bytes in / back', ''].map((name) => (
+      name ? h('th', { scope: 'col' }, name) : h('td', {}))))), body);
+  const frame = h('div', {}, h('div', { class: 'wide', tabindex: '0', role: 'region', 'aria-label': 'Routes' }, table));
+  main.replaceChildren(h('section', { class: 'page' }, h('div', { class: 'titles' }, h('h1', { tabindex: '-1' }, 'Routes'), note), frame));
+  const end = new AbortController();
+  let timer;
+
+  function row(route) {
+    const requests = h('td', { class: 'number' });
+    const answers = h('td', { class: 'answers' });
+    const bytes = h('td', { class: 'number' });
+    const name = encodeURIComponent(route.name);
+    const element = h('tr', {},
+      h('th', { scope: 'row' }, data(route.name)), h('td', {}, matchText(route.match)), h('td', {}, conversion(route.request)),
+      h('td', {}, conversion(route.response)), h('td', {}, route.upstream === null ? '–' : data(route.upstream)), requests, answers, bytes,
+      h('td', { class: 'links' }, h('a', { href: `#/exchanges?route=${name}`, 'aria-label': `Exchanges of ${line(route.name)}` }, 'Exchanges'), ' ',
+        h('a', { href: `#/try?route=${name}`, 'aria-label': `Try ${line(route.name)}` }, 'Try it')));
+    return { element, requests, answers, bytes, seen: '' };
+  }
+
+  function draw({ routes, workers_missing: missing }) {
+    note.textContent = `${plural(routes.length, 'route')}, in the order in which they are tried; counted since Recast started${
+      missing ? `; ${plural(missing, 'worker')} didn’t answer` : ''}`;
+    if (routes.length === 0) {
+      frame.replaceChildren(empty('No routes', h('p', {}, 'The settings have none.')));
+      return;
+    }
+    const names = routes.map((route) => route.name);
+    if (names.join('\n') !== [...rows.keys()].join('\n')) {
+      rows.clear();
+      for (const route of routes) rows.set(route.name, row(route));
+      body.replaceChildren(...[...rows.values()].map((one) => one.element));
+    }
+    for (const route of routes) {
+      const one = rows.get(route.name);
+      const seen = JSON.stringify([route.requests, route.by_status, route.bytes_in, route.bytes_out]);
+      if (one.seen === seen) continue;
+      one.seen = seen;
+      one.requests.textContent = count(route.requests ?? 0);
+      one.answers.replaceChildren(...Object.entries(route.by_status ?? {}).filter(([, number]) => number > 0).map(([status, number]) => (
+        h('a', { class: statusClass(parseInt(status, 10) * (status.length > 2 && /x/.test(status) ? 100 : 1)), href: `#/exchanges?route=${encodeURIComponent(route.name)}&status=${encodeURIComponent(status)}` },
+          `${status} ${count(number)}`))));
+      one.bytes.textContent = `${size(route.bytes_in ?? 0)} / ${size(route.bytes_out ?? 0)}`;
+    }
+  }
+
+  async function look() {
+    clearTimeout(timer);
+    try {
+      if (!document.hidden) draw(await get('/console/routes', end.signal));
+    } catch (fault) {
+      if (end.signal.aborted || fault.status === 401) return;
+      note.textContent = fault.message;
+    }
+    if (!end.signal.aborted) timer = setTimeout(look, pace);
+  }
+  look();
+  document.addEventListener('visibilitychange', look, { signal: end.signal });
+  return { hide: () => {
+    end.abort();
+    clearTimeout(timer);
+  } };
+}
