@@ -120,7 +120,7 @@ let package = Package(
         .target(
             name: "Proxy",
             dependencies: [
-                "CBuild", "EventLoop", "Gateway", "Signatures", "Images", "HTTP2", "ExtProc", "HTTPWire",
+                "CBuild", "CConsole", "EventLoop", "Gateway", "Signatures", "Images", "HTTP2", "ExtProc", "HTTPWire",
                 "ContentCoding",
                 "Transcoding", "Octets",
                 .product(name: "Logging", package: "swift-log", condition: proxy),

@@ -99,6 +99,15 @@ public struct MessageHead: ~Copyable, Sendable {
         lines.free()
     }
 
+    /// The head as it came, start line and all; where fields brought it (`HeadBuilder`), as HTTP/1.1 would have. Behind the empty line,
+    /// or in its place, there may be a byte of ours.
+    ///
+    /// SAFETY: the span points into `bytes`, which self owns; the borrow keeps self unchanged while the span lives.
+    public var text: Span<UInt8> {
+        @_lifetime(borrow self)
+        get { unsafe _overrideLifetime(bytes.span, borrowing: self) }
+    }
+
     /// The bytes at `range`, which a parser made of offsets into them.
     @inlinable
     @_lifetime(borrow self)

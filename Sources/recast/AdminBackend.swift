@@ -68,7 +68,10 @@ final class AdminBackend {
                 path: sample.path, query: sample.query, headers: sample.headers, to: &request)
             let explained = ExplainedSample(request: request, type: sample.type, body: sample.body)
             let explanation = try explained.explanation(of: index, in: file)
-            return .init(status: 200, text: sample.wantsJSON ? explanation.json : explanation.text)
+            return .init(
+                status: 200,
+                text: sample.wantsMovesOnly ? explanation.moves : sample.wantsJSON ? explanation.json : explanation.text
+            )
         } catch {
             let status = error.code == CommandFault.data ? 422 : 400
             return .init(status: status, text: error.lines.joined(separator: " "))

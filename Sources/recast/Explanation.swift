@@ -151,7 +151,12 @@ struct Explanation {
 
     // MARK: - JSON
 
-    var json: String {
+    var json: String { object(moved + shown).json + "\n" }
+
+    /// Where fields went, and what is to be known of that: names, and no value.
+    var moves: String { object(moved).json }
+
+    private var moved: [(String, Literal)] {
         func optional(_ text: String?) -> Literal { text.map(Literal.string) ?? .null }
         func entries(_ entries: [ConversionTrace.Entry]) -> Literal {
             .array(
@@ -168,11 +173,16 @@ struct Explanation {
                 ("effect", .string(note.effect)), ("remedy", optional(note.remedy)),
             ])
         }
-        let document = object([
+        return [
             ("route", .string(route.name)), ("upstream", upstream.map { .string($0.name) } ?? .null),
             ("input", .string(type)),
             ("output", .string(output)), ("sent", entries(trace?.sent ?? [])),
-            ("removed", entries(trace?.removed ?? [])),
+            ("removed", entries(trace?.removed ?? [])), ("notes", .array(notes)),
+        ]
+    }
+
+    private var shown: [(String, Literal)] {
+        [
             (
                 "request",
                 object([
@@ -212,9 +222,7 @@ struct Explanation {
                     return object([("headers", .array(list))])
                 } ?? .null
             ),
-            ("notes", .array(notes)),
-        ])
-        return document.json + "\n"
+        ]
     }
 
     private func strings(_ lines: [(key: String, value: String)]) -> [(String, Literal)] {

@@ -28,10 +28,11 @@ ARROWS = {
         "Verification": "",
     },
     "Proxy": {
-        "Admin": "Configuration Exchange Observe Server Upstream",
+        "Admin": "Configuration Console Exchange Observe Server Upstream",
         "Configuration": "Observe TLS",
+        "Console": "Admin Configuration Downstream Exchange Observe Server Upstream",
         "Downstream": "Configuration Exchange Resources Upstream",
-        "Exchange": "Configuration Downstream Observe Resources TLS Tracing Upstream",
+        "Exchange": "Configuration Console Downstream Observe Resources TLS Tracing Upstream",
         "Observe": "Configuration Exchange Resources TLS Tracing Upstream",
         "Resources": "Configuration Observe",
         "Server": "Admin Configuration Exchange Observe Resources TLS Tracing",

@@ -172,6 +172,7 @@ final class AdminConnection: StreamHandler {
         if let length { HeadWriter.field("Content-Length", decimal: length, into: &output) }
         HeadWriter.field("Cache-Control", "no-store", into: &output)
         if let allow = response.allow { HeadWriter.field("Allow", allow, into: &output) }
+        if let fields = response.fields { output.append(fields) }
         if !keepsAlive { HeadWriter.field("Connection", "close", into: &output) }
         HeadWriter.end(into: &output)
         if head.methodKind == .head { stream.write(output.span) } else { stream.write(output.span, response.body.span) }

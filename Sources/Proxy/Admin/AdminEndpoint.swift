@@ -13,11 +13,16 @@ enum AdminEndpoint: String, CaseIterable {
     case logLevel = "/log-level"
     case drain = "/drain"
     case explain = "/explain"
+    case console = "/console"
+    case exchanges = "/console/exchanges"
+    case exchange = "/console/exchange"
+    case replay = "/console/replay"
+    case routeCounts = "/console/routes"
 
     /// The methods that it takes, as Allow writes them.
     var allow: StaticString {
         switch self {
-        case .drain, .explain: "POST"
+        case .drain, .explain, .replay: "POST"
         case .logLevel: "GET, HEAD, PUT, POST"
         default: "GET, HEAD"
         }
@@ -26,9 +31,12 @@ enum AdminEndpoint: String, CaseIterable {
     /// Whether it tells how things stand and nothing of the settings: what the read-only port answers.
     var isStatus: Bool { self == .live || self == .ready || self == .metrics }
 
+    /// Whether it is the console's: there where `admin.console` is on, and for who has the token.
+    var isConsole: Bool { rawValue.hasPrefix(Self.console.rawValue + "/") }
+
     func takes(_ method: Method) -> Bool {
         switch self {
-        case .drain, .explain: method == .post
+        case .drain, .explain, .replay: method == .post
         case .logLevel: method == .get || method == .head || method == .put || method == .post
         default: method == .get || method == .head
         }
@@ -47,6 +55,11 @@ enum AdminEndpoint: String, CaseIterable {
         case .logLevel: "the level of the operational log; ?level= sets it"
         case .drain: "stops accepting and ends when all exchanges have ended"
         case .explain: "?route=NAME: where each field of the body sent goes"
+        case .console: "the console's page, where it is on"
+        case .exchanges: "the exchanges that are kept, newest first; as events with Accept: text/event-stream"
+        case .exchange: "?id=ID: one of them, as it came and as it went on"
+        case .replay: "sends one of them again, as it was or edited"
+        case .routeCounts: "the routes with what they have done"
         }
     }
 

@@ -13,8 +13,12 @@ struct AdminRequest {
     var wantsJSON = false
     /// Whether it asks for server-sent events.
     var wantsEvents = false
-    /// Whether a page in a browser sent it: such a page is no operator.
+    /// Whether a page in a browser sent it: such a page is no operator, unless it is the console with its token.
     var isFromPage = false
+    /// Whether that page is one that this port has sent.
+    var isFromOwnPage = false
+    /// What stands in `Authorization: Bearer …`.
+    var token: [UInt8]?
     /// Whether a browser says that a page of another site, or of another origin of this one, made it (Fetch Metadata).
     var isFromOtherSite = false
     /// By which host the port is called, in lower case and without port; empty in HTTP/1.0 without Host.
@@ -32,6 +36,8 @@ struct AdminRequest {
             wantsEvents = accepted.contains("text/event-stream")
         }
         isFromPage = head.contains(.origin)
+        isFromOwnPage = Self.isFromOwnPage(head)
+        token = Self.token(of: head)
         isFromOtherSite = Self.isFromOtherSite(head)
         host = head.host.copied()
         self.body = body
@@ -64,6 +70,27 @@ struct AdminRequest {
         return false
     }
 
+    /// Whether the one Origin is that by which the port is called. It speaks no TLS.
+    private static func isFromOwnPage(_ head: borrowing MessageHead) -> Bool {
+        guard let line = head.first(.origin) else { return false }
+        let scheme = "http://"
+        let origin = head.value(line)
+        guard origin.count > scheme.utf8.count,
+            origin.extracting(0..<scheme.utf8.count).isEqualIgnoringCase(to: scheme.utf8Span.span)
+        else { return false }
+        return origin.extracting(scheme.utf8.count..<origin.count).isEqualIgnoringCase(to: head.authority)
+    }
+
+    private static func token(of head: borrowing MessageHead) -> [UInt8]? {
+        guard let line = head.first(.authorization) else { return nil }
+        let scheme = "Bearer "
+        let value = head.value(line)
+        guard value.count > scheme.utf8.count,
+            value.extracting(0..<scheme.utf8.count).isEqualIgnoringCase(to: scheme.utf8Span.span)
+        else { return nil }
+        return value.extracting(scheme.utf8.count..<value.count).copied()
+    }
+
     private static func pairs(_ text: Span<UInt8>) -> [(name: String, value: String)] {
         var pairs: [(name: String, value: String)] = []
         var start = 0
@@ -91,6 +118,8 @@ struct AdminResponse {
     var body: OutputBuffer
     /// The methods that would be taken, for a 405.
     var allow: StaticString?
+    /// Further field lines, each with CRLF.
+    var fields: StaticString?
     /// Sends what follows the head, as long as the reader stays; nil where the body is all.
     var events: ((AdminEvents) -> Void)?
 

@@ -14,10 +14,18 @@ final class AdminServer {
     let services: AdminServices
     /// By which names the port for commands may be called, besides addresses and `localhost`.
     var hosts: [HostPattern]
-    private let loop: EventLoop
+    /// What the console keeps; nil: there is none.
+    var console: ConsoleSettings? {
+        didSet { if console != nil, oldValue == nil { tellConsole() } }
+    }
+    /// Who has it sees what the console keeps, and sends it again.
+    let token = ConsoleToken()
+    let loop: EventLoop
     private var doors: [AdminDoor] = []
-    /// Who follows the uploads.
-    private var feeds: [ObjectIdentifier: TransferFeed] = [:]
+    /// Who follows the uploads, or the exchanges.
+    private var feeds: [ObjectIdentifier: AnyObject] = [:]
+    /// Requests that the console sends again.
+    var replays = 0
     /// What each worker counted when it answered last, or at its end: a worker that is silent, or has ended, must not make
     /// sums go down.
     private var lastSamples: [ObjectIdentifier: MetricSamples] = [:]
@@ -34,6 +42,7 @@ final class AdminServer {
         self.loop = loop
         self.services = services
         hosts = settings.hosts
+        console = settings.console
         let places: [(ListenAddress?, AdminDoor.Surface)] = [
             (settings.address, .commands), (settings.status, .status),
         ]
@@ -49,6 +58,23 @@ final class AdminServer {
             close()
             throw error
         }
+    }
+
+    /// Says where the console is, and by which token it is asked.
+    func tellConsole() {
+        guard let address = address(of: .commands) else { return }
+        OperationalLog.note(
+            address.isUnix
+                ? "console on \(address), with the token \(token)"
+                : "console: http://\(Self.reachable(address))/console#token=\(token)")
+    }
+
+    /// An address of this machine that leads there, where it listens on all.
+    private static func reachable(_ address: SocketAddress) -> String {
+        let text = address.description
+        if text.hasPrefix("0.0.0.0:") { return "127.0.0.1" + text.dropFirst("0.0.0.0".count) }
+        if text.hasPrefix("[::]:") { return "[::1]" + text.dropFirst("[::]".count) }
+        return text
     }
 
     /// Where that door listens, with the real port.
@@ -77,15 +103,27 @@ final class AdminServer {
                 return respond(.fault(403, "a page of another site may not ask the proxy"))
             }
         }
-        guard let endpoint = AdminEndpoint(rawValue: request.path) else {
+        let page = console == nil ? nil : ConsolePage.answer(path: request.path)
+        guard let endpoint = page == nil ? AdminEndpoint(rawValue: request.path) : .console else {
             return respond(.fault(404, "there is no such page: GET / lists those that there are"))
+        }
+        if console == nil, endpoint == .console || endpoint.isConsole {
+            return respond(.fault(404, "the console is off: write admin: {address: …, console: on}"))
         }
         guard endpoint.takes(request.method) else {
             var refusal = AdminResponse.fault(405, "\(endpoint.rawValue) takes \(endpoint.allow)")
             refusal.allow = endpoint.allow
             return respond(refusal)
         }
-        guard request.method == .get || request.method == .head || !request.isFromPage else {
+        let hasToken = console != nil && request.token.map(token.matches) == true
+        guard !endpoint.isConsole || hasToken else {
+            var refusal = AdminResponse.fault(
+                401, "which token? The log says it at the start; send it as Authorization: Bearer …")
+            refusal.fields = "WWW-Authenticate: Bearer realm=\"the console\"\r\n"
+            return respond(refusal)
+        }
+        let isCommand = request.method != .get && request.method != .head
+        guard !isCommand || !request.isFromPage || hasToken && request.isFromOwnPage else {
             return respond(.fault(403, "a page in a browser may not command the proxy"))
         }
         guard let control else { return respond(.fault(503, "starting")) }
@@ -102,6 +140,11 @@ final class AdminServer {
             control.beginDrain()
             respond(.json(.object([("draining", .bool(true))]), status: 202))
         case .explain: respond(explain(request))
+        case .console: if let page { respond(page) }
+        case .exchanges: answerExchanges(request, control, respond)
+        case .exchange: answerExchange(request, control, respond)
+        case .replay: replay(request, control, respond)
+        case .routeCounts: answerRouteCounts(control, respond)
         case .transfers: respondTransfers(request, control, respond)
         }
     }
@@ -164,26 +207,30 @@ final class AdminServer {
             else { return respond(.fault(400, "an interval is 100 to 60000 milliseconds")) }
             interval = UInt64(milliseconds) * 1_000_000
         }
-        guard feeds.count < Self.feedLimit else {
-            return respond(.fault(503, "\(Self.feedLimit) readers follow the transfers already"))
+        follow(respond) { [weak self] events in
+            guard let self else { return nil }
+            return TransferFeed(events, of: selection, every: interval, loop: loop) { [weak self, weak control] done in
+                guard let self, let control else { return }
+                gatherTransfers(selection, control, done)
+            }
         }
-        respond(
-            .events { [weak self, weak control] events in
-                guard let self, let control else { return events.end() }
-                follow(events, selection, every: interval, control)
-            })
     }
 
-    private func follow(
-        _ events: AdminEvents, _ selection: TransferSelection, every interval: UInt64, _ control: ServerControl
+    /// Answers with events, which the feed that `begin` returns sends for as long as the reader stays.
+    func follow(
+        _ respond: @escaping (AdminResponse) -> Void, _ begin: @escaping (AdminEvents) -> AnyObject?
     ) {
-        let key = ObjectIdentifier(events)
-        events.onEnd = { [weak self] in self?.feeds[key] = nil }
-        feeds[key] = TransferFeed(events, of: selection, every: interval, loop: loop) {
-            [weak self, weak control] done in
-            guard let self, let control else { return }
-            gatherTransfers(selection, control, done)
+        guard feeds.count < Self.feedLimit else {
+            return respond(.fault(503, "\(Self.feedLimit) readers follow events already"))
         }
+        respond(
+            .events { [weak self] events in
+                guard let self else { return events.end() }
+                let key = ObjectIdentifier(events)
+                events.onEnd = { [weak self] in self?.feeds[key] = nil }
+                guard let feed = begin(events) else { return events.end() }
+                feeds[key] = feed
+            })
     }
 
     private func gatherTransfers(
@@ -262,7 +309,12 @@ final class AdminServer {
 
     /// The routes in the order of matching, each with what decides where a request goes.
     private var routes: AdminValue {
-        let shown = services.settings().routes.map { route in
+        .object([("routes", .list(shownRoutes.map { .object($0.members) }))])
+    }
+
+    /// As above, each by its name.
+    var shownRoutes: [(name: String, members: [(name: String, value: AdminValue)])] {
+        services.settings().routes.map { route in
             func value(_ key: String) -> String? { route.settings.first { $0.key == key }?.value }
             func rule(_ key: String) -> AdminValue {
                 if let whole = value(key) { return .text(whole) }
@@ -272,14 +324,16 @@ final class AdminServer {
                 return .text("\(input) -> \(output)")
             }
             let match = route.settings.filter { $0.key.hasPrefix("match.") }
-            return AdminValue.object([
-                ("name", .text(route.name)),
-                ("match", .object(match.map { (String($0.key.dropFirst(6)), .text($0.value)) })),
-                ("upstream", value("upstream").map(AdminValue.text) ?? .none), ("request", rule("request")),
-                ("response", rule("response")),
-            ])
+            return (
+                route.name,
+                [
+                    ("name", .text(route.name)),
+                    ("match", .object(match.map { (String($0.key.dropFirst(6)), .text($0.value)) })),
+                    ("upstream", value("upstream").map(AdminValue.text) ?? .none), ("request", rule("request")),
+                    ("response", rule("response")),
+                ]
+            )
         }
-        return .object([("routes", .list(shown))])
     }
 }
 

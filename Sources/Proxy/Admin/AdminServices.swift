@@ -39,6 +39,8 @@ public struct AdminServices {
         /// `Name: value` each.
         public var headers: [String]
         public var wantsJSON: Bool
+        /// Whether only where fields went is wanted, without the values of the head that the upstream would see.
+        public var wantsMovesOnly = false
     }
 
     /// What came of it.

@@ -11,6 +11,8 @@ indirect enum AdminValue: Sendable {
     case none
     case list([AdminValue])
     case object([(name: String, value: AdminValue)])
+    /// A value that is a text of JSON already.
+    case document([UInt8])
 
     /// The value as a document of its own.
     var document: OutputBuffer {
@@ -29,6 +31,8 @@ indirect enum AdminValue: Sendable {
             encoder.number(String(Double(nanoseconds / 1000) / 1_000_000).utf8Span.span)
         case .bool(let value): encoder.bool(value)
         case .none: encoder.null()
+        // Written as it is, as numbers are.
+        case .document(let text): encoder.number(text.span)
         case .list(let values):
             encoder.beginArray()
             for value in values { value.write(into: &encoder) }

@@ -10,6 +10,8 @@ public struct AdminSettings: Hashable, Sendable {
     public var hosts: [HostPattern] = []
     /// Where `/live`, `/ready` and `/metrics` are told, and nothing else can be asked; nil: nowhere but at `address`.
     public var status: ListenAddress?
+    /// What the console keeps and shows at `address`; nil: there is none.
+    public var console: ConsoleSettings?
     /// How operational lines are written to standard error.
     public var logFormat = OperationalLog.Format.text
     /// Which of them are written at first; `/log-level` changes it.

@@ -18,6 +18,8 @@ protocol RequestSource: AnyObject {
     var tlsFacts: TLSFacts? { get }
     /// Whether the connection takes no further request: as many were served as may be, or for as long.
     var isSpent: Bool { get }
+    /// The exchange that the request repeats, by the console's id.
+    var original: String? { get }
 
     /// The name of the route that is to serve the request, where what brought it says so.
     var routeName: [UInt8]? { get }
@@ -54,6 +56,7 @@ protocol RequestSource: AnyObject {
 // What most sources are: connections that only bring requests.
 extension RequestSource {
     var routeName: [UInt8]? { nil }
+    var original: String? { nil }
     func check(_ route: Route, _ plan: inout ExchangeMachine.Plan) throws(Refusal) {}
 }
 

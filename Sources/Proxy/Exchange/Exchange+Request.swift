@@ -20,6 +20,7 @@ extension Exchange {
         record.startedAt = now
         record.headTime = now &- record.headStartedAt
         if !request.copyValue(of: .xRequestID, limit: 128, to: &requestID) { worker.nextRequestID(into: &requestID) }
+        if worker.history != nil { beginTap() }
         let framing = request.framing
         if case .http2 = request.version, !framing.isEmpty { isCall = request.carriesGRPC }
         catchingRefusal { () throws(Refusal) in
@@ -326,6 +327,13 @@ extension Exchange {
     /// - Parameter isLast: whether no content follows, where that is known already.
     func receive(_ content: Span<UInt8>, isLast: Bool) throws(Refusal) -> Int {
         if machine.request == .discarding { return content.count }
+        if tap != nil { return try receiveTapped(content, isLast: isLast) }
+        return try take(content, isLast: isLast)
+    }
+
+    /// As `receive`, which looks first whether content is wanted.
+    @inline(__always)
+    func take(_ content: Span<UInt8>, isLast: Bool) throws(Refusal) -> Int {
         if let requestThrottle { return try takeContent(content, isLast: isLast, requestThrottle) }
         return try takeContent(content, isLast: isLast)
     }

@@ -42,6 +42,7 @@ extension Exchange {
         record.firstByteTime = worker.loop.now - record.startedAt
         loggedResponse = worker.log.chosenFields(of: head)
         if trace != nil { trace?.upstreamStatus = head.status }
+        if tap != nil { tapResponse(head) }
         do throws(Refusal) {
             // From here on nothing is sent again.
             try handle(.responseHead)
@@ -99,6 +100,7 @@ extension Exchange {
             }
             // No rule reaches what tells of the message itself.
             if hasTrailers, let route { head.appendTrailerField(trailerNames(of: route), to: &output) }
+            if tap != nil { tapAnswer(record.status, output, from: position.fields) }
         }
     }
 
@@ -114,6 +116,7 @@ extension Exchange {
     /// Takes bytes of the response's content: sends them, or converts them. Returns whether more can be taken now.
     func respond(_ body: Span<UInt8>) -> Bool {
         record.bytesUpstream += body.count
+        if tap != nil { tapReceived(body) }
         guard machine.response == .buffering else { return send(response: body) }
         do throws(Refusal) {
             if let look, look.isPending { return try take(body, for: look) }
@@ -134,6 +137,7 @@ extension Exchange {
     func write(response body: Span<UInt8>) -> Bool {
         guard let downstream else { return true }
         record.bytesBack += body.count
+        if tap != nil { tapAnswered(body) }
         if downstream.send(body) { return true }
         chargeResponse(queued: downstream.queued)
         return false

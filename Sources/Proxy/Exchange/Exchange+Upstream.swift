@@ -24,6 +24,7 @@ extension Exchange {
             throw .conversion(error, accepted: [])
         }
         noteFraming(framing)
+        if tap != nil { tapRequestHead() }
         record.upstreamStartedAt = worker.loop.now
         let pool = snapshot.pools[upstream]
         try handle(.connecting)
@@ -132,6 +133,7 @@ extension Exchange {
         let count = buffered.count + content.count
         requestEncoder.frame(count, into: &framed)
         record.bytesOut += count
+        if tap != nil { tapSent(content) }
         framed.append(buffered.span)
         buffered.removeAll()
         requestTranscoder.swapOutput(&buffered)
@@ -143,6 +145,7 @@ extension Exchange {
         guard upstream != nil, !body.isEmpty else { return }
         requestEncoder.frame(body.count, into: &framed)
         record.bytesOut += body.count
+        if tap != nil { tapBody(body) }
         sendFramed(body)
     }
 
@@ -194,6 +197,7 @@ extension Exchange {
         requestTranscoder.swapOutput(&buffered)
         let count = buffered.count
         requestEncoder.frame(count, into: &framed)
+        if tap != nil { tapSent(Span()) }
         if count > 0 { finishFraming(into: &buffered) } else { finishFraming(into: &framed) }
         record.bytesOut += count
         if count > 0 {

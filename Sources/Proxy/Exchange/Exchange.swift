@@ -112,6 +112,8 @@ final class Exchange {
     var responseCoding: ResponseCoding?
     /// Its place in a trace, where the worker makes spans; kept for the next exchange.
     var trace: ExchangeTrace?
+    /// What the console keeps of the exchange, where there is a console; until the exchange has ended.
+    @safe @exclusivity(unchecked) var tap: ExchangeTap?
     /// What is answered in the upstream's place.
     private var answer = Answer.refusal(.overloaded)
 
@@ -179,6 +181,7 @@ final class Exchange {
         if !loggedResponse.isEmpty { loggedResponse = [] }
         captures = PathCaptures()
         if trace != nil { endTrace() }
+        if tap != nil { dropTap() }
         downstream = nil
     }
 
@@ -354,6 +357,7 @@ final class Exchange {
         if worker.isMeasuring {
             worker.requests.noteRefusal(refusal, of: route)
             if worker.tracer != nil { beginTrace().refusal = refusal.code }
+            if tap != nil { tap?.code = refusal.code }
         }
         if requestTranscoder.takeCodingFault() { worker.counters.coding.countError(refusal.code, .requestDecoded) }
         let isFraming = if case .wire = refusal { true } else { false }
@@ -396,11 +400,15 @@ final class Exchange {
                 HeadWriter.clean("Date", worker.clock.date.span, into: &output)
                 problem.appendFields(length: body.count, to: &output)
                 appendRuledFields(to: &output, from: fields)
+                if tap != nil { tapAnswer(refusal.status, output, from: fields) }
             }
+            if tap != nil { tapAnswered(content) }
         case .options(let methods, let status):
             record.status = status
             record.bytesBack = downstream.answer(status, isLast: !machine.persists, content: Span()) { output in
+                let fields = output.count
                 appendOptions(methods, status: status, to: &output)
+                if tap != nil { tapAnswer(status, output, from: fields) }
             }
         case .challenge(let answer):
             record.status = 200
@@ -414,7 +422,9 @@ final class Exchange {
                 output.append("X-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\n")
                 HeadWriter.clean("X-Request-Id", requestID.span, into: &output)
                 appendRuledFields(to: &output, from: fields)
+                if tap != nil { tapAnswer(200, output, from: fields) }
             }
+            if tap != nil { tapAnswered(answer.content.span) }
         }
     }
 
@@ -434,6 +444,7 @@ final class Exchange {
             GRPC.appendStatus(status, "\(refusal.code): \(refusal.detail)", to: &output)
             HeadWriter.clean("X-Request-Id", requestID.span, into: &output)
             appendRuledFields(to: &output, from: fields)
+            if tap != nil { tapAnswer(200, output, from: fields) }
         }
     }
 
@@ -454,6 +465,7 @@ final class Exchange {
         self.downstream = downstream
         if record.startedAt == 0 { record.startedAt = worker.loop.now }
         worker.nextRequestID(into: &requestID)
+        if worker.history != nil { beginTap() }
     }
 
     /// A response that has begun can't go on: `flag` says why.
@@ -474,6 +486,7 @@ final class Exchange {
     func withdrawHead() {
         guard machine.response == .streaming, record.bytesBack == 0, downstream?.withdraw() == true else { return }
         if let responseCoding { recycle(responseCoding.encoder) }
+        if tap != nil { tap?.toClient = KeptMessage() }
         responseCoding = nil
         record.responseCoding = nil
         tell(.responseWithdrawn)

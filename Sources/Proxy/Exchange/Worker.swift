@@ -18,6 +18,9 @@ public final class Worker {
     }
     let clock: Clock
     private(set) var log: AccessLog
+    /// What the console keeps of exchanges; nil: there is no console.
+    private(set) var history: ExchangeHistory?
+    private var histories = 0
     /// Makes spans of the exchanges; nil: none are made.
     private(set) var tracer: Tracer?
     /// Those of earlier settings, until what they hold is sent.
@@ -112,6 +115,7 @@ public final class Worker {
         self.log = AccessLog(loop: loop, sink: logSink, form: settings.accessLogForm)
         isCounting = settings.admin.address != nil || settings.admin.status != nil
         isMeasuring = isCounting || logSink != nil || settings.tracing != nil
+        history = settings.admin.console.map { ExchangeHistory($0) }
         let resolver: Resolver
         do {
             resolver = try Resolver(loop: loop)
@@ -257,7 +261,17 @@ public final class Worker {
     /// An exchange has ended: counts and logs it.
     func ended(_ exchange: Exchange) {
         if isCounting { requests.count(exchange, now: loop.now) }
+        if history != nil { keep(exchange) }
         if tracer != nil { traced(exchange) } else { log.write(exchange) }
+    }
+
+    /// Keeps for the console what an exchange was.
+    @inline(never)
+    private func keep(_ exchange: Exchange) {
+        guard let history else { return }
+        guard let tap = exchange.tap else { return history.missed() }
+        exchange.tap = nil
+        history.end(tap, exchange)
     }
 
     /// Logs an exchange under its trace, and makes its spans where that is sampled.
@@ -298,6 +312,10 @@ public final class Worker {
             moveLog(to: change.logSink, settings)
         }
         if settings.tracing != old.settings.tracing { trace(by: settings.tracing) }
+        if settings.admin.console != old.settings.admin.console {
+            histories += 1
+            history = settings.admin.console.map { ExchangeHistory($0, generation: histories) }
+        }
         current = ConfigurationSnapshot(
             settings: settings, pools: pools, worker: number, rates: shared.rates)
         for pool in old.pools where !pools.contains(where: { $0 === pool }) { pool.retire() }

@@ -89,6 +89,9 @@ final class RequestCounters {
         return counters
     }
 
+    /// What the console shows, by route.
+    var totals: [String: RouteTotals] { routes.mapValues(\.totals) }
+
     // MARK: Samples
 
     /// What was counted, with `inFlight`, the bytes of exchanges that have not ended.

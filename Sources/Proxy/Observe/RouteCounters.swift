@@ -79,6 +79,14 @@ final class RouteCounters {
         errors[code, default: 0] &+= 1
     }
 
+    /// What the console shows of it.
+    var totals: RouteTotals {
+        var totals = RouteTotals()
+        requests.forEach { key, count in totals.add(count, status: Int(key & 0xFFFF)) }
+        if requests.others > 0 { totals.add(requests.others, status: 0) }
+        return totals
+    }
+
     // MARK: Samples
 
     func visit(_ samples: inout MetricSamples) {
@@ -141,6 +149,20 @@ final class RouteCounters {
                 "recast_transcode_fields_dropped_total", "Fields and files that a rule left out or replaced.",
                 labels: [route, .init("reason", "rule")], dropped)
         }
+    }
+}
+
+/// How many requests of a route have ended, by the class of their status.
+struct RouteTotals: Sendable {
+    /// By the hundreds of the status; 0: those that were too many to be told apart.
+    private(set) var classes: [Int: UInt64] = [:]
+
+    mutating func add(_ count: UInt64, status: Int) { classes[status / 100, default: 0] &+= count }
+
+    static func + (left: RouteTotals, right: RouteTotals) -> RouteTotals {
+        var sum = left
+        for (key, count) in right.classes { sum.classes[key, default: 0] &+= count }
+        return sum
     }
 }
 

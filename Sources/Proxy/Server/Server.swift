@@ -76,6 +76,7 @@ public enum Server {
             OperationalLog.note(note, level: .warning)
         }
         if let address = admin?.address(of: .commands) { OperationalLog.note("admin port on \(address)") }
+        if settings.admin.console != nil { admin?.tellConsole() }
         if let address = admin?.address(of: .status) { OperationalLog.note("status port on \(address)") }
         control.prepareReloads(reload)
         let threads = try control.startOthers(Array(endpoints.dropFirst()))

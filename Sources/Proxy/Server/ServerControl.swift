@@ -425,6 +425,7 @@ extension ServerControl {
         worker.shared.rates.keep(Set(settings.routes.filter(\.limitsRate).map(\.name)))
         admin?.services.adopted()
         admin?.hosts = settings.admin.hosts
+        admin?.console = settings.admin.console
         OperationalLog.use(settings.admin.logFormat)
         // A level that was set at the admin port stays, unless the settings now say another one.
         if settings.admin.logLevel != old.admin.logLevel { OperationalLog.level = settings.admin.logLevel }

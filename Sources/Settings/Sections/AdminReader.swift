@@ -13,17 +13,22 @@ struct AdminReader {
     func read(_ section: SectionReader, listen: [ListenAddress]) -> AdminSettings {
         var settings = AdminSettings()
         var hosts: [HostPattern]?
+        var hasConsole = false
         let standard = Sourced(settings.address)
         settings.address =
             section.value("admin", standard: standard, describe: Self.describe) { node, what in
                 guard case .mapping = node.content else { return address(node, what, of: "admin", besides: listen) }
                 guard let mapping = SectionReader(node, what, path: "admin", context) else { return nil }
                 hosts = self.hosts(mapping)
+                settings.console = console(mapping)
+                hasConsole = true
                 let found = mapping.required("address", example: "127.0.0.1:9901")
                 mapping.finish()
                 return found.flatMap { address($0, "\"address\"", of: "admin", besides: listen) }
             }.value
         if let hosts { settings.hosts = hosts } else { section.record("admin.hosts", "", .standard) }
+        if !hasConsole { section.record("admin.console", "off", .standard) }
+        if settings.address == nil { settings.console = nil }
         let taken = listen + [settings.address].compactMap(\.self)
         settings.status =
             section.value("status", standard: standard, describe: Self.describe) {
@@ -55,6 +60,50 @@ struct AdminReader {
             context.report(node.position, "\(what): \(error.reason); or off for no \(port) port")
             return nil
         }
+    }
+
+    /// What the console keeps; nil where it isn't wanted.
+    private func console(_ section: SectionReader) -> ConsoleSettings? {
+        guard let node = section.take("console") else {
+            section.record("console", "off", .standard)
+            return nil
+        }
+        var settings = ConsoleSettings()
+        if case .scalar = node.content {
+            guard let word = context.word(node, "\"console\"", among: ["on", "off"]) else { return nil }
+            section.record("console", word, .line(node.position.line))
+            return word == "on" ? settings : nil
+        }
+        guard let part = SectionReader(node, "\"console\"", path: "admin.console", context) else { return nil }
+        settings.entries =
+            part.count("entries", standard: Sourced(settings.entries), in: 1...ConsoleSettings.greatestEntries).value
+        settings.body = part.size("body", standard: Sourced(settings.body), in: 0...ConsoleSettings.greatestBody).value
+        settings.mask =
+            part.value(
+                "mask", standard: Sourced(settings.mask), describe: { $0.isEmpty ? "off" : $0.joined(separator: ", ") }
+            ) {
+                node, what in mask(node, what)
+            }.value
+        part.finish()
+        return settings
+    }
+
+    /// Words in the names of fields.
+    private func mask(_ node: SettingsNode, _ what: String) -> [String]? {
+        if case .scalar("off", _) = node.content { return [] }
+        var words: [String] = []
+        for element in context.elements(node, what) ?? [] {
+            guard let word = context.text(element, what) else { continue }
+            // What has none of these would hide everything.
+            guard
+                word.unicodeScalars.contains(where: { $0.properties.isAlphabetic || $0.properties.numericType != nil })
+            else {
+                context.report(element.position, "\(what) has words with a letter or a digit, not \"\(word)\"")
+                continue
+            }
+            words.append(word)
+        }
+        return words
     }
 
     /// Names, as a route's `match.host` has them.

@@ -1,0 +1,184 @@
+internal import EventLoop
+internal import Gateway
+internal import HTTPWire
+internal import Octets
+internal import Transcoding
+
+// The console: what workers keep of exchanges, shown as JSON and as events, and sent again (docs/console.md).
+extension AdminServer {
+    private var mask: NameMask { NameMask(console?.mask ?? []) }
+
+    // MARK: The list
+
+    func answerExchanges(
+        _ request: AdminRequest, _ control: ServerControl, _ respond: @escaping (AdminResponse) -> Void
+    ) {
+        var fault = ""
+        guard let selection = ExchangeSelection(request, fault: &fault) else { return respond(.fault(400, fault)) }
+        guard let console else { return }
+        guard request.wantsEvents else {
+            return gatherExchanges(selection, [:], limit: console.entries, control) { [weak self] news, missing in
+                guard let self else { return }
+                respond(.json(list(news, missing: missing)))
+            }
+        }
+        follow(respond) { [weak self, weak control] events in
+            guard let self else { return nil }
+            return ConsoleFeed(events, limit: console.entries, loop: loop) { [weak self, weak control] known, done in
+                guard let self, let control else { return }
+                let limit = known.isEmpty ? console.entries : ExchangeNews.limit
+                gatherExchanges(selection, known, limit: limit, control, done)
+            } show: { [weak self] news, missing, isFirst in
+                guard let self else { return .none }
+                return isFirst ? list(news, missing: missing) : more(news)
+            }
+        }
+    }
+
+    private func gatherExchanges(
+        _ selection: ExchangeSelection, _ known: [Int: Int], limit: Int, _ control: ServerControl,
+        _ done: @escaping (ExchangeNews, _ missing: Int) -> Void
+    ) {
+        control.gather(within: Self.gatherTime) { worker in
+            worker.exchanges(selection, since: known, limit: limit)
+        } _: { (answers: [ExchangeNews], missing) in
+            var news = ExchangeNews()
+            for answer in answers { news.merge(answer, limit: limit) }
+            done(news, missing)
+        }
+    }
+
+    private func list(_ news: ExchangeNews, missing: Int) -> AdminValue {
+        let settings = console ?? ConsoleSettings()
+        let mask = mask
+        return .object([
+            ("exchanges", .list(news.exchanges.map { .object($0.members(mask)) })),
+            ("entries", .number(settings.entries)), ("body", .number(settings.body)),
+            ("mask", .list(settings.mask.map(AdminValue.text))), ("truncated", .bool(news.missed > 0)),
+            ("workers_missing", .number(missing)),
+        ])
+    }
+
+    private func more(_ news: ExchangeNews) -> AdminValue {
+        let mask = mask
+        return .object([
+            ("exchanges", .list(news.exchanges.map { .object($0.members(mask)) })), ("missed", .number(news.missed)),
+        ])
+    }
+
+    // MARK: One exchange
+
+    func answerExchange(
+        _ request: AdminRequest, _ control: ServerControl, _ respond: @escaping (AdminResponse) -> Void
+    ) {
+        findExchange(request.value("id"), control, respond) { [weak self] kept in
+            guard let self else { return }
+            respond(.json(kept.value(mask, explain: services.explain)))
+        }
+    }
+
+    /// Hands the exchange of that id to `use`, or says why there is none.
+    private func findExchange(
+        _ id: String?, _ control: ServerControl, _ respond: @escaping (AdminResponse) -> Void,
+        _ use: @escaping (KeptExchange) -> Void
+    ) {
+        guard let id else { return respond(.fault(400, "which exchange? As in ?id=0-17")) }
+        let numbers = id.split(separator: "-").map { Int($0) }
+        guard numbers.count == 2, let worker = numbers[0], let number = numbers[1] else {
+            return respond(.fault(400, "an exchange's id is two numbers, as in 0-17"))
+        }
+        control.gather(within: Self.gatherTime) { each in
+            each.share.number == worker ? each.exchange(number) : nil
+        } _: { (answers: [KeptExchange?], missing) in
+            if let kept = answers.compactMap(\.self).first { return use(kept) }
+            respond(
+                missing > 0
+                    ? .fault(503, "the worker that may have it doesn't answer")
+                    : .fault(404, "there is no exchange \(id) any more: the last ones are kept"))
+        }
+    }
+
+    // MARK: Replays
+
+    /// Replays that run at once at most.
+    private static let replayLimit = 16
+
+    func replay(
+        _ request: AdminRequest, _ control: ServerControl, _ respond: @escaping (AdminResponse) -> Void
+    ) {
+        let document: AdminValue
+        do throws(ConversionError) {
+            document = try AdminValue(json: request.body)
+        } catch {
+            return respond(.fault(400, "the body is no JSON as {\"id\": \"0-17\"}: \(error)"))
+        }
+        guard replays < Self.replayLimit else {
+            return respond(.fault(503, "\(Self.replayLimit) requests are being sent again already"))
+        }
+        findExchange(document["id"]?.text, control, respond) { [weak self, weak control] kept in
+            guard let self, let control else { return }
+            do throws(ReplayFault) {
+                try send(kept, document["edit"], control, respond)
+            } catch {
+                respond(.fault(error.status, error.reason))
+            }
+        }
+    }
+
+    private func send(
+        _ kept: KeptExchange, _ edit: AdminValue?, _ control: ServerControl,
+        _ respond: @escaping (AdminResponse) -> Void
+    ) throws(ReplayFault) {
+        guard var request = ReplayedRequest(kept) else {
+            throw ReplayFault(status: 409, reason: kept.obstacle ?? "the request's head can't be read")
+        }
+        var isBodyEdited = false
+        if let edit, case .object = edit {
+            isBodyEdited = edit["body"]?.text != nil || edit["base64"]?.text != nil
+            let mask = kept.widened(mask)
+            try request.apply(edit, mask: mask, shownBody: ShownMessage(kept.fromClient, mask).text)
+        }
+        if let obstacle = kept.obstacle, !isBodyEdited { throw ReplayFault(status: 409, reason: obstacle) }
+        replays += 1
+        let replay = Replay(of: kept.facts.id, body: request.body, from: kept.peer, on: control.worker) {
+            [weak self] outcome in
+            self?.replays -= 1
+            switch outcome {
+            case .ended(let id, let status):
+                respond(.json(.object([("id", .text(id)), ("status", .number(status))])))
+            case .refused(let reason): respond(.fault(400, "the request breaks a rule of HTTP: \(reason)"))
+            }
+        }
+        replay.begin(request.head(of: Array(kept.facts.requestID.utf8)))
+    }
+
+    // MARK: Routes
+
+    /// The routes in the order of matching, with what they have done since the process began.
+    func answerRouteCounts(_ control: ServerControl, _ respond: @escaping (AdminResponse) -> Void) {
+        control.gather(within: Self.gatherTime) { worker in
+            worker.requests.totals
+        } _: { [weak self] (answers: [[String: RouteTotals]], missing) in
+            guard let self else { return }
+            var totals: [String: RouteTotals] = [:]
+            for answer in answers { totals.merge(answer) { $0 + $1 } }
+            let shown = shownRoutes.map { name, members -> AdminValue in
+                .object(members + (totals[name] ?? RouteTotals()).members)
+            }
+            respond(.json(.object([("routes", .list(shown)), ("workers_missing", .number(missing))])))
+        }
+    }
+}
+
+extension RouteTotals {
+    fileprivate var members: [(name: String, value: AdminValue)] {
+        let counts = classes.sorted { $0.key < $1.key }
+        return [
+            ("requests", .number(Int(counts.reduce(0) { $0 + $1.value }))),
+            (
+                "by_status",
+                .object(counts.map { ($0.key == 0 ? "other" : "\($0.key)xx", .number(Int($0.value))) })
+            ),
+        ]
+    }
+}

@@ -1,0 +1,123 @@
+internal import EventLoop
+internal import Gateway
+internal import HTTPWire
+internal import Octets
+internal import Transcoding
+
+/// All that is kept of one exchange, copied for the main loop.
+struct KeptExchange: Sendable {
+    let facts: ExchangeFacts
+    let fromClient: KeptCopy
+    let toUpstream: KeptCopy
+    let fromUpstream: KeptCopy
+    let toClient: KeptCopy
+    private let address: String?
+    private let framing: String
+    private let retries: Int
+    private let times: [(name: String, nanoseconds: UInt64)]
+    /// Whom the client's connection led to, and by which it came: of a replay, too.
+    let peer: ReplayPeer
+    /// Names that a rule gives to fields of which the settings mask the old ones.
+    private let renamed: [(from: String, to: String)]
+    private let hasConversion: Bool
+
+    init(_ tap: ExchangeTap, of worker: Int) {
+        facts = ExchangeFacts(tap, of: worker)
+        fromClient = KeptCopy(tap.fromClient)
+        toUpstream = KeptCopy(tap.toUpstream)
+        fromUpstream = KeptCopy(tap.fromUpstream)
+        toClient = KeptCopy(tap.toClient)
+        address = tap.upstreamAddress?.description
+        framing = "\(tap.record.framing)"
+        retries = tap.record.retries
+        let record = tap.record
+        times = [
+            ("head", record.headTime), ("body", record.bodyTime), ("conversion", record.transcodeTime),
+            ("connect", record.connectTime), ("first_byte", record.firstByteTime), ("upstream", record.upstreamTime),
+            ("total", tap.time),
+        ]
+        peer = ReplayPeer(address: tap.peer, port: tap.port, isSecure: tap.isSecure)
+        let rules = tap.route?.conversion.map { $0.plan.map.rename } ?? []
+        renamed = rules.map { ("\($0.from)", "\($0.to)") }
+        hasConversion = tap.record.input != nil
+    }
+
+    /// Why it can't be sent again as it was; nil where it can.
+    var obstacle: String? {
+        if !fromClient.hasHead { return "the request's head could not be read" }
+        if ShownHead.lines(of: fromClient.head).count < 2 || fromClient.head.count >= KeptMessage.headLimit {
+            return "the request's head is not kept whole"
+        }
+        if !fromClient.isWhole {
+            return "of the body's \(fromClient.count) bytes \(fromClient.body.count) are kept (admin.console.body)"
+        }
+        if let announced = fromClient.field("content-length").flatMap({ Int($0) }), announced != fromClient.count {
+            return "of the body's \(announced) bytes \(fromClient.count) came before the exchange ended"
+        }
+        return nil
+    }
+
+    /// The mask with names that rules give to what it masks.
+    func widened(_ mask: NameMask) -> NameMask {
+        mask.adding(renamed.filter { mask.holds($0.from) && !mask.holds($0.to) }.map(\.to))
+    }
+
+    /// What is shown of it.
+    func value(_ mask: NameMask, explain: (AdminServices.Sample) -> AdminServices.Explanation) -> AdminValue {
+        let mask = widened(mask)
+        var messages = [fromClient, toUpstream, fromUpstream, toClient].map { ShownMessage($0, mask) }
+        var secrets: [[UInt8]] = []
+        for message in messages {
+            for secret in message.secrets where !secrets.contains(secret) { secrets.append(secret) }
+        }
+        // The longest first: one may be a part of another.
+        secrets.sort { $0.count > $1.count }
+        for index in messages.indices { messages[index].hide(secrets) }
+        let whyNot = obstacle
+        let (explanation, fault) = self.explanation(explain)
+        func optional(_ text: String?) -> AdminValue { text.map(AdminValue.text) ?? .none }
+        let client = AdminValue.object([
+            ("address", optional(facts.client)), ("request", messages[0].value),
+            ("response", toClient.isEmpty ? .none : messages[3].value),
+        ])
+        let upstream = AdminValue.object([
+            ("name", optional(facts.upstream)), ("address", optional(address)),
+            ("request", toUpstream.isEmpty ? .none : messages[1].value),
+            ("response", fromUpstream.isEmpty ? .none : messages[2].value),
+        ])
+        // The two sides have more to say here than their names.
+        var members = facts.members(mask, hiding: secrets).filter { $0.name != "client" && $0.name != "upstream" }
+        members += [
+            ("client", client), ("upstream", upstream), ("framing", .text(framing)), ("retries", .number(retries)),
+            ("times", .object(times.map { ($0.name, .seconds($0.nanoseconds)) })), ("explanation", explanation),
+            ("explanation_error", optional(fault)), ("replayable", .bool(whyNot == nil)),
+            ("not_replayable", optional(whyNot)), ("curl", optional(curl(messages[0]))),
+        ]
+        return .object(members)
+    }
+
+    /// Where each field went, by the rules of the route as they stand now.
+    private func explanation(
+        _ explain: (AdminServices.Sample) -> AdminServices.Explanation
+    ) -> (AdminValue, fault: String?) {
+        guard let route = facts.route, hasConversion else { return (.none, nil) }
+        guard let body = fromClient.decoded(limit: ConsoleSettings.greatestBody), body.isWhole else {
+            return (.none, "only the beginning of the body is kept")
+        }
+        let target = ShownHead(fromClient.head, NameMask([])).line.split(separator: " ").dropFirst().first ?? ""
+        let parts = target.split(separator: "?", maxSplits: 1).map(String.init)
+        let headers = ShownHead(fromClient.head, NameMask([])).fields.map { "\($0.name): \($0.value)" }
+        let explanation = explain(
+            .init(
+                route: route, body: body.bytes, type: fromClient.field("content-type"),
+                path: parts.first?.hasPrefix("/") == true ? parts.first : nil,
+                query: parts.count > 1 ? parts[1] : nil, headers: headers, wantsJSON: true, wantsMovesOnly: true))
+        guard explanation.status == 200 else { return (.none, explanation.text) }
+        return (.document(Array(explanation.text.utf8)), nil)
+    }
+
+    /// A command that sends the same request.
+    private func curl(_ request: ShownMessage) -> String? {
+        fromClient.hasHead ? request.curl(isSecure: peer.isSecure, port: peer.port) : nil
+    }
+}

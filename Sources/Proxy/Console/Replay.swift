@@ -1,0 +1,299 @@
+internal import EventLoop
+internal import Gateway
+internal import HTTPWire
+internal import Octets
+
+/// Whom a request came from, and how: what a replay of it says of its client, too.
+struct ReplayPeer: Sendable {
+    /// Nil where there was no head.
+    let address: SocketAddress?
+    /// The port of the listener.
+    let port: Int
+    let isSecure: Bool
+}
+
+/// A request that is sent through its route again.
+struct ReplayedRequest {
+    var method: [UInt8]
+    var target: [UInt8]
+    var fields: [(name: [UInt8], value: [UInt8])]
+    var body: [UInt8]
+
+    /// The upstream and the log see by it that a request is a replay, and of which one: the request's id.
+    static let mark: StaticString = "Recast-Replay"
+
+    /// Fields that are of one message or one connection, and the ids of a request that is another one now.
+    private static let ownFields: Set<String> = [
+        "connection", "content-length", "expect", "http2-settings", "keep-alive", "proxy-connection", "recast-replay",
+        "te", "traceparent", "tracestate", "trailer", "transfer-encoding", "upgrade", "x-request-id",
+    ]
+
+    /// The request as it was kept; nil where its head can't be read.
+    init?(_ kept: KeptExchange) {
+        let lines = ShownHead.lines(of: kept.fromClient.head)
+        guard let line = lines.first, let space = line.firstIndex(of: ASCII.space),
+            let end = line.lastIndex(of: ASCII.space), end > space
+        else { return nil }
+        method = Array(line[..<space])
+        target = Array(line[(space + 1)..<end])
+        fields = lines.dropFirst().compactMap(ShownHead.field)
+        body = kept.fromClient.body
+    }
+
+    /// Puts in what was edited: of the members of `edit` those that are there.
+    ///
+    /// - Parameter shownBody: the body as it was shown: one that is the same was not edited.
+    /// - Throws: why it can't be sent.
+    mutating func apply(_ edit: AdminValue, mask: NameMask, shownBody: String?) throws(ReplayFault) {
+        if let text = edit["method"]?.text { method = Array(text.utf8) }
+        if let text = edit["target"]?.text { target = try Self.unmasked(target: Array(text.utf8), known: target) }
+        if let list = edit["fields"]?.elements {
+            var old = fields
+            fields = []
+            for field in list {
+                guard let name = field["name"]?.text, let value = field["value"]?.text else {
+                    throw ReplayFault(status: 400, reason: "a field has a name and a value")
+                }
+                // The first one of that name that was not taken yet.
+                let same = old.firstIndex { Array($0.name).span.isEqualIgnoringCase(to: Array(name.utf8).span) }
+                let known = same.map { old.remove(at: $0) }
+                fields.append((Array(name.utf8), try Self.unmasked(value, known?.value)))
+            }
+        }
+        if let text = edit["base64"]?.text {
+            guard let bytes = ConsoleBody.bytes(ofBase64: text) else {
+                throw ReplayFault(status: 400, reason: "\"base64\" is no base64")
+            }
+            body = bytes
+        } else if let text = edit["body"]?.text {
+            if text == shownBody { return }
+            if !mask.isEmpty, text.contains("\(NameMask.replacement)") {
+                throw ReplayFault(
+                    status: 409,
+                    reason:
+                        "the body still holds \(NameMask.replacement), which stands for masked values: write values there"
+                )
+            }
+            body = Array(text.utf8)
+        }
+    }
+
+    /// A value that was shown masked is what it was.
+    private static func unmasked(_ text: String, _ known: [UInt8]?) throws(ReplayFault) -> [UInt8] {
+        guard text == "\(NameMask.replacement)" else { return Array(text.utf8) }
+        if let known { return known }
+        throw ReplayFault(
+            status: 409,
+            reason: "\(NameMask.replacement) stands for a masked value, and no field of that name was there")
+    }
+
+    /// A target whose parameters that were shown masked are what they were: the first one of each name that wasn't taken yet.
+    private static func unmasked(target: [UInt8], known: [UInt8]) throws(ReplayFault) -> [UInt8] {
+        let mark = UInt8(ascii: "?")
+        guard let start = target.firstIndex(of: mark) else { return target }
+        let hidden = "=\(NameMask.replacement)".utf8
+        var old = known.firstIndex(of: mark).map { parameters(known[($0 + 1)...]) } ?? []
+        var shown: [[UInt8]] = []
+        for parameter in parameters(target[(start + 1)...]) {
+            let name = parameter.prefix { $0 != UInt8(ascii: "=") }
+            let same = old.firstIndex { $0.prefix { $0 != UInt8(ascii: "=") } == name }
+            let known = same.map { old.remove(at: $0) }
+            guard parameter.count == name.count + hidden.count, parameter[name.count...].elementsEqual(hidden) else {
+                shown.append(parameter)
+                continue
+            }
+            guard let known else {
+                throw ReplayFault(
+                    status: 409,
+                    reason: "\(NameMask.replacement) stands for a masked value, and no parameter of that name was there"
+                )
+            }
+            shown.append(known)
+        }
+        return Array(target[...start] + shown.joined(separator: [UInt8(ascii: "&")]))
+    }
+
+    private static func parameters(_ query: ArraySlice<UInt8>) -> [[UInt8]] {
+        query.split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false).map(Array.init)
+    }
+
+    /// The request as HTTP/1.1 has it, with the mark of a replay.
+    func head(of requestID: [UInt8]) -> [UInt8] {
+        var head = method + [ASCII.space] + target + " HTTP/1.1\r\n".utf8
+        for field in fields {
+            guard !Self.ownFields.contains(String(decoding: field.name, as: UTF8.self).lowercased()) else { continue }
+            head += field.name + ": ".utf8 + field.value + "\r\n".utf8
+        }
+        let hasContent = !body.isEmpty || ["POST", "PUT", "PATCH"].contains(String(decoding: method, as: UTF8.self))
+        if hasContent { head += "Content-Length: \(body.count)\r\n".utf8 }
+        head += "\(Self.mark): ".utf8 + requestID + "\r\n\r\n".utf8
+        return head
+    }
+}
+
+/// Why a request isn't sent again.
+struct ReplayFault: Error {
+    let status: Int
+    let reason: String
+}
+
+/// The client's side of a replay, which no connection stands behind: it brings the request from memory, and drops the response, of
+/// which the console keeps what it shows.
+final class Replay: Downstream, StreamSource {
+    private let worker: Worker
+    private let body: [UInt8]
+    private let done: (Outcome) -> Void
+    private(set) var exchange: Exchange?
+    private var at = 0
+    private var isEnded = false
+    private var isPaused = false
+    private var isBringing = false
+    private var status = 0
+
+    let peer: SocketAddress
+    let listener: ListenerInfo
+    let isSecure: Bool
+    let original: String?
+    private(set) var contentLimit = Int.max
+    var arrived = 0
+
+    /// How a replay ended.
+    enum Outcome {
+        case ended(id: String, status: Int)
+        /// The request breaks a rule of HTTP.
+        case refused(String)
+    }
+
+    /// - Parameters:
+    ///   - original: the exchange's id that is repeated.
+    ///   - done: called once, when the exchange has ended.
+    init(
+        of original: String, body: [UInt8], from peer: ReplayPeer, on worker: Worker, done: @escaping (Outcome) -> Void
+    ) {
+        self.worker = worker
+        self.body = body
+        self.done = done
+        self.original = original
+        self.peer = peer.address ?? SocketAddress.parse("127.0.0.1:0")!
+        isSecure = peer.isSecure
+        listener = ListenerInfo(port: peer.port)
+    }
+
+    /// Sends the request.
+    func begin(_ text: [UInt8]) {
+        var parser = RequestParser(limits: worker.wireLimits, rules: worker.current.requestRules)
+        var head = MessageHead()
+        do throws(WireError) {
+            guard let used = try parser.parse(text.span, into: &head), used == text.count else {
+                return done(.refused("a field holds the end of a head"))
+            }
+        } catch {
+            return done(.refused(error.reason))
+        }
+        let exchange = worker.takeExchange()
+        self.exchange = exchange
+        exchange.record.headStartedAt = worker.loop.now
+        swap(&exchange.request, &head)
+        exchange.begin(on: self)
+        bringRest()
+    }
+
+    private func bringRest() {
+        guard !isBringing else { return }
+        isBringing = true
+        defer { isBringing = false }
+        isPaused = false
+        if let exchange, at < body.count, exchange.readsContent {
+            let body = body
+            at += bring(body.span.extracting(at..<body.count), isLast: true, to: exchange)
+        }
+        guard !isPaused, let exchange else { return }
+        if at == body.count, !isEnded, exchange.readsContent, !exchange.request.framing.isEmpty {
+            isEnded = true
+            exchange.contentEnded()
+        }
+        self.exchange?.settle()
+    }
+
+    // MARK: RequestSource
+
+    var tlsFacts: TLSFacts? { nil }
+    var isSpent: Bool { false }
+    func limitContent(to count: Int) { contentLimit = count }
+    func keepTrailers() {}
+    var contentLeft: Int? { body.count - at }
+    func appendTrailers(named names: [[UInt8]]?, to output: inout OutputBuffer) {}
+    func pauseReading() { isPaused = true }
+
+    func resumeReading() {
+        // Not from inside of what asks for it.
+        worker.loop.afterTick(self)
+    }
+
+    // Nobody waits for memory.
+    func setRates(_ rates: MinimumRates) {}
+    func expectBody(within time: UInt64) {}
+    func expectNothing() {}
+    func expectDiscard() {}
+
+    func exchangeEnded(keepAlive: Bool, requestComplete: Bool) { finish() }
+
+    private func finish() {
+        guard let exchange else { return }
+        self.exchange = nil
+        worker.recycle(exchange)
+        let number = (worker.history?.next ?? 1) - 1
+        done(.ended(id: "\(worker.share.number)-\(number)", status: status))
+    }
+
+    // MARK: ResponseSink
+
+    var isFull: Bool { false }
+    var queued: Int { 0 }
+    func sendInterim(_ head: borrowing MessageHead) {}
+    func sendContinue() {}
+
+    func begin(
+        _ response: ResponseStart, of head: borrowing MessageHead,
+        adding addFields: (inout OutputBuffer, HeadEdits.Position) -> Void
+    ) {
+        status = response.status ?? head.status
+        var lines = OutputBuffer()
+        let position = response.edits.write(head, into: &lines)
+        addFields(&lines, position)
+    }
+
+    func send(_ content: Span<UInt8>) -> Bool { true }
+    func flush() {}
+    func end(adding addTrailers: (inout OutputBuffer) -> Void) {}
+
+    func withdraw() -> Bool {
+        status = 0
+        return true
+    }
+
+    func cut() {
+        exchange?.abandon()
+        finish()
+    }
+
+    func answer(
+        _ status: Int, isLast: Bool, content: Span<UInt8>, adding addFields: (inout OutputBuffer) -> Void
+    ) -> Int {
+        self.status = status
+        var lines = OutputBuffer()
+        addFields(&lines)
+        return lines.count + content.count
+    }
+
+    func switchProtocols(
+        by head: borrowing MessageHead, to upstream: UpstreamConnection, idle: UInt64,
+        adding addFields: (inout OutputBuffer, HeadEdits.Position) -> Void
+    ) -> Tunnel {
+        preconditionFailure("a replay asks for no other protocol: it has no Upgrade")
+    }
+}
+
+extension Replay: TickTask {
+    func tickEnded() { bringRest() }
+}

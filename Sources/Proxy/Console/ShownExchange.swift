@@ -1,0 +1,408 @@
+internal import ContentCoding
+internal import EventLoop
+internal import Gateway
+internal import HTTPWire
+internal import Octets
+internal import Transcoding
+
+/// Which of the exchanges that are kept are asked for: all where nothing is said.
+struct ExchangeSelection: Sendable {
+    var route: String?
+    var method: String?
+    var code: String?
+    /// A status, or its class as `4xx`.
+    private var statuses: ClosedRange<Int>?
+
+    /// Nil where it can't be: `fault` says why.
+    init?(_ request: AdminRequest, fault: inout String) {
+        route = request.value("route")
+        method = request.value("method")
+        code = request.value("code")
+        guard let text = request.value("status") else { return }
+        if text.count == 3, text.hasSuffix("xx"), let digit = text.first?.wholeNumberValue, (1...9).contains(digit) {
+            statuses = digit * 100...digit * 100 + 99
+        } else if let status = Int(text), (0...999).contains(status) {
+            statuses = status...status
+        } else {
+            fault = "a status is a number as 404, or a class of them as 4xx"
+            return nil
+        }
+    }
+
+    func holds(_ tap: ExchangeTap) -> Bool {
+        if let route, tap.route?.name != route { return false }
+        if let code, tap.code != code { return false }
+        if let statuses, !statuses.contains(tap.record.status) { return false }
+        guard let method else { return true }
+        return tap.fromClient.has(method: Array(method.utf8))
+    }
+}
+
+/// What a list shows of an exchange that is kept, copied for the main loop.
+struct ExchangeFacts: Sendable {
+    let worker: Int
+    let number: Int
+    /// Milliseconds since 1970.
+    let endedAt: Int
+    let requestID: String
+    let head: [UInt8]
+    private let version: MessageVersion
+    let route: String?
+    let upstream: String?
+    private let status: Int
+    private let upstreamStatus: Int
+    private let code: String?
+    private let flag: String?
+    private let input: BodyEncoding?
+    private let output: BodyEncoding?
+    private let bytes: (fromClient: Int, toUpstream: Int, toClient: Int)
+    private let time: UInt64
+    let client: String?
+    private let original: String?
+
+    init(_ tap: ExchangeTap, of worker: Int) {
+        self.worker = worker
+        number = tap.number
+        endedAt = tap.endedAt
+        requestID = tap.requestID.span.lossyString()
+        // The list shows what stands in it up to the host.
+        head = tap.fromClient.head.span.copied()
+        version = tap.version
+        route = tap.route?.name
+        upstream = tap.upstream
+        status = tap.record.status
+        upstreamStatus = tap.upstreamStatus
+        code = tap.code
+        flag = tap.record.flag?.rawValue
+        input = tap.record.input ?? tap.input
+        output = tap.record.output ?? tap.output
+        bytes = (tap.record.bytesIn, tap.record.bytesOut, tap.record.bytesBack)
+        time = tap.time
+        client = tap.client.map { client in
+            guard !client.isUnix else { return "unix" }
+            var text = OutputBuffer()
+            client.appendIP(to: &text)
+            return text.span.lossyString()
+        }
+        original = tap.original
+    }
+
+    /// By which the console knows it.
+    var id: String { "\(worker)-\(number)" }
+
+    /// The members of a summary, in which `secrets` are hidden, too.
+    func members(_ mask: NameMask, hiding secrets: [[UInt8]] = []) -> [(name: String, value: AdminValue)] {
+        var request = ShownHead(head, mask)
+        request.hide(request.values + secrets)
+        let words = request.line.split(separator: " ", maxSplits: 1)
+        let target = words.count > 1 ? String(words[1].split(separator: " ").dropLast().joined(separator: " ")) : ""
+        func optional(_ text: String?) -> AdminValue { text.map(AdminValue.text) ?? .none }
+        var time = LogTime()
+        return [
+            ("id", .text(id)), ("request_id", .text(requestID)),
+            ("at", .text(String(decoding: time.text(endedAt), as: UTF8.self))),
+            ("method", .text(words.first.map(String.init) ?? "")), ("target", .text(target)),
+            ("host", optional(request.value(of: "host"))), ("protocol", .text("\(version.text)")),
+            ("route", optional(route)), ("upstream", optional(upstream)), ("status", .number(status)),
+            ("upstream_status", upstreamStatus == 0 ? .none : .number(upstreamStatus)), ("code", optional(code)),
+            ("flag", optional(flag)), ("input", optional(input?.rawValue)), ("output", optional(output?.rawValue)),
+            ("bytes_in", .number(bytes.fromClient)), ("bytes_out", .number(bytes.toUpstream)),
+            ("bytes_back", .number(bytes.toClient)), ("time", .seconds(self.time)), ("client", optional(client)),
+            ("replay_of", optional(original)),
+        ]
+    }
+}
+
+/// A head as it is shown: its fields, those excepted whose values nobody is shown.
+struct ShownHead {
+    struct Field {
+        var name: String
+        var value: String
+        var isMasked: Bool
+    }
+
+    /// The start line, with the query's values masked.
+    private(set) var line = ""
+    private(set) var fields: [Field] = []
+    /// Masked values that are long enough to be looked for elsewhere.
+    private(set) var values: [[UInt8]] = []
+
+    /// - Parameter head: as HTTP/1.1 writes it, perhaps cut.
+    init(_ head: [UInt8], _ mask: NameMask) {
+        for (index, bytes) in Self.lines(of: head).enumerated() {
+            guard index > 0 else {
+                line = startLine(bytes, mask)
+                continue
+            }
+            guard let (name, value) = Self.field(bytes) else { continue }
+            let text = String(decoding: name, as: UTF8.self)
+            let isMasked = !value.isEmpty && mask.holds(text)
+            if isMasked { note(value) }
+            fields.append(
+                Field(
+                    name: text, value: isMasked ? "\(NameMask.replacement)" : String(decoding: value, as: UTF8.self),
+                    isMasked: isMasked))
+        }
+    }
+
+    /// The lines up to the empty one.
+    static func lines(of head: [UInt8]) -> [[UInt8]] {
+        var lines: [[UInt8]] = []
+        for line in head.split(separator: ASCII.lineFeed, omittingEmptySubsequences: false) {
+            let text = line.last == ASCII.carriageReturn ? line.dropLast() : line
+            if text.isEmpty, !lines.isEmpty { break }
+            lines.append(Array(text))
+        }
+        return lines
+    }
+
+    /// The name and the value of a field's line.
+    static func field(_ line: [UInt8]) -> (name: [UInt8], value: [UInt8])? {
+        guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > 0 else { return nil }
+        func isSpace(_ byte: UInt8) -> Bool { byte == ASCII.space || byte == ASCII.tab }
+        var value = line[(colon + 1)...].drop(while: isSpace)
+        while let last = value.last, isSpace(last) { value.removeLast() }
+        return (Array(line[..<colon]), Array(value))
+    }
+
+    private mutating func note(_ value: [UInt8]) {
+        if value.count >= BodyMask.telling { values.append(value) }
+        // `Bearer abc`: what follows the scheme is the secret.
+        if let space = value.firstIndex(of: ASCII.space), value.count - space > BodyMask.telling {
+            values.append(Array(value[(space + 1)...]))
+        }
+    }
+
+    private mutating func startLine(_ bytes: [UInt8], _ mask: NameMask) -> String {
+        guard !mask.isEmpty, let mark = bytes.firstIndex(of: UInt8(ascii: "?")) else {
+            return String(decoding: bytes, as: UTF8.self)
+        }
+        let end = bytes.lastIndex(of: ASCII.space).map { $0 > mark ? $0 : bytes.count } ?? bytes.count
+        let query = BodyMask.query(mask, Array(bytes[(mark + 1)..<end]))
+        values += query.values
+        return String(decoding: bytes[...mark] + query.output + bytes[end...], as: UTF8.self)
+    }
+
+    func value(of name: String) -> String? { fields.first { $0.name.lowercased() == name }?.value }
+
+    mutating func hide(_ secrets: [[UInt8]]) {
+        line = Self.hidden(line, secrets)
+        for index in fields.indices where !fields[index].isMasked {
+            let value = Self.hidden(fields[index].value, secrets)
+            fields[index].isMasked = value != fields[index].value
+            fields[index].value = value
+        }
+    }
+
+    private static func hidden(_ text: String, _ secrets: [[UInt8]]) -> String {
+        let (bytes, count) = Secrets.hide(secrets, in: Array(text.utf8))
+        return count == 0 ? text : String(decoding: bytes, as: UTF8.self)
+    }
+
+    var value: AdminValue {
+        .list(
+            fields.map {
+                .object([("name", .text($0.name)), ("value", .text($0.value)), ("masked", .bool($0.isMasked))])
+            })
+    }
+}
+
+/// Values that were masked somewhere, which a rule or the other side may have brought elsewhere.
+enum Secrets {
+    static func hide(_ secrets: [[UInt8]], in bytes: [UInt8]) -> (bytes: [UInt8], count: Int) {
+        var bytes = bytes
+        var count = 0
+        for secret in secrets where bytes.count >= secret.count {
+            var output: [UInt8] = []
+            var at = 0
+            var start = 0
+            while start + secret.count <= bytes.count {
+                guard bytes[start] == secret[0], bytes[start..<start + secret.count].elementsEqual(secret) else {
+                    start += 1
+                    continue
+                }
+                output += bytes[at..<start]
+                output += "\(NameMask.replacement)".utf8
+                count += 1
+                start += secret.count
+                at = start
+            }
+            if at > 0 { bytes = output + bytes[at...] }
+        }
+        return (bytes, count)
+    }
+}
+
+/// A message that is kept, copied for the main loop.
+struct KeptCopy: Sendable {
+    let head: [UInt8]
+    let body: [UInt8]
+    /// Bytes of the whole body.
+    let count: Int
+
+    init(_ message: KeptMessage) {
+        head = message.head.span.copied()
+        body = message.body.span.copied()
+        count = max(message.count, body.count)
+    }
+
+    var isEmpty: Bool { head.isEmpty && count == 0 }
+    var isWhole: Bool { body.count == count }
+    /// Of a client's request: it came by no head.
+    var hasHead: Bool { !head.isEmpty }
+
+    func field(_ name: String) -> String? {
+        for line in ShownHead.lines(of: head).dropFirst() {
+            guard let field = ShownHead.field(line) else { continue }
+            if String(decoding: field.name, as: UTF8.self).lowercased() == name {
+                return String(decoding: field.value, as: UTF8.self)
+            }
+        }
+        return nil
+    }
+
+    /// The body without its codings, as far as it is kept, up to `limit` bytes; nil where they can't be undone.
+    func decoded(limit: Int) -> (bytes: [UInt8], isWhole: Bool)? {
+        var codings = AppliedCodings()
+        for name in (field("content-encoding") ?? "").split(separator: ",") {
+            let name = Array(name.utf8.filter { $0 != ASCII.space && $0 != ASCII.tab })
+            if name.isEmpty || name.span.isEqualIgnoringCase(to: "identity") { continue }
+            guard let coding = Coding(name: name.span), codings.append(coding) else { return nil }
+        }
+        guard !codings.isEmpty, !body.isEmpty else { return (body, isWhole) }
+        let decoder = ContentDecoder()
+        decoder.begin(codings, limits: CodingLimits())
+        var output = OutputBuffer()
+        var at = 0
+        do throws(CodingError) {
+            while output.count < limit, at < body.count || decoder.hasMore {
+                at += try decoder.feed(body.span.extracting(at..<body.count), into: &output)
+            }
+            if isWhole, output.count < limit { try decoder.finish() }
+        } catch {
+            return output.isEmpty ? nil : (output.span.copied(), false)
+        }
+        let bytes = output.span.copied()
+        return bytes.count > limit ? (Array(bytes[..<limit]), false) : (bytes, isWhole && at == body.count)
+    }
+}
+
+/// A message as it is shown.
+struct ShownMessage {
+    private var head: ShownHead
+    private var bytes: [UInt8] = []
+    private let size: Int
+    private let kept: Int
+    private let isWhole: Bool
+    private let coding: String?
+    private let type: String
+    private var masked = 0
+    private var isShown = true
+    private(set) var secrets: [[UInt8]]
+
+    init(_ message: KeptCopy, _ mask: NameMask, type: String? = nil) {
+        head = ShownHead(message.head, mask)
+        size = message.count
+        kept = message.body.count
+        isWhole = message.isWhole
+        self.type = message.field("content-type") ?? type ?? ""
+        coding = message.field("content-encoding")
+        secrets = head.values
+        guard let decoded = message.decoded(limit: ConsoleSettings.greatestBody) else {
+            isShown = mask.isEmpty
+            bytes = message.body
+            return
+        }
+        let (body, isShown) = BodyMask.apply(mask, to: decoded.bytes, type: self.type)
+        self.isShown = isShown
+        bytes = body.output
+        masked = body.count
+        secrets += body.values
+    }
+
+    /// Hides what was masked anywhere in the exchange.
+    mutating func hide(_ secrets: [[UInt8]]) {
+        head.hide(secrets)
+        let (bytes, count) = Secrets.hide(secrets, in: bytes)
+        self.bytes = bytes
+        masked += count
+    }
+
+    var value: AdminValue {
+        .object([("line", .text(head.line)), ("fields", head.value), ("body", body)])
+    }
+
+    /// A command that sends it, as a shell reads it; nil where it names no host. What is masked is so there, too.
+    func curl(isSecure: Bool, port: Int) -> String? {
+        let words = head.line.split(separator: " ")
+        guard words.count >= 2 else { return nil }
+        let host = head.value(of: "host") ?? (port > 0 ? "127.0.0.1:\(port)" : "localhost")
+        let target = String(words[1])
+        let url = target.hasPrefix("/") ? "\(isSecure ? "https" : "http")://\(host)\(target)" : target
+        func quoted(_ text: String) -> String {
+            "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
+        }
+        var command = ["curl", "--globoff", "--path-as-is", "-X", quoted(String(words[0])), quoted(url)]
+        let own = ["host", "content-length", "transfer-encoding", "connection", "expect"]
+        for field in head.fields where !own.contains(field.name.lowercased()) {
+            // curl leaves a field out that has no value, unless a semicolon stands in the colon's place.
+            let line = field.value.isEmpty ? "\(field.name);" : "\(field.name): \(field.value)"
+            command += ["-H", quoted(line)]
+        }
+        if size > 0 {
+            let text = isWhole && coding == nil ? self.text : nil
+            command += text.map { ["--data-raw", quoted($0)] } ?? ["--data-binary", "@body"]
+        }
+        return command.joined(separator: " ")
+    }
+
+    /// The body as it is shown, where it is a text.
+    var text: String? { isShown ? Self.text(bytes, isWhole: isWhole) : nil }
+
+    private var body: AdminValue {
+        let text = self.text
+        let essence = String(type.prefix { $0 != ";" }).lowercased()
+        let encoding = BodyEncoding.allCases.first { $0.mediaType == essence }
+        var base64 = AdminValue.none
+        if text == nil, isShown { base64 = .text(ConsoleBody.base64(bytes)) }
+        return .object([
+            ("size", .number(size)), ("kept", .number(kept)), ("whole", .bool(isWhole)),
+            ("text", text.map(AdminValue.text) ?? .none), ("base64", base64), ("masked", .number(masked)),
+            ("hidden", isShown ? .none : .text("its names can't be read, so that its values can't be masked")),
+            ("coding", coding.map(AdminValue.text) ?? .none),
+            ("encoding", encoding.map { .text($0.rawValue) } ?? .none), ("type", .text(type)),
+        ])
+    }
+
+    /// The body as text, where it is one: UTF-8 without controls but white space. Of one that is cut the last character may be missing.
+    private static func text(_ bytes: [UInt8], isWhole: Bool) -> String? {
+        guard !bytes.contains(where: { $0 < 0x20 && $0 != 0x09 && $0 != 0x0A && $0 != 0x0D || $0 == 0x7F }) else {
+            return nil
+        }
+        for cut in 0...(isWhole ? 0 : min(3, bytes.count)) {
+            if let text = String(validating: bytes.dropLast(cut), as: UTF8.self) { return text }
+        }
+        return nil
+    }
+}
+
+/// Bodies as the console's documents have them.
+enum ConsoleBody {
+    static func base64(_ bytes: [UInt8]) -> String {
+        var output = OutputBuffer()
+        var encoder = Base64Encoder()
+        encoder.encode(bytes.span, into: &output)
+        encoder.finish(into: &output)
+        return output.span.lossyString()
+    }
+
+    /// The bytes of a text in base64; nil where it is none.
+    static func bytes(ofBase64 text: String) -> [UInt8]? {
+        var output = OutputBuffer()
+        var decoder = Base64Decoder()
+        guard decoder.decode(Array(text.utf8).span, into: &output) == nil, decoder.finish(into: &output) else {
+            return nil
+        }
+        return output.span.copied()
+    }
+}

@@ -1,0 +1,464 @@
+"""The console's endpoints: what is kept of exchanges, who is shown it, and what is sent again. The page has tests of its own."""
+
+import base64
+import gzip
+import json
+import plistlib
+import re
+import shlex
+import subprocess
+import threading
+import unittest
+
+import reload_tests
+from admin import Admin, admin_port
+from admin_tests import Events
+from harness import FORM, JSON, Client, ProxyTestCase, make_multipart
+from http2_client import HTTP2Client
+from lifecycle_support import reload, wait_until
+
+CANARY = "canary-9f2c7e11"
+BAD = b"--b\r\nno colon\r\n\r\n", "multipart/form-data; boundary=b"
+
+
+class Console(Admin):
+    """Asks the console with the token that the log says."""
+
+    def __init__(self, port, recast):
+        super().__init__(port)
+        # The log is written by a thread of its own.
+        wait_until("the log says the token", lambda: "#token=" in recast.error_text())
+        self.token, = set(re.findall(r"#token=([0-9a-f]{32})\b", recast.error_text()))
+
+    def ask(self, method, target, body=None, headers=None):
+        return super().ask(method, target, body, {"Authorization": f"Bearer {self.token}", **(headers or {})})
+
+    def list(self, query=""):
+        return self.json(f"/console/exchanges{query}")["exchanges"]
+
+    def find(self, request_id):
+        """The exchange with that request's id, whole: it is kept a moment after its answer."""
+        found = []
+
+        def look():
+            found[:] = [each for each in self.list() if each["request_id"] == request_id]
+            return bool(found)
+        wait_until(f"{request_id} is kept", look)
+        return self.json(f"/console/exchange?id={found[0]['id']}")
+
+    def post(self, target, document):
+        status, _, body = self.ask("POST", target, json.dumps(document), {"Content-Type": JSON})
+        return status, json.loads(body)
+
+
+class ConsoleTestCase(ProxyTestCase):
+    console_settings = "on"
+
+    @classmethod
+    def setUpClass(cls):
+        cls.admin_port = admin_port()[0]
+        cls.settings = f"admin: {{ address: 127.0.0.1:{cls.admin_port}, console: {cls.console_settings} }}\n"
+        super().setUpClass()
+        cls.console = Console(cls.admin_port, cls.recast)
+
+    def exchange(self, method, target, body=None, media_type=None, fields=()):
+        """Sends a request; its response, and what the console has of it."""
+        number = ConsoleTestCase.number = getattr(ConsoleTestCase, "number", 0) + 1
+        request_id = f"console-{number}"
+        response = self.send(method, target, body, media_type, [f"X-Request-Id: {request_id}", *fields])
+        return response, self.console.find(request_id)
+
+
+ROUTES = """
+  - name: orders
+    match: { path: /orders }
+    upstream: app
+    request: { decode: form, encode: json, map: { rename: { user.password: pw } } }
+    response: { decode: json, encode: form }
+  - { name: multipart, match: { path: /multipart }, upstream: app, request: multipart -> json }
+  - { name: headers, match: { path: /headers }, upstream: app, headers: { request: { set: { X-Other: "${header.x-token}" } } } }
+  - { name: plain, match: { path: "/plain*" }, upstream: app }
+"""
+
+
+class ConsoleTests(ConsoleTestCase):
+    routes = ROUTES
+    workers = 2
+
+    def test_an_exchange_is_shown_as_it_came_and_as_it_went_on(self):
+        self.upstream.script = lambda exchange: (
+            exchange.read_body(), exchange.answer(201, b'{"id":7}', fields=["Content-Type: application/json", "X-Own: 1"]))
+        response, shown = self.exchange("POST", "/orders?x=1", b"user[name]=Ann&n=1", FORM)
+        self.assertEqual((response.status, response.body), (201, b"id=7"))
+        self.assertEqual(
+            [shown[key] for key in ("method", "target", "protocol", "route", "status", "upstream_status", "code", "flag", "input", "output")],
+            ["POST", "/orders?x=1", "HTTP/1.1", "orders", 201, 201, None, None, "form", "json"])
+        client, upstream = shown["client"], shown["upstream"]
+        self.assertEqual(client["request"]["line"], "POST /orders?x=1 HTTP/1.1")
+        self.assertEqual(client["request"]["body"]["text"], "user[name]=Ann&n=1")
+        self.assertEqual(upstream["request"]["body"]["text"], '{"user":{"name":"Ann"},"n":"1"}')
+        self.assertEqual(upstream["response"]["body"]["text"], '{"id":7}')
+        self.assertEqual(client["response"]["body"]["text"], "id=7")
+        self.assertEqual(client["address"], "127.0.0.1")
+        self.assertEqual((upstream["name"], upstream["address"]), ("app", f"127.0.0.1:{self.upstream.port}"))
+        received = [(field["name"].lower(), field["value"]) for field in upstream["request"]["fields"]]
+        self.assertEqual(received, [(name.lower(), value) for name, value in self.upstream.one().fields])
+        answered = {field["name"].lower(): field["value"] for field in client["response"]["fields"]}
+        self.assertEqual((answered["content-type"], answered["x-own"]), (FORM, "1"))
+        moves = {entry["from"]: entry["to"] for entry in shown["explanation"]["sent"]}
+        self.assertEqual(moves, {"user[name]": "user.name", "n": "n"})
+        self.assertIsNone(shown["explanation_error"])
+        for body, size in [(client["request"], 18), (upstream["request"], 31), (upstream["response"], 8), (client["response"], 4)]:
+            self.assertEqual((body["body"]["size"], body["body"]["kept"], body["body"]["whole"]), (size, size, True))
+        self.assertGreater(shown["times"]["total"], 0)
+
+    def test_a_refused_body_is_shown_with_its_problem(self):
+        response, shown = self.exchange("POST", "/multipart", *BAD)
+        problem = self.assert_problem(response, 400)
+        self.assertEqual((shown["status"], shown["code"], shown["upstream_status"]), (400, problem["code"], None))
+        self.assertEqual(shown["client"]["request"]["body"]["text"], BAD[0].decode())
+        self.assertEqual(json.loads(shown["client"]["response"]["body"]["text"]), problem)
+        self.assertIsNone(shown["upstream"]["request"])
+        self.assertIsNone(shown["explanation"])
+        self.assertIn("multipart", shown["explanation_error"])
+        self.assertTrue(shown["replayable"])
+
+    def test_a_request_of_no_route_and_one_without_a_head_are_kept(self):
+        response, shown = self.exchange("GET", "/nowhere")
+        self.assertEqual((response.status, shown["route"], shown["code"]), (404, None, "no_route"))
+        before = {each["id"] for each in self.console.list("?status=400")}
+        with Client(self.recast.port) as client:
+            client.send("GET /plain HTTP/1.1\r\nHost: a\r\nbad field: 1\r\n\r\n")
+            self.assertEqual(client.response("GET").status, 400)
+        wait_until("it is kept", lambda: len(self.console.list("?status=400")) > len(before))
+        new, = (each for each in self.console.list("?status=400") if each["id"] not in before)
+        whole = self.console.json(f"/console/exchange?id={new['id']}")
+        self.assertFalse(whole["replayable"])
+        status, answer = self.console.post("/console/replay", {"id": new["id"]})
+        self.assertEqual(status, 409, answer)
+
+    def test_values_of_masked_names_are_shown_nowhere(self):
+        multipart, multipart_type = make_multipart([("token", None, CANARY.encode()), ("a", None, b"1")], "BOUNDARY")
+        cases = [
+            ("/orders", FORM, f"user[password]={CANARY}&n=1&api_key={CANARY}"),
+            ("/plain", JSON, json.dumps({"token": CANARY, "deep": [{"Secret": {"x": CANARY}}]})),
+            ("/plain", "application/xml", f"<a><token>{CANARY}</token><b password='{CANARY}'/></a>"),
+            ("/plain", "application/x-plist", plistlib.dumps({"password": CANARY, "a": 1})),
+            ("/plain", "application/x-plist", plistlib.dumps({"password": CANARY}, fmt=plistlib.FMT_BINARY)),
+            ("/plain", "text/plain", f"password: {CANARY}"),
+            ("/multipart", multipart_type, multipart),
+            (f"/plain?access_token={CANARY}", None, None), (f"/headers?X={CANARY}", None, None),
+        ]
+
+        def echo(exchange):
+            exchange.read_body()
+            exchange.answer(200, exchange.received.body or b"{}", fields=["Content-Type: application/json", f"Set-Cookie: a={CANARY}"])
+        for target, media_type, body in cases:
+            with self.subTest(target=target, media_type=media_type):
+                self.upstream.script = echo
+                body = body.encode() if isinstance(body, str) else body
+                _, shown = self.exchange(
+                    "POST" if body else "GET", target, body, media_type,
+                    [f"X-Token: {CANARY}", f"Authorization: Bearer {CANARY}", f"Cookie: a={CANARY}"])
+                text = json.dumps(shown)
+                self.assertNotIn(CANARY, text)
+                self.assertNotIn(base64.b64encode(CANARY.encode()).decode()[:-2], text)
+                self.assertIn("***", text)
+                self.assertNotIn(CANARY, json.dumps(self.console.list()))
+
+    def test_a_body_with_a_coding_is_shown_without_it(self):
+        body = gzip.compress(json.dumps({"token": CANARY, "a": "b" * 50}).encode())
+        _, shown = self.exchange("POST", "/plain", body, JSON, ["Content-Encoding: gzip"])
+        shown = shown["client"]["request"]["body"]
+        self.assertEqual((shown["size"], shown["coding"], shown["masked"]), (len(body), "gzip", 1))
+        self.assertEqual(json.loads(shown["text"]), {"token": "***", "a": "b" * 50})
+        _, shown = self.exchange("POST", "/plain", b"\x00\xff", "application/octet-stream", ["Content-Encoding: unknown"])
+        self.assertTrue(shown["client"]["request"]["body"]["hidden"])
+
+    def test_bytes_that_are_no_text_are_shown_in_base64(self):
+        data = bytes(range(256))
+        _, shown = self.exchange("POST", "/plain", data, "application/octet-stream")
+        body = shown["upstream"]["request"]["body"]
+        self.assertEqual((body["text"], base64.b64decode(body["base64"])), (None, data))
+
+    def test_of_a_long_body_the_beginning_is_kept(self):
+        for count in (16383, 16384, 16385, 3_000_000):
+            with self.subTest(count=count):
+                _, shown = self.exchange("POST", "/plain", b"x" * count, "text/plain")
+                body = shown["client"]["request"]["body"]
+                self.assertEqual((body["size"], body["kept"], body["whole"]), (count, min(count, 16384), count <= 16384))
+                self.assertEqual(body["text"], "x" * min(count, 16384))
+                self.assertEqual(shown["upstream"]["request"]["body"], body)
+                self.assertEqual(shown["replayable"], count <= 16384)
+
+    def test_a_chunked_body_is_kept_without_its_framing(self):
+        with Client(self.recast.port) as client:
+            client.send("POST /plain HTTP/1.1\r\nHost: a\r\nX-Request-Id: chunked-1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n")
+            self.assertEqual(client.response("POST").status, 200)
+        shown = self.console.find("chunked-1")
+        self.assertEqual(shown["client"]["request"]["body"]["text"], "abcde")
+        self.assertEqual(shown["upstream"]["request"]["body"]["text"], "abcde")
+        status, answer = self.console.post("/console/replay", {"id": shown["id"]})
+        self.assertEqual((status, answer["status"]), (200, 200))
+        self.assertEqual(self.upstream.requests[-1].body, b"abcde")
+
+    def test_a_request_of_http2_is_shown_and_sent_again(self):
+        with HTTP2Client(self.recast.port) as client:
+            stream = client.request("POST", "/plain?h=2", [("x-request-id", "h2-1"), ("content-type", "text/plain")], b"abc")
+            self.assertEqual(client.response(stream).status, 200)
+        shown = self.console.find("h2-1")
+        self.assertEqual((shown["protocol"], shown["target"]), ("HTTP/2.0", "/plain?h=2"))
+        self.assertEqual(shown["client"]["request"]["body"]["text"], "abc")
+        status, answer = self.console.post("/console/replay", {"id": shown["id"]})
+        self.assertEqual((status, answer["status"]), (200, 200))
+        self.assertEqual(self.upstream.requests[-1].body, b"abc")
+
+    # The list.
+
+    def test_the_list_is_newest_first_and_can_be_filtered(self):
+        self.exchange("PUT", "/plain/1", b"a", "text/plain")
+        self.exchange("POST", "/multipart", *BAD)
+        everything = self.console.list()
+        self.assertEqual([each["at"] for each in everything], sorted((each["at"] for each in everything), reverse=True))
+        for query, holds in [
+            ("?route=multipart", lambda each: each["route"] == "multipart"), ("?status=400", lambda each: each["status"] == 400),
+            ("?status=4xx", lambda each: each["status"] // 100 == 4), ("?method=PUT", lambda each: each["method"] == "PUT"),
+            ("?code=no_route", lambda each: each["code"] == "no_route"), ("?route=orders&status=2xx&method=POST", lambda each: (
+                each["route"], each["status"] // 100, each["method"]) == ("orders", 2, "POST")),
+        ]:
+            with self.subTest(query=query):
+                found = self.console.list(query)
+                self.assertTrue(all(holds(each) for each in found))
+                # Two workers keep more than one list shows.
+                self.assertGreaterEqual(
+                    {each["id"] for each in found}, {each["id"] for each in self.console.list() if holds(each)})
+        for query in ("?status=abc", "?status=4xxx", "?status=1000", "?status=xx4"):
+            self.assertEqual(self.console.ask("GET", f"/console/exchanges{query}")[0], 400)
+
+    def events(self, query=""):
+        events = Events(self.admin_port, f"/console/exchanges{query}", fields=[f"Authorization: Bearer {self.console.token}"])
+        self.addCleanup(events.close)
+        return events
+
+    def test_exchanges_come_as_events(self):
+        events = self.events("?route=plain&method=DELETE")
+        name, document = events.next()
+        self.assertEqual((name, document["entries"], document["body"]), ("exchanges", 200, 16384))
+        self.assertIn("password", document["mask"])
+        _, shown = self.exchange("DELETE", "/plain/events")
+        self.exchange("GET", "/plain/other")
+        name, document = events.next()
+        self.assertEqual((name, [each["id"] for each in document["exchanges"]], document["missed"]), ("more", [shown["id"]], 0))
+
+    def test_many_exchanges_are_counted_where_they_are_not_shown(self):
+        events = self.events("?route=plain")
+        events.next()
+
+        def load():
+            with Client(self.recast.port) as client:
+                for _ in range(400):
+                    client.request("GET", "/plain/many")
+                    client.response("GET")
+        threads = [threading.Thread(target=load) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        seen = missed = 0
+        while seen + missed < 800:
+            name, document = events.next()
+            self.assertEqual(name, "more")
+            self.assertLessEqual(len(document["exchanges"]), 200)
+            seen += len(document["exchanges"])
+            missed += document["missed"]
+        for thread in threads:
+            thread.join()
+        self.assertGreaterEqual(seen, 200)
+
+    # Who is shown it.
+
+    def test_without_the_token_nothing_is_shown(self):
+        admin = Admin(self.admin_port)
+        for method, path in [("GET", "exchanges"), ("GET", "exchange?id=0-1"), ("GET", "routes"), ("POST", "replay")]:
+            for headers in ({}, {"Authorization": "Bearer "}, {"Authorization": "Bearer " + "0" * 32},
+                            {"Authorization": f"Basic {self.console.token}"}, {"Authorization": f"Bearer {self.console.token}0"}):
+                status, fields, body = admin.ask(method, f"/console/{path}", "{}" if method == "POST" else None, headers)
+                self.assertEqual((status, fields["WWW-Authenticate"].split()[0]), (401, "Bearer"), body)
+        self.assertEqual(admin.ask("GET", "/console/exchanges", headers={"Authorization": f"bearer {self.console.token}"})[0], 200)
+
+    def test_the_page_is_for_everybody_and_allows_nothing_from_elsewhere(self):
+        admin = Admin(self.admin_port)
+        status, fields, body = admin.ask("GET", "/console")
+        self.assertEqual((status, fields["Content-Type"]), (200, "text/html; charset=utf-8"))
+        self.assertIn("default-src 'none'", fields["Content-Security-Policy"])
+        self.assertEqual((fields["X-Content-Type-Options"], fields["Referrer-Policy"]), ("nosniff", "no-referrer"))
+        self.assertNotIn(self.console.token.encode(), body)
+        for name, media_type in re.findall(rb'(?:src|href)="(?:/console/)?([a-z]+\.(js|css))"', body):
+            status, fields, _ = admin.ask("GET", f"/console/{name.decode()}")
+            self.assertEqual((status, media_type.decode() in fields["Content-Type"].replace("javascript", "js")), (200, True))
+        self.assertEqual(admin.ask("GET", "/console/none.js")[0], 404)
+        self.assertEqual(admin.ask("POST", "/console")[0], 405)
+        self.assertEqual(admin.ask("GET", "/console", headers={"Host": "evil.example"})[0], 421)
+
+    def test_a_page_of_another_origin_may_not_send_again(self):
+        _, shown = self.exchange("GET", "/plain")
+        own = f"http://127.0.0.1:{self.admin_port}"
+        for origin, expected in [(own, 200), (own.upper(), 200), ("http://127.0.0.1:1", 403), ("https" + own[4:], 403), ("null", 403), (own + ".evil", 403)]:
+            status, _, body = self.console.ask("POST", "/console/replay", json.dumps({"id": shown["id"]}), {"Origin": origin})
+            self.assertEqual(status, expected, (origin, body))
+        status, _, _ = self.console.ask("GET", "/console/exchanges", headers={"Sec-Fetch-Site": "cross-site"})
+        self.assertEqual(status, 403)
+
+    # Replays.
+
+    def replay(self, document, expected=200):
+        status, answer = self.console.post("/console/replay", document)
+        self.assertEqual(status, expected, answer)
+        return answer
+
+    def test_a_replay_is_the_same_request_and_marked(self):
+        _, first = self.exchange("POST", "/orders?token=abcdef", f"user[password]={CANARY}&n=1".encode(), FORM, ["X-Own: 1", "Authorization: Bearer x"])
+        sent = self.upstream.requests[-1]
+        answer = self.replay({"id": first["id"]})
+        again = self.upstream.requests[-1]
+        self.assertEqual((again.method, again.target, again.body), (sent.method, sent.target, sent.body))
+        self.assertIn(CANARY.encode(), again.body)
+        self.assertEqual(again.fields.all("recast-replay"), [first["request_id"]])
+        self.assertNotEqual(again.fields.get("x-request-id"), sent.fields.get("x-request-id"))
+        differing = ("recast-replay", "x-request-id", "date")
+        def rest(fields):
+            return sorted((name, value) for name, value in fields if name.lower() not in differing)
+        self.assertEqual(rest(again.fields), rest(sent.fields))
+        shown = self.console.json(f"/console/exchange?id={answer['id']}")
+        self.assertEqual((shown["replay_of"], shown["status"]), (first["id"], answer["status"]))
+
+    def test_an_edited_replay_goes_as_it_was_edited(self):
+        _, first = self.exchange("POST", "/plain/a?token=abcdef&b=1", b'{"password":"geheim","n":1}', JSON, ["X-Token: geheimer"])
+        self.replay({"id": first["id"], "edit": {
+            "method": "PUT", "target": "/plain/b?token=***&b=2",
+            "fields": [{"name": "Host", "value": "h"}, {"name": "x-token", "value": "***"}, {"name": "X-New", "value": "2"}],
+            "body": '{"n":2}'}})
+        request = self.upstream.requests[-1]
+        self.assertEqual([request.method, request.target], ["PUT", "/plain/b?token=abcdef&b=2"])
+        self.assertEqual((request.fields.get("x-token"), request.fields.get("x-new"), request.body), ("geheimer", "2", b'{"n":2}'))
+        # A body that was left as it was shown is the one that it was.
+        self.replay({"id": first["id"], "edit": {"body": first["client"]["request"]["body"]["text"]}})
+        self.assertEqual(self.upstream.requests[-1].body, b'{"password":"geheim","n":1}')
+        data = bytes(range(256))
+        self.replay({"id": first["id"], "edit": {"base64": base64.b64encode(data).decode()}})
+        self.assertEqual(self.upstream.requests[-1].body, data)
+
+    def test_what_cant_be_sent_again_is_refused_and_sends_nothing(self):
+        _, first = self.exchange("POST", "/plain", b'{"password":"geheim"}', JSON)
+        count = len(self.upstream.requests)
+        for edit, expected in [
+            ({"body": '{"password":"***","n":1}'}, 409), ({"target": "/plain?token=***"}, 409),
+            ({"fields": [{"name": "Host", "value": "h"}, {"name": "X-Token", "value": "***"}]}, 409), ({"base64": "a"}, 400),
+            ({"fields": [{"name": "Host"}]}, 400), ({"fields": [{"name": "Ho st", "value": "h"}]}, 400),
+            ({"fields": [{"name": "Host", "value": "h\r\n\r\nGET / HTTP/1.1"}]}, 400), ({"method": "GET /x HTTP/1.1\r\nA: b\r\n\r\nPOST"}, 400),
+            ({"target": "plain"}, 400), ({"method": ""}, 400), ({"method": "TRACE"}, 400), ({"fields": []}, 400),
+        ]:
+            with self.subTest(edit=edit):
+                answer = self.replay({"id": first["id"], "edit": edit}, expected)
+                self.assertTrue(answer["error"])
+        for document, expected in [({}, 400), ({"id": "0-999999"}, 404), ({"id": "x"}, 400), ({"id": "9-1"}, 404), ([], 400)]:
+            self.replay(document, expected)
+        self.assertEqual(self.console.ask("POST", "/console/replay", "{")[0], 400)
+        self.assertEqual(len(self.upstream.requests), count)
+
+    def test_the_body_of_a_replay_that_was_not_kept_can_be_given(self):
+        _, first = self.exchange("POST", "/plain", b"x" * 20000, "text/plain")
+        self.assertIn("16384", self.replay({"id": first["id"]}, 409)["error"])
+        self.replay({"id": first["id"], "edit": {"body": "y" * 300_000}})
+        self.assertEqual(self.upstream.requests[-1].body, b"y" * 300_000)
+
+    def test_a_replay_of_a_slow_upstream_waits_and_its_failure_is_told(self):
+        _, first = self.exchange("POST", "/plain/slow", b"x", "text/plain")
+        self.upstream.script = lambda exchange: (exchange.read_body(), exchange.close())
+        self.assertEqual(self.replay({"id": first["id"]})["status"], 502)
+        # One that is cut within its response, too.
+        self.upstream.script = lambda exchange: (
+            exchange.read_body(), exchange.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"), exchange.close())
+        self.replay({"id": first["id"]})
+
+    def test_the_command_sends_the_same_request(self):
+        with Client(self.recast.port) as client:
+            client.request(
+                "POST", "/plain/it's?a=[1]", "it's \"ü\"\n@x".encode(), "text/plain; charset=utf-8",
+                ["X-Request-Id: command-1", "X-Empty:", "X-Quote: '\"$HOME"], host=f"127.0.0.1:{self.recast.port}")
+            client.response("POST")
+        first = self.console.find("command-1")
+        sent = self.upstream.requests[-1]
+        command = first["curl"]
+        self.assertEqual(shlex.split(command)[0], "curl")
+        subprocess.run(["sh", "-c", command], check=True, capture_output=True)
+        again = self.upstream.requests[-1]
+        self.assertEqual((again.method, again.target, again.body), (sent.method, sent.target, sent.body))
+        self.assertEqual(again.fields.get("x-quote"), sent.fields.get("x-quote"))
+
+    def test_routes_come_with_what_they_have_done(self):
+        def count(name):
+            route, = (route for route in self.console.json("/console/routes")["routes"] if route["name"] == name)
+            return route
+        before = count("multipart")
+        self.exchange("POST", "/multipart", *BAD)
+        after = count("multipart")
+        self.assertEqual(after["requests"], before["requests"] + 1)
+        self.assertEqual(after["by_status"]["4xx"], before["by_status"].get("4xx", 0) + 1)
+        self.assertEqual(after["request"], "multipart -> json")
+
+
+class FewEntriesTests(ConsoleTestCase):
+    routes = ROUTES
+    console_settings = "{ entries: 3, body: 0B, mask: off }"
+
+    def test_the_last_ones_are_kept_and_nothing_of_bodies(self):
+        ids = []
+        for number in range(5):
+            _, shown = self.exchange("POST", f"/plain/{number}?token=abcdef", b"x", "text/plain", ["Authorization: Bearer abc"])
+            ids.append(shown["id"])
+        self.assertEqual([each["id"] for each in self.console.list()], ids[:1:-1])
+        self.assertEqual(self.console.ask("GET", f"/console/exchange?id={ids[1]}")[0], 404)
+        self.assertEqual((shown["client"]["request"]["body"]["size"], shown["client"]["request"]["body"]["kept"]), (1, 0))
+        self.assertEqual(shown["target"], "/plain/4?token=abcdef")
+        self.assertIn("Bearer abc", json.dumps(shown))
+
+    def test_of_many_that_run_at_once_as_many_are_kept(self):
+        go_on = self.upstream.hold(self)
+        clients = [self.client() for _ in range(6)]
+        for client in clients:
+            client.request("GET", "/plain/held")
+        self.upstream.wait_for(6)
+        go_on.set()
+        for client in clients:
+            self.assertEqual(client.response("GET").status, 200)
+        wait_until("they are kept", lambda: len(self.console.list()) == 3)
+
+
+class ConsoleReloadTests(reload_tests.ReloadTestCase):
+    def test_a_reload_turns_it_on_and_off_and_forgets(self):
+        port = admin_port()[0]
+        recast = self.start(workers=1, settings=f"admin: {{ address: 127.0.0.1:{port} }}\n")
+        admin = Admin(port)
+        self.assertEqual([admin.ask("GET", path)[0] for path in ("/console", "/console/exchanges", "/console/console.js")], [404] * 3)
+        self.assertNotIn("console:", recast.error_text())
+        on = self.text.replace(f"127.0.0.1:{port} }}", f"127.0.0.1:{port}, console: on }}")
+        self.write(on)
+        reload(recast)
+        console = Console(port, recast)
+        self.assertEqual(console.list(), [])
+        self.assertEqual(self.status("/plain"), 200)
+        wait_until("it is kept", lambda: len(console.list()) == 1)
+        # The same settings keep what there is, and the token stays.
+        self.write(on + "\n")
+        reload(recast)
+        self.assertEqual(len(console.list()), 1)
+        self.write(on.replace("console: on", "console: { entries: 5 }"))
+        reload(recast)
+        self.assertEqual(console.list(), [])
+        self.write(self.text)
+        reload(recast)
+        self.assertEqual(console.ask("GET", "/console/exchanges")[0], 404)
+        self.assertEqual(self.status("/plain"), 200)
+
+
+if __name__ == "__main__":
+    unittest.main()
