@@ -18,6 +18,9 @@ public struct SettingsFile: Sendable {
     /// The lines whose values could not be checked, because what they hold isn't here, in ascending order.
     public let unresolvedLines: [Int]
 
+    /// What it was read from, where an admin port may show a route of it; nil otherwise.
+    public private(set) var text: String?
+
     /// The values of `${env:…}` and `${file:…}` that were put in.
     private let substitutions: [EffectiveValue.Secret]
 
@@ -73,11 +76,16 @@ public struct SettingsFile: Sendable {
         let text = text.unicodeScalars.first == "\u{FEFF}" ? String(text.unicodeScalars.dropFirst()) : text
         let context = ReadingContext(text, environment: environment)
         var file: SettingsFile?
-        if let root = YAMLText.read(text, context), let section = SectionReader(root, "the file", context) {
-            file = SettingsFile(section, context)
-        }
-        guard let file, context.mistakes.isEmpty else { throw SettingsMistakes(context.mistakes) }
+        if let root = YAMLText.read(text, context) { file = SettingsFile(root: root, context) }
+        guard var file, context.mistakes.isEmpty else { throw SettingsMistakes(context.mistakes) }
+        if file.settings.admin.address != nil { file.text = text }
         return file
+    }
+
+    /// Reads the top of a file; nil, and a mistake, where it is no mapping.
+    init?(root: SettingsNode, _ context: ReadingContext) {
+        guard let section = SectionReader(root, "the file", context) else { return nil }
+        self.init(section, context)
     }
 
     /// The end of a message that there is no route of that name: a guess, or all that there are.

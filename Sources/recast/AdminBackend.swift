@@ -23,7 +23,8 @@ final class AdminBackend {
     var services: AdminServices {
         AdminServices(
             settings: { self.settings }, explain: { self.explain($0) },
-            adopted: { if let file = self.reread.take() { self.file = file } })
+            adopted: { if let file = self.reread.take() { self.file = file } },
+            tryOut: { Trial.answer($0, in: self.file) }, options: { Trial.options })
     }
 
     private var settings: AdminServices.Settings {

@@ -11,28 +11,53 @@ struct ExplainedSample {
     var body: [UInt8]
     /// Fields that the upstream may answer with; nil: the response isn't asked for.
     var answered: [SampleRequest.Header]?
+    /// What it may cost; nil: a person has asked on his own machine.
+    var bound: ConversionTrace.Bound?
+    /// The status of a response that the body is; nil: it is a request's.
+    var responseStatus: Int?
+
+    /// Why there is nothing to show.
+    enum Fault: Error {
+        /// It can't be a request of the route.
+        case usage(String)
+        /// The body can't be converted.
+        case conversion(ConversionError)
+    }
 
     /// - Throws: a fault with the code for wrong usage where it can't be a request of the route, and with that for bad data
     ///   where the body can't be converted.
     func explanation(of index: Int, in file: SettingsFile) throws(CommandFault) -> Explanation {
+        do throws(Fault) {
+            return try explained(by: index, in: file)
+        } catch {
+            switch error {
+            case .usage(let reason): throw CommandFault(CommandFault.usage, "recast explain: \(reason)")
+            case .conversion(let error): throw CommandFault(CommandFault.data, "recast explain: \(error)")
+            }
+        }
+    }
+
+    /// As above.
+    func explained(by index: Int, in file: SettingsFile) throws(Fault) -> Explanation {
         let route = file.settings.routes[index]
-        let plan = try Self.plan(of: route)
+        if let responseStatus { return try explained(as: responseStatus, of: route, index, in: file) }
+        let plan = try Self.conversion(of: route)
         let type = if let type { type } else { try plan.map(inputType) ?? "as it came" }
         let values: SampleRequest.Values
         do throws(SampleRequest.Fault) {
             values = try request.values(for: route)
         } catch {
-            throw Self.usage(error.reason)
+            throw .usage(error.reason)
         }
         var trace: ConversionTrace?
         do throws(ConversionError) {
             if let plan {
                 trace = try ConversionTrace.make(
-                    plan: plan, contentType: Array(type.utf8).span, sources: values.sources, body: body.span,
-                    holding: RequestTranscoder.bufferLimit(ofBody: body.count))
+                    plan: bounded(plan), contentType: Array(type.utf8).span, sources: values.sources, body: body.span,
+                    holding: RequestTranscoder.bufferLimit(ofBody: body.count), bound: bound)
             }
         } catch {
-            throw CommandFault(CommandFault.data, "recast explain: \(error)")
+            throw .conversion(error)
         }
         return Explanation(
             route: route, upstream: route.upstream.map { file.settings.upstreams[$0] }, plan: plan,
@@ -40,8 +65,63 @@ struct ExplainedSample {
             trace: trace, answered: answered)
     }
 
+    /// The plan, which holds no more of a body than the bound allows.
+    private func bounded(_ plan: ConversionPlan) -> ConversionPlan {
+        guard let bound else { return plan }
+        var plan = plan
+        plan.limits.body = min(plan.limits.body, bound.output)
+        plan.limits.tree = min(plan.limits.tree, bound.output)
+        plan.limits.fields = min(plan.limits.fields, bound.entries)
+        plan.limits.parts = min(plan.limits.parts, bound.entries)
+        return plan
+    }
+
+    /// The body as a response of that status.
+    private func explained(
+        as status: Int, of route: Route, _ index: Int, in file: SettingsFile
+    ) throws(Fault) -> Explanation {
+        let first = route.responses.lazy.compactMap { rule -> ConversionPlan? in
+            if case .convert(let conversion) = rule.action { conversion.plan } else { nil }
+        }.first
+        guard let first else { throw .usage("the route \"\(route.name)\" converts no responses") }
+        let type = if let type { type } else { try inputType(first) }
+        let values: SampleRequest.Values
+        let chosen: (conversion: ResponseConversion, sources: [[UInt8]])?
+        do throws(SampleRequest.Fault) {
+            values = try request.values(for: route)
+            chosen = try request.conversion(ofResponse: status, type: type, on: route)
+        } catch {
+            throw .usage(error.reason)
+        }
+        guard let chosen else {
+            throw .usage("the route's rules let a response of \(status) and \(type) pass as it is")
+        }
+        let written = Array(type.utf8)
+        let contentType = chosen.conversion.ownType(for: written.span) ?? written
+        do throws(ConversionError) {
+            let trace = try ConversionTrace.make(
+                plan: bounded(chosen.conversion.plan), contentType: contentType.span, sources: chosen.sources,
+                body: body.span, bound: bound)
+            return Explanation(
+                route: route, upstream: route.upstream.map { file.settings.upstreams[$0] },
+                plan: chosen.conversion.plan, effective: file.effectiveOfRoutes[index].map(file.redacted), type: type,
+                values: values, trace: trace, answered: [], isResponse: true)
+        } catch {
+            throw .conversion(error)
+        }
+    }
+
     /// The conversion of a route's requests, where it has one; nil for one that changes the head only.
     static func plan(of route: Route) throws(CommandFault) -> ConversionPlan? {
+        do throws(Fault) {
+            return try conversion(of: route)
+        } catch {
+            guard case .usage(let reason) = error else { return nil }
+            throw usage(reason)
+        }
+    }
+
+    private static func conversion(of route: Route) throws(Fault) -> ConversionPlan? {
         if let plan = route.conversion?.plan { return plan }
         let headers = route.options.headers
         let isGuarded =
@@ -51,7 +131,7 @@ struct ExplainedSample {
         guard
             isGuarded || hasEnvelopes || route.rewrite != nil || !headers.request.isEmpty || !headers.response.isEmpty
         else {
-            throw usage(
+            throw .usage(
                 "the route \"\(route.name)\" forwards bodies as they are and changes no head: there is nothing to explain"
             )
         }
@@ -80,12 +160,12 @@ struct ExplainedSample {
         return .init(name: String(line[..<colon]), value: String(value))
     }
 
-    private func inputType(_ plan: ConversionPlan) throws(CommandFault) -> String {
+    private func inputType(_ plan: ConversionPlan) throws(Fault) -> String {
         guard plan.inputs.count == 1, let input = plan.inputs.first else {
-            throw Self.usage("the route takes several types: say which it is, as in --type application/json")
+            throw .usage("the route takes several types: say which it is, as in --type application/json")
         }
         if input == .multipart {
-            throw Self.usage("multipart is read by its boundary: --type 'multipart/form-data; boundary=…'")
+            throw .usage("multipart is read by its boundary: --type 'multipart/form-data; boundary=…'")
         }
         return input.mediaType
     }

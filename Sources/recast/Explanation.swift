@@ -18,6 +18,8 @@ struct Explanation {
     var trace: ConversionTrace?
     /// Fields that the upstream may answer with; nil: the response was not asked for.
     var answered: [SampleRequest.Header]?
+    /// Whether the body is a response: then the fields are the client's, and nothing is said of the request.
+    var isResponse = false
 
     // MARK: - What the upstream sees
 
@@ -39,7 +41,9 @@ struct Explanation {
     /// The fields that the client gets of those of the upstream, and what the route's rules write; nil when it was not asked for.
     private var responseFields: [SampleRequest.Header]? {
         answered.map { answered in
-            answered.filter { !route.options.headers.response.removes($0.name) } + values.responseHeaders
+            let own = bodyFields.map { SampleRequest.Header(name: $0.name, value: $0.value) }
+            let fields = isResponse ? own : answered
+            return fields.filter { !route.options.headers.response.removes($0.name) } + values.responseHeaders
         }
     }
 
@@ -151,7 +155,10 @@ struct Explanation {
 
     // MARK: - JSON
 
-    var json: String { object(moved + shown).json + "\n" }
+    var json: String { document.json + "\n" }
+
+    /// What `json` writes.
+    var document: Literal { object(moved + shown) }
 
     /// Where fields went, and what is to be known of that: names, and no value.
     var moves: String { object(moved).json }
@@ -185,11 +192,13 @@ struct Explanation {
         [
             (
                 "request",
-                object([
-                    ("method", .string(values.method)),
-                    ("target", .string(String(requestLine.drop { $0 != " " }.dropFirst()))),
-                    ("headers", object(fields.map { ($0.name, .string($0.value)) })),
-                ])
+                isResponse
+                    ? .null
+                    : object([
+                        ("method", .string(values.method)),
+                        ("target", .string(String(requestLine.drop { $0 != " " }.dropFirst()))),
+                        ("headers", object(fields.map { ($0.name, .string($0.value)) })),
+                    ])
             ),
             (
                 "guards",

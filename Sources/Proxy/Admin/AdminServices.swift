@@ -58,13 +58,23 @@ public struct AdminServices {
     public var explain: (Sample) -> Explanation
     /// The settings that were read last are in effect now.
     public var adopted: () -> Void
+    /// Answers what the console wants to try, an object in JSON, with another one.
+    public var tryOut: ([UInt8]) -> Explanation
+    /// What a conversion can say, as an object in JSON.
+    public var options: () -> String
 
     public init(
         settings: @escaping () -> Settings, explain: @escaping (Sample) -> Explanation,
-        adopted: @escaping () -> Void = {}
+        adopted: @escaping () -> Void = {},
+        tryOut: @escaping ([UInt8]) -> Explanation = { _ in
+            .init(status: 501, text: "{\"status\":501,\"error\":\"nothing can be tried here\"}\n")
+        },
+        options: @escaping () -> String = { "{\"encodings\":[]}\n" }
     ) {
         self.settings = settings
         self.explain = explain
         self.adopted = adopted
+        self.tryOut = tryOut
+        self.options = options
     }
 }

@@ -9,14 +9,14 @@ struct ConversionReader {
     }
 
     /// The options of one side and the encodings each is for.
-    private typealias OptionTable = [(name: String, encodings: Set<BodyEncoding>)]
+    typealias OptionTable = [(name: String, encodings: Set<BodyEncoding>)]
 
     private static let fieldFormats: Set<BodyEncoding> = [.form, .multipart]
     private static let propertyLists: Set<BodyEncoding> = [.plist, .bplist]
     private static let wholeFormats: Set<BodyEncoding> = [.text, .raw]
     private static let structuredFormats = Set(BodyEncoding.structured).union(propertyLists)
 
-    private static let inputOptions: OptionTable =
+    static let inputOptions: OptionTable =
         [
             ("dialect", fieldFormats), ("arrays", fieldFormats), ("nesting", fieldFormats), ("types", fieldFormats),
             ("duplicates", structuredFormats.subtracting([.xml])), ("malformed_key", fieldFormats),
@@ -30,7 +30,7 @@ struct ConversionReader {
             ("non_finite", propertyLists),
         ] + XMLOptionReader.inputWords.map { ($0, [.xml]) }
 
-    private static let outputOptions: OptionTable =
+    static let outputOptions: OptionTable =
         [
             ("dialect", fieldFormats), ("arrays", fieldFormats), ("nesting", fieldFormats),
             ("nulls", fieldFormats.union(propertyLists).union([.xml, .text])),
@@ -43,6 +43,9 @@ struct ConversionReader {
 
     /// The target's query: read and written as a form.
     private static let query = "query"
+    /// All that can be written as a side: the encodings, and what else is one.
+    static let words = BodyEncoding.allCases.map(\.rawValue) + otherWords
+    private static let otherWords = ["auto", query]
 
     /// The plan of a conversion with the standard limits; nil when an encoding can't be told.
     func plan(decode: ConversionSide, encode: ConversionSide) -> ConversionPlan? {
@@ -69,13 +72,13 @@ struct ConversionReader {
 
     private func inputs(_ side: ConversionSide) -> [BodyEncoding]? {
         if side.encoding == "auto" { return BodyEncoding.structured }
-        return encoding(side, alsoKnown: ["auto", Self.query]).map { [$0] }
+        return encoding(side, alsoKnown: Self.otherWords).map { [$0] }
     }
 
     private func output(_ side: ConversionSide) -> BodyEncoding? {
         // Multipart with a file, and `without_files` says what else.
         if side.encoding == "auto" { return .multipart }
-        return encoding(side, alsoKnown: ["auto", Self.query])
+        return encoding(side, alsoKnown: Self.otherWords)
     }
 
     private func encoding(_ side: ConversionSide, alsoKnown: [String]) -> BodyEncoding? {
@@ -122,6 +125,9 @@ struct ConversionReader {
         if !inputs.isDisjoint(with: Self.structuredFormats) { readDocument(options, &plan) }
         let hasFiles = inputs.contains(where: \.hasFiles)
         let policies = hasFiles ? FilePolicy.allCases.filter { $0 != .object || plan.output.hasObjects } : []
+        options.offer(
+            "files", policies.isEmpty ? nil : policies.map(\.rawValue),
+            standard: hasFiles ? plan.fieldDecoding.files.rawValue : nil)
         if let policy = FileRuleReader(context).read(options, policies, "the \(side.encoding) input", &plan) {
             plan.fieldDecoding.files = policy
         }
@@ -171,6 +177,7 @@ struct ConversionReader {
             case .base64, .drop, .reject: true
             }
         }
+        options.offer("files", policies.map(\.rawValue), standard: output.hasFiles ? fields.files.rawValue : nil)
         if let policy = FileRuleReader(context).read(options, policies, "\(side.encoding) output", &plan) {
             plan.fieldEncoding.files = policy
         }
@@ -181,6 +188,11 @@ struct ConversionReader {
     private func refuse(
         _ own: OptionTable, other: OptionTable, _ options: SectionReader, _ encodings: Set<BodyEncoding>, _ side: String
     ) {
+        if let catalog = context.catalog {
+            for option in own where option.encodings.isDisjoint(with: encodings) {
+                catalog.refuse(options.path, option.name)
+            }
+        }
         // Most conversions are written as one word, and have none.
         guard !options.remaining.isEmpty else { return }
         func words(_ encodings: Set<BodyEncoding>) -> String {
@@ -212,6 +224,7 @@ struct ConversionReader {
 
     /// The field whose JSON text is the document, and what happens to the others.
     private func readDocument(_ options: SectionReader, _ plan: inout ConversionPlan) {
+        options.offer("rest", DocumentRule.Rest.allCases.map(\.rawValue), standard: DocumentRule.Rest.reject.rawValue)
         guard let node = options.take("document") else {
             options.refuse("rest", "says what happens to the fields beside \"document\", which isn't there")
             return
@@ -225,6 +238,7 @@ struct ConversionReader {
 
     /// An option that has one value so far.
     private func readFixed(_ key: String, _ only: String, _ options: SectionReader) {
+        options.offer(key, [only], standard: only)
         if let node = options.take(key) { _ = context.word(node, "\"\(key)\"", among: [only]) }
     }
 

@@ -3,6 +3,7 @@ internal import Transcoding
 extension ConversionReader {
     /// Reads how texts and parts of a flat input are read: charsets, transfer encodings, bodies in parts, JSON in parts.
     func readParts(_ options: SectionReader, _ inputs: Set<BodyEncoding>, _ fields: inout FieldDecodingOptions) {
+        options.offer("charset", standard: Charset.utf8.name)
         if let node = options.take("charset") { fields.charsets = charsets(node, options) }
         options.word("charset_hint", into: &fields.charsetHint)
         guard inputs.contains(.multipart) else { return }

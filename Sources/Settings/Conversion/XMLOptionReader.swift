@@ -36,9 +36,10 @@ struct XMLOptionReader {
                 options.record("always_array", path.description, .line(element.position.line))
             }
         }
+        let words = ["numbers", "booleans", "nulls"]
+        options.offer("recognize", words)
         if let node = options.take("recognize") {
             for element in context.elements(node, "\"recognize\"") ?? [] {
-                let words = ["numbers", "booleans", "nulls"]
                 guard let word = context.word(element, "\"recognize\"", among: words) else { continue }
                 switch word {
                 case "numbers": xml.recognize.insert(.numbers)
@@ -61,12 +62,13 @@ struct XMLOptionReader {
         options.word("convention", into: &xml.convention)
         options.word("names", into: &xml.names)
         options.word("mixed", into: &xml.mixed)
-        if let node = options.take("declaration"),
-            let word = context.word(node, "\"declaration\"", among: ["true", "false"])
-        {
+        let truths = ["true", "false"]
+        options.offer("declaration", truths, standard: String(xml.declaration))
+        if let node = options.take("declaration"), let word = context.word(node, "\"declaration\"", among: truths) {
             xml.declaration = word == "true"
             options.record("declaration", word, .line(node.position.line))
         }
+        options.offer("indentation", standard: String(xml.indentation))
         if let node = options.take("indentation"), let word = context.text(node, "\"indentation\"") {
             guard let spaces = Int(word), (0...16).contains(spaces) else {
                 return context.report(node.position, "\"indentation\" is a number of spaces from 0 to 16")
@@ -77,6 +79,7 @@ struct XMLOptionReader {
     }
 
     private func text(_ key: String, _ options: SectionReader, standard: String) -> String {
+        options.offer(key, standard: standard)
         guard let node = options.take(key), let text = context.text(node, "\"\(key)\"") else { return standard }
         options.record(key, text, .line(node.position.line))
         return text

@@ -47,33 +47,13 @@ public struct SampleRequest: Hashable, Sendable {
 
     /// Throws when the text is no request that the route's path takes, or when a value of it is not UTF-8.
     public func values(for route: Route) throws(Fault) -> Values {
-        let coding = headers.first { $0.name.lowercased() == "content-encoding" }
-        if let coding, coding.value.lowercased() != "identity" {
-            throw Fault(reason: "the sample is a body without content coding: leave Content-Encoding out")
-        }
-        let method = route.match.methods.first ?? "POST"
-        let path = path ?? Self.path(of: route.match.path)
-        var text = "\(method) \(path)\(query.map { "?\($0)" } ?? "") HTTP/1.1\r\n"
-        if !headers.contains(where: { $0.name.lowercased() == "host" }) { text += "Host: recast.example\r\n" }
-        for header in headers { text += "\(header.name): \(header.value)\r\n" }
-        let bytes = Array((text + "\r\n").utf8)
-        var head = MessageHead()
-        var parser = RequestParser()
-        do {
-            guard try parser.parse(bytes.span, into: &head) == bytes.count else {
-                throw Fault(reason: "a header or the query has a line end")
-            }
-        } catch let error as WireError {
-            throw Fault(reason: "this is no request: \(error.reason)")
-        } catch let fault as Fault {
-            throw fault
-        } catch {
-            throw Fault(reason: "this is no request")
-        }
+        let head = try head(for: route)
         let alone = Route(index: 0, name: route.name, match: RouteMatch(path: route.match.path), upstream: 0)
         guard case .found(let found) = RouteTable([alone]).find(head) else {
-            throw Fault(reason: "the route's path \(route.match.path) doesn't take \(path)")
+            throw Fault(reason: "the route's path \(route.match.path) doesn't take \(path(for: route))")
         }
+        let method = route.match.methods.first ?? "POST"
+        let path = path(for: route)
         let address = Array(client.utf8)
         var scratch = OutputBuffer()
         if route.rewrite?.makesDotSegment(of: head, captures: found.captures, scratch: &scratch) == true {
@@ -127,6 +107,75 @@ public struct SampleRequest: Hashable, Sendable {
         } catch {
             throw Fault(reason: error.reason)
         }
+    }
+
+    /// What the route's rules do with a response of that status and Content-Type to this request, and the texts of that
+    /// conversion's sources; nil where they let it pass as it is. Throws as `values(for:)`.
+    public func conversion(
+        ofResponse status: Int, type: String?, on route: Route
+    ) throws(Fault) -> (conversion: ResponseConversion, sources: [[UInt8]])? {
+        let head = try head(for: route)
+        let alone = Route(index: 0, name: route.name, match: RouteMatch(path: route.match.path), upstream: 0)
+        guard case .found(let found) = RouteTable([alone]).find(head) else {
+            throw Fault(reason: "the route's path \(route.match.path) doesn't take \(path(for: route))")
+        }
+        guard let rules = route.responseRules else { return nil }
+        let field = type.map { "Content-Type: \($0)\r\n" } ?? ""
+        let bytes = Array("HTTP/1.1 \(status) Sample\r\nContent-Length: 0\r\n\(field)\r\n".utf8)
+        var response = MessageHead()
+        var parser = ResponseParser()
+        do {
+            guard (200...599).contains(status), try parser.parse(bytes.span, into: &response) == bytes.count else {
+                throw Fault(reason: "this is no response: its status is from 200 to 599, and its type has no line end")
+            }
+        } catch let error as WireError {
+            throw Fault(reason: "this is no response: \(error.reason)")
+        } catch let fault as Fault {
+            throw fault
+        } catch {
+            throw Fault(reason: "this is no response")
+        }
+        guard let conversion = rules.choose(for: response, to: head).rule?.conversion else { return nil }
+        let address = Array(client.utf8)
+        var sources: [[UInt8]] = []
+        do throws(ConversionError) {
+            for reference in conversion.sources {
+                var value: [UInt8] = []
+                try reference.append(from: head, captures: found.captures, client: address.span, to: &value)
+                sources.append(value)
+            }
+        } catch {
+            throw Fault(reason: error.reason)
+        }
+        return (conversion, sources)
+    }
+
+    private func path(for route: Route) -> String { path ?? Self.path(of: route.match.path) }
+
+    private func head(for route: Route) throws(Fault) -> MessageHead {
+        let coding = headers.first { $0.name.lowercased() == "content-encoding" }
+        if let coding, coding.value.lowercased() != "identity" {
+            throw Fault(reason: "the sample is a body without content coding: leave Content-Encoding out")
+        }
+        let method = route.match.methods.first ?? "POST"
+        var text = "\(method) \(path(for: route))\(query.map { "?\($0)" } ?? "") HTTP/1.1\r\n"
+        if !headers.contains(where: { $0.name.lowercased() == "host" }) { text += "Host: recast.example\r\n" }
+        for header in headers { text += "\(header.name): \(header.value)\r\n" }
+        let bytes = Array((text + "\r\n").utf8)
+        var head = MessageHead()
+        var parser = RequestParser()
+        do {
+            guard try parser.parse(bytes.span, into: &head) == bytes.count else {
+                throw Fault(reason: "a header or the query has a line end")
+            }
+        } catch let error as WireError {
+            throw Fault(reason: "this is no request: \(error.reason)")
+        } catch let fault as Fault {
+            throw fault
+        } catch {
+            throw Fault(reason: "this is no request")
+        }
+        return head
     }
 
     /// A path that the pattern takes.

@@ -18,6 +18,8 @@ final class ReadingContext {
     /// The references that placeholders stand for.
     private var placeholders: [String] = []
     let environment: SettingsEnvironment
+    /// Hears which options are asked for, where they are to be listed.
+    var catalog: OptionCatalog?
     private let text: String
     /// The text, to find places inside a value.
     private lazy var lines = text.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false)

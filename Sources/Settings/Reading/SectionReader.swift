@@ -67,7 +67,13 @@ final class SectionReader {
         return SectionReader(node, "\"\(key)\"", path: path, context) ?? absent
     }
 
+    /// Tells which values `key` takes, where options are listed. Nil: it isn't one of some words.
+    func offer(_ key: String, _ values: [String]? = nil, standard: String? = nil) {
+        context.catalog?.note(path, key, values: values, standard: standard)
+    }
+
     private func member(_ key: String) -> SettingsNode.Member? {
+        offer(key)
         // Which keys are known matters only to those that are not taken; most sections are empty.
         guard !members.isEmpty else { return nil }
         known.append(key)
@@ -149,6 +155,7 @@ final class SectionReader {
     func word<Word: RawRepresentable<String> & CaseIterable>(
         _ key: String, standard: Word, among words: [Word] = Array(Word.allCases)
     ) -> Word? {
+        offer(key, words.map(\.rawValue), standard: standard.rawValue)
         guard let member = member(key) else {
             record(key, standard.rawValue, .standard)
             return nil

@@ -26,6 +26,26 @@ public struct ConversionTrace: Hashable, Sendable {
         }
     }
 
+    /// What a sample may cost where nobody waits for it alone: beyond it the body is refused as `limit_sample`.
+    public struct Bound: Hashable, Sendable {
+        /// Bytes of output.
+        public var output: Int
+        /// Entries, looked at after each 16 KiB of a body that streams.
+        public var entries: Int
+
+        /// A bound of those numbers.
+        public init(output: Int, entries: Int) {
+            self.output = output
+            self.entries = entries
+        }
+
+        fileprivate func refusal(_ what: String, of limit: Int) -> ConversionError {
+            ConversionError(
+                .limit, code: "limit_sample",
+                reason: "the sample is too large to be shown: \(what) passes \(limit); try a shorter body")
+        }
+    }
+
     /// What went out, in the order it did. Several fields may have one target, as in `a=1,2` or a JSON text.
     public private(set) var sent: [Entry] = []
     /// What was left out, in the order of the rules.
@@ -45,32 +65,35 @@ public struct ConversionTrace: Hashable, Sendable {
     internal init() {}
 
     /// Converts `body` by `plan` and says how. Parameters and errors are those of `Conversion.make`, and the errors of
-    /// the conversion itself; `holding` is the number of bytes of output that are held for their exact length.
+    /// the conversion itself; `holding` is the number of bytes of output that are held for their exact length. With a `bound`, a
+    /// body that passes it is refused, too.
     public static func make(
-        plan: ConversionPlan, contentType: Span<UInt8>, sources: [[UInt8]] = [], body: Span<UInt8>, holding: Int = .max
+        plan: ConversionPlan, contentType: Span<UInt8>, sources: [[UInt8]] = [], body: Span<UInt8>, holding: Int = .max,
+        bound: Bound? = nil
     ) throws(ConversionError) -> ConversionTrace {
         let conversion = try Conversion.make(plan: plan.passingFiles, contentType: contentType, sources: sources)
         var output: [UInt8] = []
         var outgrew = false
         var announced: Int?
-        func take() {
+        func take() throws(ConversionError) {
             conversion.withOutput { buffer in
                 output.append(contentsOf: buffer.span)
                 buffer.removeAll()
             }
+            if let bound, output.count > bound.output { throw bound.refusal("its output", of: bound.output) }
         }
         var fed = 0
         while fed < body.count {
             fed += try conversion.feed(body.extracting(fed..<body.count))
-            take()
+            try take()
             if !outgrew, output.count >= holding {
                 outgrew = true
                 announced = conversion.outputBound(ofBody: body.count).map { $0 + output.count }
             }
         }
-        while try !conversion.finish() { take() }
-        take()
-        var trace = try explain(conversion, contentType: contentType, body: body)
+        while try !conversion.finish() { try take() }
+        try take()
+        var trace = try explain(conversion, contentType: contentType, body: body, bound: bound)
         trace.output = output
         trace.outgrewHolding = outgrew
         trace.announcedLength = announced
@@ -81,7 +104,7 @@ public struct ConversionTrace: Hashable, Sendable {
 
     /// Sends the body through the pipelines again, with an observer and with recorders as their encoders.
     private static func explain(
-        _ conversion: Conversion, contentType: Span<UInt8>, body: Span<UInt8>
+        _ conversion: Conversion, contentType: Span<UInt8>, body: Span<UInt8>, bound: Bound?
     ) throws(ConversionError) -> ConversionTrace {
         let input = conversion.inputEncoding
         var plan = conversion.plan
@@ -95,7 +118,14 @@ public struct ConversionTrace: Hashable, Sendable {
         let pipeline = try table.pipeline(contentType: contentType)
         // Recorders are never full.
         var fed = 0
-        while fed < body.count { fed += try pipeline.feed(body.extracting(fed..<body.count)) }
+        while fed < body.count {
+            // What streams tells of each value as it passes; what is held is bounded by the plan's own limits.
+            let end = bound == nil ? body.count : min(fed + 16 * 1024, body.count)
+            fed += try pipeline.feed(body.extracting(fed..<end))
+            if let bound, observer.sent.count + observer.removed.count > bound.entries {
+                throw bound.refusal("what there is to say of its fields", of: bound.entries)
+            }
+        }
         while try !pipeline.finish() {}
         var trace = ConversionTrace()
         (trace.sent, trace.removed) = observer.finish()

@@ -1,0 +1,165 @@
+internal import Gateway
+internal import Proxy
+internal import Transcoding
+
+/// A route that is tried: as a file has it, or as somebody has written it down just now.
+public struct RouteDefinition: Sendable {
+    /// A file with that route; nothing was opened for it.
+    public let file: SettingsFile
+    /// The route's place in it.
+    public let index: Int
+    /// `routes:` with that route alone, to be put into a file.
+    public let yaml: String
+
+    /// Bytes of a definition at most, 16 KiB: it is read between two requests of others.
+    public static let limit = 16 * 1024
+
+    /// Where a definition without a name of its own goes, and what it takes.
+    public struct Place: Hashable, Sendable {
+        public var name: String
+        /// The path of `match`, a pattern.
+        public var match: String
+        public var upstream: String
+        /// The names of the upstreams that there are; `upstream` is one.
+        public var upstreams: [String]
+
+        public init(name: String = "tried", match: String = "/tried", upstream: String, upstreams: [String]) {
+            self.name = name
+            self.match = match
+            self.upstream = upstream
+            self.upstreams = upstreams.contains(upstream) ? upstreams : upstreams + [upstream]
+        }
+    }
+
+    /// Reads the YAML of a route, in which `name`, `match` and `upstream` may be missing, by the readers of settings files.
+    /// Lines and columns of mistakes are those of the text. No variable and no file is looked at: what `${env:…}` and `${file:…}`
+    /// stand for is a placeholder, and what depends on one is left unchecked. Its examples are run.
+    public init(reading text: String, at place: Place) throws(SettingsMistakes) {
+        guard text.utf8.count <= Self.limit else {
+            throw SettingsMistakes([
+                SettingsMistake(line: 1, column: 1, message: "a definition has at most \(Self.limit) bytes here")
+            ])
+        }
+        let context = ReadingContext(text, environment: .nothing)
+        var file: SettingsFile?
+        var members: [SettingsNode.Member] = []
+        if let node = YAMLText.read(text, context) {
+            if case .mapping(let own) = node.content {
+                members = Self.route(own, at: place)
+                file = SettingsFile(root: Self.root(members, place), context)
+            } else {
+                context.report(node.position, "a route is a mapping of keys to values, not \(node.kind)")
+            }
+        }
+        guard let file, context.mistakes.isEmpty else { throw SettingsMistakes(context.mistakes) }
+        try file.runExamples()
+        self.file = file
+        index = 0
+        yaml = Self.text(members, definition: text)
+    }
+
+    /// The route of `file` at `index`, as `text`, which is what the file was read from, has it. What may hold a secret is left
+    /// out of `yaml`, which says so.
+    public init(of index: Int, in file: SettingsFile, text: String?) {
+        self.file = file
+        self.index = index
+        var members: [SettingsNode.Member] = []
+        let context = ReadingContext("", environment: .nothing)
+        if let text, let root = YAMLText.read(text, context), case .mapping(let top) = root.content,
+            case .sequence(let routes)? = top.first(where: { $0.key == "routes" })?.value.content,
+            routes.indices.contains(index), case .mapping(let own) = routes[index].content
+        {
+            members = own
+        }
+        let hidden = members.map(\.key).filter(Self.secretKeys.contains)
+        members.removeAll { Self.secretKeys.contains($0.key) }
+        let names = hidden.joined(separator: ", ")
+        let note = hidden.isEmpty ? "" : "    # left out, because secrets may stand there: \(names)\n"
+        yaml = members.isEmpty ? "" : Self.text(members) + note
+    }
+
+    private static let secretKeys: Set = ["verify", "challenge", "sign", "authorize"]
+
+    // MARK: - What stands around it
+
+    private static let start = SettingsNode.Position(line: 1, column: 1)
+
+    private static func member(_ key: String, _ content: SettingsNode.Content) -> SettingsNode.Member {
+        .init(key: key, position: start, value: SettingsNode(position: start, content: content))
+    }
+
+    /// The members of the route: what is missing first, then those that are written.
+    private static func route(_ own: [SettingsNode.Member], at place: Place) -> [SettingsNode.Member] {
+        let standard = [("name", place.name), ("match", place.match), ("upstream", place.upstream)]
+        return standard.filter { key, _ in !own.contains { $0.key == key } }
+            .map { member($0, .scalar($1, isPlain: true)) } + own
+    }
+
+    private static func root(_ route: [SettingsNode.Member], _ place: Place) -> SettingsNode {
+        let upstreams = place.upstreams.map { member($0, .scalar("127.0.0.1:3000", isPlain: true)) }
+        let content = SettingsNode.Content.mapping([
+            member("version", .scalar("1", isPlain: true)),
+            member("listen", .scalar("127.0.0.1:8080", isPlain: true)),
+            member("upstreams", .mapping(upstreams)),
+            member("routes", .sequence([SettingsNode(position: start, content: .mapping(route))])),
+        ])
+        return SettingsNode(position: start, content: content)
+    }
+
+    // MARK: - As YAML
+
+    private static let head = "routes:\n"
+
+    /// The route as it was written, comments and all, where that is read as the same in its new place; else written anew.
+    private static func text(_ members: [SettingsNode.Member], definition: String) -> String {
+        var added = YAMLWriter()
+        // No value of the text can stand where its first key does.
+        added.write(members.filter { $0.value.position == start }, indent: 4)
+        var pieces = definition.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
+        while pieces.last?.isEmpty == true { pieces.removeLast() }
+        let lines = pieces.map { $0.isEmpty ? "\n" : "    \($0)\n" }
+        let text = head + lead(added.text + lines.joined())
+        let context = ReadingContext("", environment: .nothing)
+        if let root = YAMLText.read(text, context), context.mistakes.isEmpty, case .mapping(let top) = root.content,
+            top.count == 1, case .sequence(let routes) = top[0].value.content, routes.count == 1,
+            routes[0].isSame(SettingsNode(position: start, content: .mapping(members)))
+        {
+            return text
+        }
+        return Self.text(members)
+    }
+
+    private static func text(_ members: [SettingsNode.Member]) -> String {
+        var writer = YAMLWriter()
+        writer.write(members, indent: 4)
+        return head + lead(writer.text)
+    }
+
+    /// Lines that begin at the fifth column, of which the first begins an element of a list.
+    private static func lead(_ lines: String) -> String { lines.isEmpty ? "  -\n" : "  - " + lines.dropFirst(4) }
+}
+
+extension SettingsEnvironment {
+    /// That of texts which nothing outside of them may get into.
+    static let nothing: SettingsEnvironment = {
+        var environment = SettingsEnvironment(
+            variable: { _ in nil }, file: { _ throws(FileFault) in throw FileFault("no file is read here") })
+        environment.lacksSecrets = true
+        return environment
+    }()
+}
+
+extension SettingsNode {
+    /// Whether it says the same, wherever it stands.
+    fileprivate func isSame(_ other: SettingsNode) -> Bool {
+        switch (content, other.content) {
+        case (.scalar(let one, let isPlain), .scalar(let two, let isPlainToo)):
+            one == two && isPlain == isPlainToo
+        case (.sequence(let one), .sequence(let two)):
+            one.count == two.count && zip(one, two).allSatisfy { $0.isSame($1) }
+        case (.mapping(let one), .mapping(let two)):
+            one.count == two.count && zip(one, two).allSatisfy { $0.key == $1.key && $0.value.isSame($1.value) }
+        default: false
+        }
+    }
+}
