@@ -163,7 +163,9 @@ export function showTry(main, query) {
     return encoding + (chosen.length ? `(${chosen.join(', ')})` : '');
   }
   function fromOptions() {
-    const text = `request: ${expression(input.value, inputOptions)} -> ${expression(output.value, outputOptions)}`;
+    const made = `${expression(input.value, inputOptions)} -> ${expression(output.value, outputOptions)}`;
+    // A colon and a blank would be a key to YAML.
+    const text = `request: ${made.includes(': ') ? `'${made.replaceAll("'", "''")}'` : made}`;
     const rows = definition.value.split('\n');
     const at = rows.findIndex((row) => /^request:\s*\S/.test(row));
     if (at < 0) rows.unshift(text);
