@@ -43,6 +43,12 @@ static const unsigned char errcode[] = {
 #embed "../../config/recipes/errcode.yaml"
 };
 
+/* What `recast try` serves. */
+static const unsigned char demonstration[] = {
+#embed "../../config/recast.yaml"
+};
+static const recast_recipe demonstrated = {"recast", demonstration, sizeof demonstration};
+
 #define RECIPE(name, bytes) {name, bytes, sizeof bytes}
 
 /* In the order in which `recast init` lists them. */
@@ -63,4 +69,5 @@ static const recast_recipe recipes[] = {
 };
 
 size_t recast_recipe_count(void) { return sizeof recipes / sizeof recipes[0]; }
+const recast_recipe *recast_demonstration(void) { return &demonstrated; }
 const recast_recipe *recast_recipe_at(size_t index) { return &recipes[index]; }

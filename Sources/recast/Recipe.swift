@@ -15,8 +15,16 @@ struct Recipe {
 
     /// All of them.
     static let all: [Recipe] = (0..<recast_recipe_count()).compactMap { index in
-        // SAFETY: the index is less than the count; name and text are constants of the program.
-        unsafe recast_recipe_at(index).flatMap { recipe in
+        // SAFETY: the index is less than the count.
+        unsafe read(recast_recipe_at(index))
+    }
+
+    /// A route of each kind, and no recipe: config/recast.yaml.
+    static let demonstration = unsafe read(recast_demonstration()) ?? Recipe(name: "recast", text: [])
+
+    private static func read(_ recipe: UnsafePointer<recast_recipe>?) -> Recipe? {
+        // SAFETY: name and text are constants of the program.
+        unsafe recipe.flatMap { recipe in
             unsafe recipe.pointee.name.map { name in
                 let bytes = unsafe UnsafeBufferPointer(start: recipe.pointee.text, count: recipe.pointee.count)
                 return Recipe(name: unsafe String(cString: name), text: unsafe Array(bytes))

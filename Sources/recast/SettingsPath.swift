@@ -33,10 +33,12 @@ enum SettingsPath {
 
     /// The settings of `file` once more, for a proxy that runs: checked, their examples run.
     /// `reread` gets what was read.
-    static func reload(_ file: String, keeping reread: RereadSettings) -> Result<ProxySettings, ReloadFailure> {
+    static func reload(
+        _ file: String, withoutSecrets: Bool = false, keeping reread: RereadSettings
+    ) -> Result<ProxySettings, ReloadFailure> {
         var files: [String] = []
         do {
-            let loaded = try SettingsFile.load(file, files: &files)
+            let loaded = try SettingsFile.load(file, withoutSecrets: withoutSecrets, files: &files)
             try loaded.runExamples()
             reread.keep(loaded)
             return .success(loaded.settings)

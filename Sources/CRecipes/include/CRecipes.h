@@ -1,4 +1,4 @@
-/* The settings files of config/recipes, as they are in the binary. */
+/* The settings files of config/recipes, and one to try, as they are in the binary. */
 #ifndef RECAST_CRECIPES_H
 #define RECAST_CRECIPES_H
 
@@ -15,4 +15,6 @@ typedef struct {
 size_t recast_recipe_count(void);
 /* The recipe of that number, from 0, which is less than the count. Valid as long as the program runs. */
 const recast_recipe *recast_recipe_at(size_t index);
+/* config/recast.yaml: a route of each kind. Valid as long as the program runs. */
+const recast_recipe *recast_demonstration(void);
 #endif

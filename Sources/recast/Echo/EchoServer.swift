@@ -24,6 +24,25 @@ final class EchoServer {
         listener.close()
     }
 
+    /// Listens on a free port of this machine, and serves on a thread of its own until the process ends. Returns its address.
+    static func start() throws(LoopError) -> SocketAddress {
+        guard let any = SocketAddress.parse("127.0.0.1:0") else { throw .system(call: "bind", errno: EINVAL) }
+        ignoreSIGPIPE()
+        let socket = try ListeningSocket.open(any, sharing: .none, backlog: 128)
+        // The handle is dropped: the thread ends with the process.
+        _ = try startThread(name: "echo") {
+            do throws(LoopError) {
+                let loop = try EventLoop()
+                let server = EchoServer(loop: loop)
+                server.listener = Listener(loop: loop, socket: socket) { [unowned server] in server.accept($0, $1) }
+                loop.run()
+            } catch {
+                StandardStreams.report("recast: the echo ended: \(error)")
+            }
+        }
+        return socket.address
+    }
+
     private init(loop: EventLoop) {
         self.loop = loop
     }
