@@ -18,7 +18,7 @@ public struct SettingsFile: Sendable {
     /// The lines whose values could not be checked, because what they hold isn't here, in ascending order.
     public let unresolvedLines: [Int]
 
-    /// What it was read from, where an admin port may show a route of it; nil otherwise.
+    /// What it was read from; nil where that was no text. Shown by route alone, since literal secrets may stand in it.
     public private(set) var text: String?
 
     /// The values of `${env:…}` and `${file:…}` that were put in.
@@ -78,7 +78,7 @@ public struct SettingsFile: Sendable {
         var file: SettingsFile?
         if let root = YAMLText.read(text, context) { file = SettingsFile(root: root, context) }
         guard var file, context.mistakes.isEmpty else { throw SettingsMistakes(context.mistakes) }
-        if file.settings.admin.address != nil { file.text = text }
+        file.text = text
         return file
     }
 

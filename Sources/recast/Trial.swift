@@ -7,7 +7,7 @@ internal import Transcoding
 /// What the console's page tries: a body through a route of the running settings, or through one that was written down just now.
 enum Trial {
     /// What one may cost: it runs between two requests of others.
-    static let bound = ConversionTrace.Bound(output: 4 * 1024 * 1024, entries: 20_000)
+    static let bound = ConversionTrace.Bound(output: 4 * 1024 * 1024, entries: 5000)
 
     /// Answers `POST /console/try`: 200 with the output, its explanation and the route's YAML; 400 for what is no such request, 404 for
     /// a route that isn't there, 422 where the definition has mistakes or the body can't be converted.

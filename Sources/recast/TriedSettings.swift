@@ -58,6 +58,10 @@ struct TriedSettings: Sendable {
         tried.lifecycle.reusePort = false
         tried.admin.address = admin
         tried.admin.status = nil
+        tried.admin.console = settings.admin.console ?? ConsoleSettings()
+        // The line that says where the console is, for a person.
+        tried.admin.logFormat = .text
+        tried.admin.logLevel = .info
         if let echo {
             // Nothing of what is tried leaves this machine.
             tried.tracing = nil

@@ -18,11 +18,13 @@ enum AdminEndpoint: String, CaseIterable {
     case exchange = "/console/exchange"
     case replay = "/console/replay"
     case routeCounts = "/console/routes"
+    case trial = "/console/try"
+    case options = "/console/options"
 
     /// The methods that it takes, as Allow writes them.
     var allow: StaticString {
         switch self {
-        case .drain, .explain, .replay: "POST"
+        case .drain, .explain, .replay, .trial: "POST"
         case .logLevel: "GET, HEAD, PUT, POST"
         default: "GET, HEAD"
         }
@@ -36,7 +38,7 @@ enum AdminEndpoint: String, CaseIterable {
 
     func takes(_ method: Method) -> Bool {
         switch self {
-        case .drain, .explain, .replay: method == .post
+        case .drain, .explain, .replay, .trial: method == .post
         case .logLevel: method == .get || method == .head || method == .put || method == .post
         default: method == .get || method == .head
         }
@@ -60,6 +62,8 @@ enum AdminEndpoint: String, CaseIterable {
         case .exchange: "?id=ID: one of them, as it came and as it went on"
         case .replay: "sends one of them again, as it was or edited"
         case .routeCounts: "the routes with what they have done"
+        case .trial: "what a route, or a definition that is in no file, makes of a body"
+        case .options: "the encodings of bodies with their options"
         }
     }
 

@@ -132,6 +132,13 @@ struct AdminResponse {
         AdminResponse(status: status, contentType: "application/json", body: value.document)
     }
 
+    /// An object that is written already.
+    static func json(text: String, status: Int = 200) -> AdminResponse {
+        var body = OutputBuffer()
+        body.append(text: text)
+        return AdminResponse(status: status, contentType: "application/json", body: body)
+    }
+
     static func text(_ text: String, status: Int = 200) -> AdminResponse {
         var body = OutputBuffer()
         body.append(text: text)

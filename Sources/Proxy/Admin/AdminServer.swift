@@ -145,6 +145,10 @@ final class AdminServer {
         case .exchange: answerExchange(request, control, respond)
         case .replay: replay(request, control, respond)
         case .routeCounts: answerRouteCounts(control, respond)
+        case .trial:
+            let answer = services.tryOut(request.body)
+            respond(.json(text: answer.text, status: answer.status))
+        case .options: respond(.json(text: services.options()))
         case .transfers: respondTransfers(request, control, respond)
         }
     }

@@ -37,6 +37,10 @@ internal final class ConversionObserver: TreeObserver {
     var names = RecordedNames()
     /// The values that a walk has sent.
     var walk = ObservedWalk()
+    /// Nodes of a document that are looked at, at most: where each stands is found out by its siblings, which takes their square.
+    var nodeLimit = Int.max
+    /// Whether there were more.
+    private(set) var passedNodeLimit = false
     private(set) var origins: [Tree.Node: Origin] = [:]
     private var causes: [Tree.Node: String] = [:]
     private var part = Part()
@@ -122,6 +126,7 @@ internal final class ConversionObserver: TreeObserver {
     /// The document has been read. Values of which no origin is known yet came from their own paths.
     func isRead(_ tree: borrowing Tree) {
         readsDocument = false
+        guard tree.records.count <= nodeLimit else { return passedNodeLimit = true }
         for leaf in origins.keys.sorted() where !tree.isPart(leaf) { removes(leaf, of: tree, by: replacedBy) }
         tree.visit(tree.root) { node, tree in
             if origins[node] == nil { origins[node] = Origin(source: node == tree.root ? root : tree.tracedPath(node)) }

@@ -30,7 +30,7 @@ public struct ConversionTrace: Hashable, Sendable {
     public struct Bound: Hashable, Sendable {
         /// Bytes of output.
         public var output: Int
-        /// Entries, looked at after each 16 KiB of a body that streams.
+        /// Fields and files, and half as many as the nodes of a document.
         public var entries: Int
 
         /// A bound of those numbers.
@@ -38,6 +38,8 @@ public struct ConversionTrace: Hashable, Sendable {
             self.output = output
             self.entries = entries
         }
+
+        fileprivate var tooMany: ConversionError { refusal("the number of its fields", of: entries) }
 
         fileprivate func refusal(_ what: String, of limit: Int) -> ConversionError {
             ConversionError(
@@ -93,6 +95,7 @@ public struct ConversionTrace: Hashable, Sendable {
         }
         while try !conversion.finish() { try take() }
         try take()
+        if let bound, conversion.accounting.parts > bound.entries { throw bound.tooMany }
         var trace = try explain(conversion, contentType: contentType, body: body, bound: bound)
         trace.output = output
         trace.outgrewHolding = outgrew
@@ -114,19 +117,14 @@ public struct ConversionTrace: Hashable, Sendable {
         // What streams needs no tree; here it does.
         plan.limits.tree = Int(Int32.max)
         let observer = ConversionObserver(plan: plan, input: input, streams: streams)
+        if let bound { observer.nodeLimit = 2 * bound.entries }
         let table = PipelineTable(plan, input: input, sources: conversion.sources, observer: observer)
         let pipeline = try table.pipeline(contentType: contentType)
         // Recorders are never full.
         var fed = 0
-        while fed < body.count {
-            // What streams tells of each value as it passes; what is held is bounded by the plan's own limits.
-            let end = bound == nil ? body.count : min(fed + 16 * 1024, body.count)
-            fed += try pipeline.feed(body.extracting(fed..<end))
-            if let bound, observer.sent.count + observer.removed.count > bound.entries {
-                throw bound.refusal("what there is to say of its fields", of: bound.entries)
-            }
-        }
+        while fed < body.count { fed += try pipeline.feed(body.extracting(fed..<body.count)) }
         while try !pipeline.finish() {}
+        if let bound, observer.passedNodeLimit { throw bound.tooMany }
         var trace = ConversionTrace()
         (trace.sent, trace.removed) = observer.finish()
         return trace
