@@ -131,13 +131,15 @@ export const bytesOf = (body) => (body.base64 === null || body.base64 === undefi
   ? new TextEncoder().encode(body.text ?? '') : fromBase64(body.base64));
 
 // A body as the contract has it, with the Content-Type that it came with. `marks` and `refused` tell of its fields.
-export function bodyView(body, contentType, { marks = null, refused = null, offset = null } = {}) {
+export function bodyView(body, ownType, { marks = null, refused = null, offset = null } = {}) {
   if (!body || body.size === 0) return h('p', { class: 'hint' }, 'No body');
+  const contentType = ownType ?? body.type ?? null;
   const facts = [
     size(body.size), body.encoding, body.coding && `was in ${line(body.coding)}`,
     !body.whole && `the first ${size(body.kept)} are kept`,
     body.masked > 0 && `${plural(body.masked, 'value')} masked as ***`,
   ].filter(Boolean);
+  if (body.hidden) return h('p', { class: 'hint' }, `${facts.join(', ')}. It is not shown: ${line(body.hidden)}.`);
   if (body.kept === 0) return h('p', { class: 'hint' }, `${facts.join(', ')}. None of it is kept.`);
 
   const bytes = bytesOf(body);
@@ -175,5 +177,5 @@ export function bodyView(body, contentType, { marks = null, refused = null, offs
         }), each.name))),
       text !== null && copyButton(() => text)),
     content,
-    offset !== null && offset < body.kept && offsetView(bytes, offset));
+    offset !== null && offset <= bytes.length && offsetView(bytes, offset));
 }

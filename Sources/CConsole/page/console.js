@@ -33,8 +33,7 @@ function setLink(word, detail, again) {
   state = word;
   link.className = `link ${word}`;
   const retry = word === 'waiting' && again && h('button', { type: 'button', class: 'small', onclick: again }, 'Try now');
-  link.replaceChildren(...[h('span', { class: 'dot', 'aria-hidden': 'true' }), texts[word], retry].filter(Boolean));
-  link.title = detail ?? '';
+  link.replaceChildren(...[h('span', { class: 'dot', 'aria-hidden': 'true' }), texts[word] + (detail ? `: ${detail}` : ''), retry].filter(Boolean));
 }
 
 async function go(first = false) {

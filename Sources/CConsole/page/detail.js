@@ -37,7 +37,7 @@ function timesView(times) {
   return h('section', {}, h('h3', {}, 'Times'), h('table', { class: 'times' }, h('tbody', {}, rows.map(([name, seconds, meaning]) => {
     const bar = h('span', { class: 'bar-of-time' });
     bar.style.setProperty('--part', seconds / most);
-    return h('tr', {}, h('th', { scope: 'row' }, name), h('td', { class: 'number' }, duration(seconds)), h('td', { class: 'bars', 'aria-hidden': 'true' }, bar), h('td', { class: 'hint' }, meaning));
+    return h('tr', {}, h('th', { scope: 'row' }, name), h('td', { class: 'number' }, seconds > 0 ? duration(seconds) : '–'), h('td', { class: 'bars', 'aria-hidden': 'true' }, bar), h('td', { class: 'hint' }, meaning));
   }))));
 }
 
@@ -80,8 +80,9 @@ export function makeDetail(exchange, { address, close, open, summary }) {
         exchange.replay_of && h('span', { class: 'tag' }, 'replay')),
       h('div', { class: 'tools' },
         exchange.curl && copyButton(() => exchange.curl, 'Copy as curl'), tools.buttons,
-        h('button', { type: 'button', class: 'small', onclick: close }, 'Close'))),
+        h('button', { type: 'button', class: 'small close', onclick: close }, 'Close'))),
     tools.panel,
+    exchange.curl?.endsWith('@body') && h('p', { class: 'hint' }, 'The body is no text, or not all of it is kept: the command sends a file that is called body.'),
     problemView(exchange, problem),
     h('dl', { class: 'facts' }, facts(exchange, address).map(([name, value]) => h('div', {}, h('dt', {}, name), h('dd', {}, value)))),
     h('h3', {}, 'Request'),

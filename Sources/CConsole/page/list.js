@@ -96,7 +96,7 @@ export function showExchanges(main, query, setLink) {
 
   function makeRow(item) {
     const failed = item.code ?? item.flag;
-    return h('tr', { data: { id: item.id } },
+    return h('tr', { data: { id: item.id, request: item.request_id } },
       h('td', { class: 'time' }, h('time', { datetime: item.at }, clock(item.at))),
       h('td', { class: 'method' }, line(item.method)),
       h('td', { class: 'target' }, h('a', { href: address({ id: item.id }), tabindex: '-1', title: line(item.target) },
@@ -206,16 +206,23 @@ export function showExchanges(main, query, setLink) {
       waitingCount = 0;
       missed = 0;
       nothing.dataset.filtered = '';
-      for (const [id, row] of rows) {
-        row.remove();
-        rows.delete(id);
-      }
+      forget();
       learn(items);
       drawBounds();
       render();
     } else if (name === 'more') {
       missed += document.missed ?? 0;
       take(document.exchanges);
+    }
+  }
+
+  // After a restart Recast counts from the first id again: a row of the same id is another exchange's then.
+  function forget() {
+    const still = new Set(items.map((item) => `${item.id} ${item.request_id}`));
+    for (const [id, row] of rows) {
+      if (still.has(`${id} ${row.dataset.request}`)) continue;
+      row.remove();
+      rows.delete(id);
     }
   }
 
@@ -265,6 +272,7 @@ export function showExchanges(main, query, setLink) {
     view.classList.toggle('with-detail', id !== null);
     detail.hidden = id === null;
     drawChoice();
+    document.title = 'Exchanges – Recast console';
     if (id === null) {
       detail.replaceChildren();
       return;
@@ -278,6 +286,7 @@ export function showExchanges(main, query, setLink) {
       const exchange = await load(id, loading.signal);
       if (opened !== id) return;
       const summary = items.find((item) => item.id === id);
+      document.title = line(`${exchange.method} ${exchange.target} ${exchange.status} – Recast console`);
       detail.replaceChildren(makeDetail(exchange, { address, close, open: (other) => set({ id: other }), summary }));
     } catch (fault) {
       if (opened !== id || fault.name === 'AbortError' || fault.status === 401) return;
@@ -285,7 +294,7 @@ export function showExchanges(main, query, setLink) {
       detail.replaceChildren(h('div', { class: 'empty' },
         h('h2', { tabindex: '-1', id: 'exchange-title' }, isGone ? 'This exchange is gone' : 'This exchange can’t be shown'),
         h('p', {}, isGone ? `Recast keeps the last ${known?.entries ?? 'few'} and forgets older ones, and all of them when it ends.` : fault.message),
-        h('button', { type: 'button', class: 'small', onclick: close }, 'Close')));
+        h('button', { type: 'button', class: 'small close', onclick: close }, 'Close')));
     }
     detail.scrollTop = 0;
     document.getElementById('exchange-title')?.focus({ preventScroll: innerWidth >= 1000 });
@@ -326,7 +335,7 @@ export function showExchanges(main, query, setLink) {
   addEventListener('pointercancel', released);
   const escape = (event) => {
     if (event.key === 'Escape' && opened !== null && detail.contains(document.activeElement) && !event.target.matches('input, textarea, select')) {
-      detail.querySelector('.tools button:last-of-type, .empty button')?.click();
+      detail.querySelector('.close')?.click();
     }
   };
   addEventListener('keydown', escape);
