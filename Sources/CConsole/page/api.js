@@ -150,6 +150,13 @@ export function eventParser(emit) {
   };
 }
 
+// Where Recast listens, as a client on this machine writes it.
+export async function listenAddress() {
+  const { settings } = await get('/config');
+  const found = settings.find((one) => /^listen(\[0\]|\.0)?(\.address)?$/.test(one.key))?.value ?? '127.0.0.1:8080';
+  return found.split(',')[0].trim().replace(/^(0\.0\.0\.0|\[::\]|\*)?:(\d+)$/, '127.0.0.1:$2');
+}
+
 // Base64 to bytes, and back.
 export const fromBase64 = (text) => Uint8Array.from(atob(text), (sign) => sign.charCodeAt(0));
 export function toBase64(bytes) {

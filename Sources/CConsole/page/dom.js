@@ -46,7 +46,8 @@ export function duration(seconds) {
   if (seconds < 0.00095) return `${Math.round(seconds * 1e6)} µs`;
   if (seconds < 0.995) return `${(seconds * 1000).toFixed(seconds < 0.00995 ? 1 : 0)} ms`;
   if (seconds < 99.5) return `${seconds.toFixed(1)} s`;
-  return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
+  const whole = Math.round(seconds);
+  return `${Math.floor(whole / 60)} min ${whole % 60} s`;
 }
 
 export const count = (number) => Number(number).toLocaleString('en-GB');

@@ -1,5 +1,5 @@
 // The first view: exchanges as they come, and one of them.
-import { follow, get } from './api.js';
+import { follow, get, listenAddress } from './api.js';
 import { clock, command, count, data, duration, empty, h, labelled, later, line, plural, select, size, statusClass, unseen } from './dom.js';
 import { load, makeDetail } from './detail.js';
 
@@ -252,9 +252,7 @@ export function showExchanges(main, query, setLink) {
     const place = h('div', {});
     const show = (text) => place.replaceChildren(command(text));
     show('curl -d a=1 http://127.0.0.1:8080/');
-    Promise.all([get('/config'), get('/console/routes')]).then(([config, list]) => {
-      const listen = config.settings.find((one) => /^listen(\[0\]|\.0)?(\.address)?$/.test(one.key))?.value ?? '127.0.0.1:8080';
-      const host = listen.replace(/^(0\.0\.0\.0|\[::\]|\*)?:(\d+)$/, '127.0.0.1:$2');
+    Promise.all([listenAddress(), get('/console/routes')]).then(([host, list]) => {
       const route = list.routes.find((one) => one.request) ?? list.routes[0];
       const path = (route?.match?.path ?? '/').replace(/\{[^}]*\}|\*+/g, '1');
       const isJSON = /^json/.test(route?.request ?? '');

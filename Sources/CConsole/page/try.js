@@ -11,11 +11,18 @@ const liveBytes = 64 * 1024; // Bodies up to this are converted while one writes
 
 export function showTry(main, query) {
   let way = 'route';
+  let side = 'request';
   let file = null; // { name, bytes }: a body that isn't text.
   let isCRLF = false;
   let encodings = [];
   let running = null;
   let lastSaid = '';
+
+  // One of two, as radio buttons.
+  function choice(group, legend, chosen, values, onchange) {
+    return h('fieldset', { class: 'ways' }, h('legend', { class: 'unseen' }, legend), values.map(([value, name]) => h('label', {},
+      h('input', { type: 'radio', name: group, value, checked: value === chosen, onchange: () => onchange(value) }), name)));
+  }
 
   // What converts.
   const route = select([['', 'Choose a route']], '', (value) => {
@@ -38,14 +45,15 @@ export function showTry(main, query) {
       h('fieldset', {}, h('legend', {}, 'How the input is read'), inputOptions),
       h('fieldset', {}, h('legend', {}, 'How the output is written'), outputOptions))),
     labelled('Definition', definition, 'Of a route, without its name, match and upstream: request, response, fields, limits and what else it has.'), mistakes);
-  const wayName = (value, name) => h('label', {}, h('input', {
-    type: 'radio', name: 'way', value, checked: way === value, onchange: () => {
-      way = value;
-      drawWay();
-      soon();
-    },
-  }), name);
-  const ways = h('fieldset', { class: 'ways' }, h('legend', { class: 'unseen' }, 'What converts'), wayName('route', 'A route'), wayName('definition', 'A definition'));
+  const ways = choice('way', 'What converts', way, [['route', 'A route'], ['definition', 'A definition']], (value) => {
+    way = value;
+    drawWay();
+    soon();
+  });
+  const sides = choice('side', 'Whose body', side, [['request', 'Of a request'], ['response', 'Of the upstream’s response']], (value) => {
+    side = value;
+    soon();
+  });
   function drawWay() {
     byRoute.hidden = way !== 'route';
     byDefinition.hidden = way !== 'definition';
@@ -71,18 +79,18 @@ export function showTry(main, query) {
   const search = h('input', { spellcheck: 'false', autocomplete: 'off', placeholder: 'a=1&b=2', oninput: () => soon() });
   const fields = h('textarea', { rows: '2', class: 'code', spellcheck: 'false', placeholder: 'X-Tenant: acme', oninput: () => soon() });
   const drop = h('div', { class: 'drop' }, labelled('Body', body), fileNote, labelled('Or a file, which may be dropped here, too', picker));
+  const more = h('details', {}, h('summary', {}, 'Path, query, header fields'),
+    h('div', { class: 'row' }, labelled('Path', path), labelled('Query', search)), labelled('Header fields', fields, 'One “Name: value” a line'));
   const run = h('button', { type: 'submit', class: 'main' }, 'Convert');
   const form = h('form', { class: 'trying', onsubmit: (event) => {
     event.preventDefault();
     convert(true);
   } },
   h('section', { 'aria-labelledby': 'try-what' }, h('h2', { id: 'try-what' }, 'What converts'), ways, byRoute, byDefinition),
-  h('section', { 'aria-labelledby': 'try-body' }, h('h2', { id: 'try-body' }, 'Body'),
+  h('section', { 'aria-labelledby': 'try-body' }, h('h2', { id: 'try-body' }, 'Body'), sides,
     h('div', { class: 'row' }, labelled('Content-Type', type), labelled('Sample', sample)),
     h('datalist', { id: 'types' }, samples.map(([, , value]) => h('option', { value }))),
-    drop,
-    h('details', {}, h('summary', {}, 'Path, query, header fields'),
-      h('div', { class: 'row' }, labelled('Path', path), labelled('Query', search)), labelled('Header fields', fields, 'One “Name: value” a line')),
+    drop, more,
     h('div', { class: 'row' }, run, h('p', { class: 'hint' }, 'Ctrl+Enter. Small bodies are converted while you write.'))));
 
   // What came out.
@@ -140,6 +148,10 @@ export function showTry(main, query) {
     const isSample = [...samples].some(([, , , text]) => text.replaceAll('\r\n', '\n') === body.value);
     if (body.value !== '' && !isSample || file !== null && file.name !== binarySample[1]) return soon();
     const name = way === 'route' ? reads.get(route.value) : input.value;
+    if (name === 'query') { // Its input is no body.
+      search.value ||= samples[0][3];
+      more.open = true;
+    }
     if (name && [...samples, binarySample].some(([value]) => value === name)) takeSample(name);
     else soon();
   }
@@ -196,7 +208,7 @@ export function showTry(main, query) {
     const { signal } = running;
     const text = asText(content);
     const value = {
-      ...(way === 'route' ? { route: route.value } : { definition: definition.value }), type: type.value.trim() || null,
+      ...(way === 'route' ? { route: route.value } : { definition: definition.value }), type: type.value.trim() || null, side,
       path: path.value.trim() || null, query: search.value.trim() || null, headers: fields.value.split('\n').map((row) => row.trim()).filter(Boolean),
       ...(text === null ? { base64: toBase64(content) } : { body: text }),
     };
@@ -239,7 +251,7 @@ export function showTry(main, query) {
     const offset = Number.isInteger(answer.offset) ? answer.offset : null;
     mistakes.replaceChildren(...(answer.mistakes ?? []).map((mistake) => h('li', {},
       h('button', { type: 'button', class: 'plain', onclick: () => goTo(definition, mistake.line, mistake.column) }, `Line ${mistake.line}, column ${mistake.column}`),
-      ` ${line(mistake.message)}`)));
+      ` ${line(mistake.message)}${mistake.hint && !mistake.message.includes(mistake.hint) ? `; ${line(mistake.hint)}` : ''}`)));
     result.replaceChildren(...[
       h('div', { class: 'problem' }, h('p', {}, h('strong', {}, 'It is refused: '), line(fault.message), ' ', answer.code && h('code', {}, line(answer.code)))),
       offset !== null && offsetView(content, offset),
