@@ -34,14 +34,14 @@ export function showExchanges(main, query, setLink) {
   const set = (changes) => { location.hash = address(changes); };
 
   // Filters. What is typed is asked for when the typing pauses.
-  const change = later(250, (name, value) => {
-    const next = address({ [name]: value });
+  const change = later(250, () => {
+    const next = address(Object.fromEntries([...filterForm.querySelectorAll('input')].map((one) => [one.dataset.filter, one.value.trim()])));
     history.replaceState(null, '', next);
     update(new URLSearchParams(next.split('?')[1] ?? ''));
   });
   const field = (name, list, members) => h('input', {
     list, value: asked.get(name) ?? '', spellcheck: 'false', autocomplete: 'off', 'data-filter': name, ...members,
-    oninput: (event) => change(name, event.target.value.trim()),
+    oninput: () => change(),
   });
   const options = (id, values) => h('datalist', { id }, values.map((value) => h('option', { value })));
   const routeChoice = select([['', 'any']], '', (value) => set({ route: value }), { 'data-filter': 'route' });
@@ -65,6 +65,7 @@ export function showExchanges(main, query, setLink) {
   } }, 'Pause');
   const news = h('button', { type: 'button', class: 'small news', hidden: true, onclick: () => {
     release();
+    draw();
     pane.scrollTop = 0;
     document.scrollingElement.scrollTop = 0;
     rows.get(shownItems()[0]?.id)?.querySelector('a').focus({ preventScroll: true });
@@ -110,6 +111,7 @@ export function showExchanges(main, query, setLink) {
   let drawing = 0;
   const render = () => { drawing ||= requestAnimationFrame(draw); };
   function draw() {
+    cancelAnimationFrame(drawing);
     drawing = 0;
     const shown = shownItems();
     const ids = new Set(shown.map((item) => item.id));
@@ -135,12 +137,13 @@ export function showExchanges(main, query, setLink) {
     news.hidden = waitingCount === 0;
     news.textContent = `Show ${count(waitingCount)} new`;
     const filtered = filters.some((name) => asked.get(name));
-    note.textContent = known === null ? '' : [
+    clear.hidden = !filtered;
+    if (known === null) return;
+    note.textContent = [
       shown.length === items.length ? `${count(items.length)} shown` : `${count(shown.length)} of ${count(items.length)} shown`,
       filtered && 'filtered', missed > 0 && `${count(missed)} went by too fast to show`,
     ].filter(Boolean).join(', ');
-    clear.hidden = !filtered;
-    nothing.hidden = shown.length > 0 || known === null;
+    nothing.hidden = shown.length > 0;
     if (!nothing.hidden && nothing.dataset.filtered !== String(filtered)) {
       nothing.dataset.filtered = String(filtered);
       nothing.replaceChildren(filtered ? empty('No exchange passes the filter', h('p', {}, 'New ones that do will come up here.')) : firstSteps());
@@ -237,10 +240,10 @@ export function showExchanges(main, query, setLink) {
       if (following !== null && mine !== following) return;
       setLink(state === 'live' && paused ? 'paused' : state, fault?.message, () => mine.again());
       if (state === 'stopped' && value.status !== 401) {
-        note.textContent = value.message;
+        note.textContent = '';
         known = null;
         items = [];
-        render();
+        draw();
         nothing.hidden = false;
         nothing.replaceChildren(empty('Recast refused this', h('p', { role: 'alert' }, value.message)));
       }
