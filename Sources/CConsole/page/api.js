@@ -19,7 +19,7 @@ export function setToken(text) {
 export function takeToken() {
   const found = /^#token=([^&]+)(?:&(.*))?$/.exec(location.hash);
   if (!found) return;
-  setToken(decodeURIComponent(found[1]));
+  try { setToken(decodeURIComponent(found[1])); } catch { setToken(found[1]); }
   history.replaceState(null, '', `${location.pathname}#${found[2] ?? '/exchanges'}`);
 }
 

@@ -104,7 +104,7 @@ export function showExchanges(main, query, setLink) {
         item.replay_of && h('span', { class: 'tag' }, 'replay'), data(item.target))),
       h('td', { class: 'route' }, item.route === null ? '–' : line(item.route)),
       h('td', { class: 'answer' }, h('span', { class: statusClass(item.status) }, String(item.status)), failed && h('span', { class: 'code' }, line(failed))),
-      h('td', { class: 'took' }, duration(item.time)),
+      h('td', { class: 'took' }, item.time > 0 ? duration(item.time) : '–'),
       h('td', { class: 'sizes' }, size(item.bytes_in), unseen(' in, '), h('span', { 'aria-hidden': 'true' }, ' / '), size(item.bytes_back), unseen(' back')));
   }
 

@@ -31,6 +31,7 @@ export function showTry(main, query) {
   });
   const definition = h('textarea', { rows: '5', class: 'code', spellcheck: 'false', value: 'request: form -> json\n', oninput: () => {
     mistakes.replaceChildren();
+    fromText();
     soon();
   } });
   const mistakes = h('ul', { class: 'mistakes' });
@@ -39,7 +40,7 @@ export function showTry(main, query) {
   const inputOptions = h('div', { class: 'options' });
   const outputOptions = h('div', { class: 'options' });
   const byRoute = h('div', {}, labelled('Route', route));
-  const byDefinition = h('div', {},
+  const byDefinition = h('div', { class: 'stack' },
     h('div', { class: 'row' }, labelled('From', input), labelled('To', output)),
     h('details', {}, h('summary', {}, 'Options'), h('div', { class: 'both' },
       h('fieldset', {}, h('legend', {}, 'How the input is read'), inputOptions),
@@ -175,9 +176,9 @@ export function showTry(main, query) {
     return encoding + (chosen.length ? `(${chosen.join(', ')})` : '');
   }
   function fromOptions() {
-    const made = `${expression(input.value, inputOptions)} -> ${expression(output.value, outputOptions)}`;
-    // A colon and a blank would be a key to YAML.
-    const text = `request: ${made.includes(': ') ? `'${made.replaceAll("'", "''")}'` : made}`;
+    const words = `${expression(input.value, inputOptions)} -> ${expression(output.value, outputOptions)}`;
+    // A colon in it would begin a mapping of YAML's.
+    const text = `request: ${words.includes(':') ? `'${words.replaceAll("'", "''")}'` : words}`;
     const rows = definition.value.split('\n');
     const at = rows.findIndex((row) => /^request:\s*\S/.test(row));
     if (at < 0) rows.unshift(text);
@@ -185,10 +186,26 @@ export function showTry(main, query) {
     definition.value = rows.join('\n');
     soon();
   }
+  const drawInput = () => drawOptions(inputOptions, encodings.find((one) => one.name === input.value), 'reads');
+  const drawOutput = () => drawOptions(outputOptions, encodings.find((one) => one.name === output.value), 'writes');
+  // The lists follow what is written by hand, as far as they have it.
+  function fromText() {
+    const found = /^request:\s*['"]?([a-z]+)(?:\(([^()]*)\))?\s*->\s*([a-z]+)(?:\(([^()]*)\))?['"]?\s*$/m.exec(definition.value);
+    if (!found) return;
+    const [, from, read, to, written] = found;
+    for (const [list, name, draw, frame, text] of [[input, from, drawInput, inputOptions, read], [output, to, drawOutput, outputOptions, written]]) {
+      if (![...list.options].some((option) => option.value === name)) continue;
+      if (list.value !== name) {
+        list.value = name;
+        draw();
+      }
+      const chosen = new Map((text ?? '').split(',').map((pair) => pair.split(':').map((word) => word.trim())));
+      for (const control of frame.querySelectorAll('[data-option]')) control.value = chosen.get(control.dataset.option) ?? '';
+    }
+  }
   function fromBuilder(isInput) {
-    const find = (name) => encodings.find((one) => one.name === name);
-    if (isInput) drawOptions(inputOptions, find(input.value), 'reads');
-    else drawOptions(outputOptions, find(output.value), 'writes');
+    if (isInput) drawInput();
+    else drawOutput();
     fromOptions();
     if (isInput) chooseSample();
   }
@@ -301,8 +318,9 @@ export function showTry(main, query) {
     encodings = known.encodings;
     input.append(...encodings.filter((one) => one.reads).map((one) => h('option', { value: one.name, selected: one.name === 'form' }, one.name)));
     output.append(...encodings.filter((one) => one.writes).map((one) => h('option', { value: one.name, selected: one.name === 'json' }, one.name)));
-    drawOptions(inputOptions, encodings.find((one) => one.name === input.value), 'reads');
-    drawOptions(outputOptions, encodings.find((one) => one.name === output.value), 'writes');
+    drawInput();
+    drawOutput();
+    fromText();
     if (converting.length === 0) {
       way = 'definition';
       drawWay();
