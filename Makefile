@@ -1,6 +1,6 @@
 # `make run` tries Recast out; `make test` shows that it works. The other targets are for working on it.
 .DEFAULT_GOAL := help
-.PHONY: help run build image image-test install uninstall deb package-test release-check test nightly faults soak proxies kubernetes-test sanitize guard linear bench bench-codecs bench-pictures fuzz lint format clean
+.PHONY: help run build image image-test install uninstall deb package-test release-check test nightly faults soak proxies kubernetes-test browser screenshots sanitize guard linear bench bench-codecs bench-pictures fuzz lint format clean
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 17
@@ -60,6 +60,16 @@ kubernetes-test: ## Check deploy/kubernetes, and play the life of its pods in ne
 	scripts/dependencies build kubernetes
 	swift build --product recast
 	scripts/kubernetes-test
+
+browser: ## The console's page in Chromium: each view, the keyboard, contrast, hostile texts; make browser ARGS='-k replay'
+	scripts/dependencies build browser
+	swift build --product recast
+	scripts/browser $(ARGS)
+
+screenshots: ## Make the pictures of docs/pictures anew, of the console's page
+	scripts/dependencies build browser
+	swift build --product recast
+	scripts/screenshots
 
 sanitize: ## The suites on builds with the address and the thread sanitizer
 	scripts/sanitize address

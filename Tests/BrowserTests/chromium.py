@@ -216,14 +216,20 @@ class Page:
         self.until("document.querySelector(values[0]) !== null", selector, what=f"the element {selector}")
 
     def click(self, selector, text=None):
-        """A real click of the mouse on the middle of the first element that is shown, with a text in it."""
-        self.until("(() => { const one = [...document.querySelectorAll(values[0])].find((element) => element.getClientRects().length > 0"
-                   " && !element.disabled && (values[1] === null || element.innerText.includes(values[1])));"
-                   " one?.scrollIntoView({ block: 'center' }); return Boolean(one); })()", selector, text, what=f"{selector} {text or ''}")
-        x, y = self.run(
-            "const one = [...document.querySelectorAll(values[0])].find((element) => element.getClientRects().length > 0"
-            " && !element.disabled && (values[1] === null || element.innerText.includes(values[1])));"
-            " const box = one.getClientRects()[0]; return [box.x + box.width / 2, box.y + box.height / 2]", selector, text)
+        """A real click of the mouse on the first element that is shown, with a text in it, once it stands still and nothing is over it."""
+        x, y = self.until("""(async () => {
+            const one = [...document.querySelectorAll(values[0])].find((element) => element.getClientRects().length > 0
+                && !element.disabled && (values[1] === null || element.innerText.includes(values[1])));
+            if (!one) return null;
+            one.scrollIntoView({ block: 'center' });
+            const middle = () => { const box = one.getClientRects()[0]; return box && [box.x + box.width / 2, box.y + box.height / 2]; };
+            const before = middle();
+            await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+            const after = middle();
+            if (!after || before.join() !== after.join()) return null;
+            const hit = document.elementFromPoint(...after);
+            return hit !== null && (one.contains(hit) || hit.contains(one)) ? after : null;
+        })()""", selector, text, what=f"{selector} {text or ''}, to be clicked")
         for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
             self.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="none" if kind == "mouseMoved" else "left", clickCount=1)
 
@@ -263,6 +269,19 @@ class Page:
         """What has the focus, as a tag with what it is called."""
         return self.run("const one = document.activeElement; return [one.tagName.toLowerCase(), one.getAttribute('aria-label')"
                         " ?? one.labels?.[0]?.innerText ?? one.innerText ?? ''].join(' ').trim()")
+
+    def processor_share(self, seconds):
+        """How much of its thread's time the page has used, from now on for that long; the page itself measures it."""
+        self.send("Performance.disable")
+        self.send("Performance.enable", timeDomain="threadTicks")
+
+        def used():
+            return next(one["value"] for one in self.send("Performance.getMetrics")["metrics"] if one["name"] == "TaskDuration")
+
+        before = used()
+        took = self.run("const begin = performance.now(); await new Promise((resolve) => setTimeout(resolve, values[0] * 1000));"
+                        " return (performance.now() - begin) / 1000", seconds)
+        return (used() - before) / took
 
     def picture(self, path, width=None, height=None):
         members = {"clip": {"x": 0, "y": 0, "width": width, "height": height, "scale": 1}} if width else {}

@@ -45,7 +45,7 @@ export function showTry(main, query) {
     h('details', {}, h('summary', {}, 'Options'), h('div', { class: 'both' },
       h('fieldset', {}, h('legend', {}, 'How the input is read'), inputOptions),
       h('fieldset', {}, h('legend', {}, 'How the output is written'), outputOptions))),
-    labelled('Definition', definition, 'Of a route, without its name, match and upstream: request, response, fields, limits and what else it has.'), mistakes);
+    labelled('Definition', definition, 'YAML of a route, without its name, match and upstream: request, response, headers, limits and what else it has.'), mistakes);
   const ways = choice('way', 'What converts', way, [['route', 'A route'], ['definition', 'A definition']], (value) => {
     way = value;
     drawWay();

@@ -1,0 +1,331 @@
+"""The list of exchanges, and one of them, as somebody at a browser has them."""
+
+import shlex
+import subprocess
+import unittest
+
+from console_support import ConsoleTestCase, token_of
+from harness import FORM, JSON, Recast, free_port
+
+BODY = "user_id=7&user[name]=Ada&tags[]=a&tags[]=b&internal=x&password=secret-word"
+
+
+class ListTests(ConsoleTestCase):
+    def test_an_exchange_comes_up_by_itself_with_what_it_was(self):
+        page = self.tab()
+        page.until_text("Live")
+        self.send("POST", "/orders/1?x=1", BODY, FORM)
+        self.send("GET", "/nothing")
+        page.until("document.querySelector('.list tbody tr')?.innerText.includes('/nothing')")
+        rows = page.run("return [...document.querySelectorAll('.list tbody tr')].map((row) => row.innerText.split(/\\s*[\\t\\n]\\s*/).filter(Boolean))")
+        newest, before = rows[0], rows[1]
+        self.assertEqual((newest[1:4], before[1:4]), (["GET", "/nothing", "rest"], ["POST", "/orders/1?x=1", "orders"]))
+        self.assertEqual(before[4], "200")
+
+    def test_the_token_leaves_the_address_and_stays_for_the_tab(self):
+        page = self.tab()
+        page.until_text("Live")
+        self.assertEqual(page.run("return location.href"), f"{self.origin}/console#/exchanges")
+        self.assertNotIn(self.token, page.run("return document.documentElement.outerHTML"))
+        page.send("Page.reload")
+        page.until_text("Live")
+
+    def test_without_a_token_the_page_says_where_it_is_and_takes_it(self):
+        for given in (self.token, f"{self.origin}/console#token={self.token}"):
+            page = self.tab(signed_in=False)
+            page.until_text("This page needs a token")
+            self.assertIn("operational log", page.text())
+            page.fill("#token", given)
+            page.press("Enter")
+            page.until_text("Live")
+
+    def test_a_token_of_another_run_is_asked_for_anew(self):
+        for wrong in ("of-another-run", "%zz", "%C3%BC", "&/routes"):
+            page = self.browser.page()
+            self.addCleanup(self.check, page)
+            page.expected = ["401"]
+            page.go(f"{self.origin}/console#token={wrong}")
+            page.until_text("oken")
+            page.until_found("#token")
+            page.fill("#token", self.token)
+            page.press("Enter")
+            page.until_found("main h1#exchanges-title, main table.routes")
+
+    def test_filters_stand_in_the_address_and_work_from_there(self):
+        self.send("POST", "/orders/2", BODY, FORM)
+        self.send("POST", "/orders/3", "a=1&a[b]=2", FORM)
+        self.send("PUT", "/plain-text-7", "x", "text/plain")
+        page = self.tab()
+        shown = "[...document.querySelectorAll('.list tbody tr')].map((row) => row.querySelector('a').innerText).join()"
+        page.until(f"{shown}.includes('/plain-text-7')")
+        page.fill("[data-filter=status]", "4xx")
+        page.until(f"{shown} !== '' && !{shown}.includes('/orders/2') && {shown}.includes('/orders/3')")
+        self.assertIn("status=4xx", page.run("return location.hash"))
+        page.fill("[data-filter=code]", "form_conflict")
+        page.until(f"{shown}.includes('/orders/3')")
+        page.fill("[data-filter=status]", "")
+        page.fill("[data-filter=code]", "")
+        page.fill("[data-filter=method]", "PUT")
+        page.until(f"{shown}.includes('/plain-text-7') && !{shown}.includes('/orders')")
+        page.fill("[data-filter=text]", "no such text")
+        page.until_text("No exchange passes the filter")
+        page.click("button", "Clear the filter")
+        page.until(f"{shown}.includes('/orders/2')")
+        page.choose("[data-filter=route]", "orders")
+        page.until(f"{shown}.includes('/orders/2') && !{shown}.includes('plain')")
+        again = self.tab("exchanges?route=orders&status=2xx")
+        again.until(f"{shown}.includes('/orders/2') && !{shown}.includes('/orders/3')")
+        self.assertEqual(again.run("return [document.querySelector('[data-filter=route]').value, document.querySelector('[data-filter=status]').value]"),
+                         ["orders", "2xx"])
+
+    def test_a_status_that_is_none_is_said(self):
+        page = self.tab()
+        page.until_text("Live")
+        page.expected = ["400"]
+        page.fill("[data-filter=status]", "teapot")
+        page.until_text("Recast refused this")
+        page.fill("[data-filter=status]", "")
+        page.until_text("Live")
+
+    def test_a_paused_list_stands_still_and_tells_what_waits(self):
+        self.send("GET", "/before-the-pause")
+        page = self.tab()
+        page.until_text("/before-the-pause")
+        page.click("button", "Pause")
+        page.until_text("Paused")
+        self.send("GET", "/meanwhile-1")
+        self.send("GET", "/meanwhile-2")
+        page.until_text("Show 2 new")
+        self.assertNotIn("/meanwhile", page.text())
+        page.click("button", "Go on")
+        page.until_text("/meanwhile-2")
+        page.until_text("Live")
+
+    def test_nothing_moves_under_the_keyboard(self):
+        self.send("GET", "/held")
+        page = self.tab()
+        page.until_text("/held")
+        page.run("document.querySelector('.list tbody a').focus()")
+        self.send("GET", "/later-on")
+        page.until_text("Show 1 new")
+        self.assertEqual(page.focused(), "a /held")
+        self.assertNotIn("/later-on", page.text())
+        page.click("button", "Show 1 new")
+        page.until_text("/later-on")
+        self.assertEqual(page.focused(), "a /later-on")
+
+    def test_no_more_are_kept_than_the_settings_say(self):
+        page = self.tab()
+        page.until_text("The last 50 exchanges are kept, of each body the first 16 KiB. Masked: password, token, authorization.")
+        for number in range(60):
+            self.send("GET", f"/many/{number}")
+        page.until_text("/many/59")
+        page.until("document.querySelectorAll('.list tbody tr').length === 50")
+
+
+class EmptyTests(ConsoleTestCase):
+    def test_an_empty_list_has_a_command_that_works(self):
+        page = self.tab()
+        page.until_text("No exchange yet")
+        page.until("document.querySelector('.command code').innerText.includes('/orders/1')")
+        command = shlex.split(page.run("return document.querySelector('.command code').innerText"))
+        subprocess.run([*command, "--silent", "--max-time", "20"], check=True, stdout=subprocess.DEVNULL)
+        page.until("document.querySelector('.list tbody a')?.innerText.includes('/orders/1')")
+        self.assertEqual(self.upstream.one().json, {"user": {"name": "Ada"}})
+
+    def test_a_restart_is_seen_and_the_new_token_asked_for(self):
+        admin = free_port()
+        settings = f"admin: {{ address: 127.0.0.1:{admin}, console: {{ entries: 5 }} }}\n"
+        first = Recast(self.routes, {"app": f"127.0.0.1:{self.upstream.port}"}, settings=settings)
+        self.addCleanup(first.remove)
+        page = self.browser.page()
+        self.addCleanup(page.close)
+        page.go(f"http://127.0.0.1:{admin}/console#token={token_of(first)}")
+        page.until_text("Live")
+        first.stop()
+        page.until_text("Reconnecting")
+        second = Recast(self.routes, {"app": f"127.0.0.1:{self.upstream.port}"}, settings=settings)
+        self.addCleanup(second.remove)
+        self.addCleanup(second.stop)
+        page.until_text("Recast doesn’t know this token")
+        page.fill("#token", token_of(second))
+        page.press("Enter")
+        page.until_text("Live")
+
+
+class ExchangeTests(ConsoleTestCase):
+    def test_both_sides_stand_beside_each_other_and_each_field_is_followed(self):
+        self.send("POST", "/orders/10?token=query-secret", BODY, FORM, ["Authorization: Bearer of-a-client"])
+        page = self.tab()
+        self.open_first(page, "/orders/10")
+        client, upstream = page.run("return [...document.querySelectorAll('.exchange .side')].slice(0, 2).map((side) => side.innerText)")
+        self.assertIn("user_id = 7", client)
+        self.assertIn("Content-Type: application/x-www-form-urlencoded", client)
+        self.assertIn('"id": "7"', upstream)
+        self.assertIn("Content-Type: application/json", upstream)
+        for text in ("secret-word", "of-a-client", "query-secret"):
+            self.assertNotIn(text, page.run("return document.documentElement.textContent"))
+        self.assertRegex(client, r"password = \*\*\*")
+        table = page.run("return [...document.querySelectorAll('.fields tbody tr')].map((row) => [...row.cells].map((cell) => cell.innerText))")
+        rows = {row[0]: row[1:] for row in table}
+        self.assertEqual(rows["user_id"][0], "user.id")
+        self.assertIn("map.rename user_id to user.id", rows["user_id"][1])
+        self.assertEqual(rows["internal"], ["left out", "map.remove internal"])
+        self.assertIn("left out", page.run("return document.querySelector('.side .line.gone').innerText"))
+        # What points at one, points at the other.
+        entry = page.run("return [...document.querySelectorAll('.side .line')].find((line) => line.innerText.startsWith('user_id')).dataset.entry")
+        page.hover(f".side .line[data-entry='{entry}']")
+        page.until("document.querySelectorAll('.lit').length === 3", what="a field in three places")
+        self.assertIn('"id": "7"', page.run("return [...document.querySelectorAll('.lit')].map((one) => one.innerText).join('|')"))
+        page.run(f"document.querySelector('[data-show=\"{entry}\"]').focus()")
+        page.until("document.querySelectorAll('.lit').length === 3")
+
+    def test_repeated_names_are_told_apart(self):
+        self.send("POST", "/orders/11", BODY, FORM)
+        page = self.tab()
+        self.open_first(page, "/orders/11")
+        pairs = page.run("""return [...document.querySelectorAll('.side .line[data-entry]')].map((line) => [line.dataset.entry, line.innerText.trim()])""")
+        entries = [entry for entry, text in pairs if text.startswith("tags[]")]
+        self.assertEqual(len(set(entries)), 2)
+        self.assertEqual([text for entry, text in pairs if entry == entries[1]], ["tags[] = b", '"b"'])
+
+    def test_what_was_refused_is_plain_to_see(self):
+        self.send("POST", "/orders/12", "b=0&a=1&a[b]=2", FORM)
+        page = self.tab()
+        self.open_first(page, "/orders/12")
+        page.until_text("Recast answered:")
+        self.assertIn("form_conflict", page.run("return document.querySelector('.problem').innerText"))
+        self.assertIn("Nothing was sent: form_conflict", page.text())
+        self.assertIn("refused", page.run("return document.querySelector('.line.refused').innerText"))
+
+    def test_a_place_in_a_body_is_marked(self):
+        self.send("POST", "/to-form", '{"a": 1,\n"b" 2}', JSON)
+        page = self.tab()
+        self.open_first(page, "/to-form")
+        page.until_text("line 2, column 5")
+        self.assertIn("2", page.run("return document.querySelector('.place mark').innerText"))
+
+    def test_bodies_are_read_as_what_they_are(self):
+        parts = "--b\r\nContent-Disposition: form-data; name=\"title\"\r\n\r\nHello\r\n--b\r\n" \
+                "Content-Disposition: form-data; name=\"photo\"; filename=\"a.jpg\"\r\nContent-Type: image/jpeg\r\n\r\n\u0000\u0001\r\n--b--\r\n"
+        self.upstream.script = lambda exchange: (exchange.read_body(), exchange.answer(body=b'{"n":12345678901234567890,"e":[]}', fields=("Content-Type: application/json",)))
+        self.send("POST", "/photos", parts, "multipart/form-data; boundary=b")
+        self.send("POST", "/binary", bytes(range(256)).decode("latin-1").encode("latin-1") * 90, "application/octet-stream")
+        page = self.tab()
+        self.open_first(page, "/photos")
+        sides = page.run("return [...document.querySelectorAll('.exchange .side')].map((side) => side.innerText)")
+        self.assertIn("photo file a.jpg image/jpeg, 2 B", sides[0].replace("\n", " "))
+        self.assertIn('"photo"', sides[1])
+        self.assertIn('"n": 12345678901234567890', sides[2])
+        page.run("document.querySelector('.exchange .side input[value=Hex]').click()")
+        self.assertIn("000000  2d 2d 62 0d 0a", page.run("return document.querySelector('.exchange .side .hex').innerText"))
+        page.click("button", "Close")
+        self.open_first(page, "/binary")
+        page.until_text("the first 16 KiB are kept")
+        self.assertIn("000000  00 01 02", page.run("return document.querySelector('.hex').innerText"))
+        before = len(page.run("return document.querySelector('.hex').innerText"))
+        page.click(".body button", "Show 1 KiB more")
+        self.assertGreater(len(page.run("return document.querySelector('.hex').innerText")), before)
+        self.assertIn("It can’t be sent again as it was", page.text())
+
+    def test_copied_as_curl_it_is_the_same_request(self):
+        self.send("POST", "/orders/13", "a[b]=it's \"1\"&c=%26 $HOME", FORM, ["X-Quoted: a'b"])
+        before = self.upstream.wait_for(1)[0]
+        for has_clipboard in (True, False):
+            page = self.tab()
+            self.browser.send("Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"], browserContextId=page.context)
+            if not has_clipboard:
+                page.run("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+            page.run("window.copied = null; document.addEventListener('copy', () => { window.copied = String(getSelection()) || document.activeElement.value; })")
+            self.open_first(page, "/orders/13")
+            page.click("button", "Copy as curl")
+            page.until_text("Copied")
+            text = page.run("return window.copied ?? await navigator.clipboard.readText()")
+            count = len(self.upstream.requests)
+            subprocess.run(["bash", "-c", text + f" --silent --max-time 20 --connect-to ::127.0.0.1:{self.recast.port}"], check=True, stdout=subprocess.DEVNULL)
+            after = self.upstream.wait_for(count + 1)[count]
+            self.assertTrue(after.ended.wait(20))
+            self.assertEqual((after.method, after.target, after.body), (before.method, before.target, before.body))
+            self.assertEqual(after.fields.get("x-quoted"), "a'b")
+
+    def test_an_exchange_that_is_gone_says_so(self):
+        page = self.tab("exchanges?id=0-999999")
+        page.expected = ["404"]
+        page.until_text("This exchange is gone")
+        page.click("button", "Close")
+        page.until("!document.body.innerText.includes('This exchange is gone')")
+
+    def test_escape_leads_back_to_the_row(self):
+        self.send("GET", "/and-back")
+        page = self.tab()
+        self.open_first(page, "/and-back")
+        page.until("document.activeElement.id === 'exchange-title'")
+        page.press("Escape")
+        page.until("document.activeElement.closest('tr') !== null")
+        self.assertEqual(page.focused(), "a /and-back")
+
+
+class ReplayTests(ConsoleTestCase):
+    def test_a_replay_is_the_same_request_and_is_marked(self):
+        self.send("POST", "/orders/20?x=1", BODY, FORM, ["Authorization: Bearer of-a-client", "X-Own: 1"])
+        first = self.upstream.one()
+        page = self.tab()
+        self.open_first(page, "/orders/20")
+        page.click("button", "Replay")
+        second = self.upstream.wait_for(2)[1]
+        page.until_text("Replay of")
+        self.assertTrue(second.ended.wait(20))
+        self.assertEqual((second.method, second.target, second.body), (first.method, first.target, first.body))
+        self.assertEqual([second.fields.get(name) for name in ("authorization", "x-own", "content-type")],
+                         [first.fields.get(name) for name in ("authorization", "x-own", "content-type")])
+        page.until("[...document.querySelectorAll('.list tbody tr .tag')].some((tag) => tag.innerText === 'replay')")
+
+    def test_an_edited_replay_sends_what_was_written(self):
+        self.send("POST", "/orders/21", "a=1", FORM, ["Authorization: Bearer of-a-client", "X-Own: 1"])
+        page = self.tab()
+        self.open_first(page, "/orders/21")
+        page.click("button", "Edit and replay")
+        page.until_found(".replay form")
+        labels = page.run("return [...document.querySelectorAll('.replay label')].map((label) => [label.innerText, label.control.value])")
+        self.assertEqual([name for name, _ in labels], ["Method", "Target", "Fields", "Body"])
+        self.assertIn("Authorization: ***", labels[2][1])
+        self.assertNotIn("Content-Length", labels[2][1])
+        identifiers = page.run("return [...document.querySelectorAll('.replay label')].map((label) => '#' + label.control.id)")
+        page.fill(identifiers[0], "PUT")
+        page.fill(identifiers[1], "/orders/22?edited=1")
+        page.fill(identifiers[2], labels[2][1].replace("X-Own: 1", "X-Own: 2"))
+        page.fill(identifiers[3], "a=2&b=ü")
+        page.click(".replay button[type=submit]")
+        edited = self.upstream.wait_for(2)[1]
+        page.until_text("Replay of")
+        self.assertTrue(edited.ended.wait(20))
+        self.assertEqual((edited.method, edited.target, edited.json), ("PUT", "/orders/22?edited=1", {"a": "2", "b": "ü"}))
+        self.assertEqual((edited.fields.get("authorization"), edited.fields.get("x-own")), ("Bearer of-a-client", "2"))
+
+    def test_a_body_with_masked_values_is_refused_and_the_form_stays(self):
+        self.send("POST", "/orders/23", BODY, FORM)
+        page = self.tab()
+        page.expected = ["409"]
+        self.open_first(page, "/orders/23")
+        page.click("button", "Edit and replay")
+        page.until_text("Write real ones in the place of ***")
+        page.click(".replay button[type=submit]")
+        page.until("document.querySelector('.said').innerText !== ''")
+        page.until_found(".replay form")
+        self.assertEqual(len(self.upstream.requests), 1)
+
+    def test_a_line_that_is_no_field_is_named(self):
+        self.send("POST", "/orders/24", "a=1", FORM)
+        page = self.tab()
+        self.open_first(page, "/orders/24")
+        page.click("button", "Edit and replay")
+        page.until_found(".replay form")
+        fields = page.run("return '#' + [...document.querySelectorAll('.replay label')][2].control.id")
+        page.fill(fields, "Host: a\nnonsense")
+        page.click(".replay button[type=submit]")
+        page.until_text("Line 2 of the fields is no “Name: value”.")
+        self.assertEqual(page.run("return '#' + document.activeElement.id"), fields)
+
+
+if __name__ == "__main__":
+    unittest.main()
