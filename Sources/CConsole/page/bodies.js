@@ -1,6 +1,6 @@
 // A body on the page: parsed where it can be, raw, or as bytes; never more than a bound of it at once.
 import { fromBase64 } from './api.js';
-import { copyButton, data, h, line, newId, plural, size, unseen, visible } from './dom.js';
+import { copyButton, data, h, hint, line, newId, plural, size, unseen, visible } from './dom.js';
 import { asText, formatOf, formPairs, hexRows, jsonLines, multipartParts, placeOf } from './readers.js';
 
 const mostLines = 1000;
@@ -56,7 +56,7 @@ function jsonView(text, marks, refused) {
       item.style.setProperty('--depth', depth);
       return item;
     })),
-    lines.length > mostLines && h('p', { class: 'hint' }, `${plural(lines.length - mostLines, 'more line')}: see Raw`),
+    lines.length > mostLines && hint(`${plural(lines.length - mostLines, 'more line')}: see Raw`),
   ];
 }
 
@@ -66,7 +66,7 @@ function formView(text, marks, refused) {
     h('ol', { class: 'lines' }, pairs.slice(0, mostLines).map(({ name, value }) => row(name, marks, refused,
       data(name, { class: 'key' }), value === null ? h('span', { class: 'word' }, ' (no value)') : [h('span', { class: 'sign' }, ' = '),
         h('bdi', { class: 'text' }, visible(value))]))),
-    pairs.length > mostLines && h('p', { class: 'hint' }, `${plural(pairs.length - mostLines, 'more pair')}: see Raw`),
+    pairs.length > mostLines && hint(`${plural(pairs.length - mostLines, 'more pair')}: see Raw`),
   ];
 }
 
@@ -78,7 +78,7 @@ function multipartView(parts, marks, refused) {
     return h('li', members,
       h('p', { class: 'part' }, data(part.name, { class: 'key' }),
         part.filename !== null && [' file ', data(part.filename, { class: 'text' })],
-        h('span', { class: 'hint' }, ` ${[part.type && line(part.type), part.whole ? size(part.bytes.length) : `cut after ${size(part.bytes.length)}`].filter(Boolean).join(', ')}`),
+        h('span', { class: 'hint' }, ` ${[part.type && line(part.type), (part.whole ? '' : 'cut after ') + size(part.bytes.length)].filter(Boolean).join(', ')}`),
         note && h('span', { class: 'tag' }, note)),
       part.bytes.length === 0 ? null : shown ? hexView(part.bytes, 64) : textView(text));
   }));
@@ -95,8 +95,12 @@ export function hexView(bytes, first = mostHex, mark = null) {
       const marked = mark !== null && mark >= offset && mark < offset + 16;
       const at = mark - offset;
       list.append(h('span', { class: 'offset' }, offset.toString(16).padStart(6, '0')), '  ');
-      if (marked) list.append(hex.slice(0, at).map((word) => `${word} `).join(''), h('mark', {}, hex[at]), hex.slice(at + 1).map((word) => ` ${word}`).join(''));
-      else list.append(hex.join(' '));
+      if (marked) {
+        list.append(hex.slice(0, at).map((word) => `${word} `).join(''), h('mark', {}, hex[at]));
+        list.append(hex.slice(at + 1).map((word) => ` ${word}`).join(''));
+      } else {
+        list.append(hex.join(' '));
+      }
       list.append(' '.repeat((16 - hex.length) * 3 + 2), h('span', { class: 'signs' }, signs), '\n');
     }
     more.hidden = until >= bytes.length;
@@ -110,19 +114,19 @@ export function hexView(bytes, first = mostHex, mark = null) {
 function textView(text) {
   return [
     h('pre', { class: 'raw', tabindex: '0', 'aria-label': 'Body' }, h('bdi', {}, visible(text.slice(0, mostText)))),
-    text.length > mostText && h('p', { class: 'hint' }, `${size(text.length - mostText)} more, which only Copy has`),
+    text.length > mostText && hint(`${size(text.length - mostText)} more, which only Copy has`),
   ];
 }
 
 // The place of a byte in a body, marked: its line with what stands around it, or the rows of hex.
 export function offsetView(bytes, offset) {
-  if (asText(bytes) === null) return h('div', { class: 'place' }, h('p', { class: 'hint' }, `Byte ${offset}`), hexView(bytes, 128, offset));
+  if (asText(bytes) === null) return h('div', { class: 'place' }, hint(`Byte ${offset}`), hexView(bytes, 128, offset));
   const { line: number, column, before, after } = placeOf(bytes, offset);
   const cut = before.length > 60 ? `…${before.slice(-60)}` : before;
   const [sign = '', ...rest] = Array.from(after);
   const tail = rest.join('');
   return h('div', { class: 'place' },
-    h('p', { class: 'hint' }, `Byte ${offset}: line ${number}, column ${column}`),
+    hint(`Byte ${offset}: line ${number}, column ${column}`),
     h('pre', { tabindex: '0', 'aria-label': 'Where the body is wrong' }, line(cut),
       h('mark', {}, unseen('here: '), sign === '' ? '⏎' : line(sign)), line(tail.length > 60 ? `${tail.slice(0, 60)}…` : tail)));
 }
@@ -132,15 +136,15 @@ export const bytesOf = (body) => (body.base64 === null || body.base64 === undefi
 
 // A body as the contract has it, with the Content-Type that it came with. `marks` and `refused` tell of its fields.
 export function bodyView(body, ownType, { marks = null, refused = null, offset = null } = {}) {
-  if (!body || body.size === 0) return h('p', { class: 'hint' }, 'No body');
+  if (!body || body.size === 0) return hint('No body');
   const contentType = ownType ?? body.type ?? null;
   const facts = [
     size(body.size), body.encoding, body.coding && `was in ${line(body.coding)}`,
     !body.whole && `the first ${size(body.kept)} are kept`,
     body.masked > 0 && `${plural(body.masked, 'value')} masked as ***`,
   ].filter(Boolean);
-  if (body.hidden) return h('p', { class: 'hint' }, `${facts.join(', ')}. It is not shown: ${line(body.hidden)}.`);
-  if (body.kept === 0) return h('p', { class: 'hint' }, `${facts.join(', ')}. None of it is kept.`);
+  if (body.hidden) return hint(`${facts.join(', ')}. It is not shown: ${line(body.hidden)}.`);
+  if (body.kept === 0) return hint(`${facts.join(', ')}. None of it is kept.`);
 
   const bytes = bytesOf(body);
   const text = body.text ?? null;
@@ -170,7 +174,7 @@ export function bodyView(body, ownType, { marks = null, refused = null, offset =
   show(ways[0]);
   return h('div', { class: 'body' },
     h('div', { class: 'bar' },
-      h('p', { class: 'hint' }, facts.join(', ')),
+      hint(facts.join(', ')),
       ways.length > 1 && h('fieldset', { class: 'ways' }, h('legend', { class: 'unseen' }, 'How the body is shown'),
         ways.map((each, index) => h('label', {}, h('input', {
           type: 'radio', name, value: each.name, checked: index === 0, onchange: () => show(each),

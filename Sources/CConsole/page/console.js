@@ -33,7 +33,8 @@ function setLink(word, detail, again) {
   state = word;
   link.className = `link ${word}`;
   const retry = word === 'waiting' && again && h('button', { type: 'button', class: 'small', onclick: again }, 'Try now');
-  link.replaceChildren(...[h('span', { class: 'dot', 'aria-hidden': 'true' }), texts[word] + (detail ? `: ${detail}` : ''), retry].filter(Boolean));
+  const dot = h('span', { class: 'dot', 'aria-hidden': 'true' });
+  link.replaceChildren(...[dot, texts[word] + (detail ? `: ${detail}` : ''), retry].filter(Boolean));
 }
 
 async function go(first = false) {
@@ -81,7 +82,8 @@ function askToken() {
     go();
   } },
   h('h1', { tabindex: '-1' }, old ? 'Recast doesn’t know this token' : 'This page needs a token'),
-  h('p', {}, old ? 'Recast makes a new one each time it starts. ' : '', 'It stands in the operational log, in a line that Recast prints when it starts:'),
+  h('p', {}, old ? 'Recast makes a new one each time it starts. ' : '',
+    'It stands in the operational log, in a line that Recast prints when it starts:'),
   h('pre', {}, h('code', {}, `console: ${location.origin}/console#token=…`)),
   h('p', {}, 'Open that address, or paste it, or the token alone, here.'),
   h('label', { for: 'token' }, 'Address or token'),

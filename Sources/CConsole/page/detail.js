@@ -1,7 +1,7 @@
 // One exchange: what the client sent and what the upstream got, side by side, the answer likewise, and what can be done with it.
 import { get } from './api.js';
 import { bodyView, Marks } from './bodies.js';
-import { clock, copyButton, data, duration, h, line, size, statusClass } from './dom.js';
+import { clock, copyButton, data, duration, h, hint, line, size, statusClass } from './dom.js';
 import { fieldsTable, headFields, linkFields } from './fields.js';
 import { replayTools } from './replay.js';
 
@@ -22,7 +22,8 @@ function problemView(exchange, problem) {
   return h('div', { class: 'problem' },
     h('p', {}, h('strong', {}, exchange.upstream.response && !exchange.code ? 'A problem: ' : 'Recast answered: '),
       line(problem?.detail ?? problem?.title ?? exchange.code), ' ', exchange.code && h('code', {}, line(exchange.code))),
-    members.length > 0 && h('dl', { class: 'facts' }, members.map(([name, value]) => h('div', {}, h('dt', {}, line(name)), h('dd', {}, data(value))))));
+    members.length > 0 && h('dl', { class: 'facts' }, members.map(([name, value]) => (
+      h('div', {}, h('dt', {}, line(name)), h('dd', {}, data(value)))))));
 }
 
 // Times as bars: those of one scale from the end of the head on, and how long single works took.
@@ -37,24 +38,27 @@ function timesView(times) {
   return h('section', {}, h('h3', {}, 'Times'), h('table', { class: 'times' }, h('tbody', {}, rows.map(([name, seconds, meaning]) => {
     const bar = h('span', { class: 'bar-of-time' });
     bar.style.setProperty('--part', seconds / most);
-    return h('tr', {}, h('th', { scope: 'row' }, name), h('td', { class: 'number' }, seconds > 0 ? duration(seconds) : '–'), h('td', { class: 'bars', 'aria-hidden': 'true' }, bar), h('td', { class: 'hint' }, meaning));
+    return h('tr', {}, h('th', { scope: 'row' }, name), h('td', { class: 'number' }, seconds > 0 ? duration(seconds) : '–'),
+      h('td', { class: 'bars', 'aria-hidden': 'true' }, bar), h('td', { class: 'hint' }, meaning));
   }))));
 }
 
 function side(title, message, other, words, nothing, body) {
   return h('section', { class: 'side' }, h('h4', {}, title),
-    message ? [headFields(message, other, words), bodyView(message.body, contentType(message), body)] : h('p', { class: 'hint' }, nothing));
+    message ? [headFields(message, other, words), bodyView(message.body, contentType(message), body)] : hint(nothing));
 }
 
 function facts(exchange, address) {
   const { upstream } = exchange;
+  const upstreamText = [exchange.upstream_name, upstream.address].filter(Boolean).join(' ');
+  const isOther = exchange.upstream_status !== null && exchange.upstream_status !== exchange.status;
   return [
     ['Route', exchange.route ? h('a', { href: address({ route: exchange.route, id: null }) }, line(exchange.route)) : 'none'],
-    ['Upstream', exchange.upstream_name || upstream.address ? data([exchange.upstream_name, upstream.address].filter(Boolean).join(' ')) : 'none'],
+    ['Upstream', upstreamText ? data(upstreamText) : 'none'],
     ['Conversion', exchange.input ? `${exchange.input} → ${exchange.output}` : 'none'],
     ['Framing upstream', exchange.framing && line(exchange.framing)], ['Tried again', exchange.retries > 0 && `${exchange.retries} times`],
     ['Log flag', exchange.flag && h('code', {}, line(exchange.flag))],
-    ['Upstream’s status', exchange.upstream_status !== null && exchange.upstream_status !== exchange.status && String(exchange.upstream_status)],
+    ['Upstream’s status', isOther && String(exchange.upstream_status)],
     ['Bytes', `${size(exchange.bytes_in)} in, ${size(exchange.bytes_out)} upstream, ${size(exchange.bytes_back)} back`],
     ['Client', data(exchange.client_address ?? '')], ['Host', data(exchange.host ?? '')], ['Protocol', line(exchange.protocol)],
     ['At', h('time', { datetime: exchange.at }, clock(exchange.at))], ['Request id', data(exchange.request_id)],
@@ -82,7 +86,7 @@ export function makeDetail(exchange, { address, close, open, summary }) {
         exchange.curl && copyButton(() => exchange.curl, 'Copy as curl'), tools.buttons,
         h('button', { type: 'button', class: 'small close', onclick: close }, 'Close'))),
     tools.panel,
-    exchange.curl?.endsWith('@body') && h('p', { class: 'hint' }, 'The body is no text, or not all of it is kept: the command sends a file that is called body.'),
+    exchange.curl?.endsWith('@body') && hint('The body is no text, or not all of it is kept: the command sends a file that is called body.'),
     problemView(exchange, problem),
     h('dl', { class: 'facts' }, facts(exchange, address).map(([name, value]) => h('div', {}, h('dt', {}, name), h('dd', {}, value)))),
     h('h3', {}, 'Request'),
@@ -94,7 +98,7 @@ export function makeDetail(exchange, { address, close, open, summary }) {
         marks: explanation && new Marks(explanation, 'to'),
       })),
     fieldsTable(explanation, refused),
-    !explanation && exchange.explanation_error && h('p', { class: 'hint' }, `Why nothing is told of its fields: ${line(exchange.explanation_error)}`),
+    !explanation && exchange.explanation_error && hint(`Why nothing is told of its fields: ${line(exchange.explanation_error)}`),
     h('h3', {}, 'Answer'),
     h('div', { class: 'sides' },
       side('From the upstream', upstream.response, client.response, ['not sent', 'changed'], 'No answer came'),

@@ -61,6 +61,9 @@ export function clock(text) {
   return `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}.${two(at.getMilliseconds(), 3)}`;
 }
 
+// A quiet text.
+export const hint = (...text) => h('p', { class: 'hint' }, ...text);
+
 // What class of status it is: 4 of 422.
 export const statusClass = (status) => `status s${Math.floor((status ?? 0) / 100)}`;
 
@@ -114,9 +117,9 @@ let numbers = 0;
 export const newId = (word) => `${word}-${numbers += 1}`;
 
 // A control with its label.
-export function labelled(text, control, hint) {
+export function labelled(text, control, more) {
   control.id ||= newId('control');
-  return h('div', { class: 'control' }, h('label', { for: control.id }, text), control, hint && h('p', { class: 'hint' }, hint));
+  return h('div', { class: 'control' }, h('label', { for: control.id }, text), control, more && hint(more));
 }
 
 export function select(values, chosen, onchange, members) {

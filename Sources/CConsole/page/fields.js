@@ -1,5 +1,5 @@
 // What became of each field: where it went, by which rules, and what was left out. And fields of heads, side by side.
-import { data, h, line, plural } from './dom.js';
+import { data, h, hint, line, plural } from './dom.js';
 
 const mostRows = 500;
 
@@ -12,7 +12,8 @@ export function fieldsTable(explanation, refused = null) {
     const gone = entry.to === null;
     const from = entry.from === null ? h('span', { class: 'hint' }, 'the route') : data(entry.from);
     return h('tr', { class: `${gone ? 'gone' : ''}${entry.from === refused && refused !== null ? ' refused' : ''}`, data: { entry: index } },
-      h('td', {}, h('button', { type: 'button', class: 'plain', data: { show: index } }, entry.kind === 'file' && h('span', { class: 'tag' }, 'file'), from)),
+      h('td', {}, h('button', { type: 'button', class: 'plain', data: { show: index } },
+        entry.kind === 'file' && h('span', { class: 'tag' }, 'file'), from)),
       h('td', {}, gone ? h('span', { class: 'tag' }, 'left out') : data(entry.to)),
       h('td', {}, entry.rules.length === 0 ? h('span', { class: 'hint' }, entry.from === entry.to ? 'as it was' : 'the encoding')
         : entry.rules.map((rule) => h('span', { class: 'rule' }, line(rule)))));
@@ -20,17 +21,18 @@ export function fieldsTable(explanation, refused = null) {
   const left = explanation.removed.length;
   return h('section', { class: 'fields' },
     h('h3', {}, 'What became of each field'),
-    entries.length === 0 ? h('p', { class: 'hint' }, 'Nothing came in') : [
-      h('p', { class: 'hint' }, `${plural(explanation.sent.length, 'value')} went on, ${left === 0 ? 'none was' : `${plural(left, 'was', 'were')}`} left out`),
+    entries.length === 0 ? hint('Nothing came in') : [
+      hint(`${plural(explanation.sent.length, 'value')} went on, ${left === 0 ? 'none was' : `${plural(left, 'was', 'were')}`} left out`),
       h('div', { class: 'wide', tabindex: '0', role: 'region', 'aria-label': 'Fields' }, h('table', {}, head, h('tbody', {}, rows))),
-      entries.length > mostRows && h('p', { class: 'hint' }, `${plural(entries.length - mostRows, 'more value')}, which recast explain prints`),
+      entries.length > mostRows && hint(`${plural(entries.length - mostRows, 'more value')}, which recast explain prints`),
     ],
     notes(explanation));
 }
 
 function notes(explanation) {
   const list = [
-    ...(explanation.guards ?? []).map((guard) => [guard.kind, Object.entries(guard).filter(([name]) => name !== 'kind').map(([name, value]) => `${name}: ${value}`).join(', ')]),
+    ...(explanation.guards ?? []).map(({ kind, ...members }) => [
+      kind, Object.entries(members).map(([name, value]) => `${name}: ${value}`).join(', ')]),
     ...(explanation.notes ?? []).map((note) => ['note', `${note.what} ${note.effect}${note.remedy ? `; ${note.remedy}` : ''}`]),
   ];
   return list.length > 0 && h('ul', { class: 'notes' }, list.map(([kind, text]) => h('li', {}, h('b', {}, line(kind)), ' ', line(text))));

@@ -3,6 +3,9 @@ import { follow, get, listenAddress } from './api.js';
 import { clock, command, count, data, duration, empty, h, labelled, later, line, plural, select, size, statusClass, unseen } from './dom.js';
 import { load, makeDetail } from './detail.js';
 
+const columns = [
+  ['Time', 'time'], ['Method', 'method'], ['Target', 'target'], ['Route', 'route'], ['Status', 'answer'], ['Took', 'took'], ['Size', 'sizes'],
+];
 const filters = ['route', 'status', 'code', 'method', 'text'];
 
 export function showExchanges(main, query, setLink) {
@@ -35,7 +38,8 @@ export function showExchanges(main, query, setLink) {
 
   // Filters. What is typed is asked for when the typing pauses.
   const change = later(250, () => {
-    const next = address(Object.fromEntries([...filterForm.querySelectorAll('input')].map((one) => [one.dataset.filter, one.value.trim()])));
+    const typed = [...filterForm.querySelectorAll('input')].map((one) => [one.dataset.filter, one.value.trim()]);
+    const next = address(Object.fromEntries(typed));
     history.replaceState(null, '', next);
     update(new URLSearchParams(next.split('?')[1] ?? ''));
   });
@@ -74,8 +78,7 @@ export function showExchanges(main, query, setLink) {
   const body = h('tbody', {});
   const table = h('table', { class: 'list' },
     h('caption', { class: 'unseen' }, 'Exchanges, the newest first. Up and Down move, Enter opens.'),
-    h('thead', {}, h('tr', {}, [['Time', 'time'], ['Method', 'method'], ['Target', 'target'], ['Route', 'route'], ['Status', 'answer'], ['Took', 'took'], ['Size', 'sizes']]
-      .map(([name, css]) => h('th', { scope: 'col', class: css }, name)))), body);
+    h('thead', {}, h('tr', {}, columns.map(([name, css]) => h('th', { scope: 'col', class: css }, name)))), body);
   const nothing = h('div', { hidden: true });
   const pane = h('div', { class: 'pane' }, table, nothing);
   const bounds = h('p', { class: 'hint bounds' });
@@ -103,9 +106,11 @@ export function showExchanges(main, query, setLink) {
       h('td', { class: 'target' }, h('a', { href: address({ id: item.id }), tabindex: '-1', title: line(item.target) },
         item.replay_of && h('span', { class: 'tag' }, 'replay'), data(item.target))),
       h('td', { class: 'route' }, item.route === null ? '–' : line(item.route)),
-      h('td', { class: 'answer' }, h('span', { class: statusClass(item.status) }, String(item.status)), failed && h('span', { class: 'code' }, line(failed))),
+      h('td', { class: 'answer' }, h('span', { class: statusClass(item.status) }, String(item.status)),
+        failed && h('span', { class: 'code' }, line(failed))),
       h('td', { class: 'took' }, item.time > 0 ? duration(item.time) : '–'),
-      h('td', { class: 'sizes' }, size(item.bytes_in), unseen(' in, '), h('span', { 'aria-hidden': 'true' }, ' / '), size(item.bytes_back), unseen(' back')));
+      h('td', { class: 'sizes' }, size(item.bytes_in), unseen(' in, '), h('span', { 'aria-hidden': 'true' }, ' / '),
+        size(item.bytes_back), unseen(' back')));
   }
 
   let drawing = 0;
@@ -146,7 +151,8 @@ export function showExchanges(main, query, setLink) {
     nothing.hidden = shown.length > 0;
     if (!nothing.hidden && nothing.dataset.filtered !== String(filtered)) {
       nothing.dataset.filtered = String(filtered);
-      nothing.replaceChildren(filtered ? empty('No exchange passes the filter', h('p', {}, 'New ones that do will come up here.')) : firstSteps());
+      const passesNone = () => empty('No exchange passes the filter', h('p', {}, 'New ones that do will come up here.'));
+      nothing.replaceChildren(filtered ? passesNone() : firstSteps());
     }
   }
 
@@ -185,7 +191,9 @@ export function showExchanges(main, query, setLink) {
     for (const { route } of list) if (route !== null) routes.add(route);
     if (routes.size !== old) drawRoutes();
     const names = [...new Set(list.map((item) => item.code).filter(Boolean))].sort();
-    if (names.join() !== [...codes.children].map((option) => option.value).join()) codes.replaceChildren(...names.map((value) => h('option', { value })));
+    if (names.join() !== [...codes.children].map((option) => option.value).join()) {
+      codes.replaceChildren(...names.map((value) => h('option', { value })));
+    }
   }
   function drawRoutes() {
     const chosen = asked.get('route') ?? '';
@@ -335,9 +343,8 @@ export function showExchanges(main, query, setLink) {
   addEventListener('pointerup', released);
   addEventListener('pointercancel', released);
   const escape = (event) => {
-    if (event.key === 'Escape' && opened !== null && detail.contains(document.activeElement) && !event.target.matches('input, textarea, select')) {
-      detail.querySelector('.close')?.click();
-    }
+    if (event.key !== 'Escape' || opened === null || !detail.contains(document.activeElement)) return;
+    if (!event.target.matches('input, textarea, select')) detail.querySelector('.close')?.click();
   };
   addEventListener('keydown', escape);
   update(query);

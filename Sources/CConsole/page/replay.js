@@ -1,6 +1,6 @@
 // Sends an exchange once more, as it was or edited.
 import { post } from './api.js';
-import { h, labelled } from './dom.js';
+import { h, hint, labelled } from './dom.js';
 
 // Recast frames what it sends, and says how it speaks on a connection.
 const framing = ['content-length', 'transfer-encoding', 'connection', 'keep-alive', 'te', 'trailer', 'upgrade'];
@@ -80,7 +80,7 @@ export function replayTools(exchange, open) {
     h('h3', {}, 'Edit and replay'),
     h('div', { class: 'row' }, labelled('Method', method), labelled('Target', target)),
     labelled('Fields', fields, 'One “Name: value” a line. A value of *** gets back what Recast keeps; the length is written by Recast.'),
-    isText ? labelled('Body', content, hints.join(' ')) : h('p', { class: 'hint' }, 'The body isn’t text: it goes as it is.'),
+    isText ? labelled('Body', content, hints.join(' ')) : hint('The body isn’t text: it goes as it is.'),
     h('div', { class: 'row' }, replay, h('button', { type: 'button', class: 'small', onclick: () => toggle(false) }, 'Leave it')));
   }
 
@@ -94,6 +94,6 @@ export function replayTools(exchange, open) {
   edit.addEventListener('click', () => toggle(edit.getAttribute('aria-expanded') !== 'true'));
   panel.append(said);
   const why = !exchange.replayable && exchange.not_replayable
-    ? h('p', { class: 'hint' }, `It can’t be sent again as it was: ${exchange.not_replayable}`) : null;
+    ? hint(`It can’t be sent again as it was: ${exchange.not_replayable}`) : null;
   return { buttons: [once, edit], panel: [why, panel] };
 }

@@ -1,13 +1,14 @@
 // The routes: what each takes and makes, and how often it was asked.
 import { get } from './api.js';
-import { count, data, empty, h, line, plural, size, statusClass } from './dom.js';
+import { count, data, empty, h, hint, line, plural, size, statusClass } from './dom.js';
 
 const pace = 2000; // Milliseconds between two looks.
 
 function matchText(match) {
   if (typeof match === 'string') return line(match);
   const { method, path, ...rest } = match ?? {};
-  const word = (value) => (Array.isArray(value) ? value.join(', ') : typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value));
+  const isObject = (value) => typeof value === 'object' && value !== null;
+  const word = (value) => (Array.isArray(value) ? value.join(', ') : isObject(value) ? JSON.stringify(value) : String(value));
   return [method && word(method), path && word(path), ...Object.entries(rest).map(([name, value]) => `${name}: ${word(value)}`)]
     .filter(Boolean).map(line).join(' ');
 }
@@ -19,7 +20,7 @@ function conversion(text) {
 export function showRoutes(main) {
   const rows = new Map(); // By the route's name: its row and the cells that change.
   const body = h('tbody', {});
-  const note = h('p', { class: 'hint' });
+  const note = hint();
   const table = h('table', { class: 'routes' },
     h('thead', {}, h('tr', {}, ['Route', 'Takes', 'Request', 'Response', 'Upstream', 'Requests', 'Answers', 'Bytes in / back', ''].map((name) => (
       name ? h('th', { scope: 'col' }, name) : h('td', {}))))), body);
@@ -60,9 +61,11 @@ export function showRoutes(main) {
       if (one.seen === seen) continue;
       one.seen = seen;
       one.requests.textContent = count(route.requests ?? 0);
-      one.answers.replaceChildren(...Object.entries(route.by_status ?? {}).filter(([, number]) => number > 0).map(([status, number]) => (
-        h('a', { class: statusClass(parseInt(status, 10) * (status.length > 2 && /x/.test(status) ? 100 : 1)), href: `#/exchanges?route=${encodeURIComponent(route.name)}&status=${encodeURIComponent(status)}` },
-          `${status} ${count(number)}`))));
+      const answers = Object.entries(route.by_status ?? {}).filter(([, number]) => number > 0);
+      one.answers.replaceChildren(...answers.map(([status, number]) => h('a', {
+        class: statusClass(parseInt(status, 10) * (/x/.test(status) ? 100 : 1)),
+        href: `#/exchanges?${new URLSearchParams({ route: route.name, status })}`,
+      }, `${status} ${count(number)}`)));
       one.bytes.textContent = `${size(route.bytes_in ?? 0)} / ${size(route.bytes_out ?? 0)}`;
     }
   }

@@ -1,7 +1,7 @@
 // What a route, or a definition that isn't one yet, makes of a body; nothing is sent to an upstream.
 import { fromBase64, get, post, toBase64 } from './api.js';
 import { bodyView, Marks, offsetView } from './bodies.js';
-import { copyButton, h, labelled, later, line, select, size } from './dom.js';
+import { copyButton, h, hint, labelled, later, line, select, size } from './dom.js';
 import { fieldsTable, linkFields } from './fields.js';
 import { asText, placeOf } from './readers.js';
 import { binarySample, samples } from './samples.js';
@@ -45,7 +45,8 @@ export function showTry(main, query) {
     h('details', {}, h('summary', {}, 'Options'), h('div', { class: 'both' },
       h('fieldset', {}, h('legend', {}, 'How the input is read'), inputOptions),
       h('fieldset', {}, h('legend', {}, 'How the output is written'), outputOptions))),
-    labelled('Definition', definition, 'YAML of a route, without its name, match and upstream: request, response, headers, limits and what else it has.'), mistakes);
+    labelled('Definition', definition, 'YAML of a route, without its name, match and upstream: request, response, limits and what else it has.'),
+    mistakes);
   const ways = choice('way', 'What converts', way, [['route', 'A route'], ['definition', 'A definition']], (value) => {
     way = value;
     drawWay();
@@ -75,7 +76,7 @@ export function showTry(main, query) {
   const sample = h('select', { onchange: () => sample.value && takeSample(sample.value) },
     h('option', { value: '' }, 'Choose one'), [...samples, binarySample].map(([value, name]) => h('option', { value }, name)));
   const picker = h('input', { type: 'file', onchange: () => picker.files[0] && takeFile(picker.files[0]) });
-  const fileNote = h('p', { class: 'hint' });
+  const fileNote = hint();
   const path = h('input', { spellcheck: 'false', autocomplete: 'off', placeholder: '/orders/7', oninput: () => soon() });
   const search = h('input', { spellcheck: 'false', autocomplete: 'off', placeholder: 'a=1&b=2', oninput: () => soon() });
   const fields = h('textarea', { rows: '2', class: 'code', spellcheck: 'false', placeholder: 'X-Tenant: acme', oninput: () => soon() });
@@ -92,18 +93,20 @@ export function showTry(main, query) {
     h('div', { class: 'row' }, labelled('Content-Type', type), labelled('Sample', sample)),
     h('datalist', { id: 'types' }, samples.map(([, , value]) => h('option', { value }))),
     drop, more,
-    h('div', { class: 'row' }, run, h('p', { class: 'hint' }, 'Ctrl+Enter. Small bodies are converted while you write.'))));
+    h('div', { class: 'row' }, run, hint('Ctrl+Enter. Small bodies are converted while you write.'))));
 
   // What came out.
   const said = h('p', { class: 'unseen', role: 'status' });
   const result = h('div', { class: 'result' });
   main.replaceChildren(h('section', { class: 'page' },
-    h('div', { class: 'titles' }, h('h1', { tabindex: '-1' }, 'Try it'), h('p', { class: 'hint' }, 'Nothing is sent to an upstream, and nothing is kept.')),
-    h('div', { class: 'trial' }, form, h('section', { class: 'outcome', 'aria-labelledby': 'try-result' }, h('h2', { id: 'try-result' }, 'Result'), said, result))));
+    h('div', { class: 'titles' }, h('h1', { tabindex: '-1' }, 'Try it'), hint('Nothing is sent to an upstream, and nothing is kept.')),
+    h('div', { class: 'trial' }, form, h('section', { class: 'outcome', 'aria-labelledby': 'try-result' },
+      h('h2', { id: 'try-result' }, 'Result'), said, result))));
   nothingYet();
 
   function nothingYet() {
-    result.replaceChildren(h('p', { class: 'hint' }, way === 'route' && !route.value ? 'Choose a route, or a definition, and put in a body.' : 'Put in a body, or choose a sample.'));
+    const isOpen = way === 'route' && !route.value;
+    result.replaceChildren(hint(isOpen ? 'Choose a route, or a definition, and put in a body.' : 'Put in a body, or choose a sample.'));
   }
   function tell(text) {
     if (text !== lastSaid) said.textContent = text;
@@ -132,7 +135,8 @@ export function showTry(main, query) {
   }
   async function takeFile(chosen) {
     if (chosen.size > mostBytes) {
-      fileNote.textContent = `${line(chosen.name)} has ${size(chosen.size)}; a body to try has at most ${size(mostBytes)}. recast explain takes larger ones.`;
+      const most = size(mostBytes);
+      fileNote.textContent = `${line(chosen.name)} has ${size(chosen.size)}; a body to try has at most ${most}. recast explain takes larger ones.`;
       return;
     }
     if (!type.value) type.value = chosen.type || 'application/octet-stream';
@@ -163,12 +167,13 @@ export function showTry(main, query) {
     frame.replaceChildren(...options.map((option) => {
       const members = { data: { option: option.name } };
       const first = `${option.default ?? 'default'}${option.default !== null && option.default !== undefined ? ' (default)' : ''}`;
+      const others = option.values?.filter((value) => value !== option.default);
       const control = option.values
-        ? select([['', first], ...option.values.filter((value) => value !== option.default).map((value) => [value, value])], '', () => fromOptions(), members)
+        ? select([['', first], ...others.map((value) => [value, value])], '', () => fromOptions(), members)
         : h('input', { ...members, spellcheck: 'false', autocomplete: 'off', placeholder: option.default ?? '', oninput: () => fromOptions() });
       return labelled(option.name, control);
     }));
-    if (options.length === 0) frame.replaceChildren(h('p', { class: 'hint' }, 'None'));
+    if (options.length === 0) frame.replaceChildren(hint('None'));
   }
   function expression(encoding, frame) {
     const chosen = [...frame.querySelectorAll('[data-option]')].filter((control) => control.value.trim() !== '')
@@ -193,7 +198,8 @@ export function showTry(main, query) {
     const found = /^request:\s*['"]?([a-z]+)(?:\(([^()]*)\))?\s*->\s*([a-z]+)(?:\(([^()]*)\))?['"]?\s*$/m.exec(definition.value);
     if (!found) return;
     const [, from, read, to, written] = found;
-    for (const [list, name, draw, frame, text] of [[input, from, drawInput, inputOptions, read], [output, to, drawOutput, outputOptions, written]]) {
+    const both = [[input, from, drawInput, inputOptions, read], [output, to, drawOutput, outputOptions, written]];
+    for (const [list, name, draw, frame, text] of both) {
       if (![...list.options].some((option) => option.value === name)) continue;
       if (list.value !== name) {
         list.value = name;
@@ -226,7 +232,8 @@ export function showTry(main, query) {
     const text = asText(content);
     const value = {
       ...(way === 'route' ? { route: route.value } : { definition: definition.value }), type: type.value.trim() || null, side,
-      path: path.value.trim() || null, query: search.value.trim() || null, headers: fields.value.split('\n').map((row) => row.trim()).filter(Boolean),
+      path: path.value.trim() || null, query: search.value.trim() || null,
+      headers: fields.value.split('\n').map((row) => row.trim()).filter(Boolean),
       ...(text === null ? { base64: toBase64(content) } : { body: text }),
     };
     try {
@@ -256,21 +263,26 @@ export function showTry(main, query) {
   }
   function text(content) {
     const read = asText(content);
-    return { size: content.length, kept: content.length, whole: true, text: read, base64: read === null ? toBase64(content) : null, masked: 0, coding: null, encoding: null };
+    const base64 = read === null ? toBase64(content) : null;
+    return { size: content.length, kept: content.length, whole: true, text: read, base64, masked: 0, coding: null, encoding: null };
   }
   function requestLine(request) {
-    return h('details', {}, h('summary', {}, 'What the upstream would get'), h('pre', { class: 'raw', tabindex: '0', 'aria-label': 'Request head' },
-      [`${request.method} ${request.target}`, ...Object.entries(request.headers ?? {}).map(([name, value]) => `${name}: ${value}`)].map(line).join('\n')));
+    const head = Object.entries(request.headers ?? {}).map(([name, value]) => `${name}: ${value}`);
+    return h('details', {}, h('summary', {}, 'What the upstream would get'),
+      h('pre', { class: 'raw', tabindex: '0', 'aria-label': 'Request head' },
+        [`${request.method} ${request.target}`, ...head].map(line).join('\n')));
   }
 
   function drawFault(fault, content) {
     const { answer } = fault;
     const offset = Number.isInteger(answer.offset) ? answer.offset : null;
     mistakes.replaceChildren(...(answer.mistakes ?? []).map((mistake) => h('li', {},
-      h('button', { type: 'button', class: 'plain', onclick: () => goTo(definition, mistake.line, mistake.column) }, `Line ${mistake.line}, column ${mistake.column}`),
+      h('button', { type: 'button', class: 'plain', onclick: () => goTo(definition, mistake.line, mistake.column) },
+        `Line ${mistake.line}, column ${mistake.column}`),
       ` ${line(mistake.message)}${mistake.hint && !mistake.message.includes(mistake.hint) ? `; ${line(mistake.hint)}` : ''}`)));
     result.replaceChildren(...[
-      h('div', { class: 'problem' }, h('p', {}, h('strong', {}, 'It is refused: '), line(fault.message), ' ', answer.code && h('code', {}, line(answer.code)))),
+      h('div', { class: 'problem' }, h('p', {}, h('strong', {}, 'It is refused: '), line(fault.message), ' ',
+        answer.code && h('code', {}, line(answer.code)))),
       offset !== null && offsetView(content, offset),
       offset !== null && file === null && h('button', { type: 'button', class: 'small', onclick: () => {
         const { index } = placeOf(content, offset);
@@ -279,7 +291,7 @@ export function showTry(main, query) {
         body.focus();
         body.setSelectionRange(at, at + 1);
       } }, 'Go there in the body'),
-      (answer.mistakes ?? []).length > 0 && h('p', { class: 'hint' }, 'The places stand below the definition.'),
+      (answer.mistakes ?? []).length > 0 && hint('The places stand below the definition.'),
       answer.explanation && fieldsTable(answer.explanation, answer.field),
     ].filter(Boolean));
     tell(`Refused: ${fault.message}`);

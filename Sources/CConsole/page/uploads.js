@@ -1,6 +1,6 @@
 // Requests whose bodies are on their way, as /transfers tells of them.
 import { follow, listenAddress } from './api.js';
-import { command, data, duration, empty, h, line, newId, plural, size } from './dom.js';
+import { command, data, duration, empty, h, hint, line, newId, plural, size } from './dom.js';
 
 const mostEnded = 10;
 
@@ -9,21 +9,23 @@ export function showUploads(main, query, setLink) {
   const list = h('ul', { class: 'uploads' });
   const ended = h('ul', { class: 'ended' });
   const endedTitle = h('h2', { hidden: true }, 'Ended while you looked');
-  const note = h('p', { class: 'hint' });
+  const note = hint();
   const nothing = empty('No upload is on its way', h('p', {}, 'A request stands here while its body comes in. One that takes a while:'));
   const slow = (host) => command(`head -c 200M /dev/zero | curl --limit-rate 10M -T - http://${host}/`);
   nothing.append(slow('127.0.0.1:8080'));
   listenAddress().then((host) => nothing.lastChild.replaceWith(slow(host)), () => { /* The address that is shown is the usual one. */ });
   nothing.hidden = true;
-  main.replaceChildren(h('section', { class: 'page' }, h('div', { class: 'titles' }, h('h1', { tabindex: '-1' }, 'Uploads'), note), list, nothing, endedTitle, ended));
+  main.replaceChildren(h('section', { class: 'page' }, h('div', { class: 'titles' }, h('h1', { tabindex: '-1' }, 'Uploads'), note),
+    list, nothing, endedTitle, ended));
 
   function row(transfer) {
     const title = newId('upload');
     const progress = h('progress', { 'aria-labelledby': title });
-    const facts = h('p', { class: 'hint' });
+    const facts = hint();
     const held = h('span', { class: 'tag warn' }, 'held back by the upstream');
-    const element = h('li', {}, h('p', { id: title }, h('b', {}, transfer.route ? line(transfer.route) : 'no route'), ' → ', data(transfer.upstream ?? ''), ' ',
-      h('span', { class: 'hint' }, line(transfer.id)), held), progress, facts);
+    const name = h('p', { id: title }, h('b', {}, transfer.route ? line(transfer.route) : 'no route'), ' → ', data(transfer.upstream ?? ''), ' ',
+      h('span', { class: 'hint' }, line(transfer.id)), held);
+    const element = h('li', {}, name, progress, facts);
     return { element, progress, facts, held, last: transfer };
   }
 
@@ -47,8 +49,9 @@ export function showUploads(main, query, setLink) {
       }
       one.held.hidden = !transfer.held_back;
       const part = total > 0 ? ` of ${size(total)} (${Math.floor(transfer.bytes_in / total * 100)} %)` : ', of a length that nobody has said';
-      const left = total > 0 && transfer.bytes_per_second > 0 ? `, about ${duration((total - transfer.bytes_in) / transfer.bytes_per_second)} left` : '';
-      one.facts.textContent = `${size(transfer.bytes_in)}${part}, ${size(transfer.bytes_out)} upstream, ${size(transfer.bytes_per_second)}/s, for ${duration(transfer.age)}${left}`;
+      const rate = transfer.bytes_per_second;
+      const left = total > 0 && rate > 0 ? `, about ${duration((total - transfer.bytes_in) / rate)} left` : '';
+      one.facts.textContent = `${size(transfer.bytes_in)}${part}, ${size(transfer.bytes_out)} upstream, ${size(rate)}/s, for ${duration(transfer.age)}${left}`;
     }
     for (const [id, one] of rows) {
       if (seen.has(id)) continue;
