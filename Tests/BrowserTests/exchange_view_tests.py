@@ -116,7 +116,7 @@ class ListTests(ConsoleTestCase):
 
     def test_no_more_are_kept_than_the_settings_say(self):
         page = self.tab()
-        page.until_text("The last 50 exchanges are kept, of each body the first 16 KiB. Masked: password, token, authorization.")
+        page.until_text("Each worker keeps its last 50 exchanges, of each body the first 16 KiB. Masked: password, token, authorization.")
         for number in range(60):
             self.send("GET", f"/many/{number}")
         page.until_text("/many/59")

@@ -204,8 +204,10 @@ export function showExchanges(main, query, setLink) {
 
   function drawBounds() {
     const masks = known.mask?.length ? `Masked: ${known.mask.map(line).join(', ')}.` : 'Nothing is masked.';
-    bounds.textContent = `The last ${plural(known.entries, 'exchange')} are kept, of each body the first ${size(known.body)}. ${masks} Nothing is on a disk.${
-      known.workers_missing ? ` ${plural(known.workers_missing, 'worker')} didn’t answer.` : ''}`;
+    bounds.textContent = [
+      `Each worker keeps its last ${plural(known.entries, 'exchange')}, of each body the first ${size(known.body)}.`, masks, 'Nothing is on a disk.',
+      known.workers_missing ? `${plural(known.workers_missing, 'worker')} didn’t answer.` : '',
+    ].join(' ');
   }
 
   function events(name, document) {
@@ -302,7 +304,7 @@ export function showExchanges(main, query, setLink) {
       const isGone = fault.status === 404;
       detail.replaceChildren(h('div', { class: 'empty' },
         h('h2', { tabindex: '-1', id: 'exchange-title' }, isGone ? 'This exchange is gone' : 'This exchange can’t be shown'),
-        h('p', {}, isGone ? `Recast keeps the last ${known?.entries ?? 'few'} and forgets older ones, and all of them when it ends.` : fault.message),
+        h('p', {}, isGone ? `A worker keeps its last ${known?.entries ?? 'few'}, and forgets all of them when Recast ends.` : fault.message),
         h('button', { type: 'button', class: 'small close', onclick: close }, 'Close')));
     }
     detail.scrollTop = 0;

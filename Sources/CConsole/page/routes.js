@@ -1,6 +1,6 @@
 // The routes: what each takes and makes, and how often it was asked.
 import { get } from './api.js';
-import { count, data, empty, h, hint, line, plural, size, statusClass } from './dom.js';
+import { count, data, empty, h, hint, line, plural, statusClass } from './dom.js';
 
 const pace = 2000; // Milliseconds between two looks.
 
@@ -22,7 +22,7 @@ export function showRoutes(main) {
   const body = h('tbody', {});
   const note = hint();
   const table = h('table', { class: 'routes' },
-    h('thead', {}, h('tr', {}, ['Route', 'Takes', 'Request', 'Response', 'Upstream', 'Requests', 'Answers', 'Bytes in / back', ''].map((name) => (
+    h('thead', {}, h('tr', {}, ['Route', 'Takes', 'Request', 'Response', 'Upstream', 'Requests', 'Answers', ''].map((name) => (
       name ? h('th', { scope: 'col' }, name) : h('td', {}))))), body);
   const frame = h('div', {}, h('div', { class: 'wide', tabindex: '0', role: 'region', 'aria-label': 'Routes' }, table));
   main.replaceChildren(h('section', { class: 'page' }, h('div', { class: 'titles' }, h('h1', { tabindex: '-1' }, 'Routes'), note), frame));
@@ -32,14 +32,13 @@ export function showRoutes(main) {
   function row(route) {
     const requests = h('td', { class: 'number' });
     const answers = h('td', { class: 'answers' });
-    const bytes = h('td', { class: 'number' });
     const name = encodeURIComponent(route.name);
     const element = h('tr', {},
       h('th', { scope: 'row' }, data(route.name)), h('td', {}, matchText(route.match)), h('td', {}, conversion(route.request)),
-      h('td', {}, conversion(route.response)), h('td', {}, route.upstream === null ? '–' : data(route.upstream)), requests, answers, bytes,
+      h('td', {}, conversion(route.response)), h('td', {}, route.upstream === null ? '–' : data(route.upstream)), requests, answers,
       h('td', { class: 'links' }, h('a', { href: `#/exchanges?route=${name}`, 'aria-label': `Exchanges of ${line(route.name)}` }, 'Exchanges'), ' ',
         h('a', { href: `#/try?route=${name}`, 'aria-label': `Try ${line(route.name)}` }, 'Try it')));
-    return { element, requests, answers, bytes, seen: '' };
+    return { element, requests, answers, seen: '' };
   }
 
   function draw({ routes, workers_missing: missing }) {
@@ -57,7 +56,7 @@ export function showRoutes(main) {
     }
     for (const route of routes) {
       const one = rows.get(route.name);
-      const seen = JSON.stringify([route.requests, route.by_status, route.bytes_in, route.bytes_out]);
+      const seen = JSON.stringify([route.requests, route.by_status]);
       if (one.seen === seen) continue;
       one.seen = seen;
       one.requests.textContent = count(route.requests ?? 0);
@@ -66,7 +65,6 @@ export function showRoutes(main) {
         class: statusClass(parseInt(status, 10) * (/x/.test(status) ? 100 : 1)),
         href: `#/exchanges?${new URLSearchParams({ route: route.name, status })}`,
       }, `${status} ${count(number)}`)));
-      one.bytes.textContent = `${size(route.bytes_in ?? 0)} / ${size(route.bytes_out ?? 0)}`;
     }
   }
 
