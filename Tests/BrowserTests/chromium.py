@@ -123,6 +123,7 @@ class Chromium:
         self.pages[session] = page
         for domain in ("Page", "Runtime", "Network", "Log", "DOM", "Accessibility"):
             page.send(f"{domain}.enable")
+        page.send("Performance.enable", timeDomain="threadTicks")
         page.view(**view)
         return page
 
@@ -270,18 +271,16 @@ class Page:
         return self.run("const one = document.activeElement; return [one.tagName.toLowerCase(), one.getAttribute('aria-label')"
                         " ?? one.labels?.[0]?.innerText ?? one.innerText ?? ''].join(' ').trim()")
 
+    def processor_seconds(self):
+        """What the page's thread has used so far, of the processor's time."""
+        return next(one["value"] for one in self.send("Performance.getMetrics")["metrics"] if one["name"] == "TaskDuration")
+
     def processor_share(self, seconds):
         """How much of its thread's time the page has used, from now on for that long; the page itself measures it."""
-        self.send("Performance.disable")
-        self.send("Performance.enable", timeDomain="threadTicks")
-
-        def used():
-            return next(one["value"] for one in self.send("Performance.getMetrics")["metrics"] if one["name"] == "TaskDuration")
-
-        before = used()
+        before = self.processor_seconds()
         took = self.run("const begin = performance.now(); await new Promise((resolve) => setTimeout(resolve, values[0] * 1000));"
                         " return (performance.now() - begin) / 1000", seconds)
-        return (used() - before) / took
+        return (self.processor_seconds() - before) / took
 
     def picture(self, path, width=None, height=None):
         members = {"clip": {"x": 0, "y": 0, "width": width, "height": height, "scale": 1}} if width else {}

@@ -302,17 +302,32 @@ class ReplayTests(ConsoleTestCase):
         self.assertEqual((edited.method, edited.target, edited.json), ("PUT", "/orders/22?edited=1", {"a": "2", "b": "ü"}))
         self.assertEqual((edited.fields.get("authorization"), edited.fields.get("x-own")), ("Bearer of-a-client", "2"))
 
-    def test_a_body_with_masked_values_is_refused_and_the_form_stays(self):
-        self.send("POST", "/orders/23", BODY, FORM)
+    def test_masked_values_go_with_a_body_that_is_not_edited_and_are_asked_for_in_one_that_is(self):
+        parts = b'--b\r\nContent-Disposition: form-data; name="token"\r\n\r\nsecret\r\n--b\r\n' \
+                b'Content-Disposition: form-data; name="x"; filename="x"\r\n\r\n\x00\x01\r\n--b--\r\n'
+        for target, body, media_type in (("/orders/23", BODY.encode(), FORM), ("/forms", parts, "multipart/form-data; boundary=b")):
+            self.upstream.reset()
+            self.send("POST", target, body, media_type)
+            page = self.tab()
+            self.open_first(page, target)
+            page.click("button", "Edit and replay")
+            page.click(".replay button[type=submit]")
+            page.until_text("Replay of")
+            first, second = self.upstream.wait_for(2)
+            self.assertTrue(second.ended.wait(20))
+            self.assertEqual(first.body, second.body)
+            self.assertIn(b"secret", second.body)
         page = self.tab()
         page.expected = ["409"]
         self.open_first(page, "/orders/23")
         page.click("button", "Edit and replay")
-        page.until_text("Write real ones in the place of ***")
+        page.until_text("write values in the place of ***")
+        body = page.run("return '#' + [...document.querySelectorAll('.replay label')][3].control.id")
+        page.fill(body, "a=2&password=***")
         page.click(".replay button[type=submit]")
-        page.until("document.querySelector('.said').innerText !== ''")
+        page.until("document.querySelector('.said').innerText.includes('***')")
         page.until_found(".replay form")
-        self.assertEqual(len(self.upstream.requests), 1)
+        self.assertEqual(len(self.upstream.requests), 2)
 
     def test_a_line_that_is_no_field_is_named(self):
         self.send("POST", "/orders/24", "a=1", FORM)

@@ -1,5 +1,6 @@
 """That no text of a client's becomes part of the page, and that everybody can use it: keyboard, small screens, contrast, speed."""
 
+import os
 import threading
 import time
 import unittest
@@ -219,17 +220,22 @@ class LoadTests(ConsoleTestCase):
 
     def test_the_first_view_is_small_and_fast(self):
         self.send("GET", "/one")
-        times = []
+        times, shares = [], []
         for _ in range(5):
             page = self.tab()
             page.until_text("/one")
+            shares.append(page.processor_seconds())
             times.append(page.run("return [performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd, performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0]"))
             bytes_read = sum(count for request, count in page.received.items() if "/exchanges" not in page.addresses.get(request, "") and "/console/routes" not in page.addresses.get(request, ""))
             self.assertLess(bytes_read, 100 * 1024)
             self.assertGreater(bytes_read, 30 * 1024)
         best = min(max(pair) for pair in times)
-        print(f"\nfirst view: {bytes_read} bytes, {[round(max(pair)) for pair in times]} ms", flush=True)
-        self.assertLess(best, 200, times)
+        print(f"\nfirst view: {bytes_read} bytes, {[round(max(pair)) for pair in times]} ms, "
+              f"{[round(share * 1000) for share in shares]} ms of a processor", flush=True)
+        self.assertLess(min(shares), 0.4, shares)
+        # Times are worth something where nobody else wants the processors.
+        if os.getloadavg()[0] < os.cpu_count():
+            self.assertLess(best, 200, times)
 
     def test_a_thousand_exchanges_a_second_leave_it_usable(self):
         page = self.tab()
@@ -239,12 +245,15 @@ class LoadTests(ConsoleTestCase):
         sent = [0]
 
         def load():
-            with Client(self.recast.port) as client:
-                while not stop.is_set():
-                    client.socket.sendall(b"GET /load HTTP/1.1\r\nHost: a\r\n\r\n" * 50)
-                    for _ in range(50):
-                        client.response("GET")
-                    sent[0] += 50
+            while not stop.is_set():
+                with Client(self.recast.port) as client:  # which has an end to its requests
+                    for _ in range(20):
+                        client.socket.sendall(b"GET /load HTTP/1.1\r\nHost: a\r\n\r\n" * 50)
+                        for _ in range(50):
+                            client.response("GET")
+                        sent[0] += 50
+                        if stop.is_set():
+                            break
 
         threads = [threading.Thread(target=load) for _ in range(2)]
         for thread in threads:

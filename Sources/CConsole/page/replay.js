@@ -61,7 +61,7 @@ export function replayTools(exchange, open) {
     const replay = h('button', { type: 'submit', class: 'main' }, 'Send');
     const hints = [
       body && !body.whole && 'Only the beginning of the body is kept: what is sent is what stands here.',
-      body?.masked > 0 && 'The body has masked values. Write real ones in the place of ***, else Recast refuses it.',
+      body?.masked > 0 && 'As it stands here the body goes with what is masked. Where you change it, write values in the place of ***.',
       crlf && 'Its lines end with CR LF, and do so again when it is sent.',
     ].filter(Boolean);
     return h('form', { onsubmit: (event) => {
@@ -73,8 +73,9 @@ export function replayTools(exchange, open) {
         return;
       }
       const edited = { method: method.value.trim(), target: target.value.trim(), fields: read.fields };
-      if (isText) edited.body = crlf ? content.value.replace(/\r?\n/g, '\r\n') : content.value;
-      else edited.base64 = body.base64;
+      // Without a body the edit has the one that Recast keeps, whose masked values nobody here knows.
+      const text = crlf ? content.value.replace(/\r?\n/g, '\r\n') : content.value;
+      if (isText && (text !== (body?.text ?? '') || body?.whole === false)) edited.body = text;
       send({ id: exchange.id, edit: edited }, [replay]);
     } },
     h('h3', {}, 'Edit and replay'),
