@@ -59,9 +59,9 @@ class EntryTests(ConsoleTestCase):
         self.assertEqual(strange, 0)
 
     def test_the_fragment_and_filters_stay_text(self):
+        page = self.tab()
+        page.expected = ["400", "404"]
         for attack in ATTACKS:
-            page = self.tab()
-            page.expected = ["400", "404"]
             page.run("location.hash = '#/exchanges?' + new URLSearchParams(Object.fromEntries(['route', 'code', 'method', 'text', 'id'].map((name) => [name, values[0]])))", attack)
             page.until_text("This exchange")
             page.run("location.hash = '#/try?route=' + encodeURIComponent(values[0])", attack)

@@ -64,8 +64,11 @@ export function showUploads(main, query, setLink) {
     }
     endedTitle.hidden = ended.children.length === 0;
     nothing.hidden = rows.size > 0;
-    note.textContent = `${plural(rows.size, 'upload')} on its way${document.truncated ? '; there are more than are shown' : ''}${
-      document.workers_missing ? `; ${plural(document.workers_missing, 'worker')} didn’t answer` : ''}`.replace('uploads on its', 'uploads on their');
+    note.textContent = [
+      rows.size > 0 && `${plural(rows.size, 'upload')} on ${rows.size === 1 ? 'its' : 'their'} way`,
+      document.truncated && 'there are more than are shown',
+      document.workers_missing > 0 && `${plural(document.workers_missing, 'worker')} didn’t answer`,
+    ].filter(Boolean).join('; ');
   }
 
   const following = follow('/transfers?interval=500', (name, document) => name === 'transfers' && draw(document), (state, value, fault) => {
