@@ -177,6 +177,12 @@ class TryTests(ConsoleTestCase):
         chosen = page.run("return [...document.querySelectorAll('.trying select, .trying [data-option]')].filter((one) => one.value !== '').map((one) => one.value)")
         for word in ("json", "form", "indices", "qs"):
             self.assertIn(word, chosen)
+        # What the lists can't say isn't overwritten by them.
+        long_form = "request:\n  decode: { as: form }\n  encode: { as: json }\n"
+        page.fill("form.trying textarea", long_form)
+        page.choose(".trying [data-option=dialect]", "php")
+        page.until_text("The definition has the long form")
+        self.assertEqual(page.run("return document.querySelector('.trying textarea').value"), long_form)
 
     def test_a_file_that_is_no_text_is_shown_in_hex(self):
         page = self.tab("try")

@@ -1,7 +1,7 @@
 // What a route, or a definition that isn't one yet, makes of a body; nothing is sent to an upstream.
 import { fromBase64, get, post, toBase64 } from './api.js';
 import { bodyView, Marks, offsetView } from './bodies.js';
-import { copyButton, h, hint, labelled, later, line, select, size } from './dom.js';
+import { copyButton, data, h, hint, labelled, later, line, plural, select, size } from './dom.js';
 import { fieldsTable, linkFields } from './fields.js';
 import { asText, placeOf } from './readers.js';
 import { binarySample, samples } from './samples.js';
@@ -39,7 +39,8 @@ export function showTry(main, query) {
   const output = h('select', { onchange: () => fromBuilder(false) });
   const inputOptions = h('div', { class: 'options' });
   const outputOptions = h('div', { class: 'options' });
-  const byRoute = h('div', {}, labelled('Route', route));
+  const propose = h('button', { type: 'button', class: 'small', hidden: true, onclick: () => learn() }, 'Propose a definition by its bodies');
+  const byRoute = h('div', { class: 'stack' }, labelled('Route', route), h('div', {}, propose));
   const byDefinition = h('div', { class: 'stack' },
     h('div', { class: 'row' }, labelled('From', input), labelled('To', output)),
     h('details', {}, h('summary', {}, 'Options'), h('div', { class: 'both' },
@@ -181,6 +182,10 @@ export function showTry(main, query) {
     return encoding + (chosen.length ? `(${chosen.join(', ')})` : '');
   }
   function fromOptions() {
+    if (/^request:\s*$/m.test(definition.value)) {
+      mistakes.replaceChildren(h('li', {}, 'The definition has the long form of “request”: change it there, or take those lines away.'));
+      return;
+    }
     const words = `${expression(input.value, inputOptions)} -> ${expression(output.value, outputOptions)}`;
     // A colon in it would begin a mapping of YAML's.
     const text = `request: ${words.includes(':') ? `'${words.replaceAll("'", "''")}'` : words}`;
@@ -256,8 +261,7 @@ export function showTry(main, query) {
         h('section', { class: 'side' }, h('h3', {}, 'What goes on'), bodyView(made.body, made.type, { marks: marks('to') }))),
       fieldsTable(explanation),
       explanation?.request && requestLine(explanation.request),
-      answer.yaml && h('section', {}, h('div', { class: 'titles' }, h('h3', {}, 'As a route'), copyButton(() => answer.yaml, 'Copy YAML')),
-        h('pre', { class: 'raw', tabindex: '0', 'aria-label': 'The route as YAML' }, answer.yaml)),
+      answer.yaml && yamlView(answer.yaml),
     ].filter(Boolean));
     tell(`Converted: ${size(made?.body?.size ?? 0)} of ${made?.type ?? 'the same type'}`);
   }
@@ -272,6 +276,46 @@ export function showTry(main, query) {
       h('pre', { class: 'raw', tabindex: '0', 'aria-label': 'Request head' },
         [`${request.method} ${request.target}`, ...head].map(line).join('\n')));
   }
+
+  // What Recast makes of the bodies that the route has had: a definition to go on with.
+  async function learn() {
+    if (!route.value) {
+      route.focus();
+      return;
+    }
+    try {
+      const learnt = await get(`/console/learn?route=${encodeURIComponent(route.value)}`);
+      soon.cancel();
+      way = 'definition';
+      definition.value = learnt.definition ?? learnt.yaml ?? '';
+      mistakes.replaceChildren();
+      drawWay();
+      fromText();
+      drawLearnt(learnt);
+    } catch (fault) {
+      if (fault.status !== 401) drawFault(fault, new Uint8Array());
+    }
+  }
+  function drawLearnt(learnt) {
+    const columns = ['Field', 'Values', 'In bodies', 'Proposed'];
+    const left = Object.entries(learnt.unreadable ?? {}).map(([reason, number]) => `${plural(number, 'body', 'bodies')}: ${line(reason)}`);
+    result.replaceChildren(...[
+      h('p', { class: 'good' }, h('strong', {}, 'Proposed '), `by ${plural(learnt.exchanges, 'body', 'bodies')} of ${line(learnt.route)}`),
+      hint('The definition stands on the left: look through it, then try a body.'),
+      h('div', { class: 'wide', tabindex: '0', role: 'region', 'aria-label': 'Fields' }, h('table', {},
+        h('thead', {}, h('tr', {}, columns.map((name) => h('th', { scope: 'col' }, name)))),
+        h('tbody', {}, learnt.fields.map((field) => h('tr', {},
+          h('td', {}, field.kind === 'file' && h('span', { class: 'tag' }, 'file'), data(field.path ?? '')),
+          h('td', {}, line([...(field.values ?? []), ...(field.media_types ?? [])].join(', ')), field.repeats && h('span', { class: 'tag' }, 'repeats')),
+          h('td', { class: 'number' }, String(field.bodies ?? '')), h('td', {}, field.type ? line(field.type) : '–')))))),
+      left.length > 0 && hint(`Could not be read: ${left.join(', ')}`),
+      learnt.left_out > 0 && hint(`${plural(learnt.left_out, 'field')} more than are shown`),
+      learnt.yaml && yamlView(learnt.yaml),
+    ].filter(Boolean));
+    tell(`Proposed a definition by ${learnt.exchanges} bodies`);
+  }
+  const yamlView = (yaml) => h('section', {}, h('div', { class: 'titles' }, h('h3', {}, 'As a route'), copyButton(() => yaml, 'Copy YAML')),
+    h('pre', { class: 'raw', tabindex: '0', 'aria-label': 'The route as YAML' }, yaml));
 
   function drawFault(fault, content) {
     const { answer } = fault;
@@ -341,6 +385,11 @@ export function showTry(main, query) {
   }).catch((fault) => {
     if (fault.status !== 401) result.replaceChildren(h('div', { class: 'problem' }, h('p', { role: 'alert' }, fault.message)));
   });
+
+  // A Recast that learns says so among its paths.
+  get('/').then((list) => {
+    propose.hidden = !list.endpoints.some((one) => one.path.startsWith('/console/learn'));
+  }).catch(() => { /* Then it isn't offered. */ });
 
   function update(next) {
     const name = next.get('route');
