@@ -98,7 +98,7 @@ public struct SettingsFile: Sendable {
         var failures: [SettingsMistake] = []
         for (route, examples) in zip(settings.routes, examplesOfRoutes) {
             for example in examples {
-                guard example.isKnown, let failure = example.failure(on: route) else { continue }
+                guard example.isKnown, let failure = example.failure(on: route.converting) else { continue }
                 failures.append(
                     SettingsMistake(
                         line: example.line, column: example.column,
@@ -150,7 +150,7 @@ public struct SettingsFile: Sendable {
         effective = context.takeEffective()
         context.inherited = Dictionary(inherited.map { ($0.key, $0.origin) }) { $1 }
         let reader = RouteReader(
-            context, upstreams: upstreams?.names ?? [], forwards: forwards, limits: limits,
+            context, upstreams: upstreams?.upstreams ?? [], forwards: forwards, limits: limits,
             areLimitsKnown: areLimitsKnown,
             timeouts: timeouts, options: options, paths: forwarding.paths)
         let adminLine = effective.first { $0.key == "admin" }?.origin

@@ -41,11 +41,12 @@ struct ExplainedSample {
     func explained(by index: Int, in file: SettingsFile) throws(Fault) -> Explanation {
         let route = file.settings.routes[index]
         if let responseStatus { return try explained(as: responseStatus, of: route, index, in: file) }
+        let converting = route.converting
         let plan = try Self.conversion(of: route)
         let type = if let type { type } else { try plan.map(inputType) ?? "as it came" }
         let values: SampleRequest.Values
         do throws(SampleRequest.Fault) {
-            values = try request.values(for: route)
+            values = try request.values(for: converting)
         } catch {
             throw .usage(error.reason)
         }
@@ -122,11 +123,11 @@ struct ExplainedSample {
     }
 
     private static func conversion(of route: Route) throws(Fault) -> ConversionPlan? {
-        if let plan = route.conversion?.plan { return plan }
+        if let plan = route.converting.conversion?.plan { return plan }
         let headers = route.options.headers
         let isGuarded =
             route.verification != nil || route.signing != nil || route.authorization != nil
-            || route.options.rateLimit != nil
+            || route.options.rateLimit != nil || route.shadow != nil
         let hasEnvelopes = route.responses.contains { $0.status != nil || $0.problem != nil }
         guard
             isGuarded || hasEnvelopes || route.rewrite != nil || !headers.request.isEmpty || !headers.response.isEmpty

@@ -84,6 +84,14 @@ struct Explanation {
         if let rule = effective.first(where: { $0.key == "verify" }), let verification = route.verification {
             parts.append(("verify", rule.value, verification.summary))
         }
+        if let shadow = route.shadow {
+            let rules = effective.filter { $0.key.hasPrefix("shadow.") }.map {
+                (key: String($0.key.dropFirst("shadow.".count)), value: $0.value)
+            }
+            let target = rules.first { $0.key == "upstream" }?.value
+            let names = [target, shadow.trial == nil ? nil : "convert"].compactMap(\.self)
+            parts.append(("shadow", names.joined(separator: ", "), rules.filter { $0.key != "upstream" }))
+        }
         if let rule = effective.first(where: { $0.key == "sign" }), let signing = route.signing {
             parts.append(("sign", rule.value, signing.summary))
         }

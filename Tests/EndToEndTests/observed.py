@@ -20,6 +20,8 @@ ROUTES = f"""
     upstream: app
     response: [ {{ status_from: {{ path: errcode, map: {{ 0: 200, 40001: 401 }} }}, problem: true }} ]
   - {{ name: limited, match: /limited, upstream: app, rate_limit: {{ key: header.x-key, rate: 1/h }} }}
+  - {{ name: copied, match: /copied, upstream: app, shadow: {{ upstream: checked, compare: true }} }}
+  - {{ name: tried, match: /tried, upstream: app, request: form -> json, shadow: convert }}
   - {{ name: gone, match: /gone, upstream: gone }}
   - {{ name: plain, match: "/*", upstream: app }}
 """
@@ -50,7 +52,10 @@ class ObservedTestCase(ProxyTestCase):
     @staticmethod
     def answer(exchange):
         exchange.read_body()
-        if exchange.received.target == "/fails":
+        if exchange.received.target == "/copied":
+            # The copy gets another status.
+            exchange.answer(status=500 if "recast-shadow" in exchange.received.fields else 200)
+        elif exchange.received.target == "/fails":
             exchange.answer(status=500)
         elif exchange.received.target == "/envelope":
             exchange.answer(body=b'{"errcode":40001,"errmsg":"no"}', fields=(f"Content-Type: {JSON}",))
@@ -73,6 +78,9 @@ class ObservedTestCase(ProxyTestCase):
             ("GET", "/fails", None, None, (), 500),
             ("GET", "/limited", None, None, (f"X-Key: {delivery.decode()}",), 200),
             ("GET", "/limited", None, None, (f"X-Key: {delivery.decode()}",), 429),
+            ("GET", "/copied", None, None, (), 200),
+            ("POST", "/tried", b"a=1", FORM, (), 200),
+            ("POST", "/tried", b"a=%FF", FORM, (), 200),
             ("GET", "/gone", None, None, (), 502),
         ):
             response = self.send(method, target, body, media_type, fields)

@@ -13,7 +13,9 @@ import Testing
         version: 1
         listen: 127.0.0.1:8080
         tracing: { endpoint: "http://127.0.0.1:4318" }
-        upstreams: { app: { address: 127.0.0.1:3000, framing: length, health: { active: { path: /healthz } } } }
+        upstreams:
+          app: { address: 127.0.0.1:3000, framing: length, health: { active: { path: /healthz } } }
+          new: 127.0.0.1:3001
         routes:
           - name: orders
             match: "/orders/*"
@@ -23,11 +25,13 @@ import Testing
             retry: { attempts: 1 }
             compress: { plain: false }
             rate_limit: 100/s
+            shadow: { upstream: new }
         """
 
-    /// What conversions have is on pages of their own, and what a route matches has no default.
+    /// What conversions have is on pages of their own, what a route matches has no default, and what the second upstream is has the first.
     private func isListed(_ value: EffectiveValue) -> Bool {
-        !["request.", "response.", "match.", "rewrite.", "verify."].contains(where: value.key.hasPrefix)
+        !["request.", "response.", "match.", "rewrite.", "verify.", "upstreams.new."].contains(
+            where: value.key.hasPrefix)
     }
 
     private func values(_ file: SettingsFile) -> [EffectiveValue] {

@@ -29,6 +29,8 @@ public final class Route: Sendable {
     /// Bytes of a converted response that are held until it is whole; 8 MiB by default.
     public let responseLimit: Int
     public let options: RouteOptions
+    /// What becomes of copies of its requests; nil: there are none, which is all that most routes ask.
+    public let shadow: RouteShadow?
     /// `responses`, prepared; nil when there are none, which is all that a plain forward asks.
     package let responseRules: ResponseRules?
     /// Whether `match` asks for more than a path.
@@ -56,13 +58,16 @@ public final class Route: Sendable {
     /// Bytes of a converted response that are held where no setting says otherwise: 8 MiB.
     public static let standardResponseLimit = 8 * 1024 * 1024
 
+    /// - Parameters:
+    ///   - shadow: of which requests there are copies, and where they go.
+    ///   - trial: a conversion that copies go through to see what it would refuse, where the route has a `shadow`.
     public init(
         index: Int, name: String, match: RouteMatch, upstream: Int?, rewrite: Rewrite? = nil, limits: Limits = Limits(),
         timeouts: RouteTimeouts = RouteTimeouts(), request: RequestRule = .forward,
         verification: RequestVerification? = nil, authorization: RequestAuthorization? = nil,
         signing: RequestSigning? = nil, responses: [ResponseRule] = [],
         responseLimit: Int = Route.standardResponseLimit,
-        options: RouteOptions = RouteOptions()
+        options: RouteOptions = RouteOptions(), shadow: ShadowOptions? = nil, trial: RequestConversion? = nil
     ) {
         self.index = index
         self.name = name
@@ -92,8 +97,17 @@ public final class Route: Sendable {
         }
         compression = options.coding.compress.map(Compression.init)
         forwarding = ForwardingRule(options.forwarding, converts: conversion != nil || responseRules?.converts == true)
+        let converting = trial.map {
+            Route(
+                index: index, name: name, match: match, upstream: upstream, rewrite: rewrite, limits: limits,
+                timeouts: timeouts, request: .convert($0), responses: responses, responseLimit: responseLimit,
+                options: options)
+        }
+        self.shadow = shadow.map { RouteShadow($0, trial: converting) }
     }
 
+    /// The route with the conversion that it has, or that it tries on copies: what examples and explanations go by.
+    public var converting: Route { shadow?.trial ?? self }
     /// Whether one of `responses` converts: then the upstream is asked for whole bodies without a content coding.
     package var convertsResponses: Bool { responseRules?.converts == true }
     /// Whether what is sent on a reused connection is held to be sent again.

@@ -18,6 +18,8 @@ final class ConfigurationSnapshot {
     let requestRules: RequestRules
     /// By the route's index; nil where anybody may come as often as they like.
     let rateLimiters: [RateLimiter?]
+    /// By the route's index; nil where there are no copies of requests.
+    let shadows: [ShadowSender?]
     private let routeTimes: [RouteTimes]
     /// By the route's index; nil where requests aren't converted.
     private let conversions: [ConversionPool?]
@@ -28,7 +30,8 @@ final class ConfigurationSnapshot {
     ///   - pools: one for each upstream of the settings, in their order.
     ///   - worker: the number of the worker, from 0.
     ///   - rates: those of the process.
-    init(settings: ProxySettings, pools: [UpstreamPool], worker: Int, rates: RateLimiters) {
+    ///   - copies: what the worker's copies of requests share.
+    init(settings: ProxySettings, pools: [UpstreamPool], worker: Int, rates: RateLimiters, copies: ShadowServices) {
         self.settings = settings
         self.pools = pools
         framings = settings.upstreams.map(UpstreamFraming.init)
@@ -41,6 +44,17 @@ final class ConfigurationSnapshot {
         routeTimes = settings.routes.map { RouteTimes($0.timeouts, $0.options.rate) }
         rateLimiters = settings.routes.map { route in
             route.options.rateLimit.map { rates.limiter(of: route.name, $0) }
+        }
+        shadows = settings.routes.map { route in
+            guard let shadow = route.shadow else { return nil }
+            let target = shadow.options.upstream.map { index in
+                ShadowSender.Target(
+                    settings: settings.upstreams[index],
+                    host: route.forwarding.replacesHost
+                        ? ForwardingLines.host(of: route, for: settings.upstreams[index]) : [],
+                    resolver: pools[index].resolver)
+            }
+            return ShadowSender(route, target: target, services: copies)
         }
         conversions = settings.routes.map { $0.conversion.map { ConversionPool($0.plan) } }
         responseConversions = settings.routes.map { route in

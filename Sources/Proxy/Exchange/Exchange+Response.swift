@@ -43,6 +43,7 @@ extension Exchange {
         loggedResponse = worker.log.chosenFields(of: head)
         if trace != nil { trace?.upstreamStatus = head.status }
         if tap != nil { tapResponse(head) }
+        if shadow != nil { noteForShadow(head) }
         do throws(Refusal) {
             // From here on nothing is sent again.
             try handle(.responseHead)
@@ -117,6 +118,7 @@ extension Exchange {
     func respond(_ body: Span<UInt8>) -> Bool {
         record.bytesUpstream += body.count
         if tap != nil { tapReceived(body) }
+        if shadow != nil { noteForShadow(body) }
         guard machine.response == .buffering else { return send(response: body) }
         do throws(Refusal) {
             if let look, look.isPending { return try take(body, for: look) }

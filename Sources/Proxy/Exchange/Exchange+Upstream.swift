@@ -25,6 +25,7 @@ extension Exchange {
         }
         noteFraming(framing)
         if tap != nil { tapRequestHead() }
+        if route.shadow != nil { beginShadow(route, snapshot) }
         record.upstreamStartedAt = worker.loop.now
         let pool = snapshot.pools[upstream]
         try handle(.connecting)
@@ -155,7 +156,7 @@ extension Exchange {
         let lineEnd: InlineArray<2, UInt8> = [ASCII.carriageReturn, ASCII.lineFeed]
         let end = requestEncoder.takeEnd() ? lineEnd.span : Span()
         machine.noteWritten()
-        if retryBuffer.isKept { keep(body, end) }
+        if retryBuffer.isTapped { keep(body, end) }
         upstream.write(framed.span, body, end)
         framed.removeAll()
     }
@@ -164,7 +165,7 @@ extension Exchange {
         guard let upstream, !framed.isEmpty else { return }
         machine.noteWritten()
         upstream.write(framed.span, Span(), Span())
-        if retryBuffer.isKept { keepFramed() } else { framed.removeAll() }
+        if retryBuffer.isTapped { keepFramed() } else { framed.removeAll() }
     }
 
     // MARK: The end of the request
@@ -372,6 +373,8 @@ extension Exchange {
 
     /// `framed`, `body` and `end` are about to be sent.
     private func keep(_ body: Span<UInt8>, _ end: Span<UInt8>) {
+        if shadow != nil { copyForShadow(body, end) }
+        guard retryBuffer.isKept else { return }
         let count = framed.count + body.count + end.count
         guard retryBuffer.bytes.count + count <= retryBufferLimit else { return cutRetryBuffer() }
         retryBuffer.bytes.append(framed.span)
@@ -383,6 +386,8 @@ extension Exchange {
     /// `framed` was sent; it leaves its bytes here and is empty then.
     private func keepFramed() {
         defer { framed.removeAll() }
+        if shadow != nil { copyForShadow(Span(), Span()) }
+        guard retryBuffer.isKept else { return }
         guard retryBuffer.bytes.count + framed.count <= retryBufferLimit else { return cutRetryBuffer() }
         // Mostly the head and nothing else: then it changes hands without a copy.
         if retryBuffer.bytes.isEmpty {
@@ -456,7 +461,23 @@ extension Exchange {
 struct RetryBuffer {
     var bytes = OutputBuffer()
     /// Whether what is sent is also kept.
-    var isKept = false
+    var isKept: Bool {
+        get { uses.contains(.kept) }
+        set { if newValue { uses.insert(.kept) } else { uses.remove(.kept) } }
+    }
+    /// Whether what is sent is looked at: it is kept, or copied for a shadow.
+    var isTapped: Bool { !uses.isEmpty }
+    private(set) var uses = Uses()
+
+    struct Uses: OptionSet {
+        let rawValue: UInt8
+        static var kept: Uses { Uses(rawValue: 1) }
+        static var copied: Uses { Uses(rawValue: 2) }
+    }
+
+    /// Whether what is sent is copied for a shadow.
+    mutating func setCopied(_ isCopied: Bool) { if isCopied { uses.insert(.copied) } else { uses.remove(.copied) } }
+
     /// Whether more was sent than may be kept.
     var isCut = false
     /// Whether the status of the response may be a reason to send the request again.

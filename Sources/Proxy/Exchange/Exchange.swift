@@ -96,6 +96,8 @@ final class Exchange {
     /// Whether the request waits for memory before it takes content.
     var isQueuedForMemory = false
     @safe @exclusivity(unchecked) var retryBuffer = RetryBuffer()
+    /// The copy of the request that another upstream, or a conversion, is to get.
+    @safe @exclusivity(unchecked) var shadow: ShadowCopy?
     /// Whether the last bytes went from the client's stream to the upstream's as they are.
     var passesContent = false
 
@@ -139,6 +141,7 @@ final class Exchange {
 
     /// Makes the exchange ready for another request. Called when nothing refers to the old one any more.
     func reset() {
+        if shadow != nil { endShadow() }
         machine = ExchangeMachine()
         request.removeAll()
         request.shrink(to: Exchange.keptCapacity)

@@ -22,11 +22,16 @@ struct ForwardingLines {
         trusted = forwarding.trusted
         hasTrusted = !forwarding.trusted.isEmpty
         hosts = settings.routes.map { route in
-            switch route.forwarding.host {
-            case .preserve: []
-            case .fixed(let name): Array("Host: \(name)\r\n".utf8)
-            case .upstream: route.upstream.map { Array("Host: \(settings.upstreams[$0].hostField)\r\n".utf8) } ?? []
-            }
+            Self.host(of: route, for: route.upstream.map { settings.upstreams[$0] })
+        }
+    }
+
+    /// The line of Host that requests of `route` have for `upstream`; empty where it is the client's.
+    static func host(of route: Route, for upstream: UpstreamSettings?) -> [UInt8] {
+        switch route.forwarding.host {
+        case .preserve: []
+        case .fixed(let name): Array("Host: \(name)\r\n".utf8)
+        case .upstream: upstream.map { Array("Host: \($0.hostField)\r\n".utf8) } ?? []
         }
     }
 }

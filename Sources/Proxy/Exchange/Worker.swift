@@ -38,6 +38,8 @@ public final class Worker {
     let resolver: Resolver
     /// What senders of webhooks keep on servers of their own.
     let fetches: SenderFetches
+    /// What copies of requests share.
+    let copies: ShadowServices
     var clientTimes: ClientTimes { current.clientTimes }
     /// The listeners, and why they don't accept.
     var gate = ListenerGate()
@@ -127,6 +129,7 @@ public final class Worker {
         tracer = settings.tracing.map {
             Tracer($0, loop: loop, resolver: resolver, counters: counters.tracing)
         }
+        copies = ShadowServices(loop: loop, memory: memory, coders: coders, counters: counters.shadow)
         let share = WorkerShare(number: number, of: settings.workers)
         self.current = ConfigurationSnapshot(
             settings: settings,
@@ -134,7 +137,7 @@ public final class Worker {
                 UpstreamPool(
                     $0, http2: settings.http2, loop: loop, resolver: resolver, counters: counters, worker: share)
             },
-            worker: number, rates: shared.rates)
+            worker: number, rates: shared.rates, copies: copies)
         memoryQueue = MemoryQueue(loop: loop, memory: memory, wait: settings.memory.wait.nanoseconds) {
             [unowned self] in setAccepting($0)
         }
@@ -317,8 +320,9 @@ public final class Worker {
             history = settings.admin.console.map { ExchangeHistory($0, generation: histories) }
         }
         current = ConfigurationSnapshot(
-            settings: settings, pools: pools, worker: number, rates: shared.rates)
+            settings: settings, pools: pools, worker: number, rates: shared.rates, copies: copies)
         for pool in old.pools where !pools.contains(where: { $0 === pool }) { pool.retire() }
+        for shadow in old.shadows { shadow?.retire() }
         if gate.reasons.contains(.connections) { resumeIfRoom() }
         guard !isClosingIdle else { return change.opened.forEach { $0.socket.close() } }
         gate.secure(settings)
@@ -376,7 +380,10 @@ public final class Worker {
     /// Ends the drain now, whatever is in flight. Without one it does nothing.
     func cutDrain() {
         isHurried = true
-        if onDrained == nil { tracer?.giveUp() }
+        if onDrained == nil {
+            copies.giveUp()
+            tracer?.giveUp()
+        }
         endDrain()
     }
 
@@ -391,12 +398,22 @@ public final class Worker {
         // Behind what is said of those that were cut.
         log.end()
         for pool in current.pools { pool.retire() }
+        for shadow in current.shadows { shadow?.retire() }
         freeExchanges.removeAll()
         freeReaders.removeAll()
-        // A process that was told twice to end waits for no collector.
-        guard let tracer, !isHurried else { return done() }
-        tracer.finish(within: Tracer.finishTime, done)
+        // A process that was told twice to end waits for no copy, and for no collector.
+        if isHurried {
+            copies.giveUp()
+            return done()
+        }
+        copies.finish(within: Self.copyTime) { [self] in
+            guard let tracer, !isHurried else { return done() }
+            tracer.finish(within: Tracer.finishTime, done)
+        }
     }
+
+    /// Nanoseconds that copies of requests have behind the last of those: 1 s.
+    private static let copyTime: UInt64 = 1_000_000_000
 }
 
 /// What a worker needs to go over to new settings.

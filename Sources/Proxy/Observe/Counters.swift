@@ -10,6 +10,7 @@ struct Counters {
     var verification = VerificationCounters()
     let tls = TLSCounters()
     let tracing = TracingCounters()
+    let shadow = ShadowCounters()
     let upstreams = UpstreamCounters()
     /// The gauges of these three stand with what they count.
     let memory: MemoryAllowance
@@ -27,6 +28,7 @@ struct Counters {
         verification.visit(&samples)
         tls.visit(&samples)
         tracing.visit(&samples)
+        shadow.visit(&samples)
         upstreams.visit(&samples)
         memory.visit(&samples)
         spools.visit(&samples)

@@ -1,8 +1,10 @@
+internal import Gateway
+
 /// How many descriptors a process with some settings needs, worked out before it serves: what it has itself, and what its
 /// connections take.
 struct DescriptorNeeds {
     /// Those of the process itself: standard streams, logs, watches, signals, files of settings and certificates that are read
-    /// again, what each worker opens, and some connections of operators.
+    /// again, what each worker opens, copies of requests included, and some connections of operators.
     let own: Int
     private let workers: Int
 
@@ -24,9 +26,13 @@ struct DescriptorNeeds {
         let doors = [settings.admin.address, settings.admin.status].compactMap(\.self).count
         // Each worker checks each address by itself.
         let checked = settings.upstreams.reduce(0) { $0 + ($1.health.active == nil ? 0 : $1.addresses.count) }
+        let copies = settings.routes.reduce(0) { sum, route in
+            guard let options = route.shadow?.options, options.upstream != nil else { return sum }
+            return sum + options.inFlight
+        }
         own =
             Self.base + doors * Self.perDoor
-            + workers * (Self.perWorker + settings.listen.count + settings.upstreams.count + checked)
+            + workers * (Self.perWorker + settings.listen.count + settings.upstreams.count + checked + copies)
     }
 
     /// The fewest with which the process starts.

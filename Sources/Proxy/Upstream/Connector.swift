@@ -25,8 +25,19 @@ final class Connector {
     ///   - time: nanoseconds for each step: for the name, for all addresses, for TLS. Whoever wants one time for all calls `cancel()`.
     ///   - handler: the stream's; it outlives the connector.
     ///   - completion: comes once, from the loop, never from inside `init`, and not after `cancel()`.
-    init(
+    convenience init(
         to address: (host: String, port: UInt16), secured security: (name: String, context: TLSClientContext)?,
+        within time: UInt64, loop: EventLoop, resolver: Resolver, handler: any StreamHandler,
+        completion: @escaping (Result<Stream, Failure>) -> Void
+    ) {
+        self.init(
+            to: .tcp(host: address.host, port: Int(address.port)), secured: security, within: time, loop: loop,
+            resolver: resolver, handler: handler, completion: completion)
+    }
+
+    /// As above, to one of an upstream's addresses.
+    init(
+        to address: UpstreamAddress, secured security: (name: String, context: TLSClientContext)?,
         within time: UInt64, loop: EventLoop, resolver: Resolver, handler: any StreamHandler,
         completion: @escaping (Result<Stream, Failure>) -> Void
     ) {
@@ -35,11 +46,15 @@ final class Connector {
         self.time = time
         self.handler = handler
         self.completion = completion
-        lookUp = resolver.resolve(address.host, port: address.port, timeout: time) { [unowned self] result, _ in
-            lookUp = nil
-            switch result {
-            case .success(let addresses): connect(addresses[...])
-            case .failure(let error): finish(.failure(.unreachable("\(error)")))
+        switch address {
+        case .unix(let path): connect([SocketAddress(unixPath: path)])
+        case .tcp(let host, let port):
+            lookUp = resolver.resolve(host, port: UInt16(port), timeout: time) { [unowned self] result, _ in
+                lookUp = nil
+                switch result {
+                case .success(let addresses): connect(addresses[...])
+                case .failure(let error): finish(.failure(.unreachable("\(error)")))
+                }
             }
         }
     }

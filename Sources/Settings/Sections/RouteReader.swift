@@ -13,6 +13,7 @@ struct RouteReader {
 
     private let context: ReadingContext
     private let upstreams: [String]
+    private let upstreamSettings: [UpstreamSettings]
     /// Whether requests are forwarded here, so that each route needs an upstream.
     private let forwards: Bool
     private let limits: LimitSettings
@@ -23,12 +24,14 @@ struct RouteReader {
     private let paths: PathRules
 
     init(
-        _ context: ReadingContext, upstreams: [String], forwards: Bool, limits: LimitSettings, areLimitsKnown: Bool,
+        _ context: ReadingContext, upstreams: [UpstreamSettings], forwards: Bool, limits: LimitSettings,
+        areLimitsKnown: Bool,
         timeouts: TimeoutSettings, options: RouteOptions, paths: PathRules
     ) {
         self.areLimitsKnown = areLimitsKnown
         self.context = context
-        self.upstreams = upstreams
+        self.upstreams = upstreams.map(\.name)
+        upstreamSettings = upstreams
         self.forwards = forwards
         self.limits = limits
         self.timeouts = timeouts
@@ -83,7 +86,11 @@ struct RouteReader {
         limits.read(section.part("limits"))
         var timeouts = timeouts
         timeouts.read(section.part("timeouts"))
-        let request = RequestReader(context, values: values).read(section, limits: limits.limits)
+        let written = RequestReader(context, values: values).read(section, limits: limits.limits)
+        let shadow = ShadowReader(context, upstreams: upstreamSettings, values: values).read(
+            section, request: written, upstream: upstream, lacksUpstream: !forwards && upstreamNode == nil,
+            limits: limits.limits)
+        let request = shadow.request
         let responses = ResponseReader(context, variables: match?.path.variables).read(section, limits: limits.limits)
         let verification = VerifyReader(context).read(section, limit: limits.signedLimit)
         let authorization = AuthorizeReader(context).read(section)
@@ -112,14 +119,14 @@ struct RouteReader {
             timeouts: timeouts.timeouts, request: request,
             verification: verification, authorization: authorization, signing: signing, responses: responses,
             responseLimit: limits.responseLimit,
-            options: options)
+            options: options, shadow: shadow.shadow, trial: shadow.trial)
         // What the body goes through; its path and headers count in their own place.
-        let judged = ["match", "request", "limits", "on_other_type"]
+        let judged = ["match", "request", "limits", "on_other_type", "shadow"]
         let isKnown =
             areLimitsKnown && !members.contains { judged.contains($0.key) && context.isUnresolved($0.value) }
         return Entry(
             route: route, position: nameNode?.position ?? section.position, effective: context.takeEffective(),
-            examples: examples.map(ExampleReader(context, route: route, isKnown: isKnown).read) ?? [])
+            examples: examples.map(ExampleReader(context, route: route.converting, isKnown: isKnown).read) ?? [])
     }
 
     /// Reports a path with segments that requests never have, by what "paths" says.
