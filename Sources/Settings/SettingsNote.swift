@@ -59,7 +59,7 @@ struct SettingsNotes {
     }
 
     private var upstreamNotes: [SettingsNote] {
-        let used = Set(settings.routes.compactMap(\.upstream))
+        let used = Set(settings.routes.flatMap { [$0.upstream, $0.shadow?.options.upstream].compactMap(\.self) })
         var notes: [SettingsNote] = []
         for (index, upstream) in settings.upstreams.enumerated() {
             func note(_ code: String, _ message: String, _ hint: String) {
@@ -210,6 +210,7 @@ struct SettingsNotes {
             }
         }
         var all: [SettingsNote] = []
+        if let plan = route.shadow?.trial?.conversion?.plan { all += shown(plan.notes(), ", shadow") }
         if let plan = route.conversion?.plan {
             all += shown(plan.notes(), "")
             if let upstream = route.upstream, settings.upstreams[upstream].framing == .auto, let note = plan.framingNote

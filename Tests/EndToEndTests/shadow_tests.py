@@ -74,6 +74,8 @@ class ShadowTests(ShadowTestCase):
   - { name: off, match: /off, upstream: app, shadow: off }
   - { name: secured, match: /secured, upstream: app, shadow: { upstream: secured } }
   - { name: unbelieved, match: /unbelieved, upstream: app, shadow: { upstream: unbelieved } }
+  - { name: over2, match: "/over2/*", rewrite: "/off", upstream: self, shadow: { upstream: new, compare: true } }
+  - { name: length, match: /length, upstream: long, request: form -> json, shadow: { upstream: new } }
   - { name: unix, match: /unix, upstream: app, host: upstream, shadow: { upstream: unix } }
 """.replace(' # PLAIN', '').replace('"/plain/*"', '"/plain/{rest}"').replace("${path.*}", "${path.rest}")
 
@@ -88,7 +90,12 @@ class ShadowTests(ShadowTestCase):
         address = f"address: 'localhost:{cls.secured.port}'"
         cls.shadow_upstreams = {
             "secured": f"{{ {address}, tls: {{ ca: {path('ca.pem')} }} }}",
-            "unbelieved": f"{{ {address}, tls: {{ ca: {path('other-ca.pem')} }} }}", "unix": f"unix:{folder}/new.sock"}
+            "unbelieved": f"{{ {address}, tls: {{ ca: {path('other-ca.pem')} }} }}", "unix": f"unix:{folder}/new.sock",
+            "long": "{ address: $APP, framing: length }"}
+        # Recast itself is the first upstream that speaks HTTP/2.
+        second_port = free_port()
+        cls.listeners = (f"127.0.0.1:{second_port}",)
+        cls.shadow_upstreams["self"] = f"{{ address: '127.0.0.1:{second_port}', http: 2 }}"
         super().setUpClass()
 
     def test_it_is_spoken_to_by_tls_and_over_unix_sockets_too(self):
@@ -216,6 +223,34 @@ class ShadowTests(ShadowTestCase):
                 self.assertEqual(client.exchange("POST", "/copied", body=b"a=1", fields=[("content-type", FORM)]).status, 200)
         self.requests(3, "answered", "copied")
         self.assertEqual([request.json for request in self.new.requests], [{"a": "1"}] * 3)
+
+    def test_the_first_may_be_spoken_to_by_http_2(self):
+        self.assertEqual(self.send("POST", "/over2/a", b"abc").status, 200)
+        self.assertEqual(self.new.one().body, b"abc")
+        client = self.client()
+        client.send(b"POST /over2/a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n")
+        self.upstream.wait_for(2)
+        client.send(b"2\r\nde\r\n0\r\n\r\n")
+        self.assertEqual(client.response("POST").status, 200)
+        copy = self.new.wait_for(2)[1]
+        self.requests(2, "answered", "over2")
+        self.assertEqual((copy.body, copy.fields.all("content-length")), (b"abcde", ["5"]))
+        self.comparisons(2, "same", "over2")
+        # What is cut has no end that its framing tells.
+        client = self.client()
+        client.send(b"POST /over2/a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n")
+        self.upstream.wait_for(3)
+        client.reset()
+        self.requests(1, "incomplete", "over2")
+        self.assertEqual(len(self.new.requests), 2)
+
+    def test_content_that_was_held_until_its_length_was_known(self):
+        client = self.client()
+        client.send(b"POST /length HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nContent-Type: %s\r\n\r\n"
+                    b"3\r\na=1\r\n0\r\n\r\n" % FORM.encode())
+        self.assertEqual(client.response("POST").status, 200)
+        self.assertEqual(self.new.one().json, {"a": "1"})
+        self.requests(1, "answered", "length")
 
     def test_connections_to_it_are_used_again(self):
         connections = self.new.connection_count
@@ -592,6 +627,14 @@ routes:
         code, _, said = self.run_on(self.SETTINGS.replace('out: { a: "1" }', 'out: { a: "2" }'), "check")
         self.assertNotEqual(code, 0)
         self.assertIn("tried", said)
+
+    def test_check_knows_who_gets_copies_and_what_a_conversion_that_is_tried_cannot_carry(self):
+        code, shown, said = self.run_on(self.SETTINGS, "check")
+        self.assertEqual(code, 0)
+        self.assertNotIn("no route names it", shown + said)
+        _, shown, said = self.run_on(self.SETTINGS.replace("form -> json\n    shadow: convert", "json -> form\n    shadow: convert")
+                                     .replace('examples: [ { in_fields: [ "a=1" ], out: { a: "1" } } ]', ""), "check")
+        self.assertIn("route tried, shadow", shown + said)
 
     def test_mistakes_have_their_place(self):
         code, _, said = self.run_on(self.SETTINGS.replace("upstream: new, s", "upstream: nww, s"), "check")
