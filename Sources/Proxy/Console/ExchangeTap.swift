@@ -241,6 +241,7 @@ extension Exchange {
     func beginTap() {
         guard tap == nil, let tap = worker.history?.begin() else { return }
         self.tap = tap
+        watchers.insert(.tap)
         tap.original = downstream?.original
         tap.begin(request)
     }

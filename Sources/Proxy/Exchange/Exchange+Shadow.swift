@@ -24,6 +24,7 @@ extension Exchange {
         }
         shadow = ShadowCopy(
             sender, framing: framing, isHead: request.methodKind == .head, requestID: requestID, sources: sources)
+        watchers.insert(.shadow)
         retryBuffer.setCopied(true)
     }
 
@@ -52,6 +53,7 @@ extension Exchange {
     private func dropShadow() {
         shadow?.end()
         shadow = nil
+        watchers.remove(.shadow)
         retryBuffer.setCopied(false)
     }
 

@@ -114,6 +114,8 @@ final class Exchange {
     var responseCoding: ResponseCoding?
     /// Its place in a trace, where the worker makes spans; kept for the next exchange.
     var trace: ExchangeTrace?
+    /// Which of `trace`, `tap` and `shadow` are the present exchange's: the data path asks once for all of them.
+    @safe @exclusivity(unchecked) var watchers = ExchangeWatchers()
     /// What the console keeps of the exchange, where there is a console; until the exchange has ended.
     @safe @exclusivity(unchecked) var tap: ExchangeTap?
     /// What is answered in the upstream's place.
@@ -141,7 +143,7 @@ final class Exchange {
 
     /// Makes the exchange ready for another request. Called when nothing refers to the old one any more.
     func reset() {
-        if shadow != nil { endShadow() }
+        if !watchers.isEmpty { endWatching() }
         machine = ExchangeMachine()
         request.removeAll()
         request.shrink(to: Exchange.keptCapacity)
@@ -183,8 +185,6 @@ final class Exchange {
         upstreamAddress = nil
         if !loggedResponse.isEmpty { loggedResponse = [] }
         captures = PathCaptures()
-        if trace != nil { endTrace() }
-        if tap != nil { dropTap() }
         downstream = nil
     }
 

@@ -21,6 +21,8 @@ public final class Worker {
     /// What the console keeps of exchanges; nil: there is no console.
     private(set) var history: ExchangeHistory?
     private var histories = 0
+    /// Whether an exchange that ends is more than counted and logged.
+    private var isWatching: Bool
     /// Makes spans of the exchanges; nil: none are made.
     private(set) var tracer: Tracer?
     /// Those of earlier settings, until what they hold is sent.
@@ -117,6 +119,7 @@ public final class Worker {
         self.log = AccessLog(loop: loop, sink: logSink, form: settings.accessLogForm)
         isCounting = settings.admin.address != nil || settings.admin.status != nil
         isMeasuring = isCounting || logSink != nil || settings.tracing != nil
+        isWatching = settings.tracing != nil || settings.admin.console != nil
         history = settings.admin.console.map { ExchangeHistory($0) }
         let resolver: Resolver
         do {
@@ -264,25 +267,24 @@ public final class Worker {
     /// An exchange has ended: counts and logs it.
     func ended(_ exchange: Exchange) {
         if isCounting { requests.count(exchange, now: loop.now) }
-        if history != nil { keep(exchange) }
-        if tracer != nil { traced(exchange) } else { log.write(exchange) }
+        if isWatching { endWatched(exchange) } else { log.write(exchange) }
     }
 
-    /// Keeps for the console what an exchange was.
+    /// As above, where spans are made or the console keeps exchanges: logs it under its trace, and makes its spans where that is sampled.
     @inline(never)
-    private func keep(_ exchange: Exchange) {
+    private func endWatched(_ exchange: Exchange) {
+        if let tracer {
+            let trace = exchange.beginTrace()
+            log.write(exchange)
+            if trace.isSampled { tracer.ended(exchange, trace) }
+        } else {
+            log.write(exchange)
+        }
         guard let history else { return }
         guard let tap = exchange.tap else { return history.missed() }
         exchange.tap = nil
+        exchange.watchers.remove(.tap)
         history.end(tap, exchange)
-    }
-
-    /// Logs an exchange under its trace, and makes its spans where that is sampled.
-    @inline(never)
-    private func traced(_ exchange: Exchange) {
-        let trace = exchange.beginTrace()
-        log.write(exchange)
-        if trace.isSampled { tracer?.ended(exchange, trace) }
     }
 
     func nextRequestID(into output: inout [UInt8]) { requestIDs.next(into: &output) }
@@ -318,6 +320,7 @@ public final class Worker {
         if settings.admin.console != old.settings.admin.console {
             histories += 1
             history = settings.admin.console.map { ExchangeHistory($0, generation: histories) }
+            noteMeasuring()
         }
         current = ConfigurationSnapshot(
             settings: settings, pools: pools, worker: number, rates: shared.rates, copies: copies)
@@ -336,7 +339,10 @@ public final class Worker {
         noteMeasuring()
     }
 
-    private func noteMeasuring() { isMeasuring = isCounting || log.isOn || tracer != nil }
+    private func noteMeasuring() {
+        isMeasuring = isCounting || log.isOn || tracer != nil
+        isWatching = tracer != nil || history != nil
+    }
 
     /// Makes spans by `settings` from here on. Those that wait go where they would have gone.
     private func trace(by settings: TracingSettings?) {

@@ -72,7 +72,9 @@ extension Exchange {
     func beginTrace() -> ExchangeTrace {
         let trace = trace ?? ExchangeTrace()
         self.trace = trace
-        if !trace.isBegun { worker.tracer?.begin(trace, request) }
+        guard !trace.isBegun else { return trace }
+        watchers.insert(.trace)
+        worker.tracer?.begin(trace, request)
         return trace
     }
 
