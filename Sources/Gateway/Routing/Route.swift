@@ -91,7 +91,10 @@ public final class Route: Sendable {
         variableRewrite = rewrite?.takesVariables == true ? rewrite : nil
         limitsRate = options.rateLimit != nil
         tellsRate = options.rateLimit?.tells == true
-        headers = HeaderEditors(options.headers, editsResponses: tellsRate)
+        var rules = options.headers
+        // Who heeds the mark of a copy must not get it from clients.
+        if shadow?.upstream != nil { rules.request.remove.append(.init(name: RouteShadow.markName)) }
+        headers = HeaderEditors(rules, editsResponses: tellsRate)
         signatureEditor = signing.map { signing in
             HeaderEditor(HeaderEdits(remove: signing.signer.names.map { .init(name: $0.lowercased()) }))
         }

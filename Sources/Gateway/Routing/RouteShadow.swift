@@ -22,6 +22,9 @@ public struct ShadowOptions: Hashable, Sendable {
 
 /// `ShadowOptions` of a route, prepared. An object: most routes have none, and ask no more than that.
 public final class RouteShadow: Sendable {
+    /// The field by which the second upstream knows a copy; its value is the route's name. In lower case.
+    static let markName = "recast-shadow"
+
     public let options: ShadowOptions
     /// The route as it would be if it converted: copies of its requests are converted by it, to see what that would refuse. Nil: they
     /// are not.
