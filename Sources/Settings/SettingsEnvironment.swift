@@ -73,25 +73,38 @@ public struct SettingsEnvironment: Sendable {
     /// A file's text; refuses what is larger than 1 MiB or not UTF-8.
     static func readText(_ path: String) throws(FileFault) -> String {
         if path == standardInput {
+            let bytes = try readBytes(path)
+            if bytes.isEmpty { throw FileFault("standard input has nothing, or nothing any more") }
+            return try text(bytes, "standard input")
+        }
+        return try text(try readBytes(path), "the file \(path)")
+    }
+
+    /// The bytes of a file, or of standard input for `-`; refuses what is larger than 1 MiB.
+    public static func readBytes(_ path: String) throws(FileFault) -> [UInt8] {
+        if path == standardInput {
             guard let bytes = read(descriptor: STDIN_FILENO, atMost: maximumFileSize + 1) else {
                 throw FileFault("standard input can't be read")
             }
-            if bytes.isEmpty { throw FileFault("standard input has nothing, or nothing any more") }
-            return try text(bytes, "standard input")
+            return try bounded(bytes, "standard input")
         }
         guard let bytes = read(path, atMost: maximumFileSize + 1) else {
             // SAFETY: the path is lent for the call.
             let missing = unsafe access(path, F_OK) != 0
             throw FileFault(missing ? "there is no file \(path)" : "the file \(path) can't be read")
         }
-        return try text(bytes, "the file \(path)")
+        return try bounded(bytes, "the file \(path)")
+    }
+
+    private static func bounded(_ bytes: [UInt8], _ what: String) throws(FileFault) -> [UInt8] {
+        if bytes.count > maximumFileSize { throw FileFault("\(what) is larger than 1 MiB") }
+        return bytes
     }
 
     /// The path that stands for standard input.
     public static let standardInput = "-"
 
     private static func text(_ bytes: [UInt8], _ what: String) throws(FileFault) -> String {
-        if bytes.count > maximumFileSize { throw FileFault("\(what) is larger than 1 MiB") }
         guard let text = String(validating: bytes, as: UTF8.self) else {
             let isWide = bytes.starts(with: [0xFF, 0xFE]) || bytes.starts(with: [0xFE, 0xFF])
             throw FileFault("\(what) is not UTF-8\(isWide ? ", but UTF-16: save it as UTF-8" : "")")

@@ -24,7 +24,8 @@ final class AdminBackend {
         AdminServices(
             settings: { self.settings }, explain: { self.explain($0) },
             adopted: { if let file = self.reread.take() { self.file = file } },
-            tryOut: { Trial.answer($0, in: self.file) }, options: { Trial.options })
+            tryOut: { Trial.answer($0, in: self.file) }, learn: { Learning.answer($0, $1, in: self.file) },
+            options: { Trial.options })
     }
 
     private var settings: AdminServices.Settings {

@@ -16,7 +16,8 @@ struct Recast: ParsableCommand {
         version: BuildInformation.line(with: SettingsLibraries.versions),
         subcommands: [
             Serve.self, Init.self, Check.self, Convert.self, Explain.self, Routes.self, Sign.self, Verify.self,
-            EchoCommand.self, TryCommand.self, Probe.self,
+            EchoCommand.self, TryCommand.self, LearnCommand.self,
+            Probe.self,
         ])
 
     /// Runs the command that the arguments name. Whatever is wrong is one line on standard error.

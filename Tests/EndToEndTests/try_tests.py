@@ -354,6 +354,48 @@ class ConsoleTests(TryTestCase):
                     tried += 1
         self.assertGreater(tried, 15)
 
+    def test_a_definition_is_learnt_from_what_has_come(self):
+        status, answer = self.trying.ask("GET", "/console/learn?route=rest")
+        self.assertEqual(status, 409, answer)
+        for body in ("user[age]=41&tags[]=c4n4ry&on=true", "user[age]=42&on=false&note=c4n4ry"):
+            self.assertEqual(self.trying.send("POST", "/any", body, {"Content-Type": "application/x-www-form-urlencoded"})[0].status, 200)
+        status, answer = self.trying.ask("GET", "/console/learn?route=rest")
+        self.assertEqual((status, answer["route"], answer["exchanges"]), (200, "rest", 2), answer)
+        self.assertNotIn("c4n4ry", json.dumps(answer))
+        fields = {one["path"]: (one["values"], one["bodies"], one["type"]) for one in answer["fields"]}
+        self.assertEqual(fields, {"user.age": (["integer"], 2, "integer"), "tags[*]": (["string"], 1, None),
+                                  "on": (["boolean"], 2, "boolean"), "note": (["string"], 1, None)})
+        self.check(answer["yaml"])
+        status, tried = self.attempt(definition=answer["definition"], body="user[age]=43&on=true")
+        self.assertEqual((status, tried["output"]["body"]["text"]), (200, '{"user":{"age":43},"on":true}'))
+        self.assertEqual(self.trying.ask("GET", "/console/learn?route=none")[0], 404)
+        self.assertEqual(self.trying.ask("GET", "/console/learn")[0], 400)
+        self.assertEqual(self.trying.ask("GET", "/console/learn?route=rest", token=False)[0], 401)
+
+
+class LearnTests(TryTestCase):
+    """`recast learn` of bodies in files."""
+
+    def learn(self, *arguments, data=b""):
+        result = subprocess.run([RECAST, "learn", *arguments], input=data, capture_output=True, timeout=DEADLINE)
+        return result.returncode, result.stdout.decode(), result.stderr.decode()
+
+    def test_a_definition_is_printed(self):
+        files = [self.write("n=1&s=c4n4ry", "one"), self.write("n=2&s=x&s=y", "two"), self.write("n=1&n[a]=2", "three")]
+        code, output, errors = self.learn(*files)
+        self.assertEqual(code, 0, errors)
+        self.assertEqual(output, "request:\n  decode:\n    as: form\n  fields:\n    n: integer\n    s: array\n  encode:\n    as: json\n")
+        self.assertEqual(errors, "recast learn: left out: 1 times form_conflict\n")
+        code, output, _ = self.learn("--json", "-", data=b"a=1")
+        self.assertEqual((code, json.loads(output)["fields"][0]["type"]), (0, "integer"))
+        code, output, _ = self.learn("--type", "application/json", "--to", "form", "-", data=b'{"a":1}')
+        self.assertEqual((code, output), (0, "request:\n  decode:\n    as: json\n  encode:\n    as: form\n"))
+
+    def test_what_cannot_be_learnt_from(self):
+        self.assertEqual(self.learn("--to", "text", "-")[0], 64)
+        self.assertEqual(self.learn(os.path.join(self.folder, "none"))[0], 69)
+        self.assertEqual(self.learn("--type", "application/json", "-", data=b"{")[0], 65)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -20,6 +20,7 @@ enum AdminEndpoint: String, CaseIterable {
     case routeCounts = "/console/routes"
     case trial = "/console/try"
     case options = "/console/options"
+    case learn = "/console/learn"
 
     /// The methods that it takes, as Allow writes them.
     var allow: StaticString {
@@ -64,6 +65,7 @@ enum AdminEndpoint: String, CaseIterable {
         case .routeCounts: "the routes with what they have done"
         case .trial: "what a route, or a definition that is in no file, makes of a body"
         case .options: "the encodings of bodies with their options"
+        case .learn: "?route=NAME: a definition, proposed by what its bodies look like"
         }
     }
 

@@ -149,6 +149,7 @@ final class AdminServer {
             let answer = services.tryOut(request.body)
             respond(.json(text: answer.text, status: answer.status))
         case .options: respond(.json(text: services.options()))
+        case .learn: learn(request, control, respond)
         case .transfers: respondTransfers(request, control, respond)
         }
     }

@@ -43,6 +43,13 @@ public struct AdminServices {
         public var wantsMovesOnly = false
     }
 
+    /// A body that a route got.
+    public struct Body: Sendable {
+        /// Its Content-Type.
+        public var type: String
+        public var bytes: [UInt8]
+    }
+
     /// What came of it.
     public struct Explanation: Sendable {
         public var status: Int
@@ -60,6 +67,8 @@ public struct AdminServices {
     public var adopted: () -> Void
     /// Answers what the console wants to try, an object in JSON, with another one.
     public var tryOut: ([UInt8]) -> Explanation
+    /// Proposes what a route is to do with bodies as those that it got, as an object in JSON, or says why not.
+    public var learn: (_ route: String, _ bodies: [Body]) -> Explanation
     /// What a conversion can say, as an object in JSON.
     public var options: () -> String
 
@@ -69,12 +78,15 @@ public struct AdminServices {
         tryOut: @escaping ([UInt8]) -> Explanation = { _ in
             .init(status: 501, text: "{\"status\":501,\"error\":\"nothing can be tried here\"}\n")
         },
+        learn: @escaping (String, [Body]) -> Explanation = { _, _ in .init(status: 501, text: "nothing is learnt here")
+        },
         options: @escaping () -> String = { "{\"encodings\":[]}\n" }
     ) {
         self.settings = settings
         self.explain = explain
         self.adopted = adopted
         self.tryOut = tryOut
+        self.learn = learn
         self.options = options
     }
 }

@@ -98,6 +98,24 @@ extension AdminServer {
         }
     }
 
+    // MARK: Learning
+
+    /// Proposes a definition by the bodies that are kept whole of a route's requests. Values stay here.
+    func learn(_ request: AdminRequest, _ control: ServerControl, _ respond: @escaping (AdminResponse) -> Void) {
+        guard let route = request.value("route") else {
+            return respond(.fault(400, "which route? As in /console/learn?route=orders"))
+        }
+        control.gather(within: Self.gatherTime) { worker in
+            worker.bodies(of: route)
+        } _: { [weak self] (answers: [[AdminServices.Body]], _) in
+            guard let self else { return }
+            let answer = services.learn(route, Array(answers.joined()))
+            respond(
+                answer.status == 200
+                    ? .json(text: answer.text) : .fault(answer.status, answer.text))
+        }
+    }
+
     // MARK: Replays
 
     /// Replays that run at once at most.

@@ -1,4 +1,5 @@
 internal import EventLoop
+internal import Gateway
 
 /// What workers keep of exchanges, as far as a reader doesn't know it yet.
 struct ExchangeNews: Sendable {
@@ -42,6 +43,23 @@ extension Worker {
         // Those at the beginning are what is kept: that there were others before is no news.
         if known[share.number] != nil { news.missed = max(0, history.next - first - seen) }
         return news
+    }
+
+    /// The bodies of a route's requests that are kept whole, the newest first: 200 at most, of 2 MiB.
+    func bodies(of route: String) -> [AdminServices.Body] {
+        var bodies: [AdminServices.Body] = []
+        var room = 2 * 1024 * 1024
+        history?.forEachNewest(from: 1) { tap in
+            guard tap.route?.name == route else { return true }
+            let kept = KeptCopy(tap.fromClient)
+            guard kept.isWhole, kept.count > 0, let type = kept.field("content-type"),
+                let decoded = kept.decoded(limit: room), decoded.isWhole
+            else { return true }
+            room -= decoded.bytes.count
+            if room >= 0 { bodies.append(.init(type: type, bytes: decoded.bytes)) }
+            return room > 0 && bodies.count < 200
+        }
+        return bodies
     }
 
     /// One of them, whole.

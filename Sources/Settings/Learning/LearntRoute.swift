@@ -1,0 +1,281 @@
+internal import Octets
+public import Transcoding
+
+/// A route's definition, proposed by what bodies look like: their encodings, the names of their fields, and what all values of a field
+/// could be. No value gets into it.
+public struct LearntRoute: Sendable {
+    /// A body to learn from.
+    public struct Sample: Sendable {
+        /// Its Content-Type.
+        public var type: String
+        public var body: [UInt8]
+
+        public init(type: String, body: [UInt8]) {
+            self.type = type
+            self.body = body
+        }
+    }
+
+    /// What was seen of a field.
+    public struct Field: Hashable, Sendable {
+        /// As `fields` names it; `[*]` stands for each element.
+        public var path: String
+        public var isFile: Bool
+        /// What its values look like: `string`, `integer`, `number`, `boolean`, `json`, `null`.
+        public var kinds: [String]
+        /// Bodies that have it.
+        public var bodies: Int
+        /// Whether one body has several of that name.
+        public var repeats: Bool
+        /// The media types of a file.
+        public var types: [String]
+        /// The type that is proposed; nil: none.
+        public var type: FieldType?
+    }
+
+    /// The YAML of a route without name, match and upstream.
+    public let definition: String
+    public let fields: [Field]
+    /// Bodies that were read.
+    public let bodies: Int
+    /// Those that were not, by the code of the error.
+    public let unreadable: [String: Int]
+    /// Fields that were not looked at: 500 names at most, of 200 bytes and 16 steps each.
+    public let leftOut: Int
+
+    /// Bodies that are looked at, at most.
+    public static let sampleLimit = 200
+
+    /// Bytes of all of them, 4 MiB.
+    public static let byteLimit = 4 * 1024 * 1024
+
+    /// Learns from the first bodies. What is proposed converts each of those that can be read; nil where none can.
+    ///
+    /// - Parameter output: what the route is to write.
+    public init?(from samples: [Sample], to output: BodyEncoding = .json) {
+        var unreadable: [String: Int] = [:]
+        var readable: [(sample: Sample, encoding: BodyEncoding)] = []
+        var bytes = 0
+        for sample in samples.prefix(Self.sampleLimit) {
+            bytes += sample.body.count
+            guard bytes <= Self.byteLimit else { break }
+            do throws(ConversionError) {
+                readable.append((sample, try Self.encoding(sample, to: output)))
+            } catch {
+                unreadable[error.code, default: 0] += 1
+            }
+        }
+        guard !readable.isEmpty else { return nil }
+        let encodings = BodyEncoding.allCases.filter { encoding in readable.contains { $0.encoding == encoding } }
+        var names = FieldShapes()
+        for (sample, encoding) in readable where encoding.isFlat { Self.collect(sample, encoding, nil, &names) }
+        var reading = FieldDecodingOptions()
+        if names.hasCommonDots, !names.hasBrackets { reading.nesting = .dots }
+        var proposal = Proposal(encodings: encodings, output: output, nesting: reading.nesting)
+        var shapes = Self.shapes(of: readable, reading)
+        proposal.rules = output.hasObjects ? Self.rules(shapes) : []
+        // What a field's values look like may not be how it is read with its neighbours.
+        if !proposal.settle(for: readable.map(\.sample)), reading.nesting == .dots {
+            reading.nesting = .brackets
+            proposal.nesting = .brackets
+            shapes = Self.shapes(of: readable, reading)
+            proposal.rules = output.hasObjects ? Self.rules(shapes) : []
+            _ = proposal.settle(for: readable.map(\.sample))
+        }
+        definition = proposal.text
+        fields = shapes.shapes.map { shape in
+            let type = proposal.rules.last { $0.path == shape.path || $0.path == shape.elementPath }?.type
+            return Field(
+                path: shape.path.description, isFile: shape.isFile, kinds: shape.kinds, bodies: shape.bodies,
+                repeats: shape.repeats, types: shape.types, type: type)
+        }
+        bodies = readable.count
+        leftOut = shapes.leftOut
+        self.unreadable = unreadable
+    }
+
+    // MARK: - What is seen
+
+    /// The encoding of a body that can be converted without any rule.
+    private static func encoding(_ sample: Sample, to output: BodyEncoding) throws(ConversionError) -> BodyEncoding {
+        var plan = ConversionPlan(inputs: BodyEncoding.structured, output: output)
+        if !output.hasFiles { plan.fieldEncoding.files = .base64 }
+        let encoding = try plan.inputEncoding(for: Array(sample.type.utf8).span)
+        _ = try ExampleConversion.run(plan, sample.body, type: sample.type)
+        return encoding
+    }
+
+    private static func shapes(
+        of samples: [(sample: Sample, encoding: BodyEncoding)], _ reading: FieldDecodingOptions
+    ) -> FieldShapes {
+        var shapes = FieldShapes()
+        for (sample, encoding) in samples {
+            shapes.beginBody()
+            collect(sample, encoding, reading, &shapes)
+        }
+        return shapes
+    }
+
+    /// Adds what one body shows. It has been read before, so nothing of it fails.
+    private static func collect(
+        _ sample: Sample, _ encoding: BodyEncoding, _ reading: FieldDecodingOptions?, _ shapes: inout FieldShapes
+    ) {
+        if encoding.isFlat {
+            var sink = FieldShapeSink(shapes, reading)
+            try? read(sample, encoding, reading ?? FieldDecodingOptions(), &sink)
+            shapes = sink.shapes
+        } else if reading != nil {
+            var sink = DocumentShapeSink(shapes)
+            try? readDocument(sample, encoding, &sink)
+            shapes = sink.shapes
+        }
+    }
+
+    private static func read(
+        _ sample: Sample, _ encoding: BodyEncoding, _ options: FieldDecodingOptions, _ sink: inout FieldShapeSink
+    ) throws(ConversionError) {
+        let limits = Limits()
+        if encoding == .form {
+            var decoder = Form.Decoder(options: options, limits: limits)
+            try feed(sample.body, &decoder, &sink)
+        } else {
+            let boundary = try Multipart.Boundary(contentType: Array(sample.type.utf8).span, limits: limits)
+            var decoder = Multipart.Decoder(boundary: boundary, options: options, limits: limits)
+            try feed(sample.body, &decoder, &sink)
+        }
+    }
+
+    private static func feed<Decoder: FieldDecoder & ~Copyable>(
+        _ body: [UInt8], _ decoder: inout Decoder, _ sink: inout FieldShapeSink
+    ) throws(ConversionError) {
+        var fed = 0
+        while fed < body.count { fed += try decoder.feed(body.span.extracting(fed..<body.count), into: &sink) }
+        try decoder.finish(into: &sink)
+    }
+
+    private static func readDocument(
+        _ sample: Sample, _ encoding: BodyEncoding, _ sink: inout DocumentShapeSink
+    ) throws(ConversionError) {
+        let plan = ConversionPlan(inputs: [encoding], output: .json)
+        let json = try ExampleConversion.run(plan, sample.body, type: sample.type).bytes
+        var decoder = JSON.Decoder(options: JSON.DecodingOptions(), limits: Limits())
+        var fed = 0
+        while fed < json.count { fed += try decoder.feed(json.span.extracting(fed..<json.count), into: &sink) }
+        try decoder.finish(into: &sink)
+    }
+
+    // MARK: - What follows from it
+
+    /// The types of fields whose values all read as more than texts, and arrays of what comes several times.
+    private static func rules(_ shapes: FieldShapes) -> [TypeRule] {
+        var rules: [TypeRule] = []
+        let known = Dictionary(shapes.shapes.map { ($0.path, $0) }) { first, _ in first }
+        for shape in shapes.shapes where !shape.isFile {
+            // `a` in one body and `a[]` in another, or `a` twice.
+            let elements = known[shape.elementPath]
+            let isArray = shape.hasTwins || elements != nil
+            if isArray { rules.append(TypeRule(path: shape.path, type: .array)) }
+            guard !isOne(of: shape, in: known) else { continue }
+            let all = [shape] + (elements.map { [$0] } ?? [])
+            guard let type = type(of: all) else { continue }
+            rules.append(TypeRule(path: isArray ? shape.elementPath : shape.path, type: type))
+        }
+        return rules
+    }
+
+    /// Whether the shape is that of the elements of another one, which has told their type.
+    private static func isOne(of shape: FieldShapes.Shape, in known: [FieldPath: FieldShapes.Shape]) -> Bool {
+        shape.path.segments.last == .any && known[FieldPath(shape.path.segments.dropLast())] != nil
+    }
+
+    /// The type that all values read as; nil where that is a text, where one is empty, and for values of documents, which are
+    /// what they are.
+    private static func type(of shapes: [FieldShapes.Shape]) -> FieldType? {
+        if shapes.contains(where: \.hasEmpty) { return nil }
+        if shapes.allSatisfy(\.isBoolean) { return .boolean }
+        if shapes.allSatisfy(\.isInteger) { return .integer }
+        if shapes.allSatisfy(\.isNumber) { return .number }
+        return shapes.allSatisfy(\.isJSON) ? .json : nil
+    }
+}
+
+extension FieldShapes.Shape {
+    /// Each element, where the field is an array.
+    fileprivate var elementPath: FieldPath { FieldPath(path.segments + [.any]) }
+}
+
+/// A definition on its way.
+private struct Proposal {
+    var encodings: [BodyEncoding]
+    var output: BodyEncoding
+    var nesting: NestingStyle
+    var rules: [TypeRule] = []
+
+    /// Takes rules away until each body converts; false where bodies don't without any.
+    mutating func settle(for samples: [LearntRoute.Sample]) -> Bool {
+        var faults = 0
+        for sample in samples {
+            while let error = fault(on: sample) {
+                guard !rules.isEmpty else { return false }
+                faults += 1
+                let concerned = error.field.map { field in
+                    rules.indices.filter { Self.concerns(rules[$0].path, field) }
+                }
+                // Each costs a conversion.
+                guard let concerned, !concerned.isEmpty, faults < 100 else {
+                    rules.removeAll()
+                    continue
+                }
+                for index in concerned.reversed() { rules.remove(at: index) }
+            }
+        }
+        return true
+    }
+
+    /// Whether the rule is about the field, or one around it, of which an error names the place.
+    private static func concerns(_ path: FieldPath, _ field: String) -> Bool {
+        guard case .key(let key)? = path.segments.first else { return true }
+        let root = String(decoding: key, as: UTF8.self)
+        return field == root || field.hasPrefix(root + "[") || field.hasPrefix(root + ".")
+            || field.hasPrefix("/" + root)
+    }
+
+    private func fault(on sample: LearntRoute.Sample) -> ConversionError? {
+        do throws(ConversionError) {
+            _ = try ExampleConversion.run(plan, sample.body, type: sample.type)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    /// What the readers make of `text`; written by hand, since they are asked once, at the end.
+    private var plan: ConversionPlan {
+        var plan = ConversionPlan(inputs: encodings.count == 1 ? encodings : BodyEncoding.structured, output: output)
+        plan.fieldDecoding.nesting = nesting
+        if !output.hasFiles { plan.fieldEncoding.files = .base64 }
+        plan.types = rules
+        return plan
+    }
+
+    var text: String {
+        let place = SettingsNode.Position(line: 1, column: 1)
+        func member(_ key: String, _ content: SettingsNode.Content) -> SettingsNode.Member {
+            .init(key: key, position: place, value: SettingsNode(position: place, content: content))
+        }
+        func word(_ text: String) -> SettingsNode.Content { .scalar(text, isPlain: true) }
+        var decode = [member("as", word(encodings.count == 1 ? encodings[0].rawValue : "auto"))]
+        if nesting != .brackets { decode.append(member("nesting", word(nesting.rawValue))) }
+        var encode = [member("as", word(output.rawValue))]
+        if encodings.contains(.multipart), !output.hasFiles { encode.append(member("files", word("base64"))) }
+        var request = [member("decode", .mapping(decode))]
+        if !rules.isEmpty {
+            let types = rules.map { member($0.path.description, word($0.type.rawValue)) }
+            request.append(member("fields", .mapping(types)))
+        }
+        request.append(member("encode", .mapping(encode)))
+        var writer = YAMLWriter()
+        writer.write([member("request", .mapping(request))], indent: 0)
+        return writer.text
+    }
+}

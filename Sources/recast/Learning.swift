@@ -1,0 +1,63 @@
+internal import Gateway
+internal import Proxy
+internal import Settings
+internal import Transcoding
+
+/// What is proposed for a route by what bodies look like, as the console and `recast learn` show it.
+enum Learning {
+    /// Answers `GET /console/learn`.
+    static func answer(
+        _ name: String, _ bodies: [AdminServices.Body], in file: SettingsFile
+    ) -> AdminServices.Explanation {
+        let settings = file.settings
+        guard let route = settings.routes.first(where: { $0.name == name }) else {
+            return .init(status: 404, text: "there is no route \"\(name)\": \(file.hint(forRoute: name))")
+        }
+        guard !bodies.isEmpty else {
+            return .init(
+                status: 409,
+                text: "no body of its requests is kept whole: send some, or raise admin.console.body and entries")
+        }
+        let samples = bodies.map { LearntRoute.Sample(type: $0.type, body: $0.bytes) }
+        guard let learnt = LearntRoute(from: samples, to: output(of: route)) else {
+            return .init(status: 409, text: "none of the \(bodies.count) bodies that are kept can be read")
+        }
+        let names = settings.upstreams.map(\.name)
+        var place = RouteDefinition.Place(
+            name: route.name, match: route.match.path.text, upstream: names.first ?? "app", upstreams: names)
+        if let upstream = route.upstream { place.upstream = names[upstream] }
+        let yaml = try? RouteDefinition(reading: learnt.definition, at: place).yaml
+        return .init(status: 200, text: document(learnt, of: name, yaml: yaml).json + "\n")
+    }
+
+    /// What the route writes, where that is an encoding of bodies; JSON else.
+    private static func output(of route: Route) -> BodyEncoding {
+        guard let plan = route.conversion?.plan, plan.outputWithoutFiles == nil, !plan.writesQuery,
+            plan.output != .text, plan.output != .raw
+        else { return .json }
+        return plan.output
+    }
+
+    static func document(_ learnt: LearntRoute, of route: String, yaml: String?) -> Literal {
+        let fields = learnt.fields.map { field in
+            object([
+                ("path", .string(field.path)), ("kind", .string(field.isFile ? "file" : "field")),
+                ("values", texts(field.kinds)), ("bodies", number(field.bodies)), ("repeats", .bool(field.repeats)),
+                ("media_types", texts(field.types)), ("type", optional(field.type?.rawValue)),
+            ])
+        }
+        let unreadable = learnt.unreadable.sorted { $0.key < $1.key }.map { ($0.key, number($0.value)) }
+        return object([
+            ("route", .string(route)), ("exchanges", number(learnt.bodies)),
+            ("definition", .string(learnt.definition)), ("yaml", optional(yaml)), ("fields", .array(fields)),
+            ("unreadable", object(unreadable)), ("left_out", number(learnt.leftOut)),
+        ])
+    }
+
+    private static func number(_ number: Int) -> Literal { .number(String(number)) }
+    private static func optional(_ text: String?) -> Literal { text.map(Literal.string) ?? .null }
+    private static func texts(_ texts: [String]) -> Literal { .array(texts.map(Literal.string)) }
+    private static func object(_ members: [(String, Literal)]) -> Literal {
+        .object(members.map { Literal.Member(name: $0.0, value: $0.1) })
+    }
+}
