@@ -222,7 +222,7 @@ private struct Proposal {
                     rules.indices.filter { Self.concerns(rules[$0].path, field) }
                 }
                 // Each costs a conversion.
-                guard let concerned, !concerned.isEmpty, faults < 100 else {
+                guard let concerned, !concerned.isEmpty, faults < 20 else {
                     rules.removeAll()
                     continue
                 }

@@ -68,8 +68,12 @@ final class SectionReader {
     }
 
     /// Tells which values `key` takes, where options are listed. Nil: it isn't one of some words.
-    func offer(_ key: String, _ values: [String]? = nil, standard: String? = nil) {
-        context.catalog?.note(path, key, values: values, standard: standard)
+    func offer(
+        _ key: String, _ values: @autoclosure () -> [String]? = nil, standard: @autoclosure () -> String? = nil
+    ) {
+        // Whoever starts has no list to make.
+        guard let catalog = context.catalog else { return }
+        catalog.note(path, key, values: values(), standard: standard())
     }
 
     private func member(_ key: String) -> SettingsNode.Member? {
