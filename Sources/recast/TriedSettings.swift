@@ -100,6 +100,7 @@ extension Route {
             index: index, name: name, match: match, upstream: upstream, rewrite: rewrite, limits: limits,
             timeouts: timeouts, request: conversion.map(RequestRule.convert) ?? .forward,
             verification: isOpen ? nil : verification, authorization: isOpen ? nil : authorization, signing: signing,
-            responses: responses, responseLimit: responseLimit, options: options)
+            responses: responses, responseLimit: responseLimit, options: options, shadow: shadow?.options,
+            trial: shadow?.trial?.conversion)
     }
 }
