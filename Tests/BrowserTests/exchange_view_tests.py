@@ -208,7 +208,11 @@ class ExchangeTests(ConsoleTestCase):
     def test_bodies_are_read_as_what_they_are(self):
         parts = "--b\r\nContent-Disposition: form-data; name=\"title\"\r\n\r\nHello\r\n--b\r\n" \
                 "Content-Disposition: form-data; name=\"photo\"; filename=\"a.jpg\"\r\nContent-Type: image/jpeg\r\n\r\n\u0000\u0001\r\n--b--\r\n"
-        self.upstream.script = lambda exchange: (exchange.read_body(), exchange.answer(body=b'{"n":12345678901234567890,"e":[]}', fields=("Content-Type: application/json",)))
+        def answer(exchange):
+            exchange.read_body()
+            exchange.answer(body=b'{"n":12345678901234567890,"e":[]}', fields=("Content-Type: application/json",))
+
+        self.upstream.script = answer
         self.send("POST", "/photos", parts, "multipart/form-data; boundary=b")
         self.send("POST", "/binary", bytes(range(256)).decode("latin-1").encode("latin-1") * 90, "application/octet-stream")
         page = self.tab()

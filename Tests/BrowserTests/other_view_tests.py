@@ -79,9 +79,11 @@ class TryTests(ConsoleTestCase):
     def try_definition(self, page, definition, media_type, body):
         page.click("label", "A definition")
         page.fill("form.trying textarea:not(.unused)", definition)
-        page.run("""const [type, body] = values; const find = (name) => [...document.querySelectorAll('.trying label')].find((label) => label.textContent === name).control;
-            find('Content-Type').value = type; find('Content-Type').dispatchEvent(new Event('input')); find('Body').value = body; find('Body').dispatchEvent(new Event('input'))""",
-                 media_type, body)
+        page.run("""const labels = [...document.querySelectorAll('.trying label')];
+            for (const [name, value] of [['Content-Type', values[0]], ['Body', values[1]]]) {
+                const { control } = labels.find((label) => label.textContent === name);
+                control.value = value; control.dispatchEvent(new Event('input'));
+            }""", media_type, body)
         page.click("button", "Convert")
 
     def test_a_route_takes_a_sample_and_shows_what_becomes_of_it(self):
@@ -98,7 +100,8 @@ class TryTests(ConsoleTestCase):
         page.click("label", "A definition")
         controls = "[...document.querySelectorAll('.trying label')]"
         page.until(f"{controls}.find((label) => label.textContent === 'From').control.options.length > 3")
-        inputs, outputs = page.run(f"""return ['From', 'To'].map((name) => [...{controls}.find((label) => label.textContent === name).control.options].map((option) => option.value))""")
+        inputs, outputs = page.run(f"""return ['From', 'To'].map((name) => (
+            [...{controls}.find((label) => label.textContent === name).control.options].map((option) => option.value)))""")
         self.assertGreaterEqual(len(inputs) * len(outputs), 49, (inputs, outputs))
         tried = refused = 0
         for one in inputs:

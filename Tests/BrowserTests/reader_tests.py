@@ -63,7 +63,9 @@ class ReaderTests(ConsoleTestCase):
             ("abc", 0, [1, 1, "", "abc", 0]), ("abc", 3, [1, 4, "abc", "", 3]), ("a\nbü d", 5, [2, 3, "bü", " d", 4]), ("a\n\nb", 2, [2, 1, "", "", 2]),
             ("abc", 99, [1, 4, "abc", "", 3]), ("", 0, [1, 1, "", "", 0]), ("😀x", 4, [1, 2, "😀", "x", 2]),
         ):
-            self.assertEqual(self.call("readers", "const p = m.placeOf(new TextEncoder().encode(values[0]), values[1]); return [p.line, p.column, p.before, p.after, p.index]", text, offset), expected)
+            found = self.call("readers", "const p = m.placeOf(new TextEncoder().encode(values[0]), values[1]);"
+                              " return [p.line, p.column, p.before, p.after, p.index]", text, offset)
+            self.assertEqual(found, expected)
 
     def test_events_are_read_however_they_are_cut(self):
         text = ": sign\nevent: exchanges\ndata: {\"a\":\ndata:1}\n\nevent: more\r\ndata: {}\r\n\r\ndata: 2\n\nevent: none\n\n"
@@ -76,7 +78,8 @@ class ReaderTests(ConsoleTestCase):
         for value, text in ((0, "0 B"), (1023, "1023 B"), (1024, "1 KiB"), (1536, "1.5 KiB"), (16 << 10, "16 KiB"), (102_400, "100 KiB"), (1_048_575, "1 MiB"),
                             (200 << 20, "200 MiB"), (5 << 40, "5 TiB"), (None, "–")):
             self.assertEqual(self.call("dom", "return m.size(values[0])", value), text)
-        for value, text in ((0, "0 µs"), (0.0009, "900 µs"), (0.0011, "1.1 ms"), (0.25, "250 ms"), (0.9951, "1.0 s"), (61, "61.0 s"), (125, "2 min 5 s"), (119.9, "2 min 0 s"), (None, "–")):
+        for value, text in ((0, "0 µs"), (0.0009, "900 µs"), (0.0011, "1.1 ms"), (0.25, "250 ms"), (0.9951, "1.0 s"), (61, "61.0 s"),
+                            (125, "2 min 5 s"), (119.9, "2 min 0 s"), (None, "–")):
             self.assertEqual(self.call("dom", "return m.duration(values[0])", value), text)
 
     def test_field_lines(self):
