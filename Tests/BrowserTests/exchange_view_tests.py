@@ -97,8 +97,13 @@ class ListTests(ConsoleTestCase):
         self.send("GET", "/meanwhile-2")
         page.until_text("Show 2 new")
         self.assertNotIn("/meanwhile", page.text())
+        page.run("document.querySelector('.news').focus()")
+        page.press("Enter")
+        page.until("document.activeElement.innerText === '/meanwhile-2'")
+        self.send("GET", "/meanwhile-3")
+        page.until_text("Show 1 new")
         page.click("button", "Go on")
-        page.until_text("/meanwhile-2")
+        page.until_text("/meanwhile-3")
         page.until_text("Live")
 
     def test_nothing_moves_under_the_keyboard(self):
@@ -113,6 +118,11 @@ class ListTests(ConsoleTestCase):
         page.click("button", "Show 1 new")
         page.until_text("/later-on")
         self.assertEqual(page.focused(), "a /later-on")
+        self.send("GET", "/by-the-keyboard")
+        page.until_text("Show 1 new")
+        page.press("Tab", shift=True)  # who leaves the rows lets them go on
+        page.until_text("/by-the-keyboard")
+        page.until("!document.body.innerText.includes('Show 1 new')")
 
     def test_no_more_are_kept_than_the_settings_say(self):
         page = self.tab()

@@ -170,7 +170,7 @@ export function showExchanges(main, query, setLink) {
   }
 
   // Nothing moves while somebody reads further down, is on a row by the keyboard, or is about to click.
-  const isHeld = () => paused || isPressed || body.contains(document.activeElement) || pane.scrollTop > 4
+  const isHeld = () => paused || isPressed || document.activeElement === news || body.contains(document.activeElement) || pane.scrollTop > 4
     || (document.scrollingElement.scrollTop > 4 && pane.getBoundingClientRect().top < 0);
   function take(more) {
     waiting = more.concat(waiting).slice(0, most);
@@ -338,9 +338,11 @@ export function showExchanges(main, query, setLink) {
     steps[event.key]?.querySelector('a').focus();
     drawChoice();
   });
-  body.addEventListener('focusout', () => setTimeout(() => waitingCount > 0 && !isHeld() && release()));
+  const left = () => setTimeout(() => waitingCount > 0 && !isHeld() && release());
+  body.addEventListener('focusout', left);
+  news.addEventListener('focusout', left);
   pane.addEventListener('scroll', later(100, () => waitingCount > 0 && !isHeld() && release()));
-  pane.addEventListener('pointerdown', () => { isPressed = true; });
+  view.addEventListener('pointerdown', () => { isPressed = true; });
   const released = () => { isPressed = false; };
   addEventListener('pointerup', released);
   addEventListener('pointercancel', released);
