@@ -187,6 +187,18 @@ class TryTests(ConsoleTestCase):
         page.until_text("The definition has the long form")
         self.assertEqual(page.run("return document.querySelector('.trying textarea').value"), long_form)
 
+    def test_a_definition_is_proposed_by_bodies_and_tried(self):
+        for age in range(3):
+            self.send("POST", f"/orders/{age}", f"age={age}&name=Ada&internal=x", FORM)
+        page = self.tab("try?route=orders")
+        page.click("button", "Propose a definition by its bodies")
+        page.until_text("Proposed by")
+        rows = page.run("return [...document.querySelectorAll('.result tbody tr')].map((row) => row.cells[0].innerText)")
+        self.assertIn("age", rows)
+        self.assertIn("request", page.run("return document.querySelector('.trying textarea').value"))
+        page.click("button", "Convert")
+        page.until_text("It becomes application/json")
+
     def test_a_file_that_is_no_text_is_shown_in_hex(self):
         page = self.tab("try")
         page.click("label", "A definition")

@@ -288,6 +288,7 @@ export function showTry(main, query) {
       soon.cancel();
       way = 'definition';
       definition.value = learnt.definition ?? learnt.yaml ?? '';
+      definition.rows = Math.min(20, Math.max(5, definition.value.split('\n').length));
       mistakes.replaceChildren();
       drawWay();
       fromText();
