@@ -68,7 +68,10 @@ final class AdminBackend {
             var request = SampleRequest()
             try ExplainedSample.apply(
                 path: sample.path, query: sample.query, headers: sample.headers, to: &request)
-            let explained = ExplainedSample(request: request, type: sample.type, body: sample.body)
+            var explained = ExplainedSample(request: request, type: sample.type, body: sample.body)
+            explained.responseStatus = sample.responseStatus
+            // Nobody has chosen what the console shows: the main loop must not be held by it.
+            if sample.wantsMovesOnly { explained.bound = Trial.bound }
             let explanation = try explained.explanation(of: index, in: file)
             return .init(
                 status: 200,

@@ -190,6 +190,19 @@ class ExchangeTests(ConsoleTestCase):
         page.run(f"document.querySelector('[data-show=\"{entry}\"]').focus()")
         page.until("document.querySelectorAll('.lit').length === 3")
 
+    def test_fields_of_a_converted_answer_are_followed_apart_from_the_requests(self):
+        self.upstream.script = lambda exchange: (
+            exchange.read_body(), exchange.answer(200, b'{"done":{"at":5}}', fields=["Content-Type: application/json"]))
+        self.send("POST", "/to-form", '{"asked":1}', JSON)
+        page = self.tab()
+        self.open_first(page, "/to-form")
+        rows = page.run("return [...document.querySelectorAll('.part')].map((part) => [...part.querySelectorAll('.fields tbody tr')]"
+                        ".map((row) => [...row.cells].slice(0, 2).map((cell) => cell.innerText)))")
+        self.assertEqual(rows, [[["asked", "asked"]], [["done.at", "done[at]"]]])
+        page.hover(".part ~ .part .side .line[data-entry='0']")
+        page.until("document.querySelectorAll('.lit').length === 3", what="a field of the answer in three places")
+        self.assertEqual(page.run("return document.querySelector('.part').querySelectorAll('.lit').length"), 0)
+
     def test_repeated_names_are_told_apart(self):
         self.send("POST", "/orders/11", BODY, FORM)
         page = self.tab()

@@ -108,6 +108,8 @@ class ConsoleTests(ConsoleTestCase):
         moves = {entry["from"]: entry["to"] for entry in shown["explanation"]["sent"]}
         self.assertEqual(moves, {"user[name]": "user.name", "n": "n"})
         self.assertIsNone(shown["explanation_error"])
+        back = [(entry["from"], entry["to"]) for entry in shown["response_explanation"]["sent"]]
+        self.assertEqual((back, shown["response_explanation_error"]), ([("id", "id")], None))
         for body, size in [(client["request"], 18), (upstream["request"], 31), (upstream["response"], 8), (client["response"], 4)]:
             self.assertEqual((body["body"]["size"], body["body"]["kept"], body["body"]["whole"]), (size, size, True))
         self.assertGreater(shown["times"]["total"], 0)
@@ -121,6 +123,7 @@ class ConsoleTests(ConsoleTestCase):
         self.assertIsNone(shown["upstream"]["request"])
         self.assertIsNone(shown["explanation"])
         self.assertIn("multipart", shown["explanation_error"])
+        self.assertIsNone(shown["response_explanation"])
         self.assertTrue(shown["replayable"])
 
     def test_a_request_of_no_route_and_one_without_a_head_are_kept(self):

@@ -77,6 +77,30 @@ export function makeDetail(exchange, { address, close, open, summary }) {
   const explanation = exchange.explanation ?? null;
   const tools = replayTools(exchange, open);
   const noUpstream = exchange.code ? `Nothing was sent: ${exchange.code}` : 'Nothing was sent';
+  const request = h('section', { class: 'part' },
+    h('h3', {}, 'Request'),
+    h('div', { class: 'sides' },
+      side('From the client', client.request, upstream.request, ['not sent', 'changed'], '', {
+        marks: explanation && new Marks(explanation, 'from'), refused, offset,
+      }),
+      side('To the upstream', upstream.request, client.request, ['added', 'changed'], noUpstream, {
+        marks: explanation && new Marks(explanation, 'to'),
+      })),
+    fieldsTable(explanation, refused),
+    !explanation && exchange.explanation_error && hint(`Why nothing is told of its fields: ${line(exchange.explanation_error)}`));
+  const back = exchange.response_explanation ?? null;
+  const answer = h('section', { class: 'part' },
+    h('h3', {}, 'Answer'),
+    h('div', { class: 'sides' },
+      side('From the upstream', upstream.response, client.response, ['not sent', 'changed'], 'No answer came', {
+        marks: back && new Marks(back, 'from'),
+      }),
+      side('To the client', client.response, upstream.response, ['added', 'changed'], 'The client got none', {
+        marks: back && new Marks(back, 'to'),
+      })),
+    fieldsTable(back),
+    !back && exchange.response_explanation_error
+      && hint(`Why nothing is told of its fields: ${line(exchange.response_explanation_error)}`));
   const root = h('article', { class: 'exchange', 'aria-labelledby': 'exchange-title' },
     h('header', {},
       h('h2', { id: 'exchange-title', tabindex: '-1' }, h('span', { class: 'method' }, line(exchange.method)), ' ', data(exchange.target),
@@ -89,22 +113,10 @@ export function makeDetail(exchange, { address, close, open, summary }) {
     exchange.curl?.endsWith('@body') && hint('The body is no text, or not all of it is kept: the command sends a file that is called body.'),
     problemView(exchange, problem),
     h('dl', { class: 'facts' }, facts(exchange, address).map(([name, value]) => h('div', {}, h('dt', {}, name), h('dd', {}, value)))),
-    h('h3', {}, 'Request'),
-    h('div', { class: 'sides' },
-      side('From the client', client.request, upstream.request, ['not sent', 'changed'], '', {
-        marks: explanation && new Marks(explanation, 'from'), refused, offset,
-      }),
-      side('To the upstream', upstream.request, client.request, ['added', 'changed'], noUpstream, {
-        marks: explanation && new Marks(explanation, 'to'),
-      })),
-    fieldsTable(explanation, refused),
-    !explanation && exchange.explanation_error && hint(`Why nothing is told of its fields: ${line(exchange.explanation_error)}`),
-    h('h3', {}, 'Answer'),
-    h('div', { class: 'sides' },
-      side('From the upstream', upstream.response, client.response, ['not sent', 'changed'], 'No answer came'),
-      side('To the client', client.response, upstream.response, ['added', 'changed'], 'The client got none')),
+    request, answer,
     timesView(exchange.times));
-  linkFields(root);
+  linkFields(request);
+  linkFields(answer);
   return root;
 }
 

@@ -41,6 +41,8 @@ public struct AdminServices {
         public var wantsJSON: Bool
         /// Whether only where fields went is wanted, without the values of the head that the upstream would see.
         public var wantsMovesOnly = false
+        /// The status of a response that the body is; nil: it is a request's.
+        public var responseStatus: Int?
     }
 
     /// A body that a route got.

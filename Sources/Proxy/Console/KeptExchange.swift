@@ -20,6 +20,7 @@ struct KeptExchange: Sendable {
     /// Names that a rule gives to fields of which the settings mask the old ones.
     private let renamed: [(from: String, to: String)]
     private let hasConversion: Bool
+    private let convertsResponse: Bool
 
     init(_ tap: ExchangeTap, of worker: Int) {
         facts = ExchangeFacts(tap, of: worker)
@@ -37,9 +38,10 @@ struct KeptExchange: Sendable {
             ("total", tap.time),
         ]
         peer = ReplayPeer(address: tap.peer, port: tap.port, isSecure: tap.isSecure)
-        let rules = tap.route?.conversion.map { $0.plan.map.rename } ?? []
-        renamed = rules.map { ("\($0.from)", "\($0.to)") }
+        let plans = [tap.route?.conversion?.plan] + (tap.route?.responseRules?.rules.map { $0.conversion?.plan } ?? [])
+        renamed = plans.compactMap { $0 }.flatMap(\.map.rename).map { ("\($0.from)", "\($0.to)") }
         hasConversion = tap.record.input != nil
+        convertsResponse = tap.input != nil
     }
 
     /// Why it can't be sent again as it was; nil where it can.
@@ -74,7 +76,9 @@ struct KeptExchange: Sendable {
         secrets.sort { $0.count > $1.count }
         for index in messages.indices { messages[index].hide(secrets) }
         let whyNot = obstacle
-        let (explanation, fault) = self.explanation(explain)
+        let (moves, fault) = hasConversion ? self.moves(in: fromClient, nil, explain) : (.none, nil)
+        let (responseMoves, responseFault) =
+            convertsResponse ? self.moves(in: fromUpstream, facts.upstreamStatus, explain) : (.none, nil)
         func optional(_ text: String?) -> AdminValue { text.map(AdminValue.text) ?? .none }
         let client = AdminValue.object([
             ("address", optional(facts.client)), ("request", messages[0].value),
@@ -89,19 +93,22 @@ struct KeptExchange: Sendable {
         var members = facts.members(mask, hiding: secrets).filter { $0.name != "client" && $0.name != "upstream" }
         members += [
             ("client", client), ("upstream", upstream), ("framing", .text(framing)), ("retries", .number(retries)),
-            ("times", .object(times.map { ($0.name, .seconds($0.nanoseconds)) })), ("explanation", explanation),
-            ("explanation_error", optional(fault)), ("replayable", .bool(whyNot == nil)),
+            ("times", .object(times.map { ($0.name, .seconds($0.nanoseconds)) })), ("explanation", moves),
+            ("explanation_error", optional(fault)), ("response_explanation", responseMoves),
+            ("response_explanation_error", optional(responseFault)), ("replayable", .bool(whyNot == nil)),
             ("not_replayable", optional(whyNot)), ("curl", optional(curl(messages[0]))),
         ]
         return .object(members)
     }
 
-    /// Where each field went, by the rules of the route as they stand now.
-    private func explanation(
-        _ explain: (AdminServices.Sample) -> AdminServices.Explanation
+    /// Where each field of a message's body went, by the rules of the route as they stand now.
+    ///
+    /// - Parameter status: that of a response; nil: the message is the request.
+    private func moves(
+        in message: KeptCopy, _ status: Int?, _ explain: (AdminServices.Sample) -> AdminServices.Explanation
     ) -> (AdminValue, fault: String?) {
-        guard let route = facts.route, hasConversion else { return (.none, nil) }
-        guard let body = fromClient.decoded(limit: ConsoleSettings.greatestBody), body.isWhole else {
+        guard let route = facts.route else { return (.none, nil) }
+        guard let body = message.decoded(limit: ConsoleSettings.greatestBody), body.isWhole else {
             return (.none, "only the beginning of the body is kept")
         }
         let target = ShownHead(fromClient.head, NameMask([])).line.split(separator: " ").dropFirst().first ?? ""
@@ -109,9 +116,10 @@ struct KeptExchange: Sendable {
         let headers = ShownHead(fromClient.head, NameMask([])).fields.map { "\($0.name): \($0.value)" }
         let explanation = explain(
             .init(
-                route: route, body: body.bytes, type: fromClient.field("content-type"),
+                route: route, body: body.bytes, type: message.field("content-type"),
                 path: parts.first?.hasPrefix("/") == true ? parts.first : nil,
-                query: parts.count > 1 ? parts[1] : nil, headers: headers, wantsJSON: true, wantsMovesOnly: true))
+                query: parts.count > 1 ? parts[1] : nil, headers: headers, wantsJSON: true, wantsMovesOnly: true,
+                responseStatus: status))
         guard explanation.status == 200 else { return (.none, explanation.text) }
         return (.document(Array(explanation.text.utf8)), nil)
     }

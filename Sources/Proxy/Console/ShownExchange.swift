@@ -50,7 +50,7 @@ struct ExchangeFacts: Sendable {
     let route: String?
     let upstream: String?
     private let status: Int
-    private let upstreamStatus: Int
+    let upstreamStatus: Int
     private let code: String?
     private let flag: String?
     private let input: BodyEncoding?
