@@ -8,12 +8,13 @@ import re
 import shlex
 import subprocess
 import threading
+import time
 import unittest
 
 import reload_tests
 from admin import Admin, admin_port
 from admin_tests import Events
-from harness import FORM, JSON, Client, ProxyTestCase, make_multipart
+from harness import DEADLINE, FORM, JSON, Client, ProxyTestCase, make_multipart
 from http2_client import HTTP2Client
 from lifecycle_support import reload, wait_until
 
@@ -434,6 +435,23 @@ class FewEntriesTests(ConsoleTestCase):
         for client in clients:
             self.assertEqual(client.response("GET").status, 200)
         wait_until("they are kept", lambda: len(self.console.list()) == 3)
+
+
+class LongBodyTests(ConsoleTestCase):
+    routes = ROUTES
+    console_settings = "{ entries: 5, body: 1MiB }"
+
+    def test_a_body_full_of_masked_fields_is_looked_at_in_time_and_not_shown(self):
+        for count, is_hidden in ((20, False), (20_000, True)):
+            body = "&".join(f"token{number}=secret-{number}" for number in range(count)).encode()
+            with self.subTest(count=count):
+                started = time.monotonic()
+                _, shown = self.exchange("POST", "/plain", body, FORM)
+                # Each value looked for in each byte took minutes.
+                self.assertLess(time.monotonic() - started, DEADLINE / 2)
+                text = json.dumps(shown)
+                self.assertNotIn("secret-1", text)
+                self.assertEqual([shown[side]["request"]["body"]["hidden"] is not None for side in ("client", "upstream")], [is_hidden] * 2)
 
 
 class ConsoleReloadTests(reload_tests.ReloadTestCase):

@@ -68,12 +68,14 @@ struct KeptExchange: Sendable {
     func value(_ mask: NameMask, explain: (AdminServices.Sample) -> AdminServices.Explanation) -> AdminValue {
         let mask = widened(mask)
         var messages = [fromClient, toUpstream, fromUpstream, toClient].map { ShownMessage($0, mask) }
-        var secrets: [[UInt8]] = []
-        for message in messages {
-            for secret in message.secrets where !secrets.contains(secret) { secrets.append(secret) }
-        }
         // The longest first: one may be a part of another.
-        secrets.sort { $0.count > $1.count }
+        var secrets = Set(messages.flatMap(\.secrets)).sorted { $0.count > $1.count }
+        let count = messages.reduce(0) { $0 + $1.count }
+        if secrets.count * count > Secrets.workLimit {
+            // Bodies that nobody can look through in time are not shown, heads are.
+            for index in messages.indices { messages[index].hideBody() }
+            secrets.removeLast(secrets.count - min(secrets.count, Secrets.headLimit))
+        }
         for index in messages.indices { messages[index].hide(secrets) }
         let whyNot = obstacle
         let (moves, fault) = hasConversion ? self.moves(in: fromClient, nil, explain) : (.none, nil)

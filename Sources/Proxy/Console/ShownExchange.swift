@@ -209,6 +209,12 @@ struct ShownHead {
 
 /// Values that were masked somewhere, which a rule or the other side may have brought elsewhere.
 enum Secrets {
+    /// Values times bytes to look for them in, at most: a fifth of a second. Who fills a body with fields that are masked must not hold the
+    /// main loop when it is looked at.
+    static let workLimit = 100_000_000
+    /// Values that are looked for in heads then.
+    static let headLimit = 100
+
     static func hide(_ secrets: [[UInt8]], in bytes: [UInt8]) -> (bytes: [UInt8], count: Int) {
         var bytes = bytes
         var count = 0
@@ -298,6 +304,7 @@ struct ShownMessage {
     private let type: String
     private var masked = 0
     private var isShown = true
+    private var whyHidden = "its names can't be read, so that its values can't be masked"
     private(set) var secrets: [[UInt8]]
 
     init(_ message: KeptCopy, _ mask: NameMask, type: String? = nil) {
@@ -318,6 +325,17 @@ struct ShownMessage {
         bytes = body.output
         masked = body.count
         secrets += body.values
+    }
+
+    /// Bytes of the body that are looked through.
+    var count: Int { bytes.count }
+
+    /// Shows nothing of the body.
+    mutating func hideBody() {
+        guard !bytes.isEmpty else { return }
+        bytes = []
+        isShown = false
+        whyHidden = "more of its values are masked than can be looked for in the others"
     }
 
     /// Hides what was masked anywhere in the exchange.
@@ -368,7 +386,7 @@ struct ShownMessage {
         return .object([
             ("size", .number(size)), ("kept", .number(kept)), ("whole", .bool(isWhole)),
             ("text", text.map(AdminValue.text) ?? .none), ("base64", base64), ("masked", .number(masked)),
-            ("hidden", isShown ? .none : .text("its names can't be read, so that its values can't be masked")),
+            ("hidden", isShown ? .none : .text(whyHidden)),
             ("coding", coding.map(AdminValue.text) ?? .none),
             ("encoding", encoding.map { .text($0.rawValue) } ?? .none), ("type", .text(type)),
         ])
