@@ -27,21 +27,20 @@ struct KeptExchange: Sendable {
         fromClient = KeptCopy(tap.fromClient)
         toUpstream = KeptCopy(tap.toUpstream)
         fromUpstream = KeptCopy(tap.fromUpstream)
-        toClient = KeptCopy(tap.toClient)
-        address = tap.upstreamAddress?.description
-        framing = "\(tap.record.framing)"
-        retries = tap.record.retries
-        let record = tap.record
+        toClient = KeptCopy(tap.toClient, line: facts.statusLine)
+        address = tap.facts.upstreamAddress?.description
+        framing = "\(tap.facts.framing)"
+        retries = max(0, tap.facts.attempts - 1)
+        let known = tap.facts
         times = [
-            ("head", record.headTime), ("body", record.bodyTime), ("conversion", record.transcodeTime),
-            ("connect", record.connectTime), ("first_byte", record.firstByteTime), ("upstream", record.upstreamTime),
-            ("total", tap.time),
+            ("head", known.head), ("body", known.body), ("conversion", known.conversion), ("connect", known.connect),
+            ("first_byte", known.firstByte), ("upstream", known.upstream), ("total", known.total),
         ]
-        peer = ReplayPeer(address: tap.peer, port: tap.port, isSecure: tap.isSecure)
+        peer = ReplayPeer(address: known.peer, port: known.port, isSecure: known.isSecure)
         let plans = [tap.route?.conversion?.plan] + (tap.route?.responseRules?.rules.map { $0.conversion?.plan } ?? [])
         renamed = plans.compactMap { $0 }.flatMap(\.map.rename).map { ("\($0.from)", "\($0.to)") }
-        hasConversion = tap.record.input != nil
-        convertsResponse = tap.input != nil
+        hasConversion = tap.facts.convertsRequest
+        convertsResponse = tap.facts.convertsResponse
     }
 
     /// Why it can't be sent again as it was; nil where it can.

@@ -32,7 +32,7 @@ struct ExchangeSelection: Sendable {
     func holds(_ tap: ExchangeTap) -> Bool {
         if let route, tap.route?.name != route { return false }
         if let code, tap.code != code { return false }
-        if let statuses, !statuses.contains(tap.record.status) { return false }
+        if let statuses, !statuses.contains(tap.facts.status) { return false }
         guard let method else { return true }
         return tap.fromClient.has(method: Array(method.utf8))
     }
@@ -63,28 +63,37 @@ struct ExchangeFacts: Sendable {
     init(_ tap: ExchangeTap, of worker: Int) {
         self.worker = worker
         number = tap.number
-        endedAt = tap.endedAt
+        let known = tap.facts
+        endedAt = known.endedAt
         requestID = tap.requestID.span.lossyString()
         // The list shows what stands in it up to the host.
         head = tap.fromClient.head.span.copied()
-        version = tap.version
+        version = known.version
         route = tap.route?.name
-        upstream = tap.upstream
-        status = tap.record.status
+        upstream = known.attempts > 0 ? tap.route.flatMap { tap.snapshot?.upstreamName(of: $0) } : nil
+        status = known.status
         upstreamStatus = tap.upstreamStatus
         code = tap.code
-        flag = tap.record.flag?.rawValue
-        input = tap.record.input ?? tap.input
-        output = tap.record.output ?? tap.output
-        bytes = (tap.record.bytesIn, tap.record.bytesOut, tap.record.bytesBack)
-        time = tap.time
-        client = tap.client.map { client in
+        flag = known.flag?.rawValue
+        input = known.input
+        output = known.output
+        bytes = (known.bytesIn, known.bytesOut, known.bytesBack)
+        time = known.total
+        client = known.client.map { client in
             guard !client.isUnix else { return "unix" }
             var text = OutputBuffer()
             client.appendIP(to: &text)
             return text.span.lossyString()
         }
         original = tap.original
+    }
+
+    /// The start line of the answer.
+    var statusLine: [UInt8] {
+        guard (100...999).contains(status) else { return [] }
+        var line = OutputBuffer()
+        HeadWriter.statusLine(status, into: &line)
+        return line.span.copied()
     }
 
     /// By which the console knows it.
@@ -246,8 +255,10 @@ struct KeptCopy: Sendable {
     /// Bytes of the whole body.
     let count: Int
 
-    init(_ message: KeptMessage) {
-        head = message.head.span.copied()
+    /// - Parameter line: the start line, where only the fields behind it are kept.
+    init(_ message: borrowing KeptMessage, line: [UInt8] = []) {
+        let kept = message.head.span.copied()
+        head = kept.isEmpty ? [] : line + kept
         body = message.body.span.copied()
         count = max(message.count, body.count)
     }

@@ -99,7 +99,7 @@ extension Exchange {
             }
             // No rule reaches what tells of the message itself.
             if hasTrailers, let route { head.appendTrailerField(trailerNames(of: route), to: &output) }
-            if tap != nil { tapAnswer(record.status, output, from: position.fields) }
+            if tap != nil { tapAnswer(output, from: position.fields) }
         }
     }
 

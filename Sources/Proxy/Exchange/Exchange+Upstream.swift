@@ -198,7 +198,7 @@ extension Exchange {
         requestTranscoder.swapOutput(&buffered)
         let count = buffered.count
         requestEncoder.frame(count, into: &framed)
-        if tap != nil { tapSent(Span()) }
+        if count > 0, tap != nil { tapSent(Span()) }
         if count > 0 { finishFraming(into: &buffered) } else { finishFraming(into: &framed) }
         record.bytesOut += count
         if count > 0 {

@@ -113,11 +113,11 @@ final class Exchange {
     /// The content coding that a streamed response gets on its way to the client.
     var responseCoding: ResponseCoding?
     /// Its place in a trace, where the worker makes spans; kept for the next exchange.
-    var trace: ExchangeTrace?
+    @safe @exclusivity(unchecked) var trace: ExchangeTrace?
     /// Which of `trace`, `tap` and `shadow` are the present exchange's: the data path asks once for all of them.
     @safe @exclusivity(unchecked) var watchers = ExchangeWatchers()
     /// What the console keeps of the exchange, where there is a console; until the exchange has ended.
-    @safe @exclusivity(unchecked) var tap: ExchangeTap?
+    @safe @exclusivity(unchecked) var tap: HeldTap?
     /// What is answered in the upstream's place.
     private var answer = Answer.refusal(.overloaded)
 
@@ -360,7 +360,7 @@ final class Exchange {
         if worker.isMeasuring {
             worker.requests.noteRefusal(refusal, of: route)
             if worker.tracer != nil { beginTrace().refusal = refusal.code }
-            if tap != nil { tap?.code = refusal.code }
+            if tap != nil { tapRefused(refusal.code) }
         }
         if requestTranscoder.takeCodingFault() { worker.counters.coding.countError(refusal.code, .requestDecoded) }
         let isFraming = if case .wire = refusal { true } else { false }
@@ -403,7 +403,7 @@ final class Exchange {
                 HeadWriter.clean("Date", worker.clock.date.span, into: &output)
                 problem.appendFields(length: body.count, to: &output)
                 appendRuledFields(to: &output, from: fields)
-                if tap != nil { tapAnswer(refusal.status, output, from: fields) }
+                if tap != nil { tapAnswer(output, from: fields) }
             }
             if tap != nil { tapAnswered(content) }
         case .options(let methods, let status):
@@ -411,7 +411,7 @@ final class Exchange {
             record.bytesBack = downstream.answer(status, isLast: !machine.persists, content: Span()) { output in
                 let fields = output.count
                 appendOptions(methods, status: status, to: &output)
-                if tap != nil { tapAnswer(status, output, from: fields) }
+                if tap != nil { tapAnswer(output, from: fields) }
             }
         case .challenge(let answer):
             record.status = 200
@@ -425,7 +425,7 @@ final class Exchange {
                 output.append("X-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\n")
                 HeadWriter.clean("X-Request-Id", requestID.span, into: &output)
                 appendRuledFields(to: &output, from: fields)
-                if tap != nil { tapAnswer(200, output, from: fields) }
+                if tap != nil { tapAnswer(output, from: fields) }
             }
             if tap != nil { tapAnswered(answer.content.span) }
         }
@@ -447,7 +447,7 @@ final class Exchange {
             GRPC.appendStatus(status, "\(refusal.code): \(refusal.detail)", to: &output)
             HeadWriter.clean("X-Request-Id", requestID.span, into: &output)
             appendRuledFields(to: &output, from: fields)
-            if tap != nil { tapAnswer(200, output, from: fields) }
+            if tap != nil { tapAnswer(output, from: fields) }
         }
     }
 
@@ -489,7 +489,7 @@ final class Exchange {
     func withdrawHead() {
         guard machine.response == .streaming, record.bytesBack == 0, downstream?.withdraw() == true else { return }
         if let responseCoding { recycle(responseCoding.encoder) }
-        if tap != nil { tap?.toClient = KeptMessage() }
+        if tap != nil { tapWithdrawn() }
         responseCoding = nil
         record.responseCoding = nil
         tell(.responseWithdrawn)

@@ -281,9 +281,7 @@ public final class Worker {
             log.write(exchange)
         }
         guard let history else { return }
-        guard let tap = exchange.tap else { return history.missed() }
-        exchange.tap = nil
-        exchange.watchers.remove(.tap)
+        guard let tap = exchange.takeTap() else { return history.missed() }
         history.end(tap, exchange)
     }
 

@@ -3,21 +3,24 @@ internal import HTTPWire
 internal import Octets
 
 /// An exchange's place in a trace: what it continues, and the ids of its own spans. The exchange keeps it for the next one.
+///
+/// SAFETY of `@exclusivity(unchecked)`: one thread uses it, and nothing that is called while such a property is changed comes back to it
+/// (docs/decisions/0007).
 final class ExchangeTrace {
     /// Whether what follows is the present exchange's.
-    private(set) var isBegun = false
+    @safe @exclusivity(unchecked) private(set) var isBegun = false
     /// The trace with its flags. Its span is the one of the request to the upstream, which the upstream hears of as its parent.
-    private(set) var context = TraceParent(high: 0, low: 0, span: 0, flags: 0)
+    @safe @exclusivity(unchecked) private(set) var context = TraceParent(high: 0, low: 0, span: 0, flags: 0)
     /// The span that the client's `traceparent` names; 0: the trace begins here.
-    private(set) var parent: UInt64 = 0
+    @safe @exclusivity(unchecked) private(set) var parent: UInt64 = 0
     /// The span of the exchange.
-    private(set) var server: UInt64 = 0
+    @safe @exclusivity(unchecked) private(set) var server: UInt64 = 0
     /// Whether the upstream was told of the request's span.
-    private(set) var wasTold = false
+    @safe @exclusivity(unchecked) private(set) var wasTold = false
     /// The code of the problem that we answered with.
-    var refusal: String?
+    @safe @exclusivity(unchecked) var refusal: String?
     /// The status of the upstream's response; 0: none came.
-    var upstreamStatus = 0
+    @safe @exclusivity(unchecked) var upstreamStatus = 0
 
     var isSampled: Bool { context.isSampled }
 
@@ -51,9 +54,8 @@ final class ExchangeTrace {
     func appendParent(to output: inout OutputBuffer) {
         guard parent == 0 || isSampled else { return }
         wasTold = true
-        output.append("traceparent: ")
-        context.append(to: &output)
-        output.append("\r\n")
+        let line = context.line
+        output.append(line.span)
     }
 
     /// Forgets the exchange.
@@ -70,9 +72,14 @@ extension Exchange {
     @inline(never)
     @discardableResult
     func beginTrace() -> ExchangeTrace {
-        let trace = trace ?? ExchangeTrace()
-        self.trace = trace
-        guard !trace.isBegun else { return trace }
+        if watchers.contains(.trace), let trace { return trace }
+        let trace: ExchangeTrace
+        if let kept = self.trace {
+            trace = kept
+        } else {
+            trace = ExchangeTrace()
+            self.trace = trace
+        }
         watchers.insert(.trace)
         worker.tracer?.begin(trace, request)
         return trace
