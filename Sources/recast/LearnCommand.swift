@@ -9,52 +9,115 @@ struct LearnCommand: ParsableCommand {
         abstract:
             "Propose a route's \"request\" by what bodies look like: encodings, names of fields, what values could be.",
         discussion: """
-            Each file is one body, of at most 1 MiB. No value of a body is printed. A proxy that runs with the console is asked \
-            for the bodies that it keeps of a route by GET /console/learn.
+            Each file is one body, of at most 1 MiB: recast learn *.body
+            With --admin the one argument is the name of a route, and the running proxy is asked for what the bodies look like that \
+            its console keeps of that route: recast learn orders --admin http://127.0.0.1:9901/console#token=…
+            No value of a body is printed.
             """)
 
-    @Argument(help: "Files with a body each; - is standard input.", completion: .file())
+    @Argument(
+        help: ArgumentHelp(
+            "Files with a body each, - is standard input; with --admin the name of one route.",
+            valueName: "files-or-route"),
+        completion: .file())
     var files: [String]
 
-    @Option(help: "The bodies' Content-Type, as in application/json.")
-    var type: String = BodyEncoding.form.mediaType
+    @Option(
+        help: ArgumentHelp(
+            "Of a running proxy: 127.0.0.1:9901, [::1]:9901, unix:/path, or the console's address as the log has it.",
+            valueName: "address"))
+    var admin: String?
 
-    @Option(help: "What the route is to write: json, form and so on.")
-    var to: String = BodyEncoding.json.rawValue
+    @Option(
+        help:
+            "The console's token; without it that of the address, else of \(RunningConsole.variable) in the environment."
+    )
+    var token: String?
+
+    @Option(help: "Of files: the bodies' Content-Type, as in application/json; that of forms without it.")
+    var type: String?
+
+    @Option(help: "Of files: what the route is to write, form and so on; json without it.")
+    var to: String?
 
     @Flag(help: "Print what was seen of each field, too, as one JSON object.")
     var json = false
 
     func run() throws {
+        guard let admin else {
+            guard token == nil else {
+                throw usage("--token goes with --admin ADDRESS, that of a running proxy")
+            }
+            return try learnFromFiles()
+        }
+        try learn(from: admin)
+    }
+
+    // MARK: - A running proxy
+
+    private func learn(from admin: String) throws {
+        guard files.count == 1, let route = files.first, !route.isEmpty else {
+            throw usage("with --admin there is one argument, the name of a route")
+        }
+        guard type == nil, to == nil else {
+            throw usage("--type and --to are of files: with --admin the requests and the route say it")
+        }
+        let console: RunningConsole
+        do throws(RunningConsole.Usage) {
+            let variable = SettingsEnvironment.process(folder: "").variable(RunningConsole.variable)
+            console = try RunningConsole(admin: admin, token: token, variable: variable)
+        } catch {
+            throw usage(error.reason)
+        }
+        let learnt = try console.learn(route)
+        report(learnt.unreadable, skipped: 0, fields: learnt.leftOut)
+        guard !json else { return try StandardStreams.write(learnt.json.span) }
+        try StandardStreams.write(text: learnt.definition ?? "")
+    }
+
+    // MARK: - Files
+
+    private func learnFromFiles() throws {
+        let type = type ?? BodyEncoding.form.mediaType
+        let to = to ?? BodyEncoding.json.rawValue
         guard let output = BodyEncoding(rawValue: to), output != .text, output != .raw else {
             let known = BodyEncoding.allCases.filter { $0 != .text && $0 != .raw }.map(\.rawValue)
-            throw CommandFault(
-                CommandFault.usage,
-                "recast learn: nothing is proposed for \"\(to)\": known are \(known.joined(separator: ", "))")
+            throw usage("nothing is proposed for \"\(to)\": known are \(known.joined(separator: ", "))")
         }
         var samples: [LearntRoute.Sample] = []
         for file in files { samples.append(.init(type: type, body: try Self.read(file))) }
         guard let learnt = LearntRoute(from: samples, to: output) else {
             throw CommandFault(CommandFault.data, "recast learn: none of the bodies can be read as \(type)")
         }
-        if learnt.bodies < samples.count {
-            let codes = learnt.unreadable.sorted { $0.key < $1.key }.map { "\($0.value) times \($0.key)" }
-            let skipped = samples.count - learnt.bodies - learnt.unreadable.values.reduce(0, +)
-            let more = skipped > 0 ? ["\(skipped) beyond what is looked at"] : []
-            StandardStreams.report("recast learn: left out: \((codes + more).joined(separator: ", "))")
-        }
-        if learnt.leftOut > 0 {
-            StandardStreams.report("recast learn: left out: \(learnt.leftOut) fields, beyond 500 names")
-        }
+        let skipped = samples.count - learnt.bodies - learnt.unreadable.values.reduce(0, +)
+        report(learnt.unreadable, skipped: skipped, fields: learnt.leftOut)
         guard json else { return try StandardStreams.write(text: learnt.definition) }
         try StandardStreams.write(text: Learning.document(learnt, of: "", yaml: nil).json + "\n")
+    }
+
+    /// Says what nothing was learnt from.
+    private func report(_ unreadable: [String: Int], skipped: Int, fields: Int) {
+        let codes = unreadable.sorted { $0.key < $1.key }.map { "\($0.value) times \($0.key)" }
+        let more = skipped > 0 ? ["\(skipped) beyond what is looked at"] : []
+        if !codes.isEmpty || !more.isEmpty {
+            StandardStreams.report("recast learn: left out: \((codes + more).joined(separator: ", "))")
+        }
+        if fields > 0 { StandardStreams.report("recast learn: left out: \(fields) fields, beyond 500 names") }
+    }
+
+    private func usage(_ reason: String) -> CommandFault {
+        CommandFault(CommandFault.usage, "recast learn: \(reason)")
     }
 
     private static func read(_ file: String) throws(CommandFault) -> [UInt8] {
         do {
             return try SettingsEnvironment.readBytes(file)
         } catch {
-            throw CommandFault(CommandFault.unavailable, "recast learn: \(error.reason)")
+            // What has no slash may have been meant as a route.
+            let hint =
+                file.contains("/") || file == SettingsEnvironment.standardInput
+                ? "" : "; the name of a route goes with --admin ADDRESS"
+            throw CommandFault(CommandFault.unavailable, "recast learn: \(error.reason)\(hint)")
         }
     }
 }

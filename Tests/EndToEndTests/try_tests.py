@@ -397,5 +397,183 @@ class LearnTests(TryTestCase):
         self.assertEqual(self.learn("--type", "application/json", "-", data=b"{")[0], 65)
 
 
+class LearnFromProxyTests(TryTestCase):
+    """`recast learn ROUTE --admin …`, of a proxy that runs."""
+
+    def learn(self, *arguments, **variables):
+        environment = {name: value for name, value in os.environ.items() if name != "RECAST_TOKEN"}
+        result = subprocess.run([RECAST, "learn", *arguments], stdin=subprocess.DEVNULL, capture_output=True, timeout=DEADLINE,
+                                env={**environment, **variables})
+        return result.returncode, result.stdout.decode(), result.stderr.decode()
+
+    def begin_with(self, *bodies):
+        trying = self.begin(self.write(SETTINGS % {"listen": "127.0.0.1:0"}))
+        for body in bodies:
+            trying.send("POST", "/any", body, {"Content-Type": "application/x-www-form-urlencoded"})
+        return trying
+
+    DEFINITION = "request:\n  decode:\n    as: form\n  fields:\n    n: integer\n  encode:\n    as: json\n"
+
+    def test_a_route_is_learnt_by_each_form_of_address_and_token(self):
+        trying = self.begin_with("n=1&s=c4n4ry", "n=2&s=c4n4ry", "n=1&n[a]=2")
+        place, token = trying.console, trying.token
+        for arguments, variables in (
+            (("--admin", place, "--token", token), {}),
+            (("--admin", f"http://{place}/console#token={token}"), {}),
+            # The view of the page stands behind it.
+            (("--admin", f"http://{place}/console/#token={token}&view=routes"), {}),
+            (("--admin", f"http://{place}", "--token", token), {}),
+            (("--admin", place), {"RECAST_TOKEN": token}),
+            # What is written is meant; the variable may be of another proxy.
+            (("--admin", place, "--token", token), {"RECAST_TOKEN": "other"}),
+            (("--admin", f"http://{place}/console#token={token}"), {"RECAST_TOKEN": "other"}),
+        ):
+            self.assertEqual(self.learn("rest", *arguments, **variables),
+                             (0, self.DEFINITION, "recast learn: left out: 1 times form_conflict\n"), (arguments, variables))
+        code, output, _ = self.learn("rest", "--admin", place, "--json", RECAST_TOKEN=token)
+        self.assertEqual((code, json.loads(output)), (0, trying.ask("GET", "/console/learn?route=rest")[1]))
+        self.assertNotIn("c4n4ry", output)
+
+    def test_a_unix_socket_is_asked(self):
+        """Of `recast serve`, whose log has the token beside the path."""
+        place = f"unix:{self.folder}/admin.sock"
+        settings = (SETTINGS % {"listen": f"127.0.0.1:{free_port()}"}) + f"admin: {{ address: {place}, console: on }}\n"
+        process = subprocess.Popen([RECAST, "serve", self.write(settings)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.wait, DEADLINE)
+        self.addCleanup(process.kill)
+        lines = []
+        for line in process.stderr:
+            lines.append(line)
+            found = re.search(r"console on (unix:\S+), with the token (\S+)", line)
+            if found:
+                break
+        else:
+            self.fail(lines)
+        self.assertEqual(found[1], place)
+        # The socket is there before the line; it answers when the loop runs.
+        code, output, errors = self.learn("rest", "--admin", found[1], RECAST_TOKEN=found[2])
+        self.assertEqual((code, output), (69, ""))
+        self.assertTrue(errors.startswith(f"recast learn: {place}: no body of its requests is kept whole"), errors)
+
+    def test_the_argument_is_a_name_whatever_files_there_are(self):
+        trying = self.begin_with("n=1")
+        folder = os.getcwd()
+        self.addCleanup(os.chdir, folder)
+        self.write("other=1", "rest")
+        os.chdir(self.folder)
+        self.assertEqual(self.learn("rest", "--admin", trying.console, "--token", trying.token)[1], self.DEFINITION)
+        self.assertIn("other", self.learn("rest")[1])
+
+    def learn_from(self, answer, name="rest"):
+        """The command's end, and the head of its request, where `answer` is all that the port says."""
+        heads = []
+
+        def serve(listener):
+            connection, _ = listener.accept()
+            with connection, connection.makefile("rb") as reader:
+                heads.append(b"".join(iter(reader.readline, b"\r\n")).decode())
+                try:
+                    connection.sendall(answer)
+                except OSError:
+                    pass  # The command has heard enough.
+
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            place = "127.0.0.1:%d" % listener.getsockname()[1]
+            thread = threading.Thread(target=serve, args=(listener,))
+            thread.start()
+            outcome = self.learn(name, "--admin", place, "--token", "t0k3n")
+            thread.join(DEADLINE)
+        return outcome, heads[0].replace(place, "PLACE")
+
+    @staticmethod
+    def answer(body, status="200 OK", length=None):
+        return b"HTTP/1.1 %s\r\nContent-Length: %d\r\n\r\n%s" % (status.encode(), length or len(body), body)
+
+    def test_a_name_is_sent_as_it_is(self):
+        """The port gets it escaped, as one parameter, and beside it the token."""
+        body = json.dumps({"definition": "x: ä\n", "fields": [{"definition": "y"}]}).encode()
+        outcome, head = self.learn_from(self.answer(body), "a&b c/ä#")
+        self.assertEqual(outcome, (0, "x: ä\n", ""))
+        self.assertEqual(head, "GET /console/learn?route=a%26b%20c%2F%C3%A4%23 HTTP/1.1\r\nHost: PLACE\r\n"
+                               "Authorization: Bearer t0k3n\r\nConnection: close\r\n")
+
+    def test_answers_that_are_none(self):
+        for answer, reason in (
+            (self.answer(b"{}"), "it answers with no definition"),
+            (self.answer(b'{"definition": ["x"]}'), "it answers with no definition"),
+            (self.answer(b"<html>"), "it answers with no definition"),
+            (self.answer(b"<html>", "502 Bad Gateway"), 'it answers "HTTP/1.1 502": is it the admin port?'),
+            (self.answer(b'{"error": "a\\nb\\u001b[2J"}', "409 Conflict"), "a b [2J"),
+            (self.answer(b'{"definition": "x"}', length=99), "it closed before the end of its answer"),
+            (b"", "it closed without an answer"),
+        ):
+            (code, output, errors), _ = self.learn_from(answer)
+            self.assertEqual((code, output), (69, ""), answer)
+            self.assertIn(": " + reason, errors, answer)
+            self.assertEqual(errors.count("\n"), 1, answer)
+
+    def test_an_answer_has_a_bound(self):
+        document = b'{"definition": "x"}'
+        bound = 8 * 1024 * 1024
+        for size in (bound - 1, bound):
+            self.assertEqual(self.learn_from(self.answer(document.ljust(size)))[0], (0, "x", ""), size)
+        code, output, errors = self.learn_from(self.answer(document.ljust(bound + 1)))[0]
+        self.assertEqual((code, output), (69, ""))
+        self.assertIn(f"its answer has more than {bound} bytes", errors)
+
+    def test_what_the_proxy_refuses_is_told(self):
+        trying = self.begin_with()
+        place, token = trying.console, trying.token
+        for arguments, reason in (
+            (("rest", "--token", token), "no body of its requests is kept whole: send some"),
+            (("rset", "--token", token), 'there is no route "rset": did you mean "rest"?'),
+            (("rest", "--token", "c4n4ry"), "it doesn't take this token"),
+        ):
+            code, output, errors = self.learn(*arguments, "--admin", place)
+            self.assertEqual((code, output), (69, ""), errors)
+            self.assertTrue(errors.startswith(f"recast learn: {place}: {reason}"), errors)
+            self.assertEqual(errors.count("\n"), 1)
+            self.assertNotIn("c4n4ry", errors)
+        # Another port that speaks HTTP, and none that does.
+        code, output, errors = self.learn("rest", "--admin", trying.places[0], "--token", token)
+        self.assertEqual((code, output), (69, ""))
+        self.assertIn("is it the admin port?", errors)
+        closed = f"127.0.0.1:{free_port()}"
+        self.assertEqual(self.learn("rest", "--admin", closed, "--token", token),
+                         (69, "", f"recast learn: {closed}: connection refused\n"))
+        code, _, errors = self.learn("rest", "--admin", f"unix:{self.folder}/none.sock", "--token", token)
+        self.assertEqual(code, 69)
+        self.assertIn("No such file", errors)
+
+    def test_wrong_usage(self):
+        admin = ("--admin", "127.0.0.1:1")
+        for arguments, variables, reason in (
+            (("rest", *admin), {}, "--token is missing"),
+            (("rest", *admin), {"RECAST_TOKEN": ""}, "--token is missing"),
+            (("rest", "--admin", "http://127.0.0.1:1/console#token="), {}, "--token is missing"),
+            (("rest", "--admin", "http://127.0.0.1:1/console"), {}, "--token is missing"),
+            (("rest", "--token", "t"), {}, "--token goes with --admin ADDRESS"),
+            (("rest", "more", *admin, "--token", "t"), {}, "one argument, the name of a route"),
+            (("", *admin, "--token", "t"), {}, "one argument, the name of a route"),
+            (("rest", "--admin", "http://127.0.0.1:1/console#token=a", "--token", "t"), {}, "leave --token out"),
+            (("rest", "--admin", "http://127.0.0.1:1/elsewhere", "--token", "t"), {}, "with no other path"),
+            (("rest", "--admin", "https://127.0.0.1:1/console", "--token", "t"), {}, "--admin is 127.0.0.1:9901"),
+            (("rest", "--admin", "nowhere", "--token", "t"), {}, "--admin is 127.0.0.1:9901"),
+            (("rest", *admin, "--token", "t\r\nX: y"), {}, "a character that none has"),
+            (("rest", *admin, "--token", "t", "--to", "form"), {}, "--type and --to are of files"),
+            (("rest", *admin, "--token", "t", "--type", "application/json"), {}, "--type and --to are of files"),
+        ):
+            code, output, errors = self.learn(*arguments, **variables)
+            self.assertEqual((code, output), (64, ""), (arguments, errors))
+            self.assertIn(reason, errors, arguments)
+        # A file that isn't there may have been meant as a route; one with a path was not.
+        code, _, errors = self.learn("rest")
+        self.assertEqual(code, 69)
+        self.assertIn("the name of a route goes with --admin ADDRESS", errors)
+        self.assertNotIn("--admin", self.learn(os.path.join(self.folder, "none"))[2])
+
+
 if __name__ == "__main__":
     unittest.main()

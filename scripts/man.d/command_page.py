@@ -17,6 +17,7 @@ OPERATIONS = {
 }
 
 ENVIRONMENT = [
+    ("RECAST_TOKEN", "The token of a running proxy's console, for `recast learn --admin`; arguments stand in the list of processes."),
     ("TMPDIR", "Where bodies are held on disk, for upstreams that name no folder of their own; `/tmp` without it."),
     ("NOTIFY_SOCKET, WATCHDOG_USEC, WATCHDOG_PID",
      "Where and how often a service manager wants to hear that the process is ready and alive: `sd_notify(3)`."),
