@@ -462,5 +462,15 @@ class ProxyTestCase(unittest.TestCase):
         self.assertEqual(self.upstream.bytes_received, 0)
 
 
+def run_on(text, *command):
+    """Runs a command of Recast on settings, which it calls FILE; its code, what it prints with single spaces, and what it complains of."""
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+        file.write(text)
+        file.flush()
+        result = subprocess.run([RECAST, command[0], file.name, *command[1:]], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                                timeout=DEADLINE)
+    return result.returncode, re.sub(" +", " ", result.stdout.replace(file.name, "FILE")), result.stderr
+
+
 def standard_base64(data):
     return base64.b64encode(data).decode()

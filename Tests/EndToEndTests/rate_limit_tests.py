@@ -1,9 +1,6 @@
 """Routes with `rate_limit`: how many requests pass, whatever connection and worker they come by, and what the others are told."""
 
 import concurrent.futures
-import re
-import subprocess
-import tempfile
 import time
 import unittest
 
@@ -11,7 +8,7 @@ import reload_tests
 from admin import Admin, admin_port
 from ext_proc_client import ExtProcTestCase
 from grpc_client import RESOURCE_EXHAUSTED, Call
-from harness import DEADLINE, FORM, RECAST, ProxyTestCase
+from harness import FORM, ProxyTestCase, run_on
 from http2_client import HTTP2Client
 from lifecycle_support import reload
 
@@ -230,26 +227,18 @@ routes:
   - { name: free, match: /free, upstream: app, rate_limit: off }
 """
 
-    def run_on(self, text, *command):
-        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
-            file.write(text)
-            file.flush()
-            result = subprocess.run([RECAST, command[0], file.name, *command[1:]], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                                    timeout=DEADLINE)
-        return result.returncode, re.sub(" +", " ", result.stdout.replace(file.name, "FILE")), result.stderr
-
     def test_routes_and_explain_say_what_is_in_effect(self):
-        code, shown, _ = self.run_on(self.SETTINGS, "routes")
+        code, shown, _ = run_on(self.SETTINGS, "routes")
         self.assertEqual(code, 0)
         tenants, free = shown.split("\ntenants\n")[1].split("\nfree\n")
         for line in ("rate 100/s FILE:4", "burst 200 FILE:4", "key path.tenant FILE:6", "entries 1000 FILE:6", "fields true default"):
             self.assertIn(f" rate_limit.{line}\n", tenants)
         self.assertIn(" rate_limit off FILE:7", free)
-        _, shown, _ = self.run_on(self.SETTINGS, "explain", "tenants")
+        _, shown, _ = run_on(self.SETTINGS, "explain", "tenants")
         self.assertIn("\nrate_limit: 100/s\n key path.tenant\n burst 200\n entries 1000\n", shown)
 
     def test_mistakes_have_their_place(self):
-        code, _, errors = self.run_on(self.SETTINGS.replace("path.tenant", "path.tennant"), "check")
+        code, _, errors = run_on(self.SETTINGS.replace("path.tenant", "path.tennant"), "check")
         self.assertNotEqual(code, 0)
         self.assertRegex(errors, ':6:86: the route.s path has no variable "tennant": did you mean "tenant"')
 

@@ -2,17 +2,15 @@
 
 import gzip
 import json
-import re
 import shutil
 import socket
-import subprocess
 import tempfile
 import threading
 import time
 import unittest
 
 from admin import Admin, admin_port
-from harness import DEADLINE, FORM, JSON, RECAST, Client, ProxyTestCase, Recast, Upstream, free_port, read_and_answer, select_nothing
+from harness import Client, DEADLINE, FORM, JSON, ProxyTestCase, Recast, Upstream, free_port, read_and_answer, run_on, select_nothing
 from http2_client import HTTP2Client
 from lifecycle_support import reload
 from tls_support import TLSUpstream, certificates, path
@@ -601,16 +599,8 @@ routes:
   - { name: free, match: /free, upstream: app }
 """
 
-    def run_on(self, text, *command):
-        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
-            file.write(text)
-            file.flush()
-            result = subprocess.run([RECAST, command[0], file.name, *command[1:]], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                                    timeout=DEADLINE)
-        return result.returncode, re.sub(" +", " ", result.stdout.replace(file.name, "FILE")), result.stderr
-
     def test_routes_and_explain_say_what_is_in_effect(self):
-        code, shown, said = self.run_on(self.SETTINGS, "routes")
+        code, shown, said = run_on(self.SETTINGS, "routes")
         self.assertEqual(code, 0, said)
         orders, rest = shown.split("\norders\n")[1].split("\ntried\n")
         for line in ("upstream new FILE:5", "sample 10% FILE:5", "buffer 64KiB default", "in_flight 16 default", "timeout 5s default",
@@ -618,29 +608,29 @@ routes:
             self.assertIn(f" shadow.{line}\n", orders)
         self.assertIn(" shadow.convert request FILE:10\n", rest)
         self.assertIn(" shadow off default", rest)
-        _, shown, _ = self.run_on(self.SETTINGS, "explain", "orders")
+        _, shown, _ = run_on(self.SETTINGS, "explain", "orders")
         self.assertIn("shadow: new", shown)
-        code, shown, said = self.run_on(self.SETTINGS, "explain", "tried")
+        code, shown, said = run_on(self.SETTINGS, "explain", "tried")
         self.assertEqual(code, 0, said)
         self.assertIn("shadow: convert", shown)
         self.assertIn("request: form -> json", shown)
 
     def test_examples_go_by_the_conversion_that_is_tried(self):
-        self.assertEqual(self.run_on(self.SETTINGS, "check")[0], 0)
-        code, _, said = self.run_on(self.SETTINGS.replace('out: { a: "1" }', 'out: { a: "2" }'), "check")
+        self.assertEqual(run_on(self.SETTINGS, "check")[0], 0)
+        code, _, said = run_on(self.SETTINGS.replace('out: { a: "1" }', 'out: { a: "2" }'), "check")
         self.assertNotEqual(code, 0)
         self.assertIn("tried", said)
 
     def test_check_knows_who_gets_copies_and_what_a_conversion_that_is_tried_cannot_carry(self):
-        code, shown, said = self.run_on(self.SETTINGS, "check")
+        code, shown, said = run_on(self.SETTINGS, "check")
         self.assertEqual(code, 0)
         self.assertNotIn("no route names it", shown + said)
-        _, shown, said = self.run_on(self.SETTINGS.replace("form -> json\n    shadow: convert", "json -> form\n    shadow: convert")
+        _, shown, said = run_on(self.SETTINGS.replace("form -> json\n    shadow: convert", "json -> form\n    shadow: convert")
                                      .replace('examples: [ { in_fields: [ "a=1" ], out: { a: "1" } } ]', ""), "check")
         self.assertIn("route tried, shadow", shown + said)
 
     def test_mistakes_have_their_place(self):
-        code, _, said = self.run_on(self.SETTINGS.replace("upstream: new, s", "upstream: nww, s"), "check")
+        code, _, said = run_on(self.SETTINGS.replace("upstream: new, s", "upstream: nww, s"), "check")
         self.assertNotEqual(code, 0)
         self.assertIn(':5:95: there is no upstream "nww": did you mean "new"?', said)
         self.assertEqual(said.count(".yaml:"), 1, said)
