@@ -115,17 +115,13 @@ package struct Varint: Hashable, Sendable {
 
 /// Writes fields behind each other.
 package enum FieldWriter {
-    /// Bytes of `value` as a varint.
+    /// Bytes of `value` as a varint: seven bits in each.
+    @inlinable
     package static func count(of value: Int) -> Int {
-        var count = 1
-        var rest = value >> 7
-        while rest > 0 {
-            count += 1
-            rest >>= 7
-        }
-        return count
+        (Int.bitWidth + 6 - (value | 1).leadingZeroBitCount) / 7
     }
 
+    @inlinable
     package static func varint(_ value: Int, to output: inout OutputBuffer) {
         var rest = value
         while rest > 0x7F {
@@ -135,35 +131,55 @@ package enum FieldWriter {
         output.append(UInt8(rest))
     }
 
+    /// Puts a varint behind the bytes of a word, which has room for it: seven bits of `value` take one.
+    @inlinable
+    package static func varint(_ value: Int, to word: inout OutputBuffer.Word) {
+        var rest = value
+        while rest > 0x7F {
+            word = word.followed(by: UInt8(truncatingIfNeeded: rest) | 0x80)
+            rest >>= 7
+        }
+        word = word.followed(by: UInt8(rest))
+    }
+
     /// A field that is a number, a bool or an enum.
+    @inlinable
     package static func number(_ field: Int, _ value: Int, to output: inout OutputBuffer) {
         varint(field << 3, to: &output)
         varint(value, to: &output)
     }
 
     /// A field of eight bytes: a fixed64, or the bits of a double.
+    @inlinable
     package static func fixed(_ field: Int, _ value: UInt64, to output: inout OutputBuffer) {
         varint(field << 3 | 1, to: &output)
-        var rest = value
-        for _ in 0..<8 {
-            output.append(UInt8(truncatingIfNeeded: rest))
-            rest >>= 8
-        }
+        output.append(.init(bits: value, count: 8))
     }
 
-    /// The tag and the length of a field with `count` bytes, which follow.
+    /// The tag and the length of a field with `count` bytes, which follow: `count` is below 2^42, and `field` below 2^11.
+    @inlinable
     package static func head(_ field: Int, _ count: Int, to output: inout OutputBuffer) {
-        varint(field << 3 | 2, to: &output)
-        varint(count, to: &output)
+        var word = OutputBuffer.Word()
+        head(field, count, to: &word)
+        output.append(word)
+    }
+
+    /// As above, behind the bytes of a word, which has room for it.
+    @inlinable
+    package static func head(_ field: Int, _ count: Int, to word: inout OutputBuffer.Word) {
+        varint(field << 3 | 2, to: &word)
+        varint(count, to: &word)
     }
 
     /// A field of bytes, a text, or a message that is written.
+    @inlinable
     package static func bytes(_ field: Int, _ value: Span<UInt8>, to output: inout OutputBuffer) {
         head(field, value.count, to: &output)
         output.append(value)
     }
 
     /// Bytes that `bytes` writes for a value of `count`.
+    @inlinable
     package static func fieldCount(_ field: Int, _ count: Int) -> Int {
         self.count(of: field << 3) + self.count(of: count) + count
     }

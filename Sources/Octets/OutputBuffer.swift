@@ -166,6 +166,12 @@ extension OutputBuffer {
             self.count = count
         }
 
+        /// The word with `byte` behind it. The word must have fewer than eight bytes.
+        @inlinable
+        public func followed(by byte: UInt8) -> Word {
+            Word(bits: bits | UInt64(byte) &<< UInt64(count &* 8), count: count &+ 1)
+        }
+
         /// The word with `byte` before it. The word must have fewer than eight bytes.
         @inlinable
         public func preceded(by byte: UInt8) -> Word {
@@ -180,6 +186,35 @@ extension OutputBuffer {
         unsafe storage.write(upTo: 8) { target in
             unsafe UnsafeMutableRawPointer(target).storeBytes(of: word.bits, as: UInt64.self)
             return word.count
+        }
+    }
+
+    /// Appends the first `count` bytes of whole words, the first byte of each lowest, with one look at the capacity.
+    @inlinable
+    @inline(__always)
+    public mutating func append<let length: Int>(_ words: InlineArray<length, UInt64>, count: Int) {
+        precondition(count <= length &* 8, "the words have fewer bytes")
+        // SAFETY: there is room for all words; what is beyond `count` is not counted as in use.
+        unsafe storage.write(upTo: length &* 8) { target in
+            for index in words.indices {
+                unsafe UnsafeMutableRawPointer(target).storeBytes(
+                    of: words[index], toByteOffset: index &* 8, as: UInt64.self)
+            }
+            return count
+        }
+    }
+
+    /// Appends `text` between two words, with one look at the capacity.
+    @inlinable
+    public mutating func append(_ before: Word, _ text: StaticString, _ after: Word) {
+        let length = text.utf8CodeUnitCount
+        // SAFETY: there is room for both words at their full size and the text between them, which is as long as it says.
+        unsafe storage.write(upTo: length &+ 16) { target in
+            unsafe UnsafeMutableRawPointer(target).storeBytes(of: before.bits, as: UInt64.self)
+            let start = unsafe target + before.count
+            unsafe ByteStore.copy(text.utf8Start, to: start, count: length)
+            unsafe UnsafeMutableRawPointer(start + length).storeBytes(of: after.bits, as: UInt64.self)
+            return before.count &+ length &+ after.count
         }
     }
 

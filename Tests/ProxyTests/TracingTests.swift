@@ -61,8 +61,9 @@ import Testing
     private func begin(_ writer: inout SpanWriter, parent: UInt64 = 0, state: String = "", name: String = "GET /*") {
         writer.begin(
             trace: 0x0102_0304_0506_0708, 0x090a_0b0c_0d0e_0f10, span: 0x1112_1314_1516_1718, parent: parent,
-            state: Array(state.utf8).span, name: Array(name.utf8).span, kind: .server, start: 1_700_000_000_000_000_001,
-            end: 1_700_000_000_000_000_003)
+            state: Array(state.utf8).span, kind: .server, start: 1_700_000_000_000_000_001,
+            end: 1_700_000_000_000_000_003
+        ) { $0.append(text: name) }
     }
 
     @Test("a span's fields")
@@ -91,7 +92,8 @@ import Testing
     func root() throws {
         var writer = SpanWriter()
         writer.begin(
-            trace: 1, 2, span: 3, parent: 0, state: Span(), name: Array("x".utf8).span, kind: .client, start: 5, end: 4)
+            trace: 1, 2, span: 3, parent: 0, state: Span(), kind: .client, start: 5, end: 4
+        ) { $0.append("x") }
         let span = try Message(writer.take())
         #expect(span.bytes[3] == nil && span.bytes[4] == nil && span.bytes[15] == nil)
         #expect(span.fixed[7] == [5] && span.fixed[8] == [5] && span.numbers[6] == [3])
@@ -114,8 +116,13 @@ import Testing
         var writer = SpanWriter()
         writer.text("a", ([0x61, 0xFF, 0x62] as [UInt8]).span)
         writer.text("b", [UInt8](repeating: 0xFF, count: 300).span)
+        // What is made in the writer's own buffer is treated as what comes from elsewhere.
+        writer.text("c") { for _ in 0..<300 { $0.append(0xFF) } }
+        writer.text("d") { $0.append("x") }
+        writer.text("none") { _ in }
         let found = try Message(writer.take()).attributes(9)
-        #expect(found["a"] == "a\u{FFFD}b" && found["b"]?.utf8.count == 255)
+        #expect(found["a"] == "a\u{FFFD}b" && found["b"]?.utf8.count == 255 && found["c"] == found["b"])
+        #expect(found["d"] == "x" && found["none"] == nil)
     }
 
     @Test("a state that is too long is left out", arguments: [(511, true), (512, true), (513, false)])

@@ -53,37 +53,24 @@ package struct TraceParent: Hashable, Sendable {
 
     package var isSampled: Bool { flags & Self.sampled != 0 }
 
-    /// The value as a field line with its line end, 70 bytes: made in one place, and appended in one piece, as each request has one.
-    package var line: InlineArray<70, UInt8> {
-        var line = Self.template
-        let parent = span
-        var lineSpan = line.mutableSpan
-        // SAFETY: any byte is one of the array's elements.
-        var bytes = unsafe lineSpan.mutableBytes
-        Self.put(high, at: 16, in: &bytes)
-        Self.put(low, at: 32, in: &bytes)
-        Self.put(parent, at: 49, in: &bytes)
-        let digits = HexDigits.eight(of: UInt32(flags)) >> 48
-        bytes.storeBytes(of: UInt16(truncatingIfNeeded: digits).littleEndian, toByteOffset: 66, as: UInt16.self)
-        return line
+    /// Appends the value as a field line with its line end, 70 bytes: in nine words, as each request has one. The first byte of a
+    /// word is its lowest.
+    package func appendLine(to output: inout OutputBuffer) {
+        let high = HexDigits.sixteen(of: high)
+        let low = HexDigits.sixteen(of: low)
+        let span = HexDigits.sixteen(of: span)
+        let dash = UInt64(UInt8(ascii: "-"))
+        let flags = HexDigits.eight(of: UInt32(flags)) &>> 48
+        let end = UInt64(ASCII.lineFeed) &<< 40 | UInt64(ASCII.carriageReturn) &<< 32 | flags &<< 16 | dash &<< 8
+        output.append(
+            [
+                Self.name.0, Self.name.1, high.0, high.1, low.0, low.1,
+                dash | span.0 &<< 8, span.0 &>> 56 | span.1 &<< 8, span.1 &>> 56 | end,
+            ] as InlineArray<9, UInt64>, count: 70)
     }
 
-    /// Writes sixteen digits.
-    @inline(__always)
-    private static func put(_ number: UInt64, at offset: Int, in bytes: inout MutableRawSpan) {
-        let high = HexDigits.eight(of: UInt32(truncatingIfNeeded: number >> 32))
-        let low = HexDigits.eight(of: UInt32(truncatingIfNeeded: number))
-        bytes.storeBytes(of: high.littleEndian, toByteOffset: offset, as: UInt64.self)
-        bytes.storeBytes(of: low.littleEndian, toByteOffset: offset + 8, as: UInt64.self)
-    }
-
-    private static let template: InlineArray<70, UInt8> = {
-        var line = InlineArray<70, UInt8>(repeating: UInt8(ascii: "-"))
-        for (index, byte) in "traceparent: 00-".utf8.enumerated() { line[index] = byte }
-        line[68] = ASCII.carriageReturn
-        line[69] = ASCII.lineFeed
-        return line
-    }()
+    /// `tracepar` and `ent: 00-`.
+    private static var name: (UInt64, UInt64) { (0x7261_7065_6361_7274, 0x2D30_3020_3A74_6E65) }
 
     /// Appends the trace's id: 32 bytes.
     package func appendTraceID(to output: inout OutputBuffer) {
@@ -92,12 +79,30 @@ package struct TraceParent: Hashable, Sendable {
     }
 
     private static func append(_ number: UInt64, to output: inout OutputBuffer) {
-        output.append(.init(bits: HexDigits.eight(of: UInt32(truncatingIfNeeded: number >> 32)), count: 8))
-        output.append(.init(bits: HexDigits.eight(of: UInt32(truncatingIfNeeded: number)), count: 8))
+        let digits = HexDigits.sixteen(of: number)
+        output.append(.init(bits: digits.0, count: 8))
+        output.append(.init(bits: digits.1, count: 8))
     }
 }
 
 package enum HexDigits {
+    /// The sixteen lower-case digits of a number as two words, the first one in the lowest byte of the first: as `eight`, on a
+    /// register of sixteen bytes. (`.>` would be a loop over them.)
+    @inlinable
+    @inline(__always)
+    package static func sixteen(of number: UInt64) -> (UInt64, UInt64) {
+        // SAFETY: both are eight bytes, of which any value is one.
+        let bytes = unsafe unsafeBitCast(number.bigEndian, to: SIMD8<UInt8>.self)
+        var digits = SIMD16<UInt8>()
+        digits.evenHalf = bytes &>> 4
+        digits.oddHalf = bytes & 0x0F
+        let letters = SIMD16<UInt8>(repeating: 0) &- ((digits &+ 6) &>> 4)
+        digits &+= 0x30 &+ (letters & 0x27)
+        // SAFETY: as above, of sixteen bytes.
+        let words = unsafe unsafeBitCast(digits, to: SIMD2<UInt64>.self)
+        return (words[0].littleEndian, words[1].littleEndian)
+    }
+
     /// The eight lower-case digits of a number, the first one in the lowest byte: the four bits of each move to a byte of their own.
     @inlinable
     package static func eight(of number: UInt32) -> UInt64 {

@@ -92,11 +92,12 @@ extension Exchange {
         } else {
             HeadWriter.clean("Host", request.authority, into: &output)
         }
-        let isTraced = worker.tracer != nil
+        if worker.isTracing { beginTrace() }
+        let isTraced = watchers.contains(.trace)
         let edits = HeadEdits(
             request: request, by: rule, isConverted: requestTranscoder.isBegun,
             convertsResponses: route.convertsResponses,
-            isTrusted: trustsPeer, without: isTraced ? beginTrace().replacedFields : [])
+            isTrusted: trustsPeer, without: isTraced ? trace.replacedFields : [])
         let position = edits.write(request, into: &output)
         writeConversion(of: route, into: &output)
         writeClient(rule, into: &output)
@@ -106,7 +107,7 @@ extension Exchange {
         }
         let requestID = requestID
         HeadWriter.clean("X-Request-Id", requestID.span, into: &output)
-        if isTraced { trace?.appendParent(to: &output) }
+        if isTraced { trace.appendParent(to: &output) }
         if let rules = route.headers?.request { applyRequestRules(rules, to: &output, at: position) }
         if let rule = record.verification { appendVerification(rule, to: &output) }
         if let signature { appendSignature(signature, to: &output, at: position) }

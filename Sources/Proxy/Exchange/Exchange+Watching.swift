@@ -21,7 +21,7 @@ extension Exchange {
     /// The head of the upstream's response.
     @inline(never)
     func watchResponse(_ head: borrowing MessageHead) {
-        if watchers.contains(.trace) { trace?.upstreamStatus = head.status }
+        if watchers.contains(.trace) { trace.upstreamStatus = head.status }
         if watchers.contains(.tap) { tapResponse(head) }
         if watchers.contains(.shadow) { noteForShadow(head) }
     }
@@ -37,7 +37,6 @@ extension Exchange {
     @inline(never)
     func endWatching() {
         if watchers.contains(.shadow) { endShadow() }
-        if watchers.contains(.trace) { endTrace() }
         if watchers.contains(.tap) { dropTap() }
         watchers = []
     }

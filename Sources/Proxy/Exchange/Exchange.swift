@@ -112,8 +112,8 @@ final class Exchange {
     var bufferedSourceIsReusable = false
     /// The content coding that a streamed response gets on its way to the client.
     var responseCoding: ResponseCoding?
-    /// Its place in a trace, where the worker makes spans; kept for the next exchange.
-    @safe @exclusivity(unchecked) var trace: ExchangeTrace?
+    /// Its place in a trace, where the worker makes spans.
+    @safe @exclusivity(unchecked) var trace = ExchangeTrace()
     /// Which of `trace`, `tap` and `shadow` are the present exchange's: the data path asks once for all of them.
     @safe @exclusivity(unchecked) var watchers = ExchangeWatchers()
     /// What the console keeps of the exchange, where there is a console; until the exchange has ended.
@@ -359,7 +359,10 @@ final class Exchange {
         if case .challenge(let answer) = refusal { return give(.challenge(answer), flag: nil) }
         if worker.isMeasuring {
             worker.requests.noteRefusal(refusal, of: route)
-            if worker.tracer != nil { beginTrace().refusal = refusal.code }
+            if worker.isTracing {
+                beginTrace()
+                trace.refusal = refusal.code
+            }
             if tap != nil { tapRefused(refusal.code) }
         }
         if requestTranscoder.takeCodingFault() { worker.counters.coding.countError(refusal.code, .requestDecoded) }

@@ -22,12 +22,7 @@ struct HexWord {
     /// The first eight digits and the last ones, each the first one lowest.
     private let digits: (UInt64, UInt64)
 
-    init(_ word: UInt64) {
-        digits = (
-            HexDigits.eight(of: UInt32(truncatingIfNeeded: word &>> 32)),
-            HexDigits.eight(of: UInt32(truncatingIfNeeded: word))
-        )
-    }
+    init(_ word: UInt64) { digits = HexDigits.sixteen(of: word) }
 
     /// Replaces the sixteen bytes from `start` on.
     func write(to output: inout [UInt8], at start: Int) {

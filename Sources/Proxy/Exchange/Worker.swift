@@ -25,6 +25,11 @@ public final class Worker {
     private var isWatching: Bool
     /// Makes spans of the exchanges; nil: none are made.
     private(set) var tracer: Tracer?
+    var isTracing: Bool { tracer != nil }
+    /// Says which exchanges' spans they are.
+    ///
+    /// SAFETY of `@exclusivity(unchecked)`: one thread uses it, and deciding on a trace calls nothing that comes back to it.
+    @safe @exclusivity(unchecked) var traceSampler: TraceSampler
     /// Those of earlier settings, until what they hold is sent.
     private var retiredTracers: [Tracer] = []
     /// What the proxy itself has to say, apart from the access log.
@@ -132,6 +137,7 @@ public final class Worker {
         tracer = settings.tracing.map {
             Tracer($0, loop: loop, resolver: resolver, counters: counters.tracing)
         }
+        traceSampler = TraceSampler(settings.tracing)
         copies = ShadowServices(loop: loop, memory: memory, coders: coders, counters: counters.shadow)
         let share = WorkerShare(number: number, of: settings.workers)
         self.current = ConfigurationSnapshot(
@@ -273,13 +279,9 @@ public final class Worker {
     /// As above, where spans are made or the console keeps exchanges: logs it under its trace, and makes its spans where that is sampled.
     @inline(never)
     private func endWatched(_ exchange: Exchange) {
-        if let tracer {
-            let trace = exchange.beginTrace()
-            log.write(exchange)
-            if trace.isSampled { tracer.ended(exchange, trace) }
-        } else {
-            log.write(exchange)
-        }
+        if isTracing { exchange.beginTrace() }
+        log.write(exchange)
+        if isTracing, exchange.trace.isSampled { tracer?.ended(exchange, exchange.trace) }
         guard let history else { return }
         guard let tap = exchange.takeTap() else { return history.missed() }
         history.end(tap, exchange)
@@ -351,6 +353,7 @@ public final class Worker {
             }
         }
         tracer = settings.map { Tracer($0, loop: loop, resolver: resolver, counters: counters.tracing) }
+        traceSampler = TraceSampler(settings)
         noteMeasuring()
     }
 

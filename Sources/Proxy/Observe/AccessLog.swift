@@ -92,8 +92,8 @@ final class AccessLog {
         line.member("ts") { time.append(loop.wallClockMilliseconds, to: &$0) }
         let requestID = exchange.requestID
         line.member("request_id", text: requestID.span)
-        if let trace = exchange.trace, trace.isBegun {
-            line.member("trace_id") { trace.context.appendTraceID(to: &$0) }
+        if exchange.watchers.contains(.trace) {
+            line.member("trace_id") { exchange.trace.context.appendTraceID(to: &$0) }
         } else if exchange.request.hasFields, exchange.request.contains(.traceparent),
             let trace = TraceContext.traceID(of: exchange.request)
         {

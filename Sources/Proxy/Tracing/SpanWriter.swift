@@ -22,6 +22,8 @@ struct SpanWriter {
     static let largestSpan = 8 * 1024
 
     private(set) var output = OutputBuffer()
+    /// A value while it is made, before its length can be written.
+    private var value = OutputBuffer()
 
     init() {}
 
@@ -34,10 +36,10 @@ struct SpanWriter {
 
     // MARK: A span
 
-    /// Ids, name, kind and times. A parent of 0 is none.
+    /// Ids, kind and times, and the name that `name` appends. A parent of 0 is none.
     mutating func begin(
-        trace high: UInt64, _ low: UInt64, span: UInt64, parent: UInt64, state: Span<UInt8>, name: Span<UInt8>,
-        kind: Kind, start: UInt64, end: UInt64
+        trace high: UInt64, _ low: UInt64, span: UInt64, parent: UInt64, state: Span<UInt8>, kind: Kind,
+        start: UInt64, end: UInt64, name: (inout OutputBuffer) -> Void
     ) {
         FieldWriter.head(1, 16, to: &output)
         append(high)
@@ -49,8 +51,11 @@ struct SpanWriter {
             FieldWriter.head(4, 8, to: &output)
             append(parent)
         }
-        let name = SpanText.bounded(name, to: Self.textLimit)
-        FieldWriter.bytes(5, name.span, to: &output)
+        make(name) { writer, name in
+            let isShort = SpanText.isPlain(name) && name.count <= Self.textLimit
+            let bounded = isShort ? [] : SpanText.bounded(name, to: Self.textLimit)
+            FieldWriter.bytes(5, isShort ? name : bounded.span, to: &writer.output)
+        }
         FieldWriter.number(6, kind.rawValue, to: &output)
         FieldWriter.fixed(7, start, to: &output)
         FieldWriter.fixed(8, max(start, end), to: &output)
@@ -74,50 +79,72 @@ struct SpanWriter {
         write(key, value, field)
     }
 
+    /// As above, of a text of ours, which is short and ASCII.
     mutating func text(_ key: StaticString, _ value: StaticString) {
-        var bytes = OutputBuffer()
-        bytes.append(value)
-        text(key, bytes.span)
+        begin(key, FieldWriter.fieldCount(1, value.utf8CodeUnitCount), 9) {
+            FieldWriter.head(1, value.utf8CodeUnitCount, to: &$0)
+        }
+        output.append(value)
     }
 
     mutating func text(_ key: StaticString, _ value: String, field: Int = 9) {
-        text(key, Array(value.utf8).span, field: field)
+        text(key, value.utf8Span.span, field: field)
+    }
+
+    /// As above, of the text that `body` appends.
+    mutating func text(_ key: StaticString, of body: (inout OutputBuffer) -> Void) {
+        make(body) { $0.text(key, $1) }
+    }
+
+    /// Has a text made in a buffer that is kept, and then written.
+    private mutating func make(
+        _ body: (inout OutputBuffer) -> Void, then write: (inout SpanWriter, Span<UInt8>) -> Void
+    ) {
+        var made = OutputBuffer()
+        swap(&made, &value)
+        body(&made)
+        write(&self, made.span)
+        made.removeAll()
+        made.shrink(to: Self.largestSpan)
+        swap(&made, &value)
     }
 
     private mutating func write(_ key: StaticString, _ value: Span<UInt8>, _ field: Int) {
-        let inner = FieldWriter.fieldCount(1, value.count)
-        begin(key, inner, field)
-        FieldWriter.bytes(1, value, to: &output)
+        begin(key, FieldWriter.fieldCount(1, value.count), field) { FieldWriter.head(1, value.count, to: &$0) }
+        output.append(value)
     }
 
     mutating func number(_ key: StaticString, _ value: Int) {
         let value = max(0, value)
-        begin(key, 1 + FieldWriter.count(of: value), 9)
-        FieldWriter.number(3, value, to: &output)
+        begin(key, 1 + FieldWriter.count(of: value), 9) { FieldWriter.varint(3 << 3, to: &$0) }
+        FieldWriter.varint(value, to: &output)
     }
 
     /// An attribute in seconds.
     mutating func seconds(_ key: StaticString, nanoseconds: UInt64) {
-        begin(key, 9, 9)
-        FieldWriter.fixed(4, (Double(nanoseconds) / 1e9).bitPattern, to: &output)
+        begin(key, 9, 9) { FieldWriter.varint(4 << 3 | 1, to: &$0) }
+        output.append(.init(bits: (Double(nanoseconds) / 1e9).bitPattern, count: 8))
     }
 
-    /// A `KeyValue` up to its `AnyValue`, which has `count` bytes.
-    private mutating func begin(_ key: StaticString, _ count: Int, _ field: Int) {
+    /// A `KeyValue` up to what its `AnyValue`, which has `count` bytes, begins with: at most four bytes that `value` adds.
+    @inline(__always)
+    private mutating func begin(
+        _ key: StaticString, _ count: Int, _ field: Int, value: (inout OutputBuffer.Word) -> Void
+    ) {
         let name = key.utf8CodeUnitCount
-        FieldWriter.head(field, FieldWriter.fieldCount(1, name) + FieldWriter.fieldCount(2, count), to: &output)
-        FieldWriter.head(1, name, to: &output)
-        output.append(key)
-        FieldWriter.head(2, count, to: &output)
+        var before = OutputBuffer.Word()
+        FieldWriter.head(
+            field, FieldWriter.fieldCount(1, name) + FieldWriter.fieldCount(2, count), to: &before)
+        FieldWriter.head(1, name, to: &before)
+        var after = OutputBuffer.Word()
+        FieldWriter.head(2, count, to: &after)
+        value(&after)
+        output.append(before, key, after)
     }
 
     /// The eight bytes of an id.
     private mutating func append(_ number: UInt64) {
-        var shift: UInt64 = 64
-        while shift > 0 {
-            shift -= 8
-            output.append(UInt8(truncatingIfNeeded: number >> shift))
-        }
+        output.append(.init(bits: number.byteSwapped, count: 8))
     }
 
     // MARK: A request
@@ -137,6 +164,7 @@ struct SpanWriter {
         }
         let inner = FieldWriter.fieldCount(1, resource.output.count) + FieldWriter.fieldCount(2, count)
         var output = OutputBuffer()
+        output.reserve(FieldWriter.fieldCount(1, inner))
         FieldWriter.head(1, inner, to: &output)
         FieldWriter.bytes(1, resource.output.span, to: &output)
         FieldWriter.head(2, count, to: &output)

@@ -13,22 +13,15 @@ final class Tracer {
     static let finishTime: UInt64 = 2_000_000_000
 
     private let loop: EventLoop
-    private let follows: Bool
-    private let ratio: TraceRatio
-    private var ids = TraceIDGenerator()
     private let exporter: SpanExporter
-    private var writer = SpanWriter()
+    // SAFETY of `@exclusivity(unchecked)`: one thread uses them, and nothing that is called while one is changed comes back to it
+    // (docs/decisions/0007).
+    @safe @exclusivity(unchecked) private var ids = TraceIDGenerator()
+    @safe @exclusivity(unchecked) private var writer = SpanWriter()
 
     init(_ settings: TracingSettings, loop: EventLoop, resolver: Resolver, counters: TracingCounters) {
         self.loop = loop
-        follows = settings.parent == .follow
-        ratio = TraceRatio(millionths: settings.sample)
         exporter = SpanExporter(settings, loop: loop, resolver: resolver, counters: counters)
-    }
-
-    /// Decides on an exchange's place in a trace.
-    func begin(_ trace: ExchangeTrace, _ head: borrowing MessageHead) {
-        trace.begin(head, follows: follows, ratio: ratio, ids: &ids)
     }
 
     /// Sends what waits and then calls `done` once, at the latest after `nanoseconds`. What is left then is dropped and counted.
@@ -61,15 +54,15 @@ final class Tracer {
     ) {
         let record = exchange.record
         let pattern = exchange.route?.match.path.text
-        var name = OutputBuffer()
-        exchange.request.appendSpanMethod(to: &name)
-        if let pattern {
-            name.append(UInt8(ascii: " "))
-            name.append(text: pattern)
-        }
         writer.begin(
             trace: trace.context.high, trace.context.low, span: trace.server, parent: trace.parent, state: state,
-            name: name.span, kind: .server, start: times.start, end: times.end)
+            kind: .server, start: times.start, end: times.end
+        ) {
+            exchange.request.appendSpanMethod(to: &$0)
+            guard let pattern else { return }
+            $0.append(UInt8(ascii: " "))
+            $0.append(pattern.utf8Span.span)
+        }
         writer.request(exchange.request)
         if let pattern { writer.text("http.route", pattern) }
         if let downstream = exchange.downstream {
@@ -101,11 +94,10 @@ final class Tracer {
         _ exchange: Exchange, _ trace: ExchangeTrace, _ times: SpanTimes, _ state: Span<UInt8>
     ) {
         let record = exchange.record
-        var name = OutputBuffer()
-        exchange.request.appendSpanMethod(to: &name)
         writer.begin(
             trace: trace.context.high, trace.context.low, span: trace.context.span, parent: trace.server,
-            state: state, name: name.span, kind: .client, start: times.upstreamStart, end: times.upstreamEnd)
+            state: state, kind: .client, start: times.upstreamStart, end: times.upstreamEnd
+        ) { exchange.request.appendSpanMethod(to: &$0) }
         writer.method(of: exchange.request)
         if let address = exchange.upstreamAddress {
             writer.address("server.address", address)
@@ -133,11 +125,10 @@ final class Tracer {
     private func beginConversion(
         _ name: StaticString, _ trace: ExchangeTrace, _ state: Span<UInt8>, start: UInt64, end: UInt64
     ) {
-        var text = OutputBuffer()
-        text.append(name)
         writer.begin(
             trace: trace.context.high, trace.context.low, span: ids.next(), parent: trace.server, state: state,
-            name: text.span, kind: .internal, start: start, end: end)
+            kind: .internal, start: start, end: end
+        ) { $0.append(name) }
     }
 
     private func writeRequestConversion(
@@ -206,14 +197,8 @@ extension SpanWriter {
     fileprivate mutating func request(_ head: borrowing MessageHead) {
         guard !head.method.isEmpty else { return }
         method(of: head)
-        var path = OutputBuffer()
-        path.append(path: head.path, .redact)
-        text("url.path", path.span)
-        if let query = head.query {
-            var shown = OutputBuffer()
-            shown.append(query: query, .redact)
-            text("url.query", shown.span)
-        }
+        text("url.path") { $0.append(path: head.path, .redact) }
+        if let query = head.query { text("url.query") { $0.append(query: query, .redact) } }
         text("network.protocol.version", head.version.spanText)
         if !head.authority.isEmpty { text("server.address", head.host) }
         guard head.hasFields, let line = head.first(.userAgent) else { return }
@@ -229,9 +214,7 @@ extension SpanWriter {
     }
 
     fileprivate mutating func address(_ key: StaticString, _ address: SocketAddress) {
-        var shown = OutputBuffer()
-        if address.isUnix { shown.append(text: address.path) } else { address.unmapped.appendIP(to: &shown) }
-        text(key, shown.span)
+        text(key) { if address.isUnix { $0.append(text: address.path) } else { address.unmapped.appendIP(to: &$0) } }
     }
 
     fileprivate mutating func accounting(_ accounting: Accounting) {
