@@ -32,6 +32,13 @@ public final class EventLoop {
 
     private let inboxEvent: OpaquePointer
     private let timerEvent: OpaquePointer
+    private let patienceEvent: OpaquePointer
+    /// Streams that libevent is asked to report on when `patienceEvent` comes, unless they are closed or want to read before.
+    private var patient: [Stream] = []
+    /// Whether `patienceEvent` is to come.
+    private var isPatienceTimed = false
+    /// How long the end of a peer may go unnoticed that isn't waited for, 10 ms: what is answered within it costs no watch.
+    public static let patience: UInt64 = 10_000_000
     private var signals: [SignalWatch] = []
     private var peerWatchStorage: PeerWatch?
     private var tlsWireStorage: TLSWire?
@@ -79,9 +86,10 @@ public final class EventLoop {
         unsafe self.readBuffer = .allocate(capacity: Self.readBufferSize)
         unsafe self.inboxEvent = pool.take()
         unsafe self.timerEvent = pool.take()
+        unsafe self.patienceEvent = pool.take()
 
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
-        // SAFETY: both events are removed in deinit before self goes away, so the unretained pointer is always alive.
+        // SAFETY: the events are removed in deinit before self goes away, so the unretained pointer is always alive.
         unsafe event_assign(
             inboxEvent, base, inbox.descriptor, Int16(EV_READ | EV_PERSIST),
             { _, _, context in
@@ -92,6 +100,11 @@ public final class EventLoop {
             { _, _, context in
                 unsafe Unmanaged<EventLoop>.fromOpaque(context!).takeUnretainedValue().wheelIsDue()
             }, context)
+        unsafe event_assign(
+            patienceEvent, base, -1, 0,
+            { _, _, context in
+                unsafe Unmanaged<EventLoop>.fromOpaque(context!).takeUnretainedValue().patienceIsOver()
+            }, context)
         guard unsafe event_add(inboxEvent, nil) == 0 else { throw .system(call: "epoll_ctl", errno: ENOMEM) }
     }
 
@@ -100,6 +113,7 @@ public final class EventLoop {
         // base is removed here before the base is freed.
         unsafe event_del(inboxEvent)
         unsafe event_del(timerEvent)
+        unsafe event_del(patienceEvent)
         for signal in signals { signal.remove() }
         peerWatchStorage?.remove(from: self)
         unsafe event_base_free(base)
@@ -238,6 +252,35 @@ public final class EventLoop {
         var interval = timeval(tv_sec: microseconds / 1_000_000, tv_usec: microseconds % 1_000_000)
         // SAFETY: the event was assigned in init; the interval is copied.
         unsafe event_add(timerEvent, &interval)
+    }
+
+    // MARK: Patience
+
+    /// Lets `stream` ask libevent for what comes later, when `patience` is over: at most so long for it, since one event serves all.
+    internal func bePatient(with stream: Stream) {
+        stream.patientIndex = Int32(truncatingIfNeeded: patient.count)
+        patient.append(stream)
+        guard !isPatienceTimed else { return }
+        isPatienceTimed = true
+        var interval = timeval(tv_sec: 0, tv_usec: Int(Self.patience / 1000))
+        // SAFETY: the event was assigned in init; the interval is copied.
+        unsafe event_add(patienceEvent, &interval)
+    }
+
+    /// Forgets `stream`, which is one of the patient: it is closed, or asks now. The last one takes its place.
+    internal func endPatience(of stream: Stream) {
+        let index = stream.patientIndex
+        stream.patientIndex = -1
+        let last = patient.removeLast()
+        guard last !== stream else { return }
+        patient[Int(index)] = last
+        last.patientIndex = index
+    }
+
+    private func patienceIsOver() {
+        isPatienceTimed = false
+        // From the end, where a stream leaves without a move.
+        while let stream = patient.last { stream.endPatience() }
     }
 
     // MARK: What streams share

@@ -34,6 +34,8 @@ public final class Stream {
     internal var outboxIndex = -1
     /// Why writing isn't possible any more, else 0. Reading goes on to its end, then `failed` tells.
     internal var brokenBy: Int32 = 0
+    /// Where among the loop's patient streams this one is; -1: it isn't one.
+    internal var patientIndex: Int32 = -1
     /// Bytes of one read at most. A read's rest stays here or in another stream's queue when the handler pauses, so it shrinks to
     /// half with each pause, and grows with each read that is full, from 128 KiB on by a little. A stream that flows has the whole
     /// buffer, one that is held up often keeps little.
@@ -200,6 +202,7 @@ public final class Stream {
     private var hasRoom: Bool { pending.count < (tls == nil ? EventLoop.readBufferSize : Self.securedRoom) }
 
     private func armReading() {
+        if patientIndex >= 0 { loop.endPatience(of: self) }
         guard state.isDisjoint(with: [.readArmed, .ended, .sealed]), hasRoom else { return }
         unwatch()
         // SAFETY: assigned in init, and the stream is open.
@@ -470,12 +473,22 @@ public final class Stream {
     }
 
     /// Ends the tick in which the socket was accepted. Where clients come in numbers, the request has mostly arrived behind the
-    /// connection: reading it here spares the loop an event, and the client a tick.
+    /// connection: reading it here spares the loop an event, and the client a tick. A handler that wants nothing more for now has
+    /// mostly answered and closed before anything else comes, so that libevent, and the system, need not hear of the socket at all.
     private func endFirstTick() {
         state.remove(.fresh)
-        if isReading, loop.acceptedInTick > 1 { becameReadable() }
-        if !isClosed { armReading() }
+        if isReading, loop.acceptedInTick > 1 {
+            becameReadable()
+            guard !isClosed else { return }
+            if bytesRead > 0, pending.isEmpty, !isEnded, !currentHandler.awaitsBytes(self) {
+                return loop.bePatient(with: self)
+            }
+        }
+        armReading()
     }
+
+    /// The loop has been patient with the stream: whether its peer is still there is of interest from now on.
+    internal func endPatience() { armReading() }
 
     // MARK: Closing
 
@@ -507,6 +520,7 @@ public final class Stream {
     private func tearDown() {
         flush()
         unwatch()
+        if patientIndex >= 0 { loop.endPatience(of: self) }
         disarmReading()
         disarmWriting()
         unsafe loop.pool.put(readEvent)

@@ -28,6 +28,10 @@ public protocol StreamHandler: AnyObject {
     /// `resumeReading()`, which then leads to `ended` or `failed`.
     func peerGone(_ stream: Stream)
 
+    /// Whether the handler needs bytes to go on. Asked once, when a socket was accepted and what had come with it has been handed
+    /// over; where it needs none, those that come, and the peer's end, may be told up to `EventLoop.patience` later.
+    func awaitsBytes(_ stream: Stream) -> Bool
+
     /// The TLS handshake is over: `stream.tlsFacts` says what was agreed on. Called once, before the first `received`. A
     /// handshake that failed is told by `failed`; `stream.tlsError` says why.
     func secured(_ stream: Stream)
@@ -36,6 +40,9 @@ public protocol StreamHandler: AnyObject {
 extension StreamHandler {
     /// Does nothing: `queued` tells.
     public func backedUp(_ stream: Stream) {}
+
+    /// Any may come that are of interest.
+    public func awaitsBytes(_ stream: Stream) -> Bool { true }
 
     /// Does nothing: the end is told when reading resumes.
     public func peerGone(_ stream: Stream) {}

@@ -219,6 +219,12 @@ final class DownstreamConnection: StreamHandler, ClientConnection {
         return at
     }
 
+    /// A whole request is being served: what may come is the next one, or the client's end.
+    func awaitsBytes(_ stream: Stream) -> Bool {
+        guard phase == .exchange, let exchange else { return true }
+        return !exchange.machine.isRequestRead
+    }
+
     private func beginHead(_ exchange: Exchange) {
         guard phase == .idle else { return }
         phase = .head
