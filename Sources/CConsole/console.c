@@ -47,6 +47,12 @@ static const unsigned char try_js[] = {
 static const unsigned char samples_js[] = {
 #embed "page/samples.js"
 };
+static const unsigned char route_js[] = {
+#embed "page/route.js"
+};
+static const unsigned char options_js[] = {
+#embed "page/options.js"
+};
 static const unsigned char uploads_js[] = {
 #embed "page/uploads.js"
 };
@@ -72,6 +78,8 @@ static const recast_console_file files[] = {
     FILE_OF("routes.js", SCRIPT, routes_js),
     FILE_OF("try.js", SCRIPT, try_js),
     FILE_OF("samples.js", SCRIPT, samples_js),
+    FILE_OF("route.js", SCRIPT, route_js),
+    FILE_OF("options.js", SCRIPT, options_js),
     FILE_OF("uploads.js", SCRIPT, uploads_js),
 };
 

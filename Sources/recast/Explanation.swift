@@ -20,6 +20,8 @@ struct Explanation {
     var answered: [SampleRequest.Header]?
     /// Whether the body is a response: then the fields are the client's, and nothing is said of the request.
     var isResponse = false
+    /// Whether each entry of the JSON says by which path `map` and `fields` name it.
+    var namesPlaces = false
 
     // MARK: - What the upstream sees
 
@@ -176,10 +178,11 @@ struct Explanation {
         func entries(_ entries: [ConversionTrace.Entry]) -> Literal {
             .array(
                 entries.map { entry in
-                    object([
-                        ("kind", .string(entry.isFile ? "file" : "field")), ("from", optional(entry.source)),
-                        ("to", optional(entry.target)), ("rules", .array(entry.rules.map(Literal.string))),
-                    ])
+                    object(
+                        [
+                            ("kind", .string(entry.isFile ? "file" : "field")), ("from", optional(entry.source)),
+                            ("to", optional(entry.target)), ("rules", .array(entry.rules.map(Literal.string))),
+                        ] + (namesPlaces ? [("places", places(entry))] : []))
                 })
         }
         let notes = (plan?.notes() ?? []).map { note in
@@ -194,6 +197,16 @@ struct Explanation {
             ("output", .string(output)), ("sent", entries(trace?.sent ?? [])),
             ("removed", entries(trace?.removed ?? [])), ("notes", .array(notes)),
         ]
+    }
+
+    /// Where `map` finds the field, what it has made of that place, and where a type is declared for it; null where no rule can name it.
+    private func places(_ entry: ConversionTrace.Entry) -> Literal {
+        guard let plan, let path = entry.path, !path.withoutElements.segments.isEmpty else { return .null }
+        let place = plan.map.place(of: path)
+        return object([
+            ("map", .string(path.withoutElements.description)), ("now", .string(place.withoutElements.description)),
+            ("fields", .string(place.description)),
+        ])
     }
 
     private var shown: [(String, Literal)] {

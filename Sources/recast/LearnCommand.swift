@@ -92,7 +92,7 @@ struct LearnCommand: ParsableCommand {
         let skipped = samples.count - learnt.bodies - learnt.unreadable.values.reduce(0, +)
         report(learnt.unreadable, skipped: skipped, fields: learnt.leftOut)
         guard json else { return try StandardStreams.write(text: learnt.definition) }
-        try StandardStreams.write(text: Learning.document(learnt, of: "", yaml: nil).json + "\n")
+        try StandardStreams.write(text: Learning.document(learnt, of: "", as: nil).json + "\n")
     }
 
     /// Says what nothing was learnt from.

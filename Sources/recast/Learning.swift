@@ -26,8 +26,8 @@ enum Learning {
         var place = RouteDefinition.Place(
             name: route.name, match: route.match.path.text, upstream: names.first ?? "app", upstreams: names)
         if let upstream = route.upstream { place.upstream = names[upstream] }
-        let yaml = try? RouteDefinition(reading: learnt.definition, at: place).yaml
-        return .init(status: 200, text: document(learnt, of: name, yaml: yaml).json + "\n")
+        let definition = try? RouteDefinition(reading: learnt.definition, at: place)
+        return .init(status: 200, text: document(learnt, of: name, as: definition).json + "\n")
     }
 
     /// What the route writes, where that is an encoding of bodies; JSON else.
@@ -38,7 +38,8 @@ enum Learning {
         return plan.output
     }
 
-    static func document(_ learnt: LearntRoute, of route: String, yaml: String?) -> Literal {
+    /// - Parameter definition: the proposal at its place among the routes; nil: it has none.
+    static func document(_ learnt: LearntRoute, of route: String, as definition: RouteDefinition?) -> Literal {
         let fields = learnt.fields.map { field in
             object([
                 ("path", .string(field.path)), ("kind", .string(field.isFile ? "file" : "field")),
@@ -49,7 +50,9 @@ enum Learning {
         let unreadable = learnt.unreadable.sorted { $0.key < $1.key }.map { ($0.key, number($0.value)) }
         return object([
             ("route", .string(route)), ("exchanges", number(learnt.bodies)),
-            ("definition", .string(learnt.definition)), ("yaml", optional(yaml)), ("fields", .array(fields)),
+            ("definition", .string(learnt.definition)), ("yaml", optional(definition?.yaml)),
+            ("item", optional(definition?.item)), ("file", optional(definition?.wholeFile)),
+            ("tree", definition?.tree ?? .null), ("fields", .array(fields)),
             ("unreadable", object(unreadable)), ("left_out", number(learnt.leftOut)),
         ])
     }

@@ -26,6 +26,8 @@ enum Trial {
         var reason: String
         var conversion: ConversionError?
         var mistakes: [SettingsMistake] = []
+        /// What was tried, where it could be read.
+        var definition: RouteDefinition?
 
         var document: Literal {
             let mistakes = mistakes.map { mistake in
@@ -39,6 +41,7 @@ enum Trial {
                 ("status", number(status)), ("error", .string(reason)), ("code", optional(conversion?.code)),
                 ("offset", conversion?.offset.map(number) ?? .null), ("field", optional(conversion?.field)),
                 ("setting", optional(conversion?.setting)), ("mistakes", .array(mistakes)),
+                ("tree", definition?.tree ?? .null),
             ])
         }
     }
@@ -51,6 +54,16 @@ enum Trial {
             throw Refusal(status: 400, reason: error.reason)
         }
         let definition = try definition(request, in: file)
+        do throws(Refusal) {
+            return try run(request, by: definition)
+        } catch {
+            var refusal = error
+            refusal.definition = definition
+            throw refusal
+        }
+    }
+
+    private static func run(_ request: TrialRequest, by definition: RouteDefinition) throws(Refusal) -> Literal {
         var sample = ExplainedSample(type: request.type, body: request.body, bound: bound)
         if request.isResponse { sample.responseStatus = request.status }
         do throws(CommandFault) {
@@ -60,10 +73,12 @@ enum Trial {
             throw Refusal(status: 400, reason: error.lines.joined(separator: " "))
         }
         do throws(ExplainedSample.Fault) {
-            let explanation = try sample.explained(by: definition.index, in: definition.file)
+            var explanation = try sample.explained(by: definition.index, in: definition.file)
+            explanation.namesPlaces = true
             return object([
                 ("output", output(of: explanation, for: sample)), ("explanation", explanation.document),
-                ("yaml", .string(definition.yaml)),
+                ("yaml", .string(definition.yaml)), ("item", .string(definition.item)),
+                ("file", optional(definition.wholeFile)), ("tree", definition.tree),
                 ("unchecked_lines", .array(definition.file.unresolvedLines.map(number))),
             ])
         } catch {

@@ -32,6 +32,9 @@ class RouteTests(ConsoleTestCase):
         page.until_found(".routes tbody tr")
         page.click("a[aria-label='Try orders']")
         page.until_found(".result .good")
+        page.click("nav a", "Routes")
+        page.click("a.button", "New route")
+        page.until("document.querySelector('h1')?.innerText === 'New route' && document.activeElement.tagName === 'H1'")
 
 
 class UploadTests(ConsoleTestCase):
@@ -75,10 +78,37 @@ class UploadTests(ConsoleTestCase):
         page.until_text("/big")
 
 
-class TryTests(ConsoleTestCase):
+DEFINITION = "[...document.querySelectorAll('.trying label')].find((label) => label.textContent.startsWith('The route as YAML'))?.control"
+
+
+class TryTestCase(ConsoleTestCase):
+    def new_route(self):
+        page = self.tab("try?new")
+        page.until("document.querySelector('.trying [data-option=dialect]') !== null")
+        return page
+
+    def definition(self, page):
+        return page.run(f"return {DEFINITION}.value")
+
+    def write(self, page, definition):
+        """Writes the definition by hand."""
+        page.until(f"{DEFINITION} !== undefined")
+        page.run(f"{DEFINITION}.focus(); {DEFINITION}.select()")
+        page.type(definition)
+
+    def control(self, page, name, value):
+        """Fills what has that label, or chooses in it, as a person at the keyboard does."""
+        find = "[...document.querySelectorAll('label')].find((label) => label.textContent === values[0] && label.checkVisibility())?.control"
+        page.until(f"{find} && !{find}.disabled", name, what=f"the control {name}")
+        if page.run(f"{find}.focus(); return {find}.tagName", name) == "SELECT":
+            page.run(f"const one = {find}; one.value = values[1]; one.dispatchEvent(new Event('change', {{ bubbles: true }}))", name, value)
+        else:
+            page.run(f"{find}.select()", name)
+            page.type(value)
+
     def try_definition(self, page, definition, media_type, body):
-        page.click("label", "A definition")
-        page.fill("form.trying textarea:not(.unused)", definition)
+        page.click("label", "A new route")
+        self.write(page, definition)
         page.run("""const labels = [...document.querySelectorAll('.trying label')];
             for (const [name, value] of [['Content-Type', values[0]], ['Body', values[1]]]) {
                 const { control } = labels.find((label) => label.textContent === name);
@@ -86,6 +116,24 @@ class TryTests(ConsoleTestCase):
             }""", media_type, body)
         page.click("button", "Convert")
 
+    def check_file(self, yaml):
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+            file.write(yaml)
+            file.flush()
+            result = subprocess.run([RECAST, "check", file.name], capture_output=True, text=True)
+            self.assertEqual(result.returncode, 0, result.stderr + yaml)
+
+    def keep_copies(self, page):
+        """What is copied is kept in the page, too: a clipboard is for windows that have the focus."""
+        page.run("window.copied = []; navigator.clipboard.writeText = async (text) => { window.copied.push(text); }")
+
+    def copy(self, page, name):
+        page.click(".result button", name)
+        page.until("window.copied.length > 0")
+        return page.run("return window.copied.pop()")
+
+
+class TryTests(TryTestCase):
     def test_a_route_takes_a_sample_and_shows_what_becomes_of_it(self):
         page = self.tab("try?route=orders")
         page.until_text("It becomes application/json")
@@ -97,9 +145,10 @@ class TryTests(ConsoleTestCase):
 
     def test_each_pair_of_encodings(self):
         page = self.tab("try")
-        page.click("label", "A definition")
+        page.click("label", "A new route")
         controls = "[...document.querySelectorAll('.trying label')]"
         page.until(f"{controls}.find((label) => label.textContent === 'From').control.options.length > 3")
+        page.expected = ["422"]
         inputs, outputs = page.run(f"""return ['From', 'To'].map((name) => (
             [...{controls}.find((label) => label.textContent === name).control.options].map((option) => option.value)))""")
         self.assertGreaterEqual(len(inputs) * len(outputs), 49, (inputs, outputs))
@@ -121,7 +170,7 @@ class TryTests(ConsoleTestCase):
                 page.until("document.querySelector('.result .good, .result .problem') !== null", what=f"{one} -> {other}")
                 text = page.run("return document.querySelector('.result').innerText")
                 tried += 1
-                if "It is refused" in text:
+                if "It is refused" in text or "The definition has" in text:
                     # A pair that can't carry the sample says why, with a code or a place.
                     refused += 1
                     self.assertTrue(page.run("return document.querySelector('.result .problem code, .mistakes li') !== null"), f"{one} -> {other}: {text}")
@@ -140,14 +189,13 @@ class TryTests(ConsoleTestCase):
     def test_the_yaml_is_a_route_that_check_takes(self):
         page = self.tab("try")
         self.try_definition(page, "request:\n  decode: { as: form, dialect: php }\n  fields: { age: integer }\n  encode: { as: json }\n", FORM, "age=7&a[b]=1")
-        page.until_text("It becomes application/json")
-        self.assertIn('"age": 7', page.run("return document.querySelector('.result').innerText"))
+        page.until("document.querySelector('.result').innerText.includes('\"age\": 7')")
         yaml = page.run("return document.querySelector('pre[aria-label=\"The route as YAML\"]').textContent")
-        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
-            file.write('version: 1\nlisten: 127.0.0.1:8080\nupstreams: { app: "127.0.0.1:3000" }\n' + yaml)
-            file.flush()
-            result = subprocess.run([RECAST, "check", file.name], capture_output=True, text=True)
-            self.assertEqual(result.returncode, 0, result.stderr + yaml)
+        self.check_file('version: 1\nlisten: 127.0.0.1:8080\nupstreams: { app: "127.0.0.1:3000" }\nroutes:\n' + yaml)
+        self.keep_copies(page)
+        self.assertEqual(self.copy(page, "Copy the route"), yaml)
+        self.check_file(self.copy(page, "Copy a whole file"))
+        self.assertIn("must be one of its upstreams", page.run("return document.querySelector('.copies').innerText"))
 
     def test_a_mistake_in_a_body_is_marked_and_gone_to(self):
         page = self.tab("try")
@@ -157,7 +205,15 @@ class TryTests(ConsoleTestCase):
         page.until_text("It is refused")
         page.until_text("line 2, column 6")
         page.click("button", "Go there in the body")
-        self.assertEqual(page.run("const one = document.activeElement; return one.value.slice(one.selectionStart, one.selectionEnd)"), "1")
+        selected = "const one = document.activeElement; return one.value.slice(one.selectionStart, one.selectionEnd)"
+        self.assertEqual(page.run(selected), "1")
+        # The code stands there once, and the end of a body that is cut off can be seen.
+        page.run("const one = document.activeElement; one.value = values[0]; one.dispatchEvent(new Event('input'))", '{"sku": "qt')
+        page.until_text("end of the body")
+        text = page.run("return document.querySelector('.result .problem').innerText")
+        self.assertEqual(text.count("json_unexpected_end"), 1, text)
+        page.click("button", "Go there in the body")
+        self.assertEqual(page.run(selected), "t")
 
     def test_mistakes_of_a_definition_have_their_places(self):
         page = self.tab("try")
@@ -169,52 +225,216 @@ class TryTests(ConsoleTestCase):
         self.assertEqual(page.run("return document.activeElement.tagName"), "TEXTAREA")
 
     def test_options_are_chosen_from_lists(self):
-        page = self.tab("try")
-        page.click("label", "A definition")
-        page.click("summary", "Options")
-        page.until("document.querySelector('.trying [data-option=dialect]') !== null")
+        page = self.new_route()
+        page.expected = ["422"]
+        page.click("summary", "Options of From and To")
         page.choose(".trying [data-option=dialect]", "php")
-        self.assertRegex(page.run("return document.querySelector('.trying textarea').value"), r"^request: 'form\(dialect: php\) -> json'")
-        # And what is written by hand is chosen in the lists.
-        page.fill("form.trying textarea", "request: \"json -> form(arrays: indices, dialect: qs)\"\n")
-        chosen = page.run("return [...document.querySelectorAll('.trying select, .trying [data-option]')].filter((one) => one.value !== '').map((one) => one.value)")
+        self.assertIn('request: "form(dialect: php) -> json"\n', self.definition(page))
+        # What is written by hand is chosen in the lists, once it is read; what stands around it stays.
+        self.write(page, "# mine\nlimits: { fields: 7 }\nrequest: \"json -> form(arrays: indices, dialect: qs)\"\n")
+        self.assertTrue(page.run("return document.querySelector('.trying [data-option]').disabled"))
+        page.until("[...document.querySelectorAll('.trying [data-option]')].some((one) => one.value === 'indices' && !one.disabled)")
+        chosen = page.run("return [...document.querySelectorAll('.trying select, .trying [data-option]')].map((one) => one.value)")
         for word in ("json", "form", "indices", "qs"):
             self.assertIn(word, chosen)
-        # What the lists can't say isn't overwritten by them.
-        long_form = "request:\n  decode: { as: form }\n  encode: { as: json }\n"
-        page.fill("form.trying textarea", long_form)
+        self.assertIn("# mine", self.definition(page))
+        self.control(page, "From", "multipart")
+        self.assertIn('request: "multipart -> form(arrays: indices, dialect: qs)"\n', self.definition(page))
+        self.assertIn("limits: { fields: 7 }\n", self.definition(page))
+        # And the other way: the long form stays one where it says more.
+        self.write(page, "request:\n  decode: { as: form }\n  map: { remove: [a] }\n  encode: { as: json }\n")
+        page.until("[...document.querySelectorAll('.trying label')].find((label) => label.textContent === 'From').control.value === 'form'")
         page.choose(".trying [data-option=dialect]", "php")
-        page.until_text("The definition has the long form")
-        self.assertEqual(page.run("return document.querySelector('.trying textarea').value"), long_form)
+        self.assertIn("  decode: { as: form, dialect: php }\n  map:\n    remove: [a]\n", self.definition(page))
+
+    def test_lists_wait_while_the_definition_has_a_mistake(self):
+        page = self.new_route()
+        page.expected = ["422"]
+        self.control(page, "Name", "hooks")
+        before = self.definition(page)
+        self.write(page, "request: form -> jsn\nrename: { a: b }\n")
+        page.until_text("Edited by hand, with a mistake")
+        self.assertEqual(page.run("return [...document.querySelectorAll('.trying label')].filter((label) => ['Name', 'Upstream', 'From', 'To'].includes("
+                                  "label.textContent) && !label.control.disabled).length"), 0)
+        rows = page.run("return [...document.querySelectorAll('.mistakes li')].map((row) => row.innerText)")
+        self.assertEqual(len(rows), 2, rows)
+        self.assertIn('it stands in "request.map", in the long form of "request"', rows[1])
+        self.assertNotIn("jsn", page.run("return document.querySelector('.result').innerText"), "mistakes stand once")
+        page.click("button", "Start over from the lists")
+        self.assertEqual(self.definition(page), before)
+        page.until("document.querySelector('.mistakes').childElementCount === 0 && document.querySelector('.byhand').innerText === ''")
 
     def test_a_definition_is_proposed_by_bodies_and_tried(self):
+        page = self.tab("try?route=photos")
+        button = "document.querySelector('.propose button')"
+        page.until_text("None yet whose body is kept whole")
+        self.assertTrue(page.run(f"return {button}.disabled"))
         for age in range(3):
             self.send("POST", f"/orders/{age}", f"age={age}&name=Ada&internal=x", FORM)
-        page = self.tab("try?route=orders")
-        page.click("button", "Propose a definition by its bodies")
+        self.control(page, "Route", "orders")
+        page.click("button", "Propose from the ")
         page.until_text("Proposed by")
         rows = page.run("return [...document.querySelectorAll('.result tbody tr')].map((row) => row.cells[0].innerText)")
         self.assertIn("age", rows)
-        self.assertIn("request", page.run("return document.querySelector('.trying textarea').value"))
+        self.assertIn("request", self.definition(page))
         page.click("button", "Convert")
         page.until_text("It becomes application/json")
 
+    def test_the_path_of_one_sample_is_not_that_of_another_route(self):
+        page = self.tab("try?route=orders")
+        page.until_text("It becomes application/json")
+        page.click("summary", "Path, query and header fields")
+        self.control(page, "Path", "/orders/9")
+        self.control(page, "Route", "photos")
+        page.until("document.querySelector('.result').innerText.includes('POST /photos')")
+
     def test_a_file_that_is_no_text_is_shown_in_hex(self):
         page = self.tab("try")
-        page.click("label", "A definition")
+        page.click("label", "A new route")
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "picture.png")
             with open(path, "wb") as file:
                 file.write(b"\x89PNG\r\n\x1a\n" + bytes(range(200)))
             root = page.send("DOM.getDocument")["root"]["nodeId"]
             node = page.send("DOM.querySelector", nodeId=root, selector="input[type=file]")["nodeId"]
-            page.fill("form.trying textarea", "request: 'raw -> json(files: base64)'")
+            self.write(page, "request: 'raw -> json(files: base64)'")
             page.send("DOM.setFileInputFiles", nodeId=node, files=[path])
             page.until_text("is no text and goes as it is")
-            page.until_text("It becomes application/json")
+            page.until_found(".result .hex")
         self.assertIn("89 50 4e 47", page.run("return document.querySelector('.result .hex').innerText"))
         page.click("button", "Take it away")
         self.assertEqual(page.run("return document.activeElement.tagName"), "TEXTAREA")
+
+
+class BuildingTests(TryTestCase):
+    """A newcomer's route, built without writing YAML."""
+
+    BODY = "order_no=A-1017&customer[name]=Ann+Lee&customer[mail]=ann%40example.com&items[0][sku]=X1&items[0][qty]=2&zip=01234&debug=1"
+    WANTED = ('"customer": {', '"qty": 2', '"zip": "01234"', '"id": "A-1017"')
+
+    def row(self, page, field):
+        """Opens a field's row by the keyboard."""
+        find = f"[...document.querySelectorAll('.result [data-from]')].find((one) => one.dataset.from === {field!r})"
+        page.until(f"{find} !== undefined", what=f"the row of {field}")
+        page.run(f"{find}.focus()")
+        page.press("Enter")
+        page.until_found(".changes")
+
+    def done(self, page, field, what):
+        """The row's change has been converted, and the focus is on it again."""
+        page.until(f"document.querySelector('.changes') === null && document.activeElement.dataset.from === {field!r}"
+                   " && document.querySelector('.result').innerText.includes(values[0])", what)
+
+    def check_route(self, page):
+        self.keep_copies(page)
+        item = self.copy(page, "Copy the route")
+        self.assertEqual([line.split(":")[0].strip(" -") for line in item.splitlines() if not line.startswith("     ")],
+                         ["name", "match", "upstream", "request"], item)
+        self.check_file('version: 1\nlisten: 127.0.0.1:8080\nupstreams: { app: "127.0.0.1:3000" }\nroutes:\n' + item
+                        + '  - { name: rest, match: "/*", upstream: app }\n')
+        self.check_file(self.copy(page, "Copy a whole file"))
+        return item
+
+    def test_a_route_is_built_by_fields_lists_and_rows(self):
+        page = self.tab("routes")
+        page.click("a.button", "New route")
+        self.control(page, "Name", "webhook")
+        self.control(page, "Path of its requests", "/hooks/orders")
+        self.control(page, "Body", self.BODY)
+        self.row(page, "order_no")
+        self.assertEqual(page.focused(), "input New name of order_no")
+        page.run("document.activeElement.select()")
+        page.type("id")
+        page.press("Enter")
+        self.done(page, "order_no", '"id": "A-1017"')
+        self.row(page, "debug")
+        page.click(".changes button", "Leave out")
+        self.done(page, "debug", "left out")
+        self.row(page, "items[0][qty]")
+        self.control(page, "Type", "integer")
+        page.click(".changes button", "Apply")
+        self.done(page, "items[0][qty]", '"qty": 2')
+        self.row(page, "zip")
+        self.control(page, "Type", "string")
+        page.click(".changes button", "Apply")
+        self.done(page, "zip", "fields zip: string")
+        text = page.run("return document.querySelector('.result').innerText")
+        for part in self.WANTED:
+            self.assertIn(part, text)
+        self.assertIn("goes behind the others", text)
+        item = self.check_route(page)
+        self.assertIn("match: { method: POST, path: /hooks/orders }", item)
+        self.assertIn('"items[*].qty": integer', item)
+        # A name and a type at once: rules of types follow the field.
+        self.row(page, "items[0][sku]")
+        page.run("document.activeElement.select()")
+        page.type("items[*].article")
+        self.control(page, "Type", "string")
+        page.press("Tab")
+        page.press("Enter")
+        self.done(page, "items[0][sku]", '"article": "X1"')
+        self.row(page, "items[0][sku]")
+        page.run("document.activeElement.select()")
+        page.type("items[*].sku")
+        page.press("Enter")
+        self.done(page, "items[0][sku]", '"sku": "X1"')
+        self.assertIn('"items[*].sku": string', self.definition(page))
+        self.assertNotIn("article", self.definition(page))
+        # Each of it can be taken back.
+        self.row(page, "debug")
+        page.click(".changes button", "Put back")
+        self.done(page, "debug", '"debug": "1"')
+        page.click("button", "Undo the last change")
+        page.until("!document.querySelector('.result').innerText.includes('\"debug\"')")
+        self.row(page, "order_no")
+        page.press("Escape")
+        page.until("document.querySelector('.changes') === null && document.activeElement.dataset.from === 'order_no'")
+
+    def test_a_change_that_cannot_be_is_taken_back(self):
+        page = self.new_route()
+        page.expected = ["422"]
+        self.control(page, "Body", self.BODY)
+        self.row(page, "zip")
+        page.run("document.activeElement.select()")
+        page.type("items[")
+        page.press("Enter")
+        page.until_text("The definition has 1 mistake")
+        page.click(".result button", "Undo the last change")
+        page.until_text("It becomes application/json")
+        self.assertNotIn("items[", self.definition(page))
+        self.row(page, "customer[name]")
+        self.control(page, "Type", "integer")
+        page.click(".changes button", "Apply")
+        page.until_text("It is refused")
+        page.click(".result button", "Undo the last change")
+        page.until_text("It becomes application/json")
+
+    def test_a_field_of_a_route_that_serves_begins_a_new_one(self):
+        page = self.tab("try?route=orders")
+        page.until_text("It becomes application/json")
+        self.row(page, "tags[]")
+        self.assertIn("a copy of orders", page.run("return document.querySelector('.changes').innerText"))
+        page.click(".changes button", "Leave out")
+        self.done(page, "tags[]", "map.remove tags")
+        self.assertEqual(page.run("return document.querySelector('h1').innerText"), "New route")
+        definition = self.definition(page)
+        self.assertIn("remove: [internal, tags]", definition)
+        self.assertIn("rename: { user_id: user.id }", definition)
+        self.assertIn("match: { method: [POST, PUT], path:", definition.replace("\n  method", " { method").replace("\n  path", ", path"))
+
+    def test_an_example_shows_what_the_long_form_has(self):
+        page = self.new_route()
+        self.control(page, "Begin with", "example")
+        page.click(".trying button", "Begin")
+        page.until_text('"year": 1815')
+        self.assertIn("rename: { user.born: user.year }", self.definition(page))
+        self.check_route(page)
+        # The route is asked for by an empty body, which is no JSON.
+        page.expected = ["422"]
+        self.control(page, "Begin with", "route to-form")
+        page.click(".trying button", "Begin")
+        page.until("document.querySelector('.result').innerText.includes('application/x-www-form-urlencoded')")
+        self.assertIn("response: json -> form", self.definition(page))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ ATTACKS = [
     "'><iframe srcdoc=\"<script>parent.entered=1</script>\">", "javascript:window.entered=1", "</textarea><script>window.entered=1</script>",
     "{{constructor.constructor('window.entered=1')()}}", "</title><style>body{display:none}</style>",
 ]
-VIEWS = ["exchanges", "exchanges?status=4xx", "routes", "try?route=orders", "uploads"]
+VIEWS = ["exchanges", "exchanges?status=4xx", "routes", "try?route=orders", "try?new", "uploads"]
 
 
 class EntryTests(ConsoleTestCase):
@@ -91,12 +91,22 @@ class EveryoneTests(ConsoleTestCase):
         self.send("POST", "/orders/2", "a=1&a[b]=2", FORM)
         self.send("GET", "/missing")
 
+    def open_row(self, page, view):
+        """Opens the first field's row, once the result is that of the view."""
+        name = "new-route" if view == "try?new" else "orders"
+        page.until("document.querySelector('.result pre[aria-label=\"The route as YAML\"]')?.innerText.includes(`name: ${values[0]}\n`)", name)
+        page.click(".result .opens")
+        page.until_found(".changes")
+
     def test_no_view_scrolls_sideways_at_360_pixels(self):
         self.prepare()
         page = self.tab(width=360, height=740, touch=True)
         for view in VIEWS:
             page.go(f"{self.origin}/console#/{view}")
             page.until("document.querySelector('main h1') !== null && document.querySelector('nav [aria-current]') !== null")
+            if view.startswith("try"):
+                self.open_row(page, view)
+                self.assertLessEqual(page.run("return Math.max(...[...document.querySelectorAll('.changes form > *')].map((one) => one.getBoundingClientRect().right))"), 360)
             self.assertLessEqual(page.run("return document.documentElement.scrollWidth"), 360, view)
         for text in ("/orders/1", "/orders/2"):
             page.go(f"{self.origin}/console#/exchanges?text={text}")
@@ -126,6 +136,15 @@ class EveryoneTests(ConsoleTestCase):
                 page.until("document.querySelector('main h1') !== null && (location.hash === '#/uploads'"
                            " || document.querySelector('.list tbody tr, .routes tbody tr, .result .good') !== null)")
                 looked += look(view)
+                if view == "try?new":
+                    self.open_row(page, view)
+                    looked += look("a field that is changed")
+                    page.click("summary", "Options of From and To")
+                    looked += look("options")
+                    page.expected = ["422"]
+                    page.run("const one = [...document.querySelectorAll('.trying .code')].at(-1); one.value = 'a: 1'; one.dispatchEvent(new Event('input'))")
+                    page.until_found(".mistakes li")
+                    looked += look("a definition with a mistake")
             page.go(f"{self.origin}/console#/exchanges")
             for text in ("/orders/1", "/orders/2"):
                 page.click(".list tbody td.target a", text)
@@ -202,6 +221,8 @@ class EveryoneTests(ConsoleTestCase):
             else:
                 page.go(f"{self.origin}/console#/{view}")
             page.until("document.querySelector('main h1') !== null")
+            if view.startswith("try"):
+                self.open_row(page, view)
             nodes = page.send("Accessibility.getFullAXTree")["nodes"]
             named = ("button", "link", "textbox", "combobox", "radio", "searchbox", "checkbox", "progressbar", "region", "navigation")
             nameless = [node["role"]["value"] for node in nodes if not node.get("ignored") and node["role"]["value"] in named

@@ -267,6 +267,32 @@ class ConsoleTests(TryTestCase):
         self.assertIn('match: "/orders/{id}"\n', answer["yaml"])
         self.check(answer["yaml"])
 
+    def test_what_a_program_needs_to_change_a_definition(self):
+        status, answer = self.attempt(
+            definition="request: form -> json\nname: mine\nlimits: { fields: 9 }\n", body="a[b]=1&c[]=2&t=3")
+        self.assertEqual(status, 200, answer)
+        self.assertEqual([name for name, _ in answer["tree"]["members"]], ["name", "match", "upstream", "request", "limits"])
+        self.assertEqual(
+            dict(answer["tree"]["members"])["request"],
+            {"members": [["decode", {"members": [["as", {"text": "form"}]]}], ["encode", {"members": [["as", {"text": "json"}]]}]]})
+        self.assertEqual([one["places"] for one in answer["explanation"]["sent"]],
+                         [{"map": "a.b", "now": "a.b", "fields": "a.b"}, {"map": "c", "now": "c", "fields": "c[*]"},
+                          {"map": "t", "now": "t", "fields": "t"}])
+        self.assertEqual("routes:\n" + answer["item"], answer["yaml"])
+        self.check(answer["yaml"])
+        path = self.write(answer["file"], "whole.yaml")
+        result = subprocess.run([RECAST, "check", path], capture_output=True, timeout=DEADLINE)
+        self.assertEqual((result.returncode, result.stderr), (0, b""), answer["file"])
+        # A body that is refused leaves the definition one that was read; one with mistakes is none.
+        status, answer = self.attempt(definition="request: json -> form", body="{")
+        self.assertEqual((status, answer["tree"]["members"][0]), (422, ["name", {"text": "tried"}]))
+        status, answer = self.attempt(definition="request: json -> fom", body="{")
+        self.assertEqual((status, answer["tree"]), (422, None))
+        # What may be a secret isn't told of a route that serves.
+        status, answer = self.attempt(route="orders", path="/orders/7", body='{"a":["x"],"token":"t"}')
+        self.assertEqual([one["places"]["map"] for one in answer["explanation"]["removed"]], ["token"])
+        self.assertIsNone([one for one in answer["explanation"]["sent"] if one["from"] is None][0]["places"])
+
     def test_a_body_that_is_no_text(self):
         status, answer = self.attempt(definition="request: json -> bplist", body='{"a":1}')
         self.assertEqual(status, 200, answer)
@@ -368,6 +394,9 @@ class ConsoleTests(TryTestCase):
         self.check(answer["yaml"])
         status, tried = self.attempt(definition=answer["definition"], body="user[age]=43&on=true")
         self.assertEqual((status, tried["output"]["body"]["text"]), (200, '{"user":{"age":43},"on":true}'))
+        self.assertEqual(answer["tree"]["members"][0], ["name", {"text": "rest"}])
+        self.assertEqual(self.trying.ask("GET", "/console/learn?route=rest&count=true"), (200, {"route": "rest", "bodies": 2}))
+        self.assertEqual(self.trying.ask("GET", "/console/learn?route=orders&count=true"), (200, {"route": "orders", "bodies": 0}))
         self.assertEqual(self.trying.ask("GET", "/console/learn?route=none")[0], 404)
         self.assertEqual(self.trying.ask("GET", "/console/learn")[0], 400)
         self.assertEqual(self.trying.ask("GET", "/console/learn?route=rest", token=False)[0], 401)

@@ -288,6 +288,43 @@ import Transcoding
         #expect(fields == trace.accounting.fields)
     }
 
+    @Test("a rule that is written for a value's path, with the types behind the map, is a rule for that value")
+    func places() throws {
+        func paths(_ plan: ConversionPlan, _ body: String) throws -> [String] {
+            let trace = try Self.trace(plan, body)
+            return (trace.sent + trace.removed).map { entry in
+                let path = entry.path.map { "\($0) \($0.withoutElements) \(plan.map.place(of: $0))" } ?? "-"
+                return "\(entry.source ?? "-"): \(path)"
+            }
+        }
+        var tree = plan(.form, .json)
+        tree.map.remove = [path("t")]
+        tree.map.rename = [
+            .init(from: path("items[*].qty"), to: path("items[*].count")),
+            .init(from: path("user"), to: path("who.it")),
+        ]
+        tree.types = [TypeRule(path: path("items[*].count"), type: .integer)]
+        #expect(
+            try paths(tree, "t=1&items[0][qty]=2&items[0][a.b]=c&user[name]=d&tags[]=e&tags[]=f") == [
+                "items[0][a.b]: items[*].\"a.b\" items[*].\"a.b\" items[*].\"a.b\"",
+                "items[0][qty]: items[*].qty items[*].qty items[*].count", "tags[]: tags[*] tags tags[*]",
+                "tags[]: tags[*] tags tags[*]", "user[name]: user.name user.name who.it.name", "t: t t t",
+            ])
+        // What passes by name has its path from that; what stands in a field's document has that document's.
+        var names = plan(.form, .form)
+        names.map.remove = [path("t")]
+        #expect(
+            try paths(names, "t=1&a[0][b]=2&c[]=3") == [
+                "a[0][b]: a[*].b a[*].b a[*].b", "c[]: c[*] c c[*]", "t: t t t",
+            ])
+        var document = plan(.form, .json)
+        document.document = DocumentRule(path("payload"))
+        #expect(
+            try paths(document, "payload=%7B%22a%22%3A%5B%7B%22b%22%3A1%7D%5D%7D") == ["payload: a[*].b a[*].b a[*].b"])
+        #expect(
+            try paths(plan(.json, .form), #"{"a":[[1]],"":2}"#) == ["a[0][0]: a[*][*] a a[*][*]", ": \"\" \"\" \"\""])
+    }
+
     @Test("a body that is refused is refused with the conversion's error")
     func refusal() {
         #expect(throws: ConversionError.self) { try Self.trace(plan(.json, .form), #"{"a":{}}"#) }

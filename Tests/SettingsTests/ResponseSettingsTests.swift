@@ -149,7 +149,7 @@ import Transcoding
                 "{ convert: json -> form, files: drop }", "5:77: \"files\" is an option of \"decode\" or \"encode\""
             ),
             ("{ decode: json }", "5:52: a rule of \"response\" needs \"encode\", as in encode: {as: form}"),
-            ("{ encode: json }", "5:52: a rule of \"response\" needs \"decode\", as in decode: {as: json}"),
+            ("{ encode: json }", "5:52: a rule of \"response\" needs \"decode\", as in decode: {as: form}"),
             ("query -> json", "5:52: a response has no query: write the encoding of a body"),
             ("{ convert: json -> query }", "5:63: a response has no query: write the encoding of a body"),
             (

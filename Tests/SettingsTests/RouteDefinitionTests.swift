@@ -101,7 +101,7 @@ import Transcoding
             (
                 "request: json -> form\nfields: {}\nlimits:\n  boddy: 1",
                 [
-                    "2:1: a route has no key \"fields\": \(NearestWord.hint(for: "fields", among: Self.known))",
+                    "2:1: a route has no key \"fields\": it stands in ",
                     "4:3: \"limits\" has no key \"boddy\": did you mean \"body\"?",
                 ]
             ),
@@ -120,7 +120,52 @@ import Transcoding
         for (one, two) in zip(found, expected) { #expect(one.hasPrefix(two), "\(found)") }
     }
 
-    private static var known: [String] { [] }
+    @Test("keys stand in their usual order, with the comments above them")
+    func order() throws {
+        let text =
+            "# to where\nupstream: app\nlimits: { fields: 5 }\n# what it does\n# and why\nrequest: form -> json # so\nname: mine\n"
+        #expect(
+            try RouteDefinition(reading: text, at: Self.place).yaml == """
+                routes:
+                  - name: mine
+                    match: /tried
+                    # to where
+                    upstream: app
+                    # what it does
+                    # and why
+                    request: form -> json # so
+                    limits: { fields: 5 }
+
+                """)
+        // A comment before all keys stands above the element.
+        let first = try RouteDefinition(reading: "# mine\nname: a\nmatch: /a\nupstream: app\n", at: Self.place)
+        #expect(first.yaml == "routes:\n  # mine\n  - name: a\n    match: /a\n    upstream: app\n")
+        #expect(first.item == "  # mine\n  - name: a\n    match: /a\n    upstream: app\n")
+    }
+
+    @Test("a whole file is one that is read, with the upstreams that the route has")
+    func wholeFile() throws {
+        for text in ["request: form -> json", "shadow: { upstream: other }\nrequest: form -> json"] {
+            let file = try #require(try RouteDefinition(reading: text, at: Self.place).wholeFile)
+            let names = try SettingsTestFile.parse(file).settings.upstreams.map(\.name)
+            #expect(names == (text.hasPrefix("shadow") ? ["app", "other"] : ["app"]))
+        }
+    }
+
+    @Test("the tree has the members in order, a request in its long form")
+    func tree() throws {
+        func tree(_ text: String) throws -> String { try RouteDefinition(reading: text, at: Self.place).tree.json }
+        let head = #"{"members":[["name",{"text":"tried"}],["match",{"text":"/tried"}],["upstream",{"text":"app"}],"#
+        let sides =
+            #"["decode",{"members":[["as",{"text":"form"}],["types",{"text":"safe"}]]}],"#
+            + #"["encode",{"members":[["as",{"text":"json"}]]}]"#
+        #expect(
+            try tree("request: 'form(types: safe) -> json'") == head + #"["request",{"members":["# + sides + "]}]]}")
+        #expect(
+            try tree("request: { decode: { as: form, types: safe }, encode: json, map: { remove: [a, \"b\"] } }")
+                == head + #"["request",{"members":["# + sides
+                + #",["map",{"members":[["remove",{"list":[{"text":"a"},{"text":"b","quoted":true}]}]]}]]}]]}"#)
+    }
 
     @Test func aDefinitionHasABound() {
         let text = "request: form -> json #"

@@ -1,5 +1,6 @@
-import Settings
 import Testing
+
+@testable import Settings
 
 /// The exact messages and places. A route in the tables stands in line 5.
 @Suite struct SettingsMistakeTests {
@@ -295,10 +296,76 @@ import Testing
     }
 
     @Test(
+        "a key that another section of a route has is told with its place, whatever it looks like here",
+        arguments: [
+            (
+                "rename: { a: b }, request: form -> json",
+                "a route has no key \"rename\": it stands in \"request.map\", in the long form of \"request\": decode, map, fields and "
+                    + "encode below it"
+            ),
+            (
+                "fields: {}, request: { decode: form, encode: json }",
+                "a route has no key \"fields\": it stands in \"request\" or \"limits\" or \"rate_limit\""
+            ),
+            ("map: {}", "a route has no key \"map\": it stands in \"request\""),
+            (
+                "request: { decode: form, encode: json, rename: { a: b } }",
+                "\"request\" has no key \"rename\": it stands in \"request.map\""
+            ),
+            (
+                "request: { decode: form, encode: json, types: safe }",
+                "\"request\" has no key \"types\": it stands in \"request.decode\""
+            ),
+            (
+                "request: { decode: { as: form, map: {} }, encode: json }",
+                "\"decode\" has no key \"map\": it stands in \"request\""
+            ),
+            (
+                "request: { decode: form, encode: json, limits: {} }",
+                "\"request\" has no key \"limits\": it stands in the route itself"
+            ),
+            ("method: POST", "a route has no key \"method\": it stands in \"match\""),
+            (
+                "response: { decode: json, encode: form, rename: {} }",
+                "a rule of \"response\" has no key \"rename\": it stands in \"response.map\""
+            ),
+            ("limits: { first_byte: 1s }", "\"limits\" has no key \"first_byte\": it stands in \"timeouts\""),
+        ])
+    func misplaced(route: String, mistake: String) {
+        let found = SettingsTestFile.mistakesOfRoutes("  - { name: a, match: /a, upstream: app, \(route) }")
+        #expect(found.map { String($0.split(separator: " ", maxSplits: 1)[1]) } == [mistake])
+    }
+
+    @Test("all that a section has is told once")
+    func toldOnce() {
+        let found = SettingsTestFile.mistakesOfRoutes(
+            "  - { name: a, match: /a, upstream: app, request: { decode: form, encode: json, qqqq: 1, wwww: 2 } }")
+        #expect(found.count == 2)
+        #expect(found.filter { $0.contains(": known are ") }.count == 1)
+        #expect(found.last?.hasSuffix("\"request\" has no key \"wwww\"") == true)
+    }
+
+    @Test("each section of a route is known with its keys")
+    func places() {
+        #expect(
+            RouteKeys.place(of: "set", notIn: "", shortened: false)
+                == "it stands in \"request.map\" or \"headers.request\" or \"headers.response\"")
+        #expect(RouteKeys.place(of: "burst", notIn: "", shortened: false) == "it stands in \"rate_limit\"")
+        #expect(RouteKeys.place(of: "secret", notIn: "", shortened: false) == "it stands in \"verify\"")
+        #expect(RouteKeys.place(of: "nonsense", notIn: "", shortened: false) == nil)
+        #expect(
+            RouteKeys.sorted(["examples", "other", "request", "name"], key: \.self) == [
+                "name", "request", "other", "examples",
+            ])
+    }
+
+    @Test(
         "what is wrong in a long request is reported with line and column",
         arguments: [
             ("{ decode: json }", "5:14: \"request\" needs \"encode\", as in encode: {as: form}"),
-            ("{ encode: json }", "5:14: \"request\" needs \"decode\", as in decode: {as: json}"),
+            ("{ encode: json }", "5:14: \"request\" needs \"decode\", as in decode: {as: form}"),
+            ("{ encode: { as: form } }", "5:14: \"request\" needs \"decode\", as in decode: {as: json}"),
+            ("{ decode: { as: form } }", "5:14: \"request\" needs \"encode\", as in encode: {as: json}"),
             ("{ decode: { arrays: auto }, encode: json }", "5:24: \"decode\" needs \"as\", as in as: json"),
             ("{ decode: jsn, encode: form }", "5:24: there is no encoding \"jsn\": did you mean \"json\"?"),
             (

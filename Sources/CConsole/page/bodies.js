@@ -128,7 +128,8 @@ export function offsetView(bytes, offset) {
   return h('div', { class: 'place' },
     hint(`Byte ${offset}: line ${number}, column ${column}`),
     h('pre', { tabindex: '0', 'aria-label': 'Where the body is wrong' }, line(cut),
-      h('mark', {}, unseen('here: '), sign === '' ? '⏎' : line(sign)), line(tail.length > 60 ? `${tail.slice(0, 60)}…` : tail)));
+      h('mark', {}, unseen('here: '), sign !== '' ? line(sign) : offset >= bytes.length ? 'end of the body' : 'end of the line'),
+      line(tail.length > 60 ? `${tail.slice(0, 60)}…` : tail)));
 }
 
 export const bytesOf = (body) => (body.base64 === null || body.base64 === undefined

@@ -3,20 +3,28 @@ import { data, h, hint, line, plural } from './dom.js';
 
 const mostRows = 500;
 
-// The table of an explanation. Its rows have the numbers that `Marks` gives to those of the bodies.
-export function fieldsTable(explanation, refused = null) {
+// What decided about a field, where no rule of the route did.
+const unruled = (entry) => (entry.from === entry.to ? 'unchanged' : 'spelled as the output writes it');
+
+// The table of an explanation. Its rows have the numbers that `Marks` gives to those of the bodies. `change` gives, for an entry, what a
+// row that is opened holds: controls that change what becomes of the field; null where nothing can.
+export function fieldsTable(explanation, refused = null, change = null) {
   if (!explanation) return null;
   const entries = [...explanation.sent, ...explanation.removed];
-  const head = h('thead', {}, h('tr', {}, ['From', 'To', 'By'].map((name) => h('th', { scope: 'col' }, name))));
+  const names = [change ? 'From: choose a field to change it' : 'From', 'To', 'Why'];
+  const head = h('thead', {}, h('tr', {}, names.map((name) => h('th', { scope: 'col' }, name))));
   const rows = entries.slice(0, mostRows).map((entry, index) => {
     const gone = entry.to === null;
     const from = entry.from === null ? h('span', { class: 'hint' }, 'the route') : data(entry.from);
-    return h('tr', { class: `${gone ? 'gone' : ''}${entry.from === refused && refused !== null ? ' refused' : ''}`, data: { entry: index } },
-      h('td', {}, h('button', { type: 'button', class: 'plain', data: { show: index } },
-        entry.kind === 'file' && h('span', { class: 'tag' }, 'file'), from)),
+    const changes = change && entry.from !== null && entry.places;
+    const row = h('tr', { class: `${gone ? 'gone' : ''}${entry.from === refused && refused !== null ? ' refused' : ''}`, data: { entry: index } },
+      h('td', {}, h('button', { type: 'button', class: `plain${changes ? ' opens' : ''}`, data: { show: index, from: entry.from ?? '' },
+        'aria-expanded': changes ? 'false' : null, onclick: (event) => changes && toggle(event.currentTarget, row, entry, change) },
+      entry.kind === 'file' && h('span', { class: 'tag' }, 'file'), from)),
       h('td', {}, gone ? h('span', { class: 'tag' }, 'left out') : data(entry.to)),
-      h('td', {}, entry.rules.length === 0 ? h('span', { class: 'hint' }, entry.from === entry.to ? 'as it was' : 'the encoding')
+      h('td', {}, entry.rules.length === 0 ? h('span', { class: 'hint' }, unruled(entry))
         : entry.rules.map((rule) => h('span', { class: 'rule' }, line(rule)))));
+    return row;
   });
   const left = explanation.removed.length;
   return h('section', { class: 'fields' },
@@ -27,6 +35,24 @@ export function fieldsTable(explanation, refused = null) {
       entries.length > mostRows && hint(`${plural(entries.length - mostRows, 'more value')}, which recast explain prints`),
     ],
     notes(explanation));
+}
+
+// Opens the row below a field's own, or closes it; one is open at a time.
+function toggle(button, row, entry, change) {
+  const open = row.parentElement.querySelector('tr.changes');
+  const wasOpen = open !== null && open === row.nextElementSibling;
+  open?.previousElementSibling.querySelector('button').setAttribute('aria-expanded', 'false');
+  open?.remove();
+  if (wasOpen) return;
+  const close = () => {
+    toggle(button, row, entry, change);
+    button.focus();
+  };
+  const below = h('tr', { class: 'changes', onkeydown: (event) => event.key === 'Escape' && close() },
+    h('td', { colspan: '3' }, change(entry, close)));
+  row.after(below);
+  button.setAttribute('aria-expanded', 'true');
+  below.querySelector('input, select, button')?.focus();
 }
 
 function notes(explanation) {

@@ -25,7 +25,8 @@ export function showRoutes(main) {
     h('thead', {}, h('tr', {}, ['Route', 'Takes', 'Request', 'Response', 'Upstream', 'Requests', 'Answers', ''].map((name) => (
       name ? h('th', { scope: 'col' }, name) : h('td', {}))))), body);
   const frame = h('div', {}, h('div', { class: 'wide', tabindex: '0', role: 'region', 'aria-label': 'Routes' }, table));
-  main.replaceChildren(h('section', { class: 'page' }, h('div', { class: 'titles' }, h('h1', { tabindex: '-1' }, 'Routes'), note), frame));
+  main.replaceChildren(h('section', { class: 'page' }, h('div', { class: 'titles' }, h('h1', { tabindex: '-1' }, 'Routes'), note,
+    h('a', { class: 'button', href: '#/try?new' }, 'New route')), frame));
   const end = new AbortController();
   let timer;
 

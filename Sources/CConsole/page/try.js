@@ -3,7 +3,9 @@ import { fromBase64, get, post, toBase64 } from './api.js';
 import { bodyView, Marks, offsetView } from './bodies.js';
 import { copyButton, data, h, hint, labelled, later, line, plural, select, size } from './dom.js';
 import { fieldsTable, linkFields } from './fields.js';
+import { about, types } from './options.js';
 import { asText, placeOf } from './readers.js';
+import * as building from './route.js';
 import { binarySample, samples } from './samples.js';
 
 const mostBytes = 700_000; // In base64 still less than the 1 MiB that Recast takes.
@@ -17,6 +19,12 @@ export function showTry(main, query) {
   let encodings = [];
   let running = null;
   let lastSaid = '';
+  let tree = building.newRoute('app'); // The new route, as it was read last.
+  let isByHand = false; // Its text was changed and hasn't been read since.
+  let treeText = ''; // The text that it was read from, or that was made of it.
+  let before = []; // Both, before each change.
+  let begun = ''; // The route that serves, and that the new one is a copy of.
+  let returnTo = null; // The field whose row gets the focus back.
 
   // One of two, as radio buttons.
   function choice(group, legend, chosen, values, onchange) {
@@ -27,30 +35,59 @@ export function showTry(main, query) {
   // What converts.
   const route = select([['', 'Choose a route']], '', (value) => {
     history.replaceState(null, '', value ? `#/try?route=${encodeURIComponent(value)}` : '#/try');
+    // They were for the route before.
+    for (const control of [path, search]) control.value = '';
+    askRecorded();
     chooseSample();
   });
-  const definition = h('textarea', { rows: '5', class: 'code', spellcheck: 'false', value: 'request: form -> json\n', oninput: () => {
-    mistakes.replaceChildren();
-    fromText();
+  const field = (members) => h('input', { spellcheck: 'false', autocomplete: 'off', ...members });
+  const name = field({ oninput: () => change((next) => building.put(next, ['name'], building.text(name.value.trim())), true) });
+  const method = field({ placeholder: 'any', list: 'methods', oninput: () => change((next) => (
+    building.putMatch(next, 'method', building.typed(method.value.toUpperCase()))), true) });
+  const matched = field({ placeholder: '/*', oninput: () => {
+    path.value = ''; // It was one that the pattern before takes.
+    change((next) => building.putMatch(next, 'path', matched.value.trim() ? building.text(matched.value.trim()) : null), true);
+  } });
+  const upstream = h('select', { onchange: () => change((next) => building.put(next, ['upstream'], building.text(upstream.value))) });
+  const begin = h('select', {},
+    h('option', { value: '' }, 'A form to JSON'), h('option', { value: 'example' }, 'An example with map and fields'));
+  const definition = h('textarea', { rows: '6', class: 'code', spellcheck: 'false', oninput: () => {
+    isByHand = true;
+    drawLists();
     soon();
   } });
+  const byHand = h('p', { class: 'hint byhand', role: 'status' });
   const mistakes = h('ul', { class: 'mistakes' });
-  const input = h('select', { onchange: () => fromBuilder(true) });
-  const output = h('select', { onchange: () => fromBuilder(false) });
+  const input = h('select', { onchange: () => chooseSide('decode', input.value) });
+  const output = h('select', { onchange: () => chooseSide('encode', output.value) });
   const inputOptions = h('div', { class: 'options' });
   const outputOptions = h('div', { class: 'options' });
-  const propose = h('button', { type: 'button', class: 'small', hidden: true, onclick: () => learn() }, 'Propose a definition by its bodies');
-  const byRoute = h('div', { class: 'stack' }, labelled('Route', route), h('div', {}, propose));
+  const undo = h('button', { type: 'button', class: 'small', disabled: true, onclick: () => {
+    const last = before.pop();
+    tree = last.tree;
+    drawTree(false, last.text);
+    convert(false);
+  } }, 'Undo the last change');
+  const propose = h('button', { type: 'button', class: 'small', disabled: true, onclick: () => learn() }, 'Propose from recorded requests');
+  const proposed = h('span', { class: 'hint', role: 'status' });
+  const proposal = h('div', { class: 'row propose', hidden: true }, propose, proposed);
+  const byRoute = h('div', { class: 'stack' }, labelled('Route', route));
   const byDefinition = h('div', { class: 'stack' },
-    h('div', { class: 'row' }, labelled('From', input), labelled('To', output)),
-    h('details', {}, h('summary', {}, 'Options'), h('div', { class: 'both' },
-      h('fieldset', {}, h('legend', {}, 'How the input is read'), inputOptions),
-      h('fieldset', {}, h('legend', {}, 'How the output is written'), outputOptions))),
-    labelled('Definition', definition, 'YAML of a route, without its name, match and upstream: request, response, limits and what else it has.'),
-    mistakes);
-  const ways = choice('way', 'What converts', way, [['route', 'A route'], ['definition', 'A definition']], (value) => {
+    h('div', { class: 'row' }, labelled('Begin with', begin), h('button', { type: 'button', onclick: () => beginWith(begin.value) }, 'Begin')),
+    h('div', { class: 'row' }, labelled('Name', name), labelled('Upstream', upstream)),
+    h('div', { class: 'row' }, labelled('Method', method), labelled('Path of its requests', matched)),
+    h('datalist', { id: 'methods' }, ['POST', 'PUT', 'PATCH', 'GET', 'DELETE'].map((value) => h('option', { value }))),
+    h('div', { class: 'row' }, labelled('From', input), labelled('To', output)));
+  const lists = h('details', {}, h('summary', {}, 'Options of From and To'),
+    h('fieldset', {}, h('legend', {}, 'How the input is read'), inputOptions),
+    h('fieldset', {}, h('legend', {}, 'How the output is written'), outputOptions));
+  const asDefinition = h('section', { 'aria-labelledby': 'try-definition' },
+    h('div', { class: 'titles' }, h('h2', { id: 'try-definition' }, 'Definition'), undo),
+    lists, byHand, labelled('The route as YAML, to be edited, too', definition), mistakes);
+  const ways = choice('way', 'What converts', way, [['route', 'A route that serves'], ['definition', 'A new route']], (value) => {
     way = value;
     drawWay();
+    askRecorded();
     soon();
   });
   const sides = choice('side', 'Whose body', side, [['request', 'Of a request'], ['response', 'Of the upstream’s response']], (value) => {
@@ -58,8 +95,12 @@ export function showTry(main, query) {
     soon();
   });
   function drawWay() {
-    byRoute.hidden = way !== 'route';
-    byDefinition.hidden = way !== 'definition';
+    const isNew = way === 'definition';
+    byRoute.hidden = isNew;
+    byDefinition.hidden = !isNew;
+    asDefinition.hidden = !isNew;
+    title.textContent = isNew ? 'New route' : 'Try it';
+    document.title = `${title.textContent} – Recast console`;
     for (const button of ways.querySelectorAll('input')) button.checked = button.value === way;
   }
 
@@ -82,32 +123,34 @@ export function showTry(main, query) {
   const search = h('input', { spellcheck: 'false', autocomplete: 'off', placeholder: 'a=1&b=2', oninput: () => soon() });
   const fields = h('textarea', { rows: '2', class: 'code', spellcheck: 'false', placeholder: 'X-Tenant: acme', oninput: () => soon() });
   const drop = h('div', { class: 'drop' }, labelled('Body', body), fileNote, labelled('Or a file, which may be dropped here, too', picker));
-  const more = h('details', {}, h('summary', {}, 'Path, query, header fields'),
+  const more = h('details', {}, h('summary', {}, 'Path, query and header fields of the sample'),
     h('div', { class: 'row' }, labelled('Path', path), labelled('Query', search)), labelled('Header fields', fields, 'One “Name: value” a line'));
   const run = h('button', { type: 'submit', class: 'main' }, 'Convert');
   const form = h('form', { class: 'trying', onsubmit: (event) => {
     event.preventDefault();
     convert(true);
   } },
-  h('section', { 'aria-labelledby': 'try-what' }, h('h2', { id: 'try-what' }, 'What converts'), ways, byRoute, byDefinition),
+  h('section', { 'aria-labelledby': 'try-what' }, h('h2', { id: 'try-what' }, 'What converts'), ways, byRoute, byDefinition, proposal),
   h('section', { 'aria-labelledby': 'try-body' }, h('h2', { id: 'try-body' }, 'Body'), sides,
     h('div', { class: 'row' }, labelled('Content-Type', type), labelled('Sample', sample)),
     h('datalist', { id: 'types' }, samples.map(([, , value]) => h('option', { value }))),
     drop, more,
-    h('div', { class: 'row' }, run, hint('Ctrl+Enter. Small bodies are converted while you write.'))));
+    h('div', { class: 'row' }, run, hint('Ctrl+Enter. Small bodies are converted while you write.'))),
+  asDefinition);
 
   // What came out.
   const said = h('p', { class: 'unseen', role: 'status' });
   const result = h('div', { class: 'result' });
+  const title = h('h1', { tabindex: '-1' }, 'Try it');
   main.replaceChildren(h('section', { class: 'page' },
-    h('div', { class: 'titles' }, h('h1', { tabindex: '-1' }, 'Try it'), hint('Nothing is sent to an upstream, and nothing is kept.')),
+    h('div', { class: 'titles' }, title, hint('Nothing is sent to an upstream, and nothing is kept.')),
     h('div', { class: 'trial' }, form, h('section', { class: 'outcome', 'aria-labelledby': 'try-result' },
       h('h2', { id: 'try-result' }, 'Result'), said, result))));
   nothingYet();
 
   function nothingYet() {
     const isOpen = way === 'route' && !route.value;
-    result.replaceChildren(hint(isOpen ? 'Choose a route, or a definition, and put in a body.' : 'Put in a body, or choose a sample.'));
+    result.replaceChildren(hint(isOpen ? 'Choose a route, or build a new one, and put in a body.' : 'Put in a body, or choose a sample.'));
   }
   function tell(text) {
     if (text !== lastSaid) said.textContent = text;
@@ -143,82 +186,198 @@ export function showTry(main, query) {
     if (!type.value) type.value = chosen.type || 'application/octet-stream';
     takeBytes(chosen.name, new Uint8Array(await chosen.arrayBuffer()));
   }
-  function takeSample(name) {
-    const [, title, media, text] = [...samples, binarySample].find(([value]) => value === name);
+  function takeSample(word) {
+    const [, called, media, text] = [...samples, binarySample].find(([value]) => value === word);
     type.value = media;
-    sample.value = name;
-    takeBytes(title, name === 'bplist' ? fromBase64(text) : new TextEncoder().encode(text));
+    sample.value = word;
+    takeBytes(called, word === 'bplist' ? fromBase64(text) : new TextEncoder().encode(text));
   }
   // A body of the type that the input takes, where there is none of one's own.
   function chooseSample() {
     const isSample = [...samples].some(([, , , text]) => text.replaceAll('\r\n', '\n') === body.value);
     if (body.value !== '' && !isSample || file !== null && file.name !== binarySample[1]) return soon();
-    const name = way === 'route' ? reads.get(route.value) : input.value;
-    if (name === 'query') { // Its input is no body.
+    const word = way === 'route' ? reads.get(route.value) : input.value;
+    if (word === 'query') { // Its input is no body.
       search.value ||= samples[0][3];
       more.open = true;
     }
-    if (name && [...samples, binarySample].some(([value]) => value === name)) takeSample(name);
+    if (word && [...samples, binarySample].some(([value]) => value === word)) takeSample(word);
     else soon();
   }
 
-  // The definition from lists.
-  function drawOptions(frame, encoding, side) {
-    const options = encoding?.options.filter((option) => option[side]) ?? [];
-    frame.replaceChildren(...options.map((option) => {
-      const members = { data: { option: option.name } };
-      const first = `${option.default ?? 'default'}${option.default !== null && option.default !== undefined ? ' (default)' : ''}`;
-      const others = option.values?.filter((value) => value !== option.default);
-      const control = option.values
-        ? select([['', first], ...others.map((value) => [value, value])], '', () => fromOptions(), members)
-        : h('input', { ...members, spellcheck: 'false', autocomplete: 'off', placeholder: option.default ?? '', oninput: () => fromOptions() });
-      return labelled(option.name, control);
-    }));
-    if (options.length === 0) frame.replaceChildren(hint('None'));
-  }
-  function expression(encoding, frame) {
-    const chosen = [...frame.querySelectorAll('[data-option]')].filter((control) => control.value.trim() !== '')
-      .map((control) => `${control.dataset.option}: ${control.value.trim()}`);
-    return encoding + (chosen.length ? `(${chosen.join(', ')})` : '');
-  }
-  function fromOptions() {
-    if (/^request:\s*$/m.test(definition.value)) {
-      mistakes.replaceChildren(h('li', {}, 'The definition has the long form of “request”: change it there, or take those lines away.'));
-      return;
-    }
-    const words = `${expression(input.value, inputOptions)} -> ${expression(output.value, outputOptions)}`;
-    // A colon in it would begin a mapping of YAML's.
-    const text = `request: ${words.includes(':') ? `'${words.replaceAll("'", "''")}'` : words}`;
-    const rows = definition.value.split('\n');
-    const at = rows.findIndex((row) => /^request:\s*\S/.test(row));
-    if (at < 0) rows.unshift(text);
-    else rows[at] = text;
-    definition.value = rows.join('\n');
+  // The new route. Lists, fields and rows change `tree`, and the text is made of it; a text that was edited by hand comes back as a
+  // tree when Recast has read it, and the lists follow.
+  const listed = [name, method, matched, upstream, input, output];
+  function change(work, isTyped = false) {
+    const next = building.copyOf(tree);
+    work(next);
+    // One word that is being typed is one change.
+    const typing = isTyped ? document.activeElement : null;
+    if (typing === null || before.at(-1)?.typing !== typing) keep(typing);
+    tree = next;
+    drawTree(isTyped);
     soon();
   }
-  const drawInput = () => drawOptions(inputOptions, encodings.find((one) => one.name === input.value), 'reads');
-  const drawOutput = () => drawOptions(outputOptions, encodings.find((one) => one.name === output.value), 'writes');
-  // The lists follow what is written by hand, as far as they have it.
-  function fromText() {
-    const found = /^request:\s*['"]?([a-z]+)(?:\(([^()]*)\))?\s*->\s*([a-z]+)(?:\(([^()]*)\))?['"]?\s*$/m.exec(definition.value);
-    if (!found) return;
-    const [, from, read, to, written] = found;
-    const both = [[input, from, drawInput, inputOptions, read], [output, to, drawOutput, outputOptions, written]];
-    for (const [list, name, draw, frame, text] of both) {
-      if (![...list.options].some((option) => option.value === name)) continue;
-      if (list.value !== name) {
-        list.value = name;
-        draw();
-      }
-      const chosen = new Map((text ?? '').split(',').map((pair) => pair.split(':').map((word) => word.trim())));
-      for (const control of frame.querySelectorAll('[data-option]')) control.value = chosen.get(control.dataset.option) ?? '';
-    }
+  function keep(typing = null) {
+    before = [...before.slice(-50), { tree, text: treeText, typing }];
   }
-  function fromBuilder(isInput) {
-    if (isInput) drawInput();
-    else drawOutput();
-    fromOptions();
-    if (isInput) chooseSample();
+  function drawTree(isTyped = false, written = building.yaml(tree)) {
+    isByHand = false;
+    treeText = written;
+    definition.value = written;
+    mistakes.replaceChildren();
+    drawLists(isTyped);
+    growDefinition();
+  }
+  function growDefinition() {
+    definition.rows = Math.min(24, Math.max(6, definition.value.split('\n').length));
+  }
+  // The lists by the tree; while the text isn't read they wait.
+  function drawLists(isTyped = false) {
+    growDefinition();
+    undo.disabled = before.length === 0;
+    if (!isTyped) {
+      const show = (control, value) => {
+        if (document.activeElement !== control || control.tagName === 'SELECT') control.value = value ?? '';
+      };
+      show(name, building.wordAt(tree, 'name'));
+      show(method, building.matchWord(tree, 'method'));
+      show(matched, building.matchWord(tree, 'path'));
+      const word = building.wordAt(tree, 'upstream');
+      if (word && ![...upstream.options].some((one) => one.value === word)) upstream.append(h('option', { value: word }, line(word)));
+      show(upstream, word);
+      show(input, building.wordAt(tree, 'request', 'decode', 'as'));
+      show(output, building.wordAt(tree, 'request', 'encode', 'as'));
+      drawOptions(inputOptions, 'decode', 'reads');
+      drawOptions(outputOptions, 'encode', 'writes');
+    }
+    for (const control of listed) control.disabled = isByHand;
+    for (const control of lists.querySelectorAll('[data-option]')) control.disabled = isByHand || control.dataset.fixed !== undefined;
+    // Rows of a result that isn't that of the text would change what was before it.
+    if (isByHand) {
+      result.querySelector('.changes')?.remove();
+      for (const button of result.querySelectorAll('.opens')) Object.assign(button, { disabled: true, ariaExpanded: 'false' });
+    }
+    const isWrong = mistakes.childElementCount > 0;
+    byHand.replaceChildren(...(!isByHand ? [] : [
+      isWrong ? 'Edited by hand, with a mistake: the lists wait until it is mended. ' : 'Edited by hand: the lists wait until it is converted. ',
+      h('button', { type: 'button', class: 'small', onclick: () => {
+        drawTree(false, treeText);
+        definition.focus();
+        convert(false);
+      } }, 'Start over from the lists')]));
+  }
+  function drawOptions(frame, key, way) {
+    const encoding = encodings.find((one) => one.name === building.wordAt(tree, 'request', key, 'as'));
+    const options = encoding?.options.filter((option) => option[way]) ?? [];
+    const set = (option, value) => change((next) => building.put(next, ['request', key, option.name], building.typed(value)));
+    const drawn = options.map((option) => {
+      const word = building.wordAt(tree, 'request', key, option.name);
+      const members = { data: { option: option.name, ...(word === null ? { fixed: '' } : {}) } };
+      const first = option.default === null || option.default === undefined ? 'default' : `${option.default}, as usual`;
+      const values = (option.values ?? []).filter((value) => value !== option.default);
+      if (word && option.values && !values.includes(word)) values.push(word);
+      const control = option.values && word !== null
+        ? select([['', first], ...values.map((value) => [value, value])], word, (value) => set(option, value), members)
+        : h('input', { ...members, spellcheck: 'false', autocomplete: 'off', placeholder: option.default ?? '',
+          value: word ?? 'as in the definition', onchange: (event) => set(option, event.target.value) });
+      return labelled(`${option.name}${option.name === 'files' ? (key === 'decode' ? ' that come in' : ' that go out') : ''}`, control, about[option.name]);
+    });
+    const now = document.activeElement?.closest?.('.options') === frame ? document.activeElement.dataset.option : null;
+    frame.replaceChildren(...(drawn.length ? drawn : [hint('None')]));
+    if (now) frame.querySelector(`[data-option="${now}"]`)?.focus();
+  }
+  function chooseSide(key, word) {
+    const found = encodings.find((one) => one.name === word);
+    change((next) => {
+      const options = building.find(next, 'request', key)?.members ?? [];
+      const known = options.filter(([option]) => option !== 'as' && found?.options.some((one) => (
+        one.name === option && one[key === 'decode' ? 'reads' : 'writes'])));
+      building.put(next, ['request', key], { members: [['as', building.text(word)], ...known] });
+      const other = key === 'decode' ? 'encode' : 'decode';
+      if (!building.find(next, 'request', other)) building.put(next, ['request', other, 'as'], building.text((key === 'decode' ? output : input).value || 'json'));
+    });
+    if (key === 'decode') chooseSample();
+  }
+  // Another beginning: an example, or what a route that serves has.
+  async function beginWith(word) {
+    begun = '';
+    const first = upstream.options[0]?.value ?? 'app';
+    if (word.startsWith('route ')) {
+      const copied = word.slice('route '.length);
+      begun = copied;
+      try {
+        const answer = await post('/console/try', { route: copied }).catch((fault) => {
+          if (fault.answer?.tree) return fault.answer;
+          throw fault;
+        });
+        takeTree(answer.tree);
+      } catch (fault) {
+        if (fault.status !== 401) drawFault(fault, new Uint8Array());
+        return;
+      }
+    } else {
+      const next = building.newRoute(first);
+      if (word === 'example') {
+        building.put(next, ['request', 'map'], { members: [['remove', { list: [building.text('note')] }], ['rename', { members: [['user.born', building.text('user.year')]] }]] });
+        building.put(next, ['request', 'fields'], { members: [['user.year', building.text('integer')]] });
+      }
+      takeTree(next);
+    }
+    askRecorded();
+    chooseSample();
+  }
+  function takeTree(next) {
+    keep();
+    tree = next;
+    drawTree();
+  }
+
+  // What a field's row holds when it is opened.
+  function changes(entry, close) {
+    const { places } = entry;
+    const removal = building.removalOf(entry);
+    const of = way === 'route' ? lastTree : tree;
+    const isFlat = ['form', 'multipart', 'query', 'text', 'raw', 'auto'].includes(building.wordAt(of, 'request', 'encode', 'as'));
+    const apply = (work) => {
+      returnTo = entry.from;
+      if (way === 'route') {
+        // A route that serves isn't changed: a new one begins as its copy.
+        begun = route.value;
+        begin.value = `route ${begun}`;
+        way = 'definition';
+        takeTree(building.copyOf(lastTree));
+        drawWay();
+        askRecorded();
+      }
+      change(work);
+      convert(false);
+    };
+    const called = field({ value: places.now });
+    const declared = building.typeOf(of, places);
+    const wanted = select(types, declared, () => {});
+    return h('form', { class: 'row', onsubmit: (event) => {
+      event.preventDefault();
+      const word = called.value.trim() || places.now;
+      if (word === places.now && wanted.value === declared) {
+        close();
+        return;
+      }
+      apply((next) => {
+        const moved = { ...places, now: word, fields: word + places.fields.slice(places.now.length) };
+        if (word !== places.now) building.renameField(next, places, word);
+        if (wanted.value !== declared) building.typeField(next, moved, wanted.value);
+      });
+    } },
+    removal === null && [
+      labelled(`New name of ${line(places.now)}`, called),
+      entry.kind === 'field' && !isFlat && labelled('Type', wanted),
+      h('button', { type: 'submit' }, 'Apply'),
+      h('button', { type: 'button', onclick: () => apply((next) => building.leaveOutField(next, places)) }, 'Leave out')],
+    removal !== null && h('button', { type: 'button', onclick: () => apply((next) => building.putBackField(next, removal)) }, 'Put back'),
+    h('button', { type: 'button', onclick: close }, 'Close'),
+    /\[\*\]/.test(places.map) && hint('[*] is each element of the list.'),
+    way === 'route' && hint(`This makes a new route, a copy of ${line(route.value)}; the one that serves stays as it is.`));
   }
 
   // Asks Recast.
@@ -234,37 +393,63 @@ export function showTry(main, query) {
     running?.abort();
     running = new AbortController();
     const { signal } = running;
+    const sentText = definition.value;
+    const isOfRoute = way === 'route';
     const text = asText(content);
     const value = {
-      ...(way === 'route' ? { route: route.value } : { definition: definition.value }), type: type.value.trim() || null, side,
+      ...(way === 'route' ? { route: route.value } : { definition: sentText }), type: type.value.trim() || null, side,
       path: path.value.trim() || null, query: search.value.trim() || null,
       headers: fields.value.split('\n').map((row) => row.trim()).filter(Boolean),
       ...(text === null ? { base64: toBase64(content) } : { body: text }),
     };
+    const read = (answer) => {
+      lastTree = answer.tree ?? null;
+      if (isOfRoute || !answer.tree || definition.value !== sentText) return;
+      const wasByHand = isByHand;
+      if (wasByHand) keep();
+      tree = answer.tree;
+      treeText = sentText;
+      isByHand = false;
+      mistakes.replaceChildren();
+      if (wasByHand) drawLists();
+    };
     try {
-      draw(await post('/console/try', value, signal), content, value.type);
+      const answer = await post('/console/try', value, signal);
+      read(answer);
+      draw(answer, content, value.type);
     } catch (fault) {
       if (signal.aborted || fault.status === 401) return;
-      drawFault(fault, content);
+      read(fault.answer ?? {});
+      if (!isAsked && content.length === 0 && fault.answer?.tree) nothingYet();
+      else drawFault(fault, content);
     }
   }
+  let lastTree = null; // Of the route that was converted by last.
 
   function draw(answer, content, media) {
     const { output: made, explanation } = answer;
     mistakes.replaceChildren();
     const marks = (side) => (explanation ? new Marks(explanation, side) : null);
     const sent = text(content);
+    const canChange = side === 'request' && building.find(answer.tree, 'request', 'decode') !== undefined;
     result.replaceChildren(...[
       h('p', { class: 'good' }, h('strong', {}, 'It becomes '), h('code', {}, line(made?.type ?? 'a body as it is'))),
+      answer.item && copies(answer),
       made && h('div', { class: 'sides' },
         h('section', { class: 'side' }, h('h3', {}, 'What comes in'), bodyView(sent, media, { marks: marks('from') })),
         h('section', { class: 'side' }, h('h3', {}, 'What goes on'), bodyView(made.body, made.type, { marks: marks('to') }))),
-      fieldsTable(explanation),
+      fieldsTable(explanation, null, canChange ? changes : null),
+      movesLast(explanation, answer.tree) && hint('A field that is renamed goes behind the others of its object.'),
       explanation?.request && requestLine(explanation.request),
-      answer.yaml && yamlView(answer.yaml),
+      answer.item && yamlView(answer),
     ].filter(Boolean));
     tell(`Converted: ${size(made?.body?.size ?? 0)} of ${made?.type ?? 'the same type'}`);
+    if (returnTo !== null) [...result.querySelectorAll('[data-from]')].find((one) => one.dataset.from === returnTo)?.focus();
+    returnTo = null;
   }
+  // Where a document is held, and not sent value by value, a rename puts the field last.
+  const movesLast = (explanation, of) => explanation?.sent.some((entry) => entry.rules.some((rule) => rule.startsWith('map.rename ')))
+    && building.wordAt(of, 'request', 'decode', 'as') !== 'json' && !['form', 'multipart', 'query'].includes(building.wordAt(of, 'request', 'encode', 'as'));
   function text(content) {
     const read = asText(content);
     const base64 = read === null ? toBase64(content) : null;
@@ -272,29 +457,49 @@ export function showTry(main, query) {
   }
   function requestLine(request) {
     const head = Object.entries(request.headers ?? {}).map(([name, value]) => `${name}: ${value}`);
-    return h('details', {}, h('summary', {}, 'What the upstream would get'),
+    return h('details', { open: true }, h('summary', {}, 'What the upstream would get'),
       h('pre', { class: 'raw', tabindex: '0', 'aria-label': 'Request head' },
         [`${request.method} ${request.target}`, ...head].map(line).join('\n')));
   }
 
-  // What Recast makes of the bodies that the route has had: a definition to go on with.
-  async function learn() {
-    if (!route.value) {
-      route.focus();
-      return;
-    }
+  // What Recast makes of the bodies that a route has had: a definition to go on with. How many there are is asked before.
+  let canLearn = false;
+  let asked = 0;
+  const proposeFrom = () => (way === 'route' ? route.value : begun);
+  async function askRecorded() {
+    const from = proposeFrom();
+    const mine = asked += 1;
+    proposal.hidden = !canLearn || way === 'definition' && !from;
+    propose.disabled = true;
+    propose.textContent = 'Propose from recorded requests';
+    proposed.textContent = 'Choose a route whose requests are recorded.';
+    if (!canLearn || !from) return;
     try {
-      const learnt = await get(`/console/learn?route=${encodeURIComponent(route.value)}`);
+      const { bodies } = await get(`/console/learn?route=${encodeURIComponent(from)}&count=true`);
+      if (mine !== asked) return;
+      propose.disabled = bodies === 0;
+      propose.textContent = `Propose from ${bodies === 0 ? '' : `the ${bodies} `}recorded request${bodies === 1 ? '' : 's'} of ${line(from)}`;
+      proposed.textContent = bodies === 0 ? 'None yet whose body is kept whole: send one, or raise admin.console.body and entries.'
+        : 'A new route by the names and types of their fields, not by the body below.';
+    } catch (fault) {
+      if (mine === asked) proposed.textContent = fault.message;
+    }
+  }
+  async function learn() {
+    const from = proposeFrom();
+    try {
+      const learnt = await get(`/console/learn?route=${encodeURIComponent(from)}`);
       soon.cancel();
+      running?.abort();
+      begun = from;
+      begin.value = `route ${from}`;
       way = 'definition';
-      definition.value = learnt.definition ?? learnt.yaml ?? '';
-      definition.rows = Math.min(20, Math.max(5, definition.value.split('\n').length));
-      mistakes.replaceChildren();
+      takeTree(learnt.tree ?? tree);
       drawWay();
-      fromText();
+      askRecorded();
       drawLearnt(learnt);
     } catch (fault) {
-      if (fault.status !== 401) drawFault(fault, new Uint8Array());
+      if (fault.status !== 401) proposed.textContent = fault.message;
     }
   }
   function drawLearnt(learnt) {
@@ -302,7 +507,8 @@ export function showTry(main, query) {
     const left = Object.entries(learnt.unreadable ?? {}).map(([reason, number]) => `${plural(number, 'body', 'bodies')}: ${line(reason)}`);
     result.replaceChildren(...[
       h('p', { class: 'good' }, h('strong', {}, 'Proposed '), `by ${plural(learnt.exchanges, 'body', 'bodies')} of ${line(learnt.route)}`),
-      hint('The definition stands on the left: look through it, then try a body.'),
+      hint('The definition stands below the body: look through it, then try a body.'),
+      learnt.item && copies(learnt),
       h('div', { class: 'wide', tabindex: '0', role: 'region', 'aria-label': 'Fields' }, h('table', {},
         h('thead', {}, h('tr', {}, columns.map((name) => h('th', { scope: 'col' }, name)))),
         h('tbody', {}, learnt.fields.map((field) => h('tr', {},
@@ -311,35 +517,51 @@ export function showTry(main, query) {
           h('td', { class: 'number' }, String(field.bodies ?? '')), h('td', {}, field.type ? line(field.type) : '–')))))),
       left.length > 0 && hint(`Could not be read: ${left.join(', ')}`),
       learnt.left_out > 0 && hint(`${plural(learnt.left_out, 'field')} more than are shown`),
-      learnt.yaml && yamlView(learnt.yaml),
+      learnt.item && yamlView(learnt),
     ].filter(Boolean));
     tell(`Proposed a definition by ${learnt.exchanges} bodies`);
   }
-  const yamlView = (yaml) => h('section', {}, h('div', { class: 'titles' }, h('h3', {}, 'As a route'), copyButton(() => yaml, 'Copy YAML')),
-    h('pre', { class: 'raw', tabindex: '0', 'aria-label': 'The route as YAML' }, yaml));
+  // Both ways to take the route along, and where it goes.
+  function copies({ item, file, tree: of }) {
+    const called = building.wordAt(of, 'upstream');
+    return h('div', { class: 'copies' },
+      h('div', { class: 'row' }, copyButton(() => item, 'Copy the route'), file && copyButton(() => file, 'Copy a whole file')),
+      hint('The route goes under ', h('code', {}, 'routes:'), ' of your file, before a route that takes ', h('code', {}, '/*'), '. ',
+        called ? [h('code', {}, line(called)), ' must be one of its ', h('code', {}, 'upstreams:'), '. '] : null,
+        'Then run ', h('code', {}, 'recast check FILE'), '.', file ? ' The whole file serves it alone: put in where your upstream is.' : ''));
+  }
+  const yamlView = (answer) => h('section', { class: 'stack' }, h('div', { class: 'titles' }, h('h3', {}, 'As a route')),
+    h('pre', { class: 'raw', tabindex: '0', 'aria-label': 'The route as YAML' }, answer.item));
 
   function drawFault(fault, content) {
     const { answer } = fault;
     const offset = Number.isInteger(answer.offset) ? answer.offset : null;
-    mistakes.replaceChildren(...(answer.mistakes ?? []).map((mistake) => h('li', {},
+    const found = answer.mistakes ?? [];
+    mistakes.replaceChildren(...found.map((mistake) => h('li', {},
       h('button', { type: 'button', class: 'plain', onclick: () => goTo(definition, mistake.line, mistake.column) },
-        `Line ${mistake.line}, column ${mistake.column}`),
-      ` ${line(mistake.message)}${mistake.hint && !mistake.message.includes(mistake.hint) ? `; ${line(mistake.hint)}` : ''}`)));
+        `Line ${mistake.line}, column ${mistake.column}`), ` ${line(mistake.message)}`)));
+    if (isByHand) drawLists();
+    const reason = answer.code ? fault.message.replace(` [${answer.code}]`, '') : fault.message;
+    returnTo = null;
     result.replaceChildren(...[
-      h('div', { class: 'problem' }, h('p', {}, h('strong', {}, 'It is refused: '), line(fault.message), ' ',
-        answer.code && h('code', {}, line(answer.code)))),
+      h('div', { class: 'problem' }, found.length > 0
+        ? h('p', {}, h('strong', {}, `The definition has ${plural(found.length, 'mistake')}: `), 'each stands below it, with its place.')
+        : h('p', {}, h('strong', {}, 'It is refused: '), line(reason), ' ', answer.code && h('code', {}, line(answer.code)))),
+      before.length > 0 && way === 'definition' && !isByHand
+        && h('button', { type: 'button', class: 'small', onclick: () => undo.click() }, 'Undo the last change'),
       offset !== null && offsetView(content, offset),
       offset !== null && file === null && h('button', { type: 'button', class: 'small', onclick: () => {
         const { index } = placeOf(content, offset);
         // A field's own text has one sign for each line end.
         const at = isCRLF ? index - (new TextDecoder().decode(content).slice(0, index).match(/\r\n/g)?.length ?? 0) : index;
         body.focus();
-        body.setSelectionRange(at, at + 1);
+        // Where the body is cut off there is nothing to select but its last sign.
+        if (at >= body.value.length) body.setSelectionRange(Math.max(0, at - 1), at);
+        else body.setSelectionRange(at, at + 1);
       } }, 'Go there in the body'),
-      (answer.mistakes ?? []).length > 0 && hint('The places stand below the definition.'),
       answer.explanation && fieldsTable(answer.explanation, answer.field),
     ].filter(Boolean));
-    tell(`Refused: ${fault.message}`);
+    tell(found.length > 0 ? `The definition has ${plural(found.length, 'mistake')}` : `Refused: ${reason}`);
   }
   function goTo(field, number, column) {
     const rows = field.value.split('\n');
@@ -364,40 +586,42 @@ export function showTry(main, query) {
   linkFields(result);
   drawWay();
   drawFile();
+  drawTree();
 
   const reads = new Map(); // What a route reads, by its name.
-  Promise.all([get('/console/routes'), get('/console/options')]).then(([list, known]) => {
+  Promise.all([get('/console/routes'), get('/console/options'), get('/upstreams'), get('/')]).then(([list, known, all, paths]) => {
+    // A Recast that learns says so among its paths.
+    canLearn = paths.endpoints.some((one) => one.path.startsWith('/console/learn'));
     for (const one of list.routes) if (one.request && one.request !== 'forward') reads.set(one.name, /^[a-z]+/.exec(one.request)?.[0]);
     const converting = list.routes.filter((one) => reads.has(one.name));
     const others = list.routes.filter((one) => !reads.has(one.name));
     route.append(...converting.map((one) => h('option', { value: one.name }, `${line(one.name)}: ${line(one.request)}`)),
       ...others.map((one) => h('option', { value: one.name }, `${line(one.name)}: as it is`)));
+    begin.append(...list.routes.map((one) => h('option', { value: `route ${one.name}` }, `A copy of ${line(one.name)}`)));
     encodings = known.encodings;
-    input.append(...encodings.filter((one) => one.reads).map((one) => h('option', { value: one.name, selected: one.name === 'form' }, one.name)));
-    output.append(...encodings.filter((one) => one.writes).map((one) => h('option', { value: one.name, selected: one.name === 'json' }, one.name)));
-    drawInput();
-    drawOutput();
-    fromText();
+    input.append(...encodings.filter((one) => one.reads).map((one) => h('option', { value: one.name }, one.name)));
+    output.append(...encodings.filter((one) => one.writes).map((one) => h('option', { value: one.name }, one.name)));
+    upstream.replaceChildren(...all.upstreams.map((one) => h('option', { value: one.name }, line(one.name))));
+    if (all.upstreams.length > 0 && before.length === 0 && !isByHand) tree = building.newRoute(all.upstreams[0].name);
+    if (isByHand) drawLists();
+    else drawTree();
     if (converting.length === 0) {
       way = 'definition';
       drawWay();
     }
     update(query);
+    askRecorded();
   }).catch((fault) => {
     if (fault.status !== 401) result.replaceChildren(h('div', { class: 'problem' }, h('p', { role: 'alert' }, fault.message)));
   });
 
-  // A Recast that learns says so among its paths.
-  get('/').then((list) => {
-    propose.hidden = !list.endpoints.some((one) => one.path.startsWith('/console/learn'));
-  }).catch(() => { /* Then it isn't offered. */ });
-
   function update(next) {
-    const name = next.get('route');
-    if (!name) return;
-    way = 'route';
-    route.value = name;
+    const wanted = next.get('route');
+    if (!wanted && !next.has('new')) return;
+    way = wanted ? 'route' : 'definition';
+    if (wanted) route.value = wanted;
     drawWay();
+    askRecorded();
     chooseSample();
   }
   return { update, hide: () => {

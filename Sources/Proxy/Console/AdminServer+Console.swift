@@ -100,7 +100,7 @@ extension AdminServer {
 
     // MARK: Learning
 
-    /// Proposes a definition by the bodies that are kept whole of a route's requests. Values stay here.
+    /// Proposes a definition by the bodies that are kept whole of a route's requests, or says how many there are. Values stay here.
     func learn(_ request: AdminRequest, _ control: ServerControl, _ respond: @escaping (AdminResponse) -> Void) {
         guard let route = request.value("route") else {
             return respond(.fault(400, "which route? As in /console/learn?route=orders"))
@@ -109,7 +109,11 @@ extension AdminServer {
             worker.bodies(of: route)
         } _: { [weak self] (answers: [[AdminServices.Body]], _) in
             guard let self else { return }
-            let answer = services.learn(route, Array(answers.joined()))
+            let bodies = Array(answers.joined())
+            if request.value("count") == "true" {
+                return respond(.json(.object([("route", .text(route)), ("bodies", .number(bodies.count))])))
+            }
+            let answer = services.learn(route, bodies)
             respond(
                 answer.status == 200
                     ? .json(text: answer.text) : .fault(answer.status, answer.text))

@@ -17,6 +17,11 @@ enum NearestWord {
         return best?.word
     }
 
+    /// Whether one letter makes `other`, which is near, of `word`: a slip of the pen, whatever else the word may mean.
+    static func isSlip(_ word: String, for other: String) -> Bool {
+        distance(Array(word.lowercased()), Array(other.lowercased())) <= 1
+    }
+
     /// The end of a message about a word that is not known: a guess, or all that there is.
     static func hint(for word: String, among known: [String]) -> String {
         if let nearest = of(word, among: known) { return "did you mean \"\(nearest)\"?" }

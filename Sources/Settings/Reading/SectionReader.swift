@@ -11,6 +11,8 @@ final class SectionReader {
     private var members: [SettingsNode.Member]
     /// The keys that the section has, in the order they were asked for.
     private var known: [String] = []
+    /// Whether it is a route itself, whose sections have paths without a beginning of their own.
+    var isRoute = false
 
     private init(
         _ context: ReadingContext, _ position: SettingsNode.Position, _ what: String, _ path: String,
@@ -85,14 +87,31 @@ final class SectionReader {
         return members.remove(at: index)
     }
 
-    /// Reports the keys that were not taken.
+    /// Reports the keys that were not taken: each with the place where it belongs, or with the word that was meant. All that the
+    /// section has is told once.
     func finish() {
+        var hasToldAll = false
         for member in members {
-            context.report(
-                member.position,
-                "\(what) has no key \"\(member.key)\": \(NearestWord.hint(for: member.key, among: known))")
+            var hint = ""
+            let nearest = NearestWord.of(member.key, among: known)
+            if let place = place(of: member.key), nearest.map({ NearestWord.isSlip(member.key, for: $0) }) != true {
+                hint = ": \(place)"
+            } else if let nearest {
+                hint = ": did you mean \"\(nearest)\"?"
+            } else if !hasToldAll {
+                hint = ": \(NearestWord.hint(for: member.key, among: known))"
+                hasToldAll = true
+            }
+            context.report(member.position, "\(what) has no key \"\(member.key)\"\(hint)")
         }
         members = []
+    }
+
+    /// Where in a route a key stands that this section doesn't have.
+    private func place(of key: String) -> String? {
+        // What lists the keys must not ask for the list.
+        guard context.isInRoute, isRoute || !path.isEmpty, context.catalog == nil else { return nil }
+        return RouteKeys.place(of: key, notIn: path, shortened: context.hasShortRequest)
     }
 
     // MARK: - Values that are in effect whether they are written or not

@@ -27,16 +27,29 @@ struct BodyConversionReader {
 
     /// Takes the keys of the long form and leaves the others.
     func long(_ section: SectionReader) -> ConversionPlan? {
-        let decode = section.required("decode", example: "{as: json}").flatMap {
+        let written = section.remaining
+        let decode = section.required("decode", example: Self.example(beside: "encode", written)).flatMap {
             ConversionSide($0, "decode", path: "\(path).decode", context)
         }
-        let encode = section.required("encode", example: "{as: form}").flatMap {
+        let encode = section.required("encode", example: Self.example(beside: "decode", written)).flatMap {
             ConversionSide($0, "encode", path: "\(path).encode", context)
         }
         var plan: ConversionPlan?
         if let decode, let encode { plan = ConversionReader(context).plan(decode: decode, encode: encode) }
         readFields(section, &plan)
         return plan
+    }
+
+    /// What one side could be, by what the other one is: form and JSON are most of all conversions, a form to JSON the first.
+    private static func example(beside other: String, _ members: [SettingsNode.Member]) -> String {
+        var word = other == "encode" ? "json" : "form"
+        switch members.first(where: { $0.key == other })?.value.content {
+        case .scalar(let text, _)?: word = text
+        case .mapping(let members)?:
+            if case .scalar(let text, _)? = members.first(where: { $0.key == "as" })?.value.content { word = text }
+        case .sequence?, nil: break
+        }
+        return word == "json" ? "{as: form}" : "{as: json}"
     }
 
     /// Takes `map` and `fields`, which say what happens between the two sides.

@@ -1,6 +1,6 @@
 internal import Gateway
 internal import Proxy
-internal import Transcoding
+public import Transcoding
 
 /// A route that is tried: as a file has it, or as somebody has written it down just now.
 public struct RouteDefinition: Sendable {
@@ -8,8 +8,25 @@ public struct RouteDefinition: Sendable {
     public let file: SettingsFile
     /// The route's place in it.
     public let index: Int
-    /// `routes:` with that route alone, to be put into a file.
+    /// `routes:` with that route alone, its keys in their usual order, to be put into a file.
     public let yaml: String
+    /// The members of the route, in that order, `request` in its long form: an object of `members`, pairs of a key and a value, each
+    /// of which has `text` (and `quoted`, where it stood in quotes), `list` or `members`. So nobody else needs to read YAML.
+    public let tree: Literal
+
+    /// The route as an element of the list `routes`, without that key.
+    public var item: String { yaml.hasPrefix(Self.head) ? String(yaml.dropFirst(Self.head.count)) : yaml }
+
+    /// A file with that route alone, its upstreams at an address of this machine. Nil where there is no route to be put into one.
+    public var wholeFile: String? {
+        guard !yaml.isEmpty, file.settings.routes.indices.contains(index) else { return nil }
+        let route = file.settings.routes[index]
+        let used = [route.upstream, route.shadow?.options.upstream].compactMap(\.self)
+        guard !used.isEmpty else { return nil }
+        let names = Set(used).sorted().map { file.settings.upstreams[$0].name }
+        let upstreams = names.map { "  \(YAMLWriter.key($0)): 127.0.0.1:3000\n" }.joined()
+        return "version: 1\nlisten: 127.0.0.1:8080\n\nupstreams:\n\(upstreams)\n\(yaml)"
+    }
 
     /// Bytes of a definition at most, 16 KiB: it is read between two requests of others.
     public static let limit = 16 * 1024
@@ -56,6 +73,7 @@ public struct RouteDefinition: Sendable {
         self.file = file
         index = 0
         yaml = Self.text(members, definition: text)
+        tree = Self.tree(members)
     }
 
     /// The route of `file` at `index`, as `text`, which is what the file was read from, has it. What may hold a secret is left
@@ -73,9 +91,11 @@ public struct RouteDefinition: Sendable {
         }
         let hidden = members.map(\.key).filter(Self.secretKeys.contains)
         members.removeAll { Self.secretKeys.contains($0.key) }
+        members = RouteKeys.sorted(members, key: \.key)
         let names = hidden.joined(separator: ", ")
         let note = hidden.isEmpty ? "" : "    # left out, because secrets may stand there: \(names)\n"
         yaml = members.isEmpty ? "" : Self.text(members) + note
+        tree = Self.tree(members)
     }
 
     private static let secretKeys: Set = ["verify", "challenge", "sign", "authorize"]
@@ -88,11 +108,11 @@ public struct RouteDefinition: Sendable {
         .init(key: key, position: start, value: SettingsNode(position: start, content: content))
     }
 
-    /// The members of the route: what is missing first, then those that are written.
+    /// The members of the route in their usual order: what is missing, and those that are written.
     private static func route(_ own: [SettingsNode.Member], at place: Place) -> [SettingsNode.Member] {
         let standard = [("name", place.name), ("match", place.match), ("upstream", place.upstream)]
-        return standard.filter { key, _ in !own.contains { $0.key == key } }
-            .map { member($0, .scalar($1, isPlain: true)) } + own
+        let missing = standard.filter { key, _ in !own.contains { $0.key == key } }
+        return RouteKeys.sorted(missing.map { member($0, .scalar($1, isPlain: true)) } + own, key: \.key)
     }
 
     private static func root(_ route: [SettingsNode.Member], _ place: Place) -> SettingsNode {
@@ -110,15 +130,10 @@ public struct RouteDefinition: Sendable {
 
     private static let head = "routes:\n"
 
-    /// The route as it was written, comments and all, where that is read as the same in its new place; else written anew.
+    /// The route as it was written, comments and all, where that is read as the same in its new place; else written anew. Keys that
+    /// stand in another order than usual take their lines, and the comments above, with them.
     private static func text(_ members: [SettingsNode.Member], definition: String) -> String {
-        var added = YAMLWriter()
-        // No value of the text can stand where its first key does.
-        added.write(members.filter { $0.value.position == start }, indent: 4)
-        var pieces = definition.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
-        while pieces.last?.isEmpty == true { pieces.removeLast() }
-        let lines = pieces.map { $0.isEmpty ? "\n" : "    \($0)\n" }
-        let text = head + lead(added.text + lines.joined())
+        let text = head + lead(RouteKeys.sorted(pieces(members, of: definition), key: \.key).map(\.text).joined())
         let context = ReadingContext("", environment: .nothing)
         if let root = YAMLText.read(text, context), context.mistakes.isEmpty, case .mapping(let top) = root.content,
             top.count == 1, case .sequence(let routes) = top[0].value.content, routes.count == 1,
@@ -129,14 +144,46 @@ public struct RouteDefinition: Sendable {
         return Self.text(members)
     }
 
+    /// The lines of each member, as they are written; those that aren't in the definition first.
+    private static func pieces(
+        _ members: [SettingsNode.Member], of definition: String
+    ) -> [(key: String, text: String)] {
+        var lines = definition.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
+        while lines.last?.isEmpty == true { lines.removeLast() }
+        // No value of the text can stand where its first key does.
+        var pieces = members.filter { $0.value.position == start }.map { member -> (key: String, text: String) in
+            var added = YAMLWriter()
+            added.write([member], indent: 4)
+            return (member.key, added.text)
+        }
+        let written = members.filter { $0.value.position != start }.sorted { $0.position.line < $1.position.line }
+        var begin = 0
+        for (number, member) in written.enumerated() {
+            var end = number + 1 < written.count ? min(written[number + 1].position.line - 1, lines.count) : lines.count
+            if end < lines.count { while end > begin + 1, lines[end - 1].hasPrefix("#") { end -= 1 } }
+            let own = lines[min(begin, end)..<end].map { $0.isEmpty ? "\n" : "    \($0)\n" }
+            pieces.append((member.key, own.joined()))
+            begin = max(begin, end)
+        }
+        return pieces
+    }
+
     private static func text(_ members: [SettingsNode.Member]) -> String {
         var writer = YAMLWriter()
         writer.write(members, indent: 4)
         return head + lead(writer.text)
     }
 
-    /// Lines that begin at the fifth column, of which the first begins an element of a list.
-    private static func lead(_ lines: String) -> String { lines.isEmpty ? "  -\n" : "  - " + lines.dropFirst(4) }
+    /// Lines that begin at the fifth column, of which the first begins an element of a list. A comment before all keys stands above it.
+    private static func lead(_ lines: String) -> String {
+        var comments = ""
+        var rest = lines[...]
+        while rest.hasPrefix("    #"), let end = rest.firstIndex(of: "\n") {
+            comments += rest[...end].dropFirst(2)
+            rest = rest[rest.index(after: end)...]
+        }
+        return comments + (rest.isEmpty ? "  -\n" : "  - " + rest.dropFirst(4))
+    }
 }
 
 extension SettingsEnvironment {

@@ -160,7 +160,10 @@ extension ConversionObserver {
         if walk.verdict.isAbsorbed, names.targets.isEmpty {
             // The file whose filename or type it is begins with its `data`, which comes last.
             walk.absorbed.append(sent.count)
-            sent.append(.init(isFile: true, source: origin.source, target: "", rules: origin.rules + [fileRule]))
+            sent.append(
+                .init(
+                    isFile: true, source: origin.source, target: "", rules: origin.rules + [fileRule], path: origin.path
+                ))
             return
         }
         guard let target = target(of: kind, place) else {
@@ -169,7 +172,8 @@ extension ConversionObserver {
                     .init(node: value.node, kind: kind, rules: origin.rules + spelling(kind, place)))
             }
             let rule = walk.verdict.isDropped ? "files: drop" : reason(kind)
-            return removed.append(.init(source: origin.source, target: nil, rules: origin.rules + [rule]))
+            return removed.append(
+                .init(source: origin.source, target: nil, rules: origin.rules + [rule], path: origin.path))
         }
         let isFile = names.isFile && !names.targets.isEmpty
         var rules = origin.rules
@@ -185,7 +189,8 @@ extension ConversionObserver {
         if isFile { walk.absorbed = [] }
         sent.append(
             .init(
-                isFile: isFile, source: origin.source, target: target.isEmpty ? Tree.tracedRoot : target, rules: rules))
+                isFile: isFile, source: origin.source, target: target.isEmpty ? Tree.tracedRoot : target, rules: rules,
+                path: origin.path))
     }
 
     /// The name or path that the latest value went out under; nil: none that is known of.
@@ -283,14 +288,17 @@ extension ConversionObserver: FlattenerObserver {
     func settleHeld() {
         for field in names.written {
             for value in walk.held.removeValue(forKey: field.node) ?? [] {
-                sent.append(.init(source: origins[value.node]?.source, target: field.name, rules: value.rules))
+                let origin = origins[value.node]
+                sent.append(
+                    .init(source: origin?.source, target: field.name, rules: value.rules, path: origin?.path))
             }
         }
         let rest = walk.held.sorted { $0.key < $1.key }.flatMap(\.value).filter(\.isExpected)
         for value in walk.lost + rest + walk.pending {
             let origin = origins[value.node] ?? Origin()
             let rule = value.kind.isContainer ? reason(value.kind) : "dialect: \(plan.fieldEncoding.dialect.rawValue)"
-            removed.append(.init(source: origin.source, target: nil, rules: origin.rules + [rule]))
+            removed.append(
+                .init(source: origin.source, target: nil, rules: origin.rules + [rule], path: origin.path))
         }
     }
 }

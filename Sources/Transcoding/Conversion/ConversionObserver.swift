@@ -11,6 +11,8 @@ internal final class ConversionObserver: TreeObserver {
         /// Nil: the route made it.
         var source: String?
         var rules: [String] = []
+        /// Where it stood before the map.
+        var path: FieldPath?
     }
 
     /// A value before its type is declared.
@@ -24,6 +26,7 @@ internal final class ConversionObserver: TreeObserver {
         var name = ""
         var isFile = false
         var rules: [String] = []
+        var path: FieldPath?
     }
 
     let plan: ConversionPlan
@@ -89,6 +92,10 @@ internal final class ConversionObserver: TreeObserver {
     func beginsPart(_ head: borrowing PartHead) {
         names.clear()
         part = Part(name: head.name.lossyString(), isFile: head.isFile)
+        var name = FieldName()
+        // A name that can't be read is refused by the rules themselves.
+        guard (try? name.parse(head.name, options: plan.fieldDecoding, limits: plan.limits)) != nil else { return }
+        part.path = FieldPath(general: name)
     }
 
     /// A rule concerns the part at hand.
@@ -98,7 +105,7 @@ internal final class ConversionObserver: TreeObserver {
     func endsPart() {
         let entry = ConversionTrace.Entry(
             isFile: part.isFile || names.isFile && !names.targets.isEmpty, source: part.name,
-            target: names.targets.last, rules: part.rules)
+            target: names.targets.last, rules: part.rules, path: part.path)
         if entry.target == nil { removed.append(entry) } else { sent.append(entry) }
     }
 
@@ -133,6 +140,14 @@ internal final class ConversionObserver: TreeObserver {
         }
     }
 
+    /// The map comes next: where the values stand now is what its rules name them by.
+    func willMap(_ tree: borrowing Tree) {
+        guard !passedNodeLimit else { return }
+        tree.visit(tree.root) { node, tree in
+            if node != tree.root { origins[node]?.path = tree.generalPath(node) }
+        }
+    }
+
     /// A rule will leave out all that stands at these nodes.
     func willRemove(_ nodes: ArraySlice<Tree.Node>, by rule: String) {
         for node in nodes where causes[node] == nil { causes[node] = rule }
@@ -150,7 +165,9 @@ internal final class ConversionObserver: TreeObserver {
         for leaf in tree.leaves(below: node) {
             guard let origin = readsDocument ? Origin(source: tree.tracedPath(leaf)) : origins[leaf] else { continue }
             removed.append(
-                .init(source: origin.source, target: nil, rules: origin.rules + [rule ?? causes[node] ?? ""]))
+                .init(
+                    source: origin.source, target: nil, rules: origin.rules + [rule ?? causes[node] ?? ""],
+                    path: origin.path))
         }
     }
 

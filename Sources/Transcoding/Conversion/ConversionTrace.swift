@@ -16,13 +16,19 @@ public struct ConversionTrace: Hashable, Sendable {
         public var target: String?
         /// What decided about it, in the order it did, as settings write it: `map.rename a to b`, `arrays: indices`.
         public var rules: [String]
+        /// Where it stood in the document before the map, each element of an array as `[*]`: what a rule of the map would name it by.
+        /// Nil where nothing stood, and where none is known.
+        public var path: FieldPath?
 
         /// An entry of those names.
-        public init(isFile: Bool = false, source: String?, target: String?, rules: [String] = []) {
+        public init(
+            isFile: Bool = false, source: String?, target: String?, rules: [String] = [], path: FieldPath? = nil
+        ) {
             self.isFile = isFile
             self.source = source
             self.target = target
             self.rules = rules
+            self.path = path
         }
     }
 

@@ -11,6 +11,7 @@ extension Tree {
     ) throws(ConversionError) {
         conversionObserver?.isRead(self)
         if plan.document != nil { try takeDocument(of: plan, splicer: &splicer) }
+        conversionObserver?.willMap(self)
         if !plan.map.isEmpty { try apply(plan.map, sources: sources) }
         if !plan.types.isEmpty { try apply(plan.types, splicer: &splicer) }
         remove(plan.removeNulls)

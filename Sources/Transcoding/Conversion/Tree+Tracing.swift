@@ -57,6 +57,17 @@ extension Tree {
         records[Int(node)].plain = 0
     }
 
+    /// The path that rules name the node by, each element of an array as `[*]`.
+    internal borrowing func generalPath(_ node: Node) -> FieldPath {
+        var segments: [FieldPath.Segment] = []
+        var at = node
+        while parent(at) != Tree.none {
+            segments.append(kind(parent(at)).isArray ? .any : .key(name(at).copied()))
+            at = parent(at)
+        }
+        return FieldPath(segments.reversed())
+    }
+
     /// The path for a person.
     internal borrowing func tracedPath(_ node: Node) -> String { node == root ? Self.tracedRoot : path(node) }
     internal static var tracedRoot: String { "the document" }

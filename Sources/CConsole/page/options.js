@@ -1,0 +1,40 @@
+// What the options of the two sides do, in a line each. Which there are, and their words, says Recast.
+export const about = {
+  dialect: 'As which library names arrays and objects: sets several of the others at once',
+  arrays: 'How names say that a value is in a list',
+  nesting: 'How names say that a value is in an object',
+  types: 'safe: a value that is a number, true or false, and prints back the same, becomes one; names and “007” stay text',
+  duplicates: 'A name that comes twice in one body',
+  nulls: 'What stands for a null, or for a name without a value',
+  malformed_key: 'Names whose brackets don’t match',
+  percent: 'Percent signs that begin no escape',
+  invalid_utf8: 'Bytes that are no UTF-8',
+  charset: 'The charset of the texts; several with commas',
+  charset_hint: 'A field _charset_ that says the charset',
+  transfer_encoding: 'Parts in base64 or quoted-printable',
+  mixed_parts: 'Parts that hold parts',
+  json_parts: 'Parts of the type application/json',
+  filenames: 'Names of files, with folders or without',
+  files: 'What becomes of files',
+  field: 'The name of the field that is the whole body',
+  document: 'The field whose JSON text is the document, as payload of webhooks',
+  rest: 'The fields beside the document',
+  non_finite: 'Numbers as NaN, which JSON has not',
+  numbers: 'Numbers keep their digits',
+  empties: 'Empty lists and objects, which a form can’t say',
+  booleans: 'true and false as words or as 1 and 0',
+  spaces: 'A space as %20 or as +',
+  order: 'The order of members',
+  parts: 'Fields that become one JSON text',
+  remove_nulls: 'Members that are null are left out',
+  without_files: 'What goes out where there is no file',
+  large_integers: 'Whole numbers beyond 64 bits',
+  date_fractions: 'Parts of a second',
+};
+
+// The types of `fields`, for people.
+export const types = [
+  ['', 'As it comes'], ['string', 'string: a text'], ['integer', 'integer: a whole number'], ['number', 'number: any number'],
+  ['boolean', 'boolean: true or false'], ['date', 'date: a date or time'], ['json', 'json: the value of a JSON text'],
+  ['array', 'array: a list, with one value, too'],
+];
