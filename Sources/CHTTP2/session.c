@@ -15,6 +15,8 @@ struct recast_http2 {
     bool is_amid_frame;
     /* Whether nothing is left of a frame that has been put together. */
     bool is_frame_over;
+    /* Whether the name of the field that varies was put into the table of fields. */
+    bool has_varying_name;
 };
 
 enum {
@@ -247,29 +249,17 @@ static bool is_forbidden(const uint8_t *name, size_t count) {
    that comes again, is never found there, and each that is looked for is compared with all of them. */
 static bool varies(const uint8_t *name, size_t count) { return count == 12 && strncasecmp("x-request-id", (const char *)name, count) == 0; }
 
-/* The fields of `lines`, behind the `used` ones that are in `fields` already. nghttp2 copies them when they are submitted, and writes
-   names in lower case. */
-static size_t read_lines(const uint8_t *lines, size_t count, nghttp2_nv *fields, size_t used) {
-    const uint8_t *at = lines, *end = lines + count;
-    while (at < end) {
-        const uint8_t *line_end = memchr(at, '\r', (size_t)(end - at));
-        const uint8_t *colon = line_end ? memchr(at, ':', (size_t)(line_end - at)) : NULL;
-        if (!colon) break;
-        const uint8_t *value = colon + 1;
-        if (value < line_end && *value == ' ') value++;
-        if (!is_forbidden(at, (size_t)(colon - at))) {
-            fields[used++] = (nghttp2_nv){
-                .name = (uint8_t *)at, .value = (uint8_t *)value, .namelen = (size_t)(colon - at), .valuelen = (size_t)(line_end - value),
-                .flags = varies(at, (size_t)(colon - at)) ? NGHTTP2_NV_FLAG_NO_INDEX : NGHTTP2_NV_FLAG_NONE};
-        }
-        at = line_end + 2;
-    }
-    return used;
+/* The first one goes into the table, for its name, which those that follow need not spell then. */
+static uint8_t flags_of(recast_http2 *own, const uint8_t *name, size_t count) {
+    if (!varies(name, count)) return NGHTTP2_NV_FLAG_NONE;
+    if (own->has_varying_name) return NGHTTP2_NV_FLAG_NO_INDEX;
+    own->has_varying_name = true;
+    return NGHTTP2_NV_FLAG_NONE;
 }
 
-static size_t count_lines(const uint8_t *lines, size_t count) {
+static size_t count_lines(const uint8_t *at, const uint8_t *end) {
     size_t found = 0;
-    for (const uint8_t *at = lines, *end = lines + count; (at = memchr(at, '\r', (size_t)(end - at))); at++) found++;
+    for (; (at = memchr(at, '\r', (size_t)(end - at))); at++) found++;
     return found;
 }
 
@@ -280,13 +270,12 @@ typedef struct field_list {
     nghttp2_nv ordinary[ORDINARY_FIELDS];
 } field_list;
 
-/* Makes a list of `front` pseudo-header fields, which the caller writes, and of lines. Returns false where there is no memory;
-   free_fields ends it. */
-static bool make_fields(field_list *list, size_t front, const uint8_t *lines, size_t count) {
-    size_t most = count_lines(lines, count) + front;
-    list->fields = most <= ORDINARY_FIELDS ? list->ordinary : malloc(most * sizeof *list->fields);
-    if (!list->fields) return false;
-    list->count = read_lines(lines, count, list->fields, front);
+/* Gives a list that is full room for the lines that are left. */
+static bool grow(field_list *list, const uint8_t *at, const uint8_t *end) {
+    nghttp2_nv *fields = malloc((list->count + count_lines(at, end)) * sizeof *fields);
+    if (!fields) return false;
+    memcpy(fields, list->ordinary, list->count * sizeof *fields);
+    list->fields = fields;
     return true;
 }
 
@@ -294,11 +283,35 @@ static void free_fields(field_list *list) {
     if (list->fields != list->ordinary) free(list->fields);
 }
 
+/* Makes a list of `front` pseudo-header fields, which the caller writes, and of lines. nghttp2 copies them when they are submitted, and
+   writes names in lower case. Returns false where there is no memory; free_fields ends it. */
+static bool make_fields(recast_http2 *own, field_list *list, size_t front, const uint8_t *lines, size_t count) {
+    const uint8_t *at = lines, *end = lines + count;
+    list->fields = list->ordinary;
+    list->count = front;
+    while (at < end) {
+        const uint8_t *line_end = memchr(at, '\r', (size_t)(end - at));
+        const uint8_t *colon = line_end ? memchr(at, ':', (size_t)(line_end - at)) : NULL;
+        if (!colon) break;
+        if (list->count == ORDINARY_FIELDS && list->fields == list->ordinary && !grow(list, at, end)) return false;
+        const uint8_t *value = colon + 1;
+        if (value < line_end && *value == ' ') value++;
+        size_t name_count = (size_t)(colon - at);
+        if (!is_forbidden(at, name_count)) {
+            list->fields[list->count++] = (nghttp2_nv){
+                .name = (uint8_t *)at, .value = (uint8_t *)value, .namelen = name_count, .valuelen = (size_t)(line_end - value),
+                .flags = flags_of(own, at, name_count)};
+        }
+        at = line_end + 2;
+    }
+    return true;
+}
+
 int recast_http2_respond(
     recast_http2 *own, int32_t stream, unsigned status, const uint8_t *lines, size_t count, bool has_content) {
     uint8_t digits[3] = {(uint8_t)('0' + status / 100 % 10), (uint8_t)('0' + status / 10 % 10), (uint8_t)('0' + status % 10)};
     field_list list;
-    if (!make_fields(&list, 1, lines, count)) return NGHTTP2_ERR_NOMEM;
+    if (!make_fields(own, &list, 1, lines, count)) return NGHTTP2_ERR_NOMEM;
     list.fields[0] = (nghttp2_nv){.name = (uint8_t *)":status", .value = digits, .namelen = 7, .valuelen = 3};
     nghttp2_data_provider provider = {.read_callback = ready};
     int result = status < 200 ? nghttp2_submit_headers(own->session, NGHTTP2_FLAG_NONE, stream, NULL, list.fields, list.count, NULL)
@@ -348,7 +361,7 @@ int32_t recast_http2_request(recast_http2 *own, const uint8_t *head, size_t coun
     const uint8_t *lines = read_request_line(head, count, &method, &path);
     if (!lines) return NGHTTP2_ERR_INVALID_ARGUMENT;
     field_list list;
-    if (!make_fields(&list, 4, lines, count - (size_t)(lines - head))) return NGHTTP2_ERR_NOMEM;
+    if (!make_fields(own, &list, 4, lines, count - (size_t)(lines - head))) return NGHTTP2_ERR_NOMEM;
     list.fields[0] = method;
     list.fields[1] = (nghttp2_nv){
         .name = (uint8_t *)":scheme", .value = (uint8_t *)(is_secure ? "https" : "http"), .namelen = 7, .valuelen = is_secure ? 5 : 4};
@@ -362,7 +375,7 @@ int32_t recast_http2_request(recast_http2 *own, const uint8_t *head, size_t coun
 
 int recast_http2_trail(recast_http2 *own, int32_t stream, const uint8_t *lines, size_t count) {
     field_list list;
-    if (!make_fields(&list, 0, lines, count)) return NGHTTP2_ERR_NOMEM;
+    if (!make_fields(own, &list, 0, lines, count)) return NGHTTP2_ERR_NOMEM;
     int result = nghttp2_submit_trailer(own->session, stream, list.fields, list.count);
     free_fields(&list);
     return result;

@@ -63,7 +63,7 @@ public final class ClientSession: HTTP2Session {
         let stream = spares.take(id, session: self)
         stream.beginRequest(hasContent: hasContent)
         stream.handler = handler
-        streams[id] = stream
+        streams.insert(stream)
         last = stream
         return stream
     }
@@ -127,7 +127,7 @@ public final class ClientSession: HTTP2Session {
     override internal func unsent(_ type: UInt8, of stream: HTTP2Stream) {
         guard type == FrameType.headers else { return }
         if stream.isRequestSent { return stream.reset(.internalError) }
-        streams.removeValue(forKey: stream.id)
+        _ = streams.remove(stream.id)
         if last === stream { last = nil }
         stream.close(.refusedStream)
         spares.give(stream)

@@ -32,6 +32,7 @@ public struct HTTP2Error: Error, Hashable, Sendable {
 /// | content that waits | `streamWindow` for each; the connection's window is given back as bytes come, so no stream stops others |
 /// | head and trailers | `WireLimits`; 431 |
 /// | CONTINUATION frames behind HEADERS | 8 |
+/// | content of one read | 64 KiB and a frame of each stream, while it is looked at |
 /// | output that waits | one frame above `HTTP2Session.highWatermark`, and `HTTP2Stream.highWatermark` for each stream |
 ///
 /// SAFETY of `@exclusivity(unchecked)`: one thread uses a session; its owner, who is called while a head or output is changed, gets
@@ -48,9 +49,9 @@ public class HTTP2Session {
     internal private(set) final var session: OpaquePointer?
     internal final let limits: HTTP2Limits
 
-    @safe @exclusivity(unchecked) internal final var streams: [Int32: HTTP2Stream] = [:]
+    @safe @exclusivity(unchecked) internal final var streams = StreamTable()
     /// The stream of the last call; the next is seldom another's.
-    internal final var last: HTTP2Stream?
+    @safe @exclusivity(unchecked) internal final var last: HTTP2Stream?
     /// The head or the trailers that are being read; there is one at a time (RFC 9113 §4.3).
     @safe @exclusivity(unchecked) internal final var reading = FieldReading()
     @safe @exclusivity(unchecked) internal final var builder: HeadBuilder
@@ -59,21 +60,23 @@ public class HTTP2Session {
 
     @safe @exclusivity(unchecked) private var output = OutputBuffer()
     @safe @exclusivity(unchecked) private var drained: [HTTP2Stream] = []
+    /// Those that have gathered content of the bytes that are being read.
+    @safe @exclusivity(unchecked) private var gathering: [HTTP2Stream] = []
     @safe @exclusivity(unchecked) private var nuisance = Nuisance()
     /// Bytes of content that have come of the DATA frame that is being read.
-    private var frameContent = 0
+    @safe @exclusivity(unchecked) private var frameContent = 0
     /// Bytes of its payload.
-    private var frameLength = 0
-    private var now: UInt64 = 0
+    @safe @exclusivity(unchecked) private var frameLength = 0
+    @safe @exclusivity(unchecked) private var now: UInt64 = 0
     /// Why the connection was ended, where its peer is the reason.
-    public private(set) final var failure: HTTP2Error?
+    @safe @exclusivity(unchecked) public private(set) final var failure: HTTP2Error?
     /// Streams that were reset by the peer, and here, since somebody last looked.
     @safe @exclusivity(unchecked) private var resets = (byPeer: 0, here: 0)
     /// Whether the first of two GOAWAY frames has been submitted, and the second.
     public private(set) final var isEndAnnounced = false
     private var isEnding = false
     /// Requests that began.
-    public internal(set) final var requests = 0
+    @safe @exclusivity(unchecked) public internal(set) final var requests = 0
 
     /// Streams that are over, of sessions that the same thread uses.
     internal final let spares: HTTP2StreamSpares
@@ -118,7 +121,7 @@ public class HTTP2Session {
     /// Whether part of a head, or of trailers, has come.
     public final var isReadingHead: Bool { reading.stream != 0 }
     /// Heads and trailers that have begun: tells the one that is being read from the one before it.
-    public internal(set) final var headsBegun = 0
+    @safe @exclusivity(unchecked) public internal(set) final var headsBegun = 0
 
     // MARK: Bytes
 
@@ -132,9 +135,23 @@ public class HTTP2Session {
         let result = unsafe bytes.withUnsafeBufferPointer {
             unsafe recast_http2_read(session, $0.baseAddress, $0.count)
         }
+        if !gathering.isEmpty { deliverGathered() }
         if let failure { throw failure }
         guard result == 0 else { throw fail(.rule, "its bytes are no frames of HTTP/2 (\(result))") }
     }
+
+    /// Brings what frames of one read have brought of a stream in one piece: most of what follows costs as much for a frame as for
+    /// all of them, an upstream's write above all.
+    private final func deliverGathered() {
+        var index = 0
+        while index < gathering.count {
+            gathering[index].deliverGathered()
+            index += 1
+        }
+        gathering.removeAll(keepingCapacity: true)
+    }
+
+    internal final func noteGathering(_ stream: HTTP2Stream) { gathering.append(stream) }
 
     /// Gives bytes that are to be sent to `send`, a piece of about `highWatermark` at most, until that returns false or there are no
     /// more.
@@ -165,8 +182,9 @@ public class HTTP2Session {
     public final func giveBackPages() -> Int {
         guard streams.isEmpty else { return 0 }
         shrink(to: 0)
-        streams = [:]
+        streams = StreamTable()
         if drained.isEmpty { drained = [] }
+        if gathering.isEmpty { gathering = [] }
         // SAFETY: see `session`.
         return unsafe recast_http2_give_back(session)
     }
@@ -223,16 +241,16 @@ public class HTTP2Session {
     /// Tells every stream that it is over, since its connection is.
     public final func closeStreams() {
         last = nil
-        let open = streams
-        streams = [:]
+        let open = streams.all
+        streams = StreamTable()
         drained = []
-        for stream in open.values { stream.close(.cancel) }
+        for stream in open { stream.close(.cancel) }
     }
 
     /// Calls `body` with the handler of each open stream.
     public final func forEachHandler(_ body: (any HTTP2StreamHandler) -> Void) {
         // A handler may end streams.
-        for stream in Array(streams.values) { if let handler = stream.handler { body(handler) } }
+        for stream in streams.all { if let handler = stream.handler { body(handler) } }
     }
 
     /// Counts what is of no use. Returns whether it is too much.
@@ -290,8 +308,8 @@ public class HTTP2Session {
 
     internal final func find(_ id: Int32) -> HTTP2Stream? {
         if let last, last.id == id { return last }
-        let found = streams[id]
-        if let found { last = found }
+        guard let found = streams.find(id) else { return nil }
+        last = found
         return found
     }
 
@@ -464,9 +482,10 @@ public class HTTP2Session {
     }
 
     fileprivate final func closed(_ id: Int32, _ code: UInt32) {
-        guard let stream = streams.removeValue(forKey: id) else { return }
+        guard let stream = streams.remove(id) else { return }
         if last === stream { last = nil }
         if reading.stream == id { reading.end() }
+        stream.deliverGathered()
         stream.close(HTTP2ErrorCode(rawValue: code))
         spares.give(stream)
     }
@@ -594,39 +613,45 @@ private final class Calls: Sendable {
         // SAFETY of all: the owner is the session's object, which lives longer than the session; bytes are read during the call.
         unsafe calls.initialize(
             to: recast_http2_calls(
-                frame_head: { owner, type, flags, count in unsafe find(owner).frameHead(type, flags, count) },
+                frame_head: { owner, type, flags, count in unsafe with(owner) { $0.frameHead(type, flags, count) } },
                 begin: { owner, stream, isTrailers in
-                    unsafe find(owner).began(stream, isTrailers: isTrailers)
+                    unsafe with(owner) { $0.began(stream, isTrailers: isTrailers) }
                     return 0
                 },
                 field: { owner, _, name, nameCount, value, valueCount in
-                    unsafe find(owner).field(Bytes(name, nameCount), Bytes(value, valueCount))
+                    unsafe with(owner) { unsafe $0.field(Bytes(name, nameCount), Bytes(value, valueCount)) }
                 },
                 bad_field: { owner, _, name, nameCount, _, _ in
-                    unsafe find(owner).badField(Bytes(name, nameCount))
+                    unsafe with(owner) { unsafe $0.badField(Bytes(name, nameCount)) }
                 },
-                frame: { owner, stream, type, flags, code in unsafe find(owner).frame(stream, type, flags, code) },
-                bad_frame: { owner, stream, type, _ in unsafe find(owner).badFrame(stream, type) },
+                frame: { owner, stream, type, flags, code in
+                    unsafe with(owner) { $0.frame(stream, type, flags, code) }
+                },
+                bad_frame: { owner, stream, type, _ in unsafe with(owner) { $0.badFrame(stream, type) } },
                 content: { owner, stream, bytes, count, ends in
-                    unsafe find(owner).content(stream, Bytes(bytes, count), ends: ends)
+                    unsafe with(owner) { unsafe $0.content(stream, Bytes(bytes, count), ends: ends) }
                 },
                 ready: { owner, stream, most, isLast, hasTrailers in
-                    guard let next = unsafe find(owner).next(stream, most) else { return -1 }
+                    guard let next = unsafe with(owner, { $0.next(stream, most) }) else { return -1 }
                     unsafe isLast!.pointee = next.isLast
                     unsafe hasTrailers!.pointee = next.hasTrailers
                     return next.count
                 },
                 write: { owner, stream, head, headCount, count in
-                    unsafe find(owner).write(stream, frameHead: Bytes(head, headCount), count)
+                    unsafe with(owner) { unsafe $0.write(stream, frameHead: Bytes(head, headCount), count) }
                 },
-                sent: { owner, stream, type, flags, code in unsafe find(owner).sent(stream, type, flags, code) },
-                unsent: { owner, stream, type, _ in unsafe find(owner).unsent(stream, type) },
-                closed: { owner, stream, code in unsafe find(owner).closed(stream, code) }))
+                sent: { owner, stream, type, flags, code in
+                    unsafe with(owner) { $0.sent(stream, type, flags, code) }
+                },
+                unsent: { owner, stream, type, _ in unsafe with(owner) { $0.unsent(stream, type) } },
+                closed: { owner, stream, code in unsafe with(owner) { $0.closed(stream, code) } }))
         unsafe pointer = UnsafePointer(calls)
     }
 }
 
-private func find(_ owner: UnsafeMutableRawPointer?) -> HTTP2Session {
-    // SAFETY: what the session was made with.
-    unsafe Unmanaged<HTTP2Session>.fromOpaque(owner!).takeUnretainedValue()
+/// Calls `body` with the session, which isn't counted for that: whoever reads or writes has it.
+@inline(__always)
+private func with<Result>(_ owner: UnsafeMutableRawPointer?, _ body: (HTTP2Session) -> Result) -> Result {
+    // SAFETY: what the session was made with. The calls come from inside of functions of it, or of its `deinit`.
+    unsafe Unmanaged<HTTP2Session>.fromOpaque(owner!)._withUnsafeGuaranteedRef { body($0) }
 }

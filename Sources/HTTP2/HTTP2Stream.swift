@@ -38,17 +38,21 @@ public final class HTTP2Stream {
     public static let highWatermark = 64 * 1024
     /// Bytes at which it may go on: 16 KiB.
     public static let lowWatermark = 16 * 1024
+    /// Bytes of content that are gathered before they are brought, 64 KiB, and what their frame has besides.
+    internal static let mostGathered = 64 * 1024
 
-    public private(set) var id: Int32
+    @safe @exclusivity(unchecked) public private(set) var id: Int32
     /// Nil once the stream is over, which ends the cycle of references.
-    private var session: HTTP2Session?
+    @safe @exclusivity(unchecked) private var session: HTTP2Session?
     /// Whom it tells; set where the stream is given to its owner, and nil once its exchange or the stream is over.
-    public var handler: (any HTTP2StreamHandler)?
+    @safe @exclusivity(unchecked) public var handler: (any HTTP2StreamHandler)?
 
     /// All that a stream is but for its memory, so that one whose memory another had begins as a new one does.
     private struct State {
         // What comes: the request, or a client's response.
         var isPaused = false
+        /// Whether content of the bytes that are being read waits for more of them.
+        var isGathering = false
         var hasEnded = false
         var isEndTold = false
         /// Bytes that are to come, where the head said how many.
@@ -79,10 +83,10 @@ public final class HTTP2Stream {
     }
 
     @safe @exclusivity(unchecked) private var state = State()
-    /// Content that came while nobody took it.
+    /// Content that came while nobody took it, or that waits for more of the same read.
     @safe @exclusivity(unchecked) private var held = OutputBuffer()
     /// Trailers, once the content has ended.
-    public internal(set) var trailers = TrailerLines()
+    @safe @exclusivity(unchecked) public internal(set) var trailers = TrailerLines()
     @safe @exclusivity(unchecked) internal private(set) var output = OutputBuffer()
     @safe @exclusivity(unchecked) private var trailerLines = OutputBuffer()
 
@@ -134,16 +138,38 @@ public final class HTTP2Stream {
     internal func arrived(_ content: Span<UInt8>, ends: Bool) {
         if let announced = state.announced { state.announced = max(0, announced - content.count) }
         guard let handler else { return consumed(content.count) }
+        if state.isGathering { return gather(content) }
         guard !state.isPaused, held.isEmpty else {
             held.append(content)
             return handler.held(held.count, on: self)
         }
-        state.bringsLast = state.announced == 0 && ends
-        let kept = state.announced == 0 && !ends ? 1 : 0
-        let part = content.extracting(0..<max(0, content.count - kept))
-        let taken = part.isEmpty ? 0 : handler.received(part, on: self)
+        // More is likely to come in the same read.
+        guard ends else { return gather(content) }
+        // Less than was said is an error that comes with the frame's end.
+        state.bringsLast = state.announced ?? 0 == 0
+        let taken = handler.received(content, on: self)
         if taken < content.count { held.append(content.extracting(taken..<content.count)) }
         consumed(taken)
+    }
+
+    /// Keeps content until all that was read has been looked at, or much has come.
+    private func gather(_ content: Span<UInt8>) {
+        guard let session else { return }
+        if !state.isGathering {
+            state.isGathering = true
+            session.noteGathering(self)
+            if held.capacity < content.count { session.spares.lendBuffer(to: &held) }
+        }
+        held.append(content)
+        if held.count >= Self.mostGathered { deliverGathered() }
+    }
+
+    /// Brings what was gathered.
+    internal func deliverGathered() {
+        guard state.isGathering else { return }
+        guard state.isPaused else { return deliver() }
+        state.isGathering = false
+        if !held.isEmpty { handler?.held(held.count, on: self) }
     }
 
     internal func ended() {
@@ -172,6 +198,7 @@ public final class HTTP2Stream {
     }
 
     private func deliver() {
+        if !state.isPaused { state.isGathering = false }
         while !state.isPaused, let handler {
             // As in `arrived`.
             let kept = state.announced == 0 && !state.hasEnded ? 1 : 0
@@ -180,10 +207,12 @@ public final class HTTP2Stream {
             var content = OutputBuffer()
             swap(&content, &held)
             let taken = handler.received(content.span.extracting(0..<content.count - kept), on: self)
-            if taken < content.count {
-                content.drop(taken)
+            content.drop(taken)
+            if content.count > 0 {
                 // Nothing can have come meanwhile: the session reads nothing from inside of this call.
                 swap(&content, &held)
+            } else {
+                session?.spares.recycle(&content)
             }
             consumed(taken)
             if taken == 0 { return }
@@ -194,6 +223,7 @@ public final class HTTP2Stream {
     /// Throws away what waits here, and lets come what is to be thrown away by the handler.
     public func drop() {
         state.isPaused = false
+        state.isGathering = false
         let count = held.count
         held.removeAll()
         consumed(count)
@@ -337,15 +367,36 @@ public final class HTTP2Stream {
 
 /// Streams that are over, for the next ones: of a request nothing is to be allocated then. The sessions of one thread share them,
 /// so that an idle connection holds none.
+///
+/// SAFETY of `@exclusivity(unchecked)`: one thread uses it, and what takes and gives calls nobody.
+@safe
 public final class HTTP2StreamSpares {
     /// As many as two connections have at once by default.
     private static let most = 256
     /// Bytes that each buffer of a spare keeps.
     fileprivate static let keptCapacity = 2048
 
-    private var spares: [HTTP2Stream] = []
+    /// Buffers that are kept for content which is gathered, of at most so many bytes each.
+    private static let mostBuffers = 8
+    private static let bufferCapacity = 256 * 1024
+
+    @safe @exclusivity(unchecked) private var spares: [HTTP2Stream] = []
+    @safe @exclusivity(unchecked) private var buffers: [OutputBuffer] = []
 
     public init() {}
+
+    /// Gives a buffer, which must be empty, memory of an earlier one where there is some.
+    internal func lendBuffer(to buffer: inout OutputBuffer) {
+        if let spare = buffers.popLast() { buffer = spare }
+    }
+
+    /// Keeps the memory of a buffer that is empty.
+    internal func recycle(_ buffer: inout OutputBuffer) {
+        guard buffers.count < Self.mostBuffers, buffer.capacity <= Self.bufferCapacity else { return }
+        var spare = OutputBuffer()
+        swap(&spare, &buffer)
+        buffers.append(spare)
+    }
 
     internal func take(_ id: Int32, session: HTTP2Session) -> HTTP2Stream {
         guard let stream = spares.popLast() else { return HTTP2Stream(id, session: session) }

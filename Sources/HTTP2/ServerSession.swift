@@ -44,7 +44,7 @@ public final class ServerSession: HTTP2Session {
         line.removeAll()
         requests += 1
         let stream = spares.take(id, session: self)
-        streams[id] = stream
+        streams.insert(stream)
         last = stream
     }
 

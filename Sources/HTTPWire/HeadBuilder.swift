@@ -105,7 +105,9 @@ public struct HeadBuilder: Sendable {
         _ name: Span<UInt8>, _ value: Span<UInt8>, to head: inout MessageHead
     ) throws(WireError) {
         do throws(WireError) {
-            if hasAuthority, KnownField.find(name) == .host { return try addHost(value, to: head) }
+            if hasAuthority, name.count == Self.host.count, KnownField.find(name) == .host {
+                return try addHost(value, to: head)
+            }
             try append(name, value, to: &head)
         } catch {
             throw head.status == 0 ? error : error.asUpstreamFault
@@ -144,10 +146,7 @@ public struct HeadBuilder: Sendable {
         guard control == value.count else { throw WireError(.badFieldValue, at: valueStart + control) }
         let valueEnd = valueStart + end - first
         try check(lineEnd: valueEnd, from: start, limit: limits.fieldLine, .fieldLineTooLong)
-        head.bytes.append(contentsOf: name)
-        Self.append(": ", to: &head)
-        head.bytes.append(contentsOf: value.extracting(first..<end))
-        Self.append("\r\n", to: &head)
+        head.bytes.append(line: name, value.extracting(first..<end))
         head.add(
             name, at: ByteRange(start, start + name.count), value: ByteRange(valueStart, valueEnd),
             mayHoldUnderscore: true, isVerbatim: true)

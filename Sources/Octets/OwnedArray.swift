@@ -154,3 +154,23 @@ public struct OwnedArray<Element: BitwiseCopyable & Sendable>: ~Copyable, @unche
         room = size
     }
 }
+
+extension OwnedArray<UInt8> {
+    /// Appends the line of a field, `name: value` and CRLF, with one look at the room. Neither may hold a line end.
+    public mutating func append(line name: Span<UInt8>, _ value: Span<UInt8>) {
+        let (first, last) = (name.count, value.count)
+        // SAFETY: there is room for both and four bytes, all of which are written, and no other span can point there.
+        var at = unsafe reserve(first + last + 4)
+        unsafe name.withUnsafeBufferPointer { source in
+            if let base = source.baseAddress { unsafe ByteStore.copy(base, to: at, count: first) }
+        }
+        unsafe at += first
+        unsafe ByteStore.store(": ", at: at)
+        unsafe at += 2
+        unsafe value.withUnsafeBufferPointer { source in
+            if let base = source.baseAddress { unsafe ByteStore.copy(base, to: at, count: last) }
+        }
+        unsafe ByteStore.store("\r\n", at: at + last)
+        unsafe commit(first + last + 4)
+    }
+}

@@ -103,6 +103,35 @@ class ManyTests(StreamTestCase):
             client.content(stalled, b"z" * MIB)
             self.assertEqual(bytes(client.response(stalled).body), b"%d" % (sent + MIB))
 
+    def test_content_that_comes_at_once_goes_on_in_one_write(self):
+        chunks = []
+
+        def script(exchange):
+            reader, sizes = exchange.reader, []
+            while exchange.received.method == "POST":
+                sizes.append(int(reader.until(b"\r\n"), 16))
+                reader.exactly(sizes[-1] + 2)
+                if not sizes[-1]:
+                    chunks.append(sizes)
+                    break
+            exchange.answer()
+
+        self.upstream.script = script
+        with self.http2() as client:
+            # Two connections to the upstream are there then.
+            for stream in [client.request() for _ in range(2)]:
+                self.assertEqual(client.response(stream).status, 200)
+            with client.at_once():
+                streams = [client.request("POST", "/plain/pieces", end=False) for _ in range(2)]
+                for at in range(3):
+                    for stream in streams:
+                        client.content(stream, b"x" * 5000, end=False)
+            self.upstream.wait_for(4)
+            for stream in streams:
+                client.content(stream, b"y", end=True)
+                self.assertEqual(client.response(stream).status, 200)
+        self.assertEqual(chunks, [[15_000, 1, 0]] * 2)
+
     def test_many_stalled_uploads_stop_no_other(self):
         """More streams stall than the connection's window (1 MiB) holds."""
         let = threading.Event()

@@ -102,6 +102,9 @@ final class Recorder: ServerSessionOwner, HTTP2StreamHandler {
     var events: [String] = []
     var streams: [Int32: HTTP2Stream] = [:]
     var content: [Int32: [UInt8]] = [:]
+    /// The sizes of the pieces that content came in, and of those that were known to be the last.
+    var pieces: [Int] = []
+    var lastPieces: [Int] = []
     /// Bytes of content that are taken before the stream is paused.
     var appetite = Int.max
     var closings: [Int32: Int] = [:]
@@ -140,6 +143,8 @@ final class Recorder: ServerSessionOwner, HTTP2StreamHandler {
     }
 
     func received(_ bytes: Span<UInt8>, on stream: HTTP2Stream) -> Int {
+        pieces.append(bytes.count)
+        if stream.bringsLast { lastPieces.append(bytes.count) }
         let count = min(bytes.count, appetite)
         for index in 0..<count { content[stream.id, default: []].append(bytes[index]) }
         appetite -= count

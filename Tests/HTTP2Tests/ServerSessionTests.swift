@@ -287,6 +287,69 @@ struct ServerSessionTests {
         #expect(given == 64_000)
     }
 
+    @Test("Content that frames of one read bring of a stream comes in one piece, of each stream by itself")
+    func gathered() {
+        let recorder = Recorder()
+        var client = ClientBytes()
+        client.request(1)
+        client.request(3)
+        for _ in 0..<3 {
+            client.data(1, [UInt8](repeating: 1, count: 1000))
+            client.data(3, [UInt8](repeating: 3, count: 500))
+        }
+        #expect(recorder.read(client))
+        #expect(recorder.pieces == [3000, 1500])
+        // With the end it is known to be the last.
+        var end = ClientBytes.more()
+        end.data(1, [1, 1])
+        end.data(1, [1], ends: true)
+        end.data(3, [3], ends: true)
+        #expect(recorder.read(end))
+        #expect(recorder.pieces == [3000, 1500, 3, 1])
+        #expect(recorder.lastPieces == [3, 1])
+        #expect(recorder.events.suffix(2) == ["1 ended", "3 ended"])
+        #expect(recorder.content[1]?.count == 3003)
+    }
+
+    @Test("No more content is gathered than a piece may have", arguments: [-1, 0, 1])
+    func mostGathered(_ more: Int) {
+        var limits = HTTP2Limits()
+        limits.streamWindow = 1 << 20
+        let recorder = Recorder(limits: limits)
+        _ = recorder.sent()
+        let most = HTTP2Stream.mostGathered
+        var client = ClientBytes()
+        client.frame(4, 1, 0, [])
+        client.request(1)
+        let sizes = [16_384, 16_384, 16_384, most - 3 * 16_384 - 1, more + 1, 100].filter { $0 > 0 }
+        for size in sizes { client.data(1, [UInt8](repeating: 7, count: size)) }
+        #expect(recorder.read(client))
+        // One byte fewer waits for another frame.
+        #expect(recorder.pieces == (more < 0 ? [most + 99] : [most + more, 100]))
+    }
+
+    @Test("Content that was gathered comes before its stream is over, and waits where it is paused")
+    func gatheredEnds() {
+        let recorder = Recorder()
+        var client = ClientBytes()
+        client.request(1)
+        client.data(1, [1, 2, 3])
+        client.frame(3, 0, 1, ClientBytes.four(8))
+        #expect(recorder.read(client))
+        #expect(recorder.content[1] == [1, 2, 3])
+        #expect(recorder.events.last == "1 closed 8")
+
+        recorder.onRequest = { $0.pause() }
+        var paused = ClientBytes.more()
+        paused.request(3)
+        for _ in 0..<2 { paused.data(3, [1, 2, 3]) }
+        #expect(recorder.read(paused))
+        #expect(recorder.content[3] == nil)
+        #expect(recorder.most == 6)
+        recorder.streams[3]?.resume()
+        #expect(recorder.content[3]?.count == 6)
+    }
+
     @Test("The last byte of content whose length was said comes with the stream's end", arguments: [1, 3, 1000])
     func lastByte(_ count: Int) {
         let recorder = Recorder()
@@ -495,23 +558,26 @@ struct ServerSessionTests {
         #expect(forgetful.held[0].id == 7)
     }
 
-    @Test("A field that each response has another value of takes no place in the table of fields")
+    @Test("A field that each response has another value of has one place in the table of fields, for its name")
     func variedFields() throws {
         let recorder = Recorder()
         var client = ClientBytes()
-        for id in [1, 3, 5] as [Int32] { client.request(id, "GET", ends: true) }
+        for id in [1, 3, 5, 7] as [Int32] { client.request(id, "GET", ends: true) }
         recorder.read(client)
         let kept = "Content-Type: text/x-something\r\n"
-        for (id, text) in [(1, kept), (3, kept), (5, kept + "X-Request-Id: a\r\n")] as [(Int32, String)] {
+        let heads = [kept, kept, kept + "X-Request-Id: a\r\n", kept + "X-Request-Id: b\r\n"]
+        for (id, text) in zip([1, 3, 5, 7] as [Int32], heads) {
             var head = lines(text)
             recorder.streams[id]!.respond(200, &head, hasContent: false)
         }
         let blocks = recorder.sent().filter { $0.type == 1 }.map(\.payload)
-        try #require(blocks.count == 3)
+        try #require(blocks.count == 4)
         // An index of one byte each for the status and for the type that came before.
         #expect(blocks[0].count > 2 && blocks[1].count == 2)
-        // A literal that is never indexed (RFC 7541 §6.2.3).
-        #expect(blocks[2].starts(with: blocks[1] + [0x10]))
+        // A literal that enters the table (RFC 7541 §6.2.1).
+        #expect(blocks[2].starts(with: blocks[1] + [0x40]))
+        // The type is one place further now. A literal that is never indexed, with the name of place 62 (RFC 7541 §6.2.3).
+        #expect(blocks[3] == [0x88, 0x80 | 63, 0x1F, 62 - 15, 1, UInt8(ascii: "b")])
     }
 
     @Test("A client's reset closes the stream once, and so does the connection's end")

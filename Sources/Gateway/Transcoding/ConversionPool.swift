@@ -6,10 +6,12 @@ package import Transcoding
 /// They belong to the worker. An exchange borrows one from the head of a body until all of the output is written, and not
 /// until the response has come: most bodies come in one read, so one conversion, which the processor's caches still hold,
 /// serves all connections, and only bodies that take longer have one each.
+///
+/// SAFETY of `@exclusivity(unchecked)`: one thread uses a pool, and conversions know nothing of it (docs/decisions/0007).
 package final class ConversionPool {
     private let plan: ConversionPlan
     /// The free conversions, by the input encoding's index in the plan: a conversion reads one encoding.
-    private var free: [[Conversion]]
+    @safe @exclusivity(unchecked) private var free: [[Conversion]]
 
     /// Free conversions of one encoding at most; the allocator gets the others back.
     package static let limit = 64

@@ -7,6 +7,8 @@ internal import Octets
 /// One event loop with everything that lives on it: listeners, client connections, upstream pools, free lists, the log.
 ///
 /// A connection never leaves its worker, so nothing here is locked. All workers share the immutable settings.
+///
+/// SAFETY of `@exclusivity(unchecked)`: one thread uses a worker, and nobody is called while a list is changed (docs/decisions/0007).
 public final class Worker {
     public let loop: EventLoop
     /// What heads and chunk framing may be.
@@ -84,7 +86,7 @@ public final class Worker {
     /// Which of them it is.
     private let number: Int
 
-    private var freeExchanges: [Exchange] = []
+    @safe @exclusivity(unchecked) private var freeExchanges: [Exchange] = []
     private var freeReaders: [RequestReader] = []
     let http2Spares = HTTP2Spares()
     private var freeProcessMemory: [ProcessMemory] = []

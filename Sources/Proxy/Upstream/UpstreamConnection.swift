@@ -5,7 +5,8 @@ internal import Octets
 
 /// One connection to an upstream: sends what its exchange writes, reads the response, and may serve another one after.
 ///
-/// SAFETY of `@exclusivity(unchecked)`: one thread uses a connection, and what the parser and the decoder do calls nothing of ours.
+/// SAFETY of `@exclusivity(unchecked)`: one thread uses a connection, and what the parser and the decoder do calls nothing of ours,
+/// and all else is read and replaced as a whole.
 final class UpstreamConnection: UpstreamSide, StreamHandler {
     private enum Phase {
         /// In the pool. → head, closed
@@ -25,26 +26,26 @@ final class UpstreamConnection: UpstreamSide, StreamHandler {
     let endpoint: Endpoint
     private(set) var stream: Stream!
     private var timer: Timer!
-    private var exchange: Exchange?
-    private var phase = Phase.idle
+    @safe @exclusivity(unchecked) private var exchange: Exchange?
+    @safe @exclusivity(unchecked) private var phase = Phase.idle
     @safe @exclusivity(unchecked) private var parser: ResponseParser
     @safe @exclusivity(unchecked) private var decoder: BodyDecoder
     /// The nanosecond in which it was given its request.
-    private var begunAt: UInt64 = 0
-    private var isBlocked = false
-    private var mayReuse = true
+    @safe @exclusivity(unchecked) private var begunAt: UInt64 = 0
+    @safe @exclusivity(unchecked) private var isBlocked = false
+    @safe @exclusivity(unchecked) private var mayReuse = true
     /// Whether only the end of the connection ends the body.
-    private var isUntilClose = false
+    @safe @exclusivity(unchecked) private var isUntilClose = false
     /// Whether bytes came since the request began.
-    private var isAnswered = false
+    @safe @exclusivity(unchecked) private var isAnswered = false
     /// Requests that it has carried, the present one included.
-    private var requests = 0
+    @safe @exclusivity(unchecked) private var requests = 0
     private let life: (until: UInt64, requests: Int)
-    private var gap: UInt64 = 0
+    @safe @exclusivity(unchecked) private var gap: UInt64 = 0
     /// What the upstream had taken of the request when it was last looked at; `.max` while it isn't waited for.
-    private var takenBefore = UInt64.max
+    @safe @exclusivity(unchecked) private var takenBefore = UInt64.max
     /// When the connection was given back, by the loop's clock.
-    private var idleSince: UInt64 = 0
+    @safe @exclusivity(unchecked) private var idleSince: UInt64 = 0
 
     /// For how long the loop's own knowledge of an idle connection will do, 10 ms: under load connections rest for less, and
     /// without load the system call costs nothing.

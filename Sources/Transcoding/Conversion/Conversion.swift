@@ -7,6 +7,8 @@ package import Octets
 ///
 /// After an error the conversion is over: it throws the same error again, and what it has written lacks its end, so nobody
 /// can take it for a whole body.
+///
+/// SAFETY of `@exclusivity(unchecked)`: one thread uses a conversion, and what it calls doesn't come back to it (docs/decisions/0007).
 public final class Conversion {
     private enum Stage {
         /// Taking input; goes to `ending` and `failed`.
@@ -22,14 +24,14 @@ public final class Conversion {
     /// The encoding of the input.
     public let inputEncoding: BodyEncoding
     internal private(set) var sources: [[UInt8]]
-    private var stage = Stage.reading
+    @safe @exclusivity(unchecked) private var stage = Stage.reading
     /// The Content-Type of the last body that was begun with `restart`.
-    private var acceptedType = ByteStore()
-    private var hasAccepted = false
+    @safe @exclusivity(unchecked) private var acceptedType = ByteStore()
+    @safe @exclusivity(unchecked) private var hasAccepted = false
     /// Bytes that this body may have: `limits.body`, unless what arrives is counted before it gets here. `restart` sets it back.
     public var bodyLimit: Int
     /// Bytes taken so far.
-    public private(set) var consumedCount = 0
+    @safe @exclusivity(unchecked) public private(set) var consumedCount = 0
 
     private init(plan: ConversionPlan, input: BodyEncoding, sources: [[UInt8]], pipeline: RunningPipeline) {
         self.plan = plan

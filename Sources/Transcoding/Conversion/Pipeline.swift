@@ -69,8 +69,9 @@ internal struct RunningPipeline {
     }
 }
 
+/// SAFETY of `@exclusivity(unchecked)`: one thread uses a pipeline, which calls nobody who could come back to it (docs/decisions/0007).
 private final class PipelineBox<Stages: Pipeline & ~Copyable> {
-    var pipeline: Stages
+    @safe @exclusivity(unchecked) var pipeline: Stages
 
     init(_ pipeline: consuming Stages) { self.pipeline = pipeline }
 }

@@ -62,23 +62,25 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
     var isSecure: Bool { stream.isSecured }
     private let stream: Stream
     private let limits: HTTP2Limits
-    private var session: ServerSession!
+    @safe @exclusivity(unchecked) private var session: ServerSession!
     private var timer: Timer!
-    private var phase = Phase.open
+    @safe @exclusivity(unchecked) private var phase = Phase.open
     private var wait = Wait.nothing
     /// For which of the session's heads the timer was set.
     private var awaitedHead = 0
-    private var isScheduled = false
+    @safe @exclusivity(unchecked) private var isScheduled = false
     private var hasToldFailure = false
     /// Those whose content is to be brought again, and those that got some in this tick.
     @safe @exclusivity(unchecked) private var resuming: [any HTTP2Call] = []
     @safe @exclusivity(unchecked) private var touched: [any HTTP2Call] = []
+    /// Those whose response was whole in this tick, and some of it not sent yet.
+    @safe @exclusivity(unchecked) private var ending: [HTTP2Downstream] = []
     var listIndex = 0
     var client: ClientKey?
 
     private let openedAt: UInt64
     /// When bytes last came, when the client was last asked for a sign of life, and how many bytes it had taken then.
-    private var readAt: UInt64
+    @safe @exclusivity(unchecked) private var readAt: UInt64
     private var askedAt: UInt64 = 0
     private var takenBefore: UInt64 = 0
     private let pingTime: UInt64
@@ -205,6 +207,9 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
         touched.removeAll(keepingCapacity: true)
     }
 
+    /// Says that what is left of a whole response is to be sent. Mostly that is when the tick ends, and nothing is to be waited for.
+    func noteEnding(_ downstream: HTTP2Downstream) { ending.append(downstream) }
+
     /// Brings a stream's content again when the tick ends.
     func resume(_ call: any HTTP2Call) {
         resuming.append(call)
@@ -231,11 +236,17 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
     private func send() {
         guard phase != .closed else { return }
         if !stream.isAboveHighWatermark { write() }
+        if !ending.isEmpty { awaitEnding() }
         let resets = session.takeResets()
         worker.counters.http2.resetByClient += UInt64(resets.byPeer)
         worker.counters.http2.resetHere += UInt64(resets.here)
         if session.isOver || phase == .ending { return finish() }
         setTimer()
+    }
+
+    private func awaitEnding() {
+        for downstream in ending { downstream.expectRest() }
+        ending.removeAll(keepingCapacity: true)
     }
 
     /// Hands what the session has to the stream, until that is full.
@@ -343,6 +354,7 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
                 session.giveBackPages()
                 if resuming.isEmpty { resuming = [] }
                 if touched.isEmpty { touched = [] }
+                if ending.isEmpty { ending = [] }
                 arm(.request, timeLeft)
                 return timeLeft = 0
             }
@@ -409,6 +421,7 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
         session.closeStreams()
         resuming.removeAll()
         touched.removeAll()
+        ending.removeAll()
         if reset { stream.abort() } else { stream.close() }
         worker.remove(self)
     }

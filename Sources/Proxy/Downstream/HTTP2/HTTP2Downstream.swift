@@ -9,34 +9,34 @@ internal import Transcoding
 ///
 /// One whose stream is over becomes another request's (`HTTP2Spares`), with its buffer and its timer.
 ///
-/// SAFETY of `@exclusivity(unchecked)`: one thread uses it, and what writes a head's lines calls none of its functions meanwhile
-/// (docs/decisions/0007).
+/// SAFETY of `@exclusivity(unchecked)`: one thread uses it, what writes a head's lines calls none of its functions meanwhile, and all
+/// else is read and replaced as a whole (docs/decisions/0007).
 final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
     /// What the timer means when it fires.
     private enum Wait { case nothing, body, write, discard }
 
     /// Nil in one that is spare.
-    private var connection: HTTP2Connection!
-    private var stream: HTTP2Stream!
-    private(set) var exchange: Exchange?
+    @safe @exclusivity(unchecked) private var connection: HTTP2Connection!
+    @safe @exclusivity(unchecked) private var stream: HTTP2Stream!
+    @safe @exclusivity(unchecked) private(set) var exchange: Exchange?
     private var worker: Worker { connection.worker }
 
     // The response's head, until its first content takes it along.
     @safe @exclusivity(unchecked) private var lines = OutputBuffer()
-    private var status = 0
-    private var hasContent = false
+    @safe @exclusivity(unchecked) private var status = 0
+    @safe @exclusivity(unchecked) private var hasContent = false
 
-    private(set) var contentLimit = Int.max
-    var arrived = 0
-    private var isTouched = false
+    @safe @exclusivity(unchecked) private(set) var contentLimit = Int.max
+    @safe @exclusivity(unchecked) var arrived = 0
+    @safe @exclusivity(unchecked) private var isTouched = false
     /// Whether the connection has it in a list, to bring content again.
-    private var isResuming = false
-    private var isClosed = false
+    @safe @exclusivity(unchecked) private var isResuming = false
+    @safe @exclusivity(unchecked) private var isClosed = false
     /// The time for content, while it isn't set yet.
-    private var bodyTime: UInt64?
+    @safe @exclusivity(unchecked) private var bodyTime: UInt64?
 
-    private var timer: Timer?
-    private var wait = Wait.nothing
+    @safe @exclusivity(unchecked) private var timer: Timer?
+    @safe @exclusivity(unchecked) private var wait = Wait.nothing
     @safe @exclusivity(unchecked) private var pace = ClientPace()
 
     /// Time for the rest of a request that was answered before it came.
@@ -170,8 +170,13 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
         if !requestComplete { stream.resetWhenSent() }
         // What still comes is dropped, and its window given back.
         stream.drop()
-        if stream.queued > 0 { expectDrain() }
+        if stream.queued > 0 { connection.noteEnding(self) }
         connection.schedule()
+    }
+
+    /// What could be sent in this tick has been: of a response that is whole, what is left must be taken within its time.
+    func expectRest() {
+        if !isClosed, exchange == nil, let stream, stream.queued > 0 { expectDrain() }
     }
 
     // MARK: ResponseSink

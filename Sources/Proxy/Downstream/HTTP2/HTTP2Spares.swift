@@ -2,6 +2,8 @@ internal import HTTP2
 
 /// What requests of HTTP/2 leave behind for the next ones of the same worker: of a request nothing is to be allocated, and an idle
 /// connection holds none of it.
+///
+/// SAFETY of `@exclusivity(unchecked)`: one thread uses it, and nobody is called while the list is changed.
 final class HTTP2Spares {
     /// As many as there are spare streams.
     private static let most = 256
@@ -9,7 +11,7 @@ final class HTTP2Spares {
     static let keptCapacity = 2048
 
     let streams = HTTP2StreamSpares()
-    private var downstreams: [HTTP2Downstream] = []
+    @safe @exclusivity(unchecked) private var downstreams: [HTTP2Downstream] = []
 
     func take(_ stream: HTTP2Stream, on connection: HTTP2Connection) -> HTTP2Downstream {
         let downstream = downstreams.popLast() ?? HTTP2Downstream()
