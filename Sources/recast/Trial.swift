@@ -41,7 +41,7 @@ enum Trial {
                 ("status", number(status)), ("error", .string(reason)), ("code", optional(conversion?.code)),
                 ("offset", conversion?.offset.map(number) ?? .null), ("field", optional(conversion?.field)),
                 ("setting", optional(conversion?.setting)), ("mistakes", .array(mistakes)),
-                ("tree", definition?.tree ?? .null),
+                ("tree", definition?.tree ?? .null), ("left_out", Trial.texts(definition?.leftOut ?? [])),
             ])
         }
     }
@@ -79,6 +79,7 @@ enum Trial {
                 ("output", output(of: explanation, for: sample)), ("explanation", explanation.document),
                 ("yaml", .string(definition.yaml)), ("item", .string(definition.item)),
                 ("file", optional(definition.wholeFile)), ("tree", definition.tree),
+                ("left_out", texts(definition.leftOut)),
                 ("unchecked_lines", .array(definition.file.unresolvedLines.map(number))),
             ])
         } catch {
@@ -175,6 +176,7 @@ enum Trial {
     }()
 
     private static func number(_ number: Int) -> Literal { .number(String(number)) }
+    private static func texts(_ texts: [String]) -> Literal { .array(texts.map(Literal.string)) }
     private static func optional(_ text: String?) -> Literal { text.map(Literal.string) ?? .null }
     private static func object(_ members: [(String, Literal)]) -> Literal {
         .object(members.map { Literal.Member(name: $0.0, value: $0.1) })

@@ -6,7 +6,7 @@ import tempfile
 import threading
 import unittest
 
-from console_support import ConsoleTestCase
+from console_support import ROUTES, ConsoleTestCase
 from harness import FORM, JSON, RECAST, Client
 
 
@@ -272,7 +272,7 @@ class TryTests(TryTestCase):
         for age in range(3):
             self.send("POST", f"/orders/{age}", f"age={age}&name=Ada&internal=x", FORM)
         self.control(page, "Route", "orders")
-        page.click("button", "Propose from the ")
+        page.click("button", "Propose from 3 recorded requests of orders")
         page.until_text("Proposed by")
         rows = page.run("return [...document.querySelectorAll('.result tbody tr')].map((row) => row.cells[0].innerText)")
         self.assertIn("age", rows)
@@ -309,12 +309,18 @@ class TryTests(TryTestCase):
 class BuildingTests(TryTestCase):
     """A newcomer's route, built without writing YAML."""
 
+    routes = ROUTES.replace("  - { name: rest", '''  - name: hook
+    match: /hook
+    upstream: app
+    verify: { preset: github, secret: a-long-enough-secret }
+    request: form -> json
+  - { name: rest''')
     BODY = "order_no=A-1017&customer[name]=Ann+Lee&customer[mail]=ann%40example.com&items[0][sku]=X1&items[0][qty]=2&zip=01234&debug=1"
     WANTED = ('"customer": {', '"qty": 2', '"zip": "01234"', '"id": "A-1017"')
 
     def row(self, page, field):
         """Opens a field's row by the keyboard."""
-        find = f"[...document.querySelectorAll('.result [data-from]')].find((one) => one.dataset.from === {field!r})"
+        find = f"[...document.querySelectorAll('.result [data-from]:enabled')].find((one) => one.dataset.from === {field!r})"
         page.until(f"{find} !== undefined", what=f"the row of {field}")
         page.run(f"{find}.focus()")
         page.press("Enter")
@@ -421,6 +427,20 @@ class BuildingTests(TryTestCase):
         self.assertIn("remove: [internal, tags]", definition)
         self.assertIn("rename: { user_id: user.id }", definition)
         self.assertIn("match: { method: [POST, PUT], path:", definition.replace("\n  method", " { method").replace("\n  path", ", path"))
+
+    def test_a_copy_says_what_it_lacks(self):
+        page = self.new_route()
+        self.control(page, "Begin with", "route hook")
+        page.click(".trying button", "Begin")
+        page.until_text("Left out, because secrets may stand there: verify.")
+        self.assertNotIn("verify", self.definition(page))
+        self.assertNotIn("a-long-enough-secret", page.run("return document.body.innerText"))
+        page.click("label", "A route that serves")
+        self.control(page, "Route", "hook")
+        page.until_text("# left out, because secrets may stand there: verify")
+        self.row(page, "note")
+        page.click(".changes button", "Leave out")
+        self.done(page, "note", "Left out, because secrets may stand there: verify.")
 
     def test_an_example_shows_what_the_long_form_has(self):
         page = self.new_route()

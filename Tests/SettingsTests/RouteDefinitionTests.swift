@@ -223,7 +223,10 @@ import Transcoding
 
             """
         let file = try SettingsTestFile.parse(text)
-        let yaml = RouteDefinition(of: 1, in: file, text: file.text).yaml
+        let definition = RouteDefinition(of: 1, in: file, text: file.text)
+        let yaml = definition.yaml
+        #expect(definition.leftOut == ["verify"])
+        #expect(!definition.tree.json.contains("sesame") && definition.wholeFile?.contains("sesame") == false)
         #expect(
             yaml == """
                 routes:

@@ -23,6 +23,7 @@ export function showTry(main, query) {
   let isByHand = false; // Its text was changed and hasn't been read since.
   let treeText = ''; // The text that it was read from, or that was made of it.
   let before = []; // Both, before each change.
+  let leftOut = []; // What a copy lacks of a route that serves.
   let begun = ''; // The route that serves, and that the new one is a copy of.
   let returnTo = null; // The field whose row gets the focus back.
 
@@ -37,6 +38,7 @@ export function showTry(main, query) {
     history.replaceState(null, '', value ? `#/try?route=${encodeURIComponent(value)}` : '#/try');
     // They were for the route before.
     for (const control of [path, search]) control.value = '';
+    closeRows();
     askRecorded();
     chooseSample();
   });
@@ -64,7 +66,7 @@ export function showTry(main, query) {
   const outputOptions = h('div', { class: 'options' });
   const undo = h('button', { type: 'button', class: 'small', disabled: true, onclick: () => {
     const last = before.pop();
-    tree = last.tree;
+    ({ tree, leftOut } = last);
     drawTree(false, last.text);
     convert(false);
   } }, 'Undo the last change');
@@ -87,6 +89,7 @@ export function showTry(main, query) {
   const ways = choice('way', 'What converts', way, [['route', 'A route that serves'], ['definition', 'A new route']], (value) => {
     way = value;
     drawWay();
+    closeRows();
     askRecorded();
     soon();
   });
@@ -219,7 +222,7 @@ export function showTry(main, query) {
     soon();
   }
   function keep(typing = null) {
-    before = [...before.slice(-50), { tree, text: treeText, typing }];
+    before = [...before.slice(-50), { tree, text: treeText, leftOut, typing }];
   }
   function drawTree(isTyped = false, written = building.yaml(tree)) {
     isByHand = false;
@@ -231,6 +234,12 @@ export function showTry(main, query) {
   }
   function growDefinition() {
     definition.rows = Math.min(24, Math.max(6, definition.value.split('\n').length));
+  }
+  // The result isn't that of what stands on the left any more, until it comes anew.
+  function closeRows() {
+    running?.abort();
+    result.querySelector('.changes')?.remove();
+    for (const button of result.querySelectorAll('.opens')) Object.assign(button, { disabled: true, ariaExpanded: 'false' });
   }
   // The lists by the tree; while the text isn't read they wait.
   function drawLists(isTyped = false) {
@@ -254,10 +263,7 @@ export function showTry(main, query) {
     for (const control of listed) control.disabled = isByHand;
     for (const control of lists.querySelectorAll('[data-option]')) control.disabled = isByHand || control.dataset.fixed !== undefined;
     // Rows of a result that isn't that of the text would change what was before it.
-    if (isByHand) {
-      result.querySelector('.changes')?.remove();
-      for (const button of result.querySelectorAll('.opens')) Object.assign(button, { disabled: true, ariaExpanded: 'false' });
-    }
+    if (isByHand) closeRows();
     const isWrong = mistakes.childElementCount > 0;
     byHand.replaceChildren(...(!isByHand ? [] : [
       isWrong ? 'Edited by hand, with a mistake: the lists wait until it is mended. ' : 'Edited by hand: the lists wait until it is converted. ',
@@ -311,7 +317,7 @@ export function showTry(main, query) {
           if (fault.answer?.tree) return fault.answer;
           throw fault;
         });
-        takeTree(answer.tree);
+        takeTree(answer.tree, answer.left_out);
       } catch (fault) {
         if (fault.status !== 401) drawFault(fault, new Uint8Array());
         return;
@@ -327,9 +333,10 @@ export function showTry(main, query) {
     askRecorded();
     chooseSample();
   }
-  function takeTree(next) {
+  function takeTree(next, missing = []) {
     keep();
     tree = next;
+    leftOut = missing;
     drawTree();
   }
 
@@ -346,7 +353,7 @@ export function showTry(main, query) {
         begun = route.value;
         begin.value = `route ${begun}`;
         way = 'definition';
-        takeTree(building.copyOf(lastTree));
+        takeTree(building.copyOf(lastTree), lastLeftOut);
         drawWay();
         askRecorded();
       }
@@ -404,6 +411,7 @@ export function showTry(main, query) {
     };
     const read = (answer) => {
       lastTree = answer.tree ?? null;
+      lastLeftOut = answer.left_out ?? [];
       if (isOfRoute || !answer.tree || definition.value !== sentText) return;
       const wasByHand = isByHand;
       if (wasByHand) keep();
@@ -425,6 +433,7 @@ export function showTry(main, query) {
     }
   }
   let lastTree = null; // Of the route that was converted by last.
+  let lastLeftOut = [];
 
   function draw(answer, content, media) {
     const { output: made, explanation } = answer;
@@ -478,7 +487,7 @@ export function showTry(main, query) {
       const { bodies } = await get(`/console/learn?route=${encodeURIComponent(from)}&count=true`);
       if (mine !== asked) return;
       propose.disabled = bodies === 0;
-      propose.textContent = `Propose from ${bodies === 0 ? '' : `the ${bodies} `}recorded request${bodies === 1 ? '' : 's'} of ${line(from)}`;
+      propose.textContent = `Propose from ${bodies === 0 ? '' : `${bodies} `}recorded request${bodies === 1 ? '' : 's'} of ${line(from)}`;
       proposed.textContent = bodies === 0 ? 'None yet whose body is kept whole: send one, or raise admin.console.body and entries.'
         : 'A new route by the names and types of their fields, not by the body below.';
     } catch (fault) {
@@ -524,8 +533,11 @@ export function showTry(main, query) {
   // Both ways to take the route along, and where it goes.
   function copies({ item, file, tree: of }) {
     const called = building.wordAt(of, 'upstream');
+    const missing = way === 'route' ? lastLeftOut : leftOut.filter((key) => building.find(of, key) === undefined);
     return h('div', { class: 'copies' },
       h('div', { class: 'row' }, copyButton(() => item, 'Copy the route'), file && copyButton(() => file, 'Copy a whole file')),
+      missing.length > 0 && h('p', { class: 'warn' }, `Left out, because secrets may stand there: ${missing.join(', ')}. Put ${
+        missing.length === 1 ? 'it' : 'them'} in.`),
       hint('The route goes under ', h('code', {}, 'routes:'), ' of your file, before a route that takes ', h('code', {}, '/*'), '. ',
         called ? [h('code', {}, line(called)), ' must be one of its ', h('code', {}, 'upstreams:'), '. '] : null,
         'Then run ', h('code', {}, 'recast check FILE'), '.', file ? ' The whole file serves it alone: put in where your upstream is.' : ''));
@@ -621,6 +633,7 @@ export function showTry(main, query) {
     way = wanted ? 'route' : 'definition';
     if (wanted) route.value = wanted;
     drawWay();
+    closeRows();
     askRecorded();
     chooseSample();
   }

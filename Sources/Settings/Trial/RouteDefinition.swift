@@ -13,6 +13,8 @@ public struct RouteDefinition: Sendable {
     /// The members of the route, in that order, `request` in its long form: an object of `members`, pairs of a key and a value, each
     /// of which has `text` (and `quoted`, where it stood in quotes), `list` or `members`. So nobody else needs to read YAML.
     public let tree: Literal
+    /// The keys of a route that serves which are in none of these, since secrets may stand there.
+    public let leftOut: [String]
 
     /// The route as an element of the list `routes`, without that key.
     public var item: String { yaml.hasPrefix(Self.head) ? String(yaml.dropFirst(Self.head.count)) : yaml }
@@ -74,6 +76,7 @@ public struct RouteDefinition: Sendable {
         index = 0
         yaml = Self.text(members, definition: text)
         tree = Self.tree(members)
+        leftOut = []
     }
 
     /// The route of `file` at `index`, as `text`, which is what the file was read from, has it. What may hold a secret is left
@@ -96,6 +99,7 @@ public struct RouteDefinition: Sendable {
         let note = hidden.isEmpty ? "" : "    # left out, because secrets may stand there: \(names)\n"
         yaml = members.isEmpty ? "" : Self.text(members) + note
         tree = Self.tree(members)
+        leftOut = hidden
     }
 
     private static let secretKeys: Set = ["verify", "challenge", "sign", "authorize"]
