@@ -173,13 +173,15 @@ static nghttp2_option *make_option(bool limits_resets) {
     return option;
 }
 
-recast_http2 *recast_http2_make(bool is_client, void *owner, const recast_http2_calls *calls, const recast_http2_settings *settings) {
+recast_http2 *recast_http2_make(
+    bool is_client, void *owner, const recast_http2_calls *calls, recast_http2_blocks *blocks, const recast_http2_settings *settings) {
     recast_http2 *own = calloc(1, sizeof *own);
     nghttp2_session_callbacks *callbacks = make_callbacks();
     nghttp2_option *option = make_option(settings->limits_resets);
     if (own && callbacks && option) {
         own->owner = owner;
         own->calls = calls;
+        own->memory.blocks = blocks;
         nghttp2_mem functions = session_memory_functions(&own->memory);
         /* The session copies all three. */
         int failed = is_client ? nghttp2_session_client_new3(&own->session, callbacks, own, option, &functions)

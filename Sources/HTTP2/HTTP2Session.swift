@@ -92,9 +92,10 @@ public class HTTP2Session {
             streams: UInt32(clamping: limits.streams), stream_window: UInt32(clamping: limits.streamWindow),
             connection_window: UInt32(clamping: limits.connectionWindow), field_list: UInt32(clamping: wire.head),
             limits_resets: limits.countsResets)
-        // SAFETY: the session holds this object's address, and ends before it; the calls live as long as the process.
+        // SAFETY: the session holds this object's address, and ends before it; the calls live as long as the process, and the
+        // blocks as long as the spares, which are this object's.
         unsafe session = recast_http2_make(
-            isClient, Unmanaged.passUnretained(self).toOpaque(), Calls.shared.pointer, &settings)
+            isClient, Unmanaged.passUnretained(self).toOpaque(), Calls.shared.pointer, spares.blocks, &settings)
         if unsafe session == nil { failure = HTTP2Error(kind: .memory, reason: "no memory for a session") }
     }
 

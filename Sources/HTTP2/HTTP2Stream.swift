@@ -1,3 +1,4 @@
+internal import CHTTP2
 public import HTTPWire
 public import Octets
 
@@ -382,8 +383,15 @@ public final class HTTP2StreamSpares {
 
     @safe @exclusivity(unchecked) private var spares: [HTTP2Stream] = []
     @safe @exclusivity(unchecked) private var buffers: [OutputBuffer] = []
+    // SAFETY: made here, freed in `deinit`, which sessions that use it come before: they hold this object.
+    internal let blocks: OpaquePointer?
 
-    public init() {}
+    public init() { unsafe blocks = recast_http2_blocks_make() }
+
+    deinit {
+        // SAFETY: made in `init`.
+        unsafe recast_http2_blocks_free(blocks)
+    }
 
     /// Gives a buffer, which must be empty, memory of an earlier one where there is some.
     internal func lendBuffer(to buffer: inout OutputBuffer) {

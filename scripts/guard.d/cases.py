@@ -26,6 +26,7 @@ class Case:
     window = 10  # requests between two readings where a reading costs nothing
     windows = 12
     connections = 1  # above one, each has a request on its way at the same time
+    streams = 0  # requests at once on one connection of HTTP/2; 0: by HTTP/1
     pieces = None  # of a body that is sent piece by piece: their size
     fields = ()  # of the request, besides those that each has
     without = None  # a library whose own instructions don't count
@@ -34,6 +35,10 @@ class Case:
     def __init__(self, name, folder, body, media_type, check, **more):
         self.name, self.folder, self.body, self.media_type, self.check = name, folder, body, media_type, check
         self.__dict__.update(more)
+
+    @property
+    def at_once(self):
+        return max(self.connections, self.streams)
 
     def sample(self):
         """The body of the request that the sink echoes, and what the sink then receives of `body`, in bytes more."""
@@ -212,6 +217,10 @@ def crowd(name, folder, check):
     return small(name, folder, check, connections=CROWD, counts=(CROWD, 2 * CROWD), window=CROWD, windows=3)
 
 
+def streams(name, folder, check, count):
+    return small(name, folder, check, streams=count, counts=(4 * count, 14 * count), window=count)
+
+
 def all_cases():
     nested = document(16 * 1024)
     return [
@@ -222,6 +231,9 @@ def all_cases():
         small("form -> json 200 B, new connection", "/form-json", check_json, is_new=True),
         crowd("form -> json 200 B, 1000 connections", "/form-json", check_json),
         small("form -> json 200 B, TLS", "/form-json", check_json, is_secured=True),
+        small("form -> json 200 B, HTTP/2", "/form-json", check_json, streams=1),
+        streams("plain 200 B, HTTP/2, 32 streams", "", check_same, 32),
+        streams("form -> json 200 B, HTTP/2, 32 streams", "/form-json", check_json, 32),
         small("form -> json 200 B, ext_proc", "/form-json", check_json, is_processed=True),
         Case("json -> form 16 KiB", "/json-form", nested, JSON_TYPE, check_form, counts=(4, 20), window=1),
         Case("json -> form 16 KiB, ext_proc", "/json-form", nested, JSON_TYPE, check_form, counts=(4, 20), window=1,

@@ -16,6 +16,7 @@ import subprocess
 import time
 
 import cases
+import http2
 import processing
 import proxies
 from processes import BenchError, Server, free_port, raise_file_limit
@@ -113,6 +114,8 @@ class Driver:
             connection = context.wrap_socket(connection)
         if self.case.is_processed:
             connection = processing.Caller(connection)
+        if self.case.streams:
+            connection = http2.Requester(connection)
         if settles:
             self.settle()
         return connection
@@ -144,6 +147,11 @@ class Driver:
             body = self.connection.process(f"{self.case.folder}/{target}", self.case.media_type, body)
             self.settle()
             return body if target == "echo" else b"%d" % len(body)
+        if self.case.streams:
+            self.connection.send(1, f"{self.case.folder}/{target}", self.case.media_type, body)
+            answer, = self.connection.receive()
+            self.settle()
+            return answer
         request = self.request(target, body)
         size = self.case.pieces or len(request)
         for start in range(0, len(request), size):
@@ -163,17 +171,34 @@ class Driver:
             self.crowd.append(self.connect(settles=False))
         self.settle()
         request = self.request("small", self.case.body)
-        with contextlib.ExitStack() as until_answered:
-            with self.sink_threads.stopped():
-                with self.recast_threads.stopped():
-                    for connection in self.crowd:
-                        connection.sendall(request)
-                self.settle(self.recast_threads)
-                until_answered.enter_context(self.recast_threads.stopped())
-            self.settle(self.sink_threads)
+
+        def send():
+            for connection in self.crowd:
+                connection.sendall(request)
+
+        self.answer_all_at_once(send)
         answers = [self.answer(connection) for connection in self.crowd]
         self.settle()
         return answers
+
+    def pass_of_streams(self):
+        """As above, of requests on as many streams of one connection."""
+        if not self.connection:
+            self.connection = self.connect()
+        self.answer_all_at_once(lambda: self.connection.send(
+            self.case.streams, f"{self.case.folder}/small", self.case.media_type, self.case.body))
+        answers = self.connection.receive()
+        self.settle()
+        return answers
+
+    def answer_all_at_once(self, send):
+        with contextlib.ExitStack() as until_answered:
+            with self.sink_threads.stopped():
+                with self.recast_threads.stopped():
+                    send()
+                self.settle(self.recast_threads)
+                until_answered.enter_context(self.recast_threads.stopped())
+            self.settle(self.sink_threads)
 
     def check(self):
         """What the upstream receives, looked at once; from then on each request must bring it as many bytes, and no more than the
@@ -184,11 +209,15 @@ class Driver:
         self.expected = len(body) + more
 
     def requests(self, count):
-        each = self.case.connections
-        for _ in range(count // each):
-            for answer in self.pass_of_crowd() if each > 1 else [self.exchange("small", self.case.body)]:
+        for _ in range(count // self.case.at_once):
+            for answer in self.answers():
                 if not self.expected <= int(answer) <= self.expected + self.case.padding:
                     raise BenchError(f"{self.case.name}: the upstream received {answer!r} bytes, not {self.expected}")
+
+    def answers(self):
+        if self.case.connections > 1:
+            return self.pass_of_crowd()
+        return self.pass_of_streams() if self.case.streams > 1 else [self.exchange("small", self.case.body)]
 
     def slopes(self, read, repeats, first, second, idle):
         """For each figure of `read`, which gives what was counted since it was last read: what one request adds to it, as

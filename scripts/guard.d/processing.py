@@ -4,14 +4,12 @@ side when it has all of the request back."""
 
 import struct
 
+import http2
+from http2 import DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, RESET, frame, literal
 from processes import BenchError
 
-PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-DATA, HEADERS, RESET, SETTINGS, _, PING, GOAWAY, WINDOW_UPDATE = 0, 1, 3, 4, 5, 6, 7, 8
-END_STREAM, ACKNOWLEDGES, END_HEADERS = 1, 1, 4
 FULL_DUPLEX_STREAMED = 4
 LENGTH_DELIMITED = 2
-WINDOW = 1 << 30
 
 
 def varint(value):
@@ -49,15 +47,6 @@ def fields(message):
         yield tag >> 3, value
 
 
-def frame(kind, flags, stream, payload=b""):
-    return struct.pack("!I", len(payload))[1:] + struct.pack("!BBI", kind, flags, stream) + payload
-
-
-def literal(name, value):
-    """A field without indexing and without Huffman codes; both are shorter than 127 bytes."""
-    return b"\x00" + bytes([len(name)]) + name + bytes([len(value)]) + value
-
-
 def message(content):
     return struct.pack("!BI", 0, len(content)) + content
 
@@ -67,16 +56,8 @@ HEAD = b"".join(literal(*pair) for pair in (
     (b":authority", b"recast"), (b"te", b"trailers"), (b"content-type", b"application/grpc")))
 
 
-class Caller:
+class Caller(http2.Connection):
     """One connection, on which requests are processed one after the other."""
-
-    def __init__(self, connection):
-        self.connection, self.stream, self.buffer = connection, -1, b""
-        connection.sendall(PREFACE + frame(SETTINGS, 0, 0, struct.pack("!HI", 4, WINDOW))
-                           + frame(WINDOW_UPDATE, 0, 0, struct.pack("!I", WINDOW)))
-
-    def close(self):
-        self.connection.close()
 
     def process(self, path, media_type, body):
         """What becomes of the body."""
@@ -117,23 +98,3 @@ class Caller:
             answer = dict(fields(answer)).get(number, b"")
         found = dict(fields(answer))
         return found.get(1, b""), bool(found.get(2, 0))
-
-    def next(self):
-        """The next frame that isn't of the connection's own."""
-        while True:
-            head = self.exactly(9)
-            kind, flags, stream = head[3], head[4], int.from_bytes(head[5:], "big")
-            payload = self.exactly(int.from_bytes(head[:3], "big"))
-            if kind in (SETTINGS, PING) and not flags & ACKNOWLEDGES:
-                self.connection.sendall(frame(kind, ACKNOWLEDGES, 0, payload if kind == PING else b""))
-            elif kind not in (SETTINGS, PING, WINDOW_UPDATE):
-                return kind, flags, stream, payload
-
-    def exactly(self, count):
-        while len(self.buffer) < count:
-            data = self.connection.recv(1 << 16)
-            if not data:
-                raise BenchError("the connection ended")
-            self.buffer += data
-        data, self.buffer = self.buffer[:count], self.buffer[count:]
-        return data

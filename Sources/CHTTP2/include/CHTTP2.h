@@ -45,8 +45,16 @@ typedef struct recast_http2_settings {
     bool limits_resets;
 } recast_http2_settings;
 
-/* A client's or a server's side, which has submitted its settings; or NULL where there is no memory. `calls` must outlive it. */
-recast_http2 *recast_http2_make(bool is_client, void *owner, const recast_http2_calls *calls, const recast_http2_settings *settings);
+/* Blocks of memory that streams have left to the next ones, of all sessions of one thread that are made with them; NULL where there is
+   no memory. */
+typedef struct recast_http2_blocks recast_http2_blocks;
+recast_http2_blocks *recast_http2_blocks_make(void);
+void recast_http2_blocks_free(recast_http2_blocks *blocks);
+
+/* A client's or a server's side, which has submitted its settings; or NULL where there is no memory. `calls` and `blocks` must outlive
+   it; without blocks each is the allocator's. */
+recast_http2 *recast_http2_make(
+    bool is_client, void *owner, const recast_http2_calls *calls, recast_http2_blocks *blocks, const recast_http2_settings *settings);
 void recast_http2_free(recast_http2 *session);
 
 /* Reads bytes that the peer sent. Returns 0, or why the connection has failed: its last frames can still be written. */
