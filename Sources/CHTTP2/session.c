@@ -35,7 +35,7 @@ enum {
 static int frame_head(nghttp2_session *session, const nghttp2_frame_hd *head, void *user) {
     (void)session;
     recast_http2 *own = user;
-    own->calls->frame_head(own->owner, head->type, head->flags, head->length);
+    own->calls->frame_head(own->owner, head->stream_id, head->type, head->flags, head->length);
     return 0;
 }
 

@@ -29,6 +29,7 @@ public struct HTTP2ErrorCode: RawRepresentable, Hashable, Sendable {
     public static let noError = HTTP2ErrorCode(rawValue: 0)
     public static let protocolError = HTTP2ErrorCode(rawValue: 1)
     public static let internalError = HTTP2ErrorCode(rawValue: 2)
+    public static let streamClosed = HTTP2ErrorCode(rawValue: 5)
     public static let refusedStream = HTTP2ErrorCode(rawValue: 7)
     public static let cancel = HTTP2ErrorCode(rawValue: 8)
     public static let enhanceYourCalm = HTTP2ErrorCode(rawValue: 11)

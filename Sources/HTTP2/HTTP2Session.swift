@@ -70,6 +70,10 @@ public class HTTP2Session {
     @safe @exclusivity(unchecked) private var now: UInt64 = 0
     /// Why the connection was ended, where its peer is the reason.
     @safe @exclusivity(unchecked) public private(set) final var failure: HTTP2Error?
+    /// The last stream that the peer has begun.
+    @safe @exclusivity(unchecked) internal final var newest: Int32 = 0
+    /// Whether a stream of the peer's was reset here, or refused.
+    private final var hasReset = false
     /// Streams that were reset by the peer, and here, since somebody last looked.
     @safe @exclusivity(unchecked) private var resets = (byPeer: 0, here: 0)
     /// Whether the first of two GOAWAY frames has been submitted, and the second.
@@ -301,6 +305,7 @@ public class HTTP2Session {
     }
 
     internal final func reset(_ stream: HTTP2Stream, _ code: HTTP2ErrorCode) {
+        hasReset = true
         // SAFETY: see `session`.
         _ = unsafe recast_http2_reset(session, stream.id, code.rawValue)
     }
@@ -368,10 +373,14 @@ public class HTTP2Session {
     }
 
     /// Counts frames, also PRIORITY, which nghttp2 ignores. Those of unknown types it doesn't tell of: they cost what their bytes do.
-    fileprivate final func frameHead(_ type: UInt8, _ flags: UInt8, _ length: Int) {
+    fileprivate final func frameHead(_ id: Int32, _ type: UInt8, _ flags: UInt8, _ length: Int) {
         switch type {
-        case FrameType.headers: break
+        // Content of a stream that is over nghttp2 drops without a word.
+        case FrameType.headers:
+            if isStray(id) { terminate(.streamClosed) }
         case FrameType.data: (frameContent, frameLength) = (0, length)
+        // All others of this type it ignores, and so does nobody look at this one.
+        case FrameType.priority where id == 0: terminate(.protocolError)
         case FrameType.resetStream:
             resets.byPeer += 1
             if limits.countsResets { _ = bears(Nuisance.reset) }
@@ -382,6 +391,10 @@ public class HTTP2Session {
         default: _ = bears(1)
         }
     }
+
+    /// Whether a stream of a client's is over, so that nothing can be on its way for it (RFC 9113 §5.1). Once one was reset here, that can't
+    /// be told: the peer may not have heard of it.
+    private func isStray(_ id: Int32) -> Bool { id <= newest && id % 2 == 1 && !hasReset && find(id) == nil }
 
     fileprivate final func frame(_ id: Int32, _ type: UInt8, _ flags: UInt8, _ code: UInt32) -> Int32 {
         let endsStream = flags & FrameFlags.endStream != 0
@@ -414,6 +427,7 @@ public class HTTP2Session {
     }
 
     fileprivate final func badFrame(_ id: Int32, _ type: UInt8) {
+        hasReset = true
         _ = bears(1)
         // A head that nghttp2 won't have. Its stream is closed when the reset has been written.
         guard type == FrameType.headers, reading.stream == id, !reading.isTrailers, let stream = find(id) else {
@@ -455,6 +469,7 @@ public class HTTP2Session {
 
     fileprivate final func sent(_ id: Int32, _ type: UInt8, _ flags: UInt8, _ code: UInt32) {
         noteSent(id, type)
+        if type == FrameType.resetStream { hasReset = true }
         // A client can make a server reset its streams as fast as it can ask for them (CVE-2025-8671).
         if type == FrameType.resetStream, code != HTTP2ErrorCode.noError.rawValue {
             resets.here += 1
@@ -578,6 +593,7 @@ internal struct Nuisance {
 internal enum FrameType {
     static let data: UInt8 = 0
     static let headers: UInt8 = 1
+    static let priority: UInt8 = 2
     static let resetStream: UInt8 = 3
     static let settings: UInt8 = 4
     static let pushPromise: UInt8 = 5
@@ -614,7 +630,9 @@ private final class Calls: Sendable {
         // SAFETY of all: the owner is the session's object, which lives longer than the session; bytes are read during the call.
         unsafe calls.initialize(
             to: recast_http2_calls(
-                frame_head: { owner, type, flags, count in unsafe with(owner) { $0.frameHead(type, flags, count) } },
+                frame_head: { owner, stream, type, flags, count in
+                    unsafe with(owner) { $0.frameHead(stream, type, flags, count) }
+                },
                 begin: { owner, stream, isTrailers in
                     unsafe with(owner) { $0.began(stream, isTrailers: isTrailers) }
                     return 0

@@ -43,6 +43,7 @@ public final class ServerSession: HTTP2Session {
         guard !isTrailers else { return }
         line.removeAll()
         requests += 1
+        newest = id
         let stream = spares.take(id, session: self)
         streams.insert(stream)
         last = stream

@@ -610,6 +610,46 @@ struct ServerSessionTests {
         #expect(recorder.events.last == "1 closed 8")
     }
 
+    @Test("A head on a stream that is over ends the connection, unless one was reset here", arguments: [false, true])
+    func strays(_ isReset: Bool) {
+        let recorder = Recorder()
+        recorder.onRequest = { stream in
+            var none = OutputBuffer()
+            if isReset { stream.reset(.cancel) } else { stream.respond(200, &none, hasContent: false) }
+        }
+        var client = ClientBytes()
+        for id in [5, 7] as [Int32] { client.request(id, "GET", ends: true) }
+        #expect(recorder.read(client))
+        _ = recorder.sent()
+        #expect(recorder.session.openStreams == 0)
+        // Content that comes so is dropped.
+        var content = ClientBytes.more()
+        content.data(5, [1], ends: true)
+        #expect(recorder.read(content))
+        #expect(!recorder.sent().contains { $0.type == 7 })
+        for id in [5, 3] as [Int32] {
+            var stray = ClientBytes.more()
+            stray.request(id, "GET", ends: true)
+            recorder.read(stray)
+        }
+        #expect(recorder.sent().filter { $0.type == 7 }.map(\.number) == (isReset ? [] : [5]))
+        #expect(recorder.session.isOver == !isReset)
+        #expect(recorder.events.count == 4)
+    }
+
+    @Test("A PRIORITY frame of no stream ends the connection; others are nothing")
+    func priorities() {
+        let recorder = Recorder()
+        var client = ClientBytes()
+        client.frame(2, 0, 1, [0, 0, 0, 3, 1])
+        #expect(recorder.read(client))
+        #expect(!recorder.sent().contains { $0.type == 7 })
+        var wrong = ClientBytes.more()
+        wrong.frame(2, 0, 0, [0, 0, 0, 3, 1])
+        recorder.read(wrong)
+        #expect(recorder.sent().filter { $0.type == 7 }.map(\.number) == [1])
+    }
+
     @Test("No request begins behind the end of its connection, even one whose head is half read")
     func terminated() {
         let recorder = Recorder()

@@ -11,7 +11,7 @@ typedef struct recast_http2 recast_http2;
    connection has failed then. */
 typedef struct recast_http2_calls {
     /* A frame's head has come, of a type that is known but CONTINUATION; its payload has `count` bytes. */
-    void (*frame_head)(void *owner, uint8_t type, uint8_t flags, size_t count);
+    void (*frame_head)(void *owner, int32_t stream, uint8_t type, uint8_t flags, size_t count);
     /* A head or, behind the content, trailers begin. Returns 1 where the stream is refused. */
     int (*begin)(void *owner, int32_t stream, bool is_trailers);
     /* A field of it. Returns 1 where the stream is to be reset and none of its fields looked at any more. */
