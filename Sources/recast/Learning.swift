@@ -26,6 +26,7 @@ enum Learning {
         var place = RouteDefinition.Place(
             name: route.name, match: route.match.path.text, upstream: names.first ?? "app", upstreams: names)
         if let upstream = route.upstream { place.upstream = names[upstream] }
+        place.listen = RouteDefinition.listen(beside: file)
         let definition = try? RouteDefinition(reading: learnt.definition, at: place)
         return .init(status: 200, text: document(learnt, of: name, as: definition).json + "\n")
     }

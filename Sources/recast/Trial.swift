@@ -103,6 +103,7 @@ enum Trial {
         }
         let names = settings.upstreams.map(\.name)
         var place = RouteDefinition.Place(upstream: names.first ?? "app", upstreams: names)
+        place.listen = RouteDefinition.listen(beside: file)
         if let index {
             let route = settings.routes[index]
             place.name = route.name

@@ -152,6 +152,26 @@ import Transcoding
         }
     }
 
+    @Test(
+        "a whole file listens where what runs does not",
+        arguments: [
+            ("127.0.0.1:3000", "127.0.0.1:8080"), ("0.0.0.0:8080", "127.0.0.1:8081"),
+            ("[127.0.0.1:8081, '[::1]:8080', /run/a.sock]", "127.0.0.1:8082"),
+            ("127.0.0.1:8080\nadmin: 127.0.0.1:8081", "127.0.0.1:8082"),
+        ])
+    func freeAddress(taken: String, expected: String) throws {
+        let text =
+            "version: 1\nlisten: \(taken)\nupstreams: { app: 127.0.0.1:1 }\n"
+            + "routes: [{ name: a, match: /a, upstream: app }]\n"
+        let running = try SettingsTestFile.parse(text)
+        #expect(RouteDefinition.listen(beside: running) == expected)
+        let served = try #require(RouteDefinition(of: 0, in: running, text: text).wholeFile)
+        var place = Self.place
+        place.listen = expected
+        let built = try #require(try RouteDefinition(reading: "request: form -> json", at: place).wholeFile)
+        for file in [served, built] { #expect(file.contains("\nlisten: \(expected)\n")) }
+    }
+
     @Test("the tree has the members in order, a request in its long form")
     func tree() throws {
         func tree(_ text: String) throws -> String { try RouteDefinition(reading: text, at: Self.place).tree.json }

@@ -83,7 +83,7 @@ export function copyButton(text, name = 'Copy') {
     const done = await copy(text());
     button.textContent = done ? 'Copied' : 'Press Ctrl+C';
     said.textContent = done ? 'Copied' : 'The browser refused; the text is selected, press Ctrl and C';
-    if (done) setTimeout(() => { button.textContent = name; said.textContent = ''; }, 1500);
+    if (done) setTimeout(() => { button.textContent = name; said.textContent = ''; }, 5000);
   } }, name);
   return h('span', { class: 'copy' }, button, said);
 }

@@ -272,7 +272,8 @@ export function showExchanges(main, query, setLink) {
       show(`curl ${isJSON ? '--json \'{"user":{"name":"Ada"}}\'' : '-d \'user[name]=Ada\''} http://${host}${path}`);
     }).catch(() => { /* The address that is shown is the usual one. */ });
     return empty('No exchange yet', h('p', {}, 'Send a request through Recast, and it stands here:'), place,
-      h('p', {}, 'Or see what a route makes of a body without sending one: ', h('a', { href: '#/try' }, 'Try it'), '.'));
+      h('p', {}, 'Or see what a route makes of a body without sending one: ', h('a', { href: '#/try' }, 'Try it'), '. Or build one: ',
+        h('a', { href: '#/try?new' }, 'New route'), '.'));
   }
 
   // One exchange.

@@ -540,7 +540,9 @@ export function showTry(main, query) {
         missing.length === 1 ? 'it' : 'them'} in.`),
       hint('The route goes under ', h('code', {}, 'routes:'), ' of your file, before a route that takes ', h('code', {}, '/*'), '. ',
         called ? [h('code', {}, line(called)), ' must be one of its ', h('code', {}, 'upstreams:'), '. '] : null,
-        'Then run ', h('code', {}, 'recast check FILE'), '.', file ? ' The whole file serves it alone: put in where your upstream is.' : ''));
+        'Then run ', h('code', {}, 'recast check FILE'), '.'),
+      file && hint('The whole file serves it alone at ', h('code', {}, file.match(/^listen: (.*)$/m)?.[1] ?? ''), ', beside what runs here: put in where your upstream is, or let ',
+        h('code', {}, 'recast echo'), ' stand in for it, and run ', h('code', {}, 'recast serve FILE'), '.'));
   }
   const yamlView = (answer) => h('section', { class: 'stack' }, h('div', { class: 'titles' }, h('h3', {}, 'As a route')),
     h('pre', { class: 'raw', tabindex: '0', 'aria-label': 'The route as YAML' }, answer.item));

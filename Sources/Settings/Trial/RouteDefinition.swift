@@ -16,6 +16,9 @@ public struct RouteDefinition: Sendable {
     /// The keys of a route that serves which are in none of these, since secrets may stand there.
     public let leftOut: [String]
 
+    /// Where a file with this route alone listens.
+    private let listen: String
+
     /// The route as an element of the list `routes`, without that key.
     public var item: String { yaml.hasPrefix(Self.head) ? String(yaml.dropFirst(Self.head.count)) : yaml }
 
@@ -27,7 +30,7 @@ public struct RouteDefinition: Sendable {
         guard !used.isEmpty else { return nil }
         let names = Set(used).sorted().map { file.settings.upstreams[$0].name }
         let upstreams = names.map { "  \(YAMLWriter.key($0)): 127.0.0.1:3000\n" }.joined()
-        return "version: 1\nlisten: 127.0.0.1:8080\n\nupstreams:\n\(upstreams)\n\(yaml)"
+        return "version: 1\nlisten: \(listen)\n\nupstreams:\n\(upstreams)\n\(yaml)"
     }
 
     /// Bytes of a definition at most, 16 KiB: it is read between two requests of others.
@@ -41,6 +44,8 @@ public struct RouteDefinition: Sendable {
         public var upstream: String
         /// The names of the upstreams that there are; `upstream` is one.
         public var upstreams: [String]
+        /// An address that nobody listens on yet.
+        public var listen = RouteDefinition.usualAddress
 
         public init(name: String = "tried", match: String = "/tried", upstream: String, upstreams: [String]) {
             self.name = name
@@ -48,6 +53,20 @@ public struct RouteDefinition: Sendable {
             self.upstream = upstream
             self.upstreams = upstreams.contains(upstream) ? upstreams : upstreams + [upstream]
         }
+    }
+
+    /// Where a file listens that stands alone.
+    public static let usualAddress = "127.0.0.1:8080"
+
+    /// An address of this machine that a file that runs doesn't listen on, 127.0.0.1:8080 or the first behind it: who builds a route beside a
+    /// Recast that runs tries its file there, too.
+    public static func listen(beside running: SettingsFile) -> String {
+        let settings = running.settings
+        var taken: Set<Int> = []
+        for case .tcp(_, let port) in settings.listen + [settings.admin.address].compactMap(\.self) {
+            taken.insert(port)
+        }
+        return "127.0.0.1:\((8080...8999).first { !taken.contains($0) } ?? 8080)"
     }
 
     /// Reads the YAML of a route, in which `name`, `match` and `upstream` may be missing, by the readers of settings files.
@@ -74,6 +93,7 @@ public struct RouteDefinition: Sendable {
         try file.runExamples()
         self.file = file
         index = 0
+        listen = place.listen
         yaml = Self.text(members, definition: text)
         tree = Self.tree(members)
         leftOut = []
@@ -84,6 +104,7 @@ public struct RouteDefinition: Sendable {
     public init(of index: Int, in file: SettingsFile, text: String?) {
         self.file = file
         self.index = index
+        listen = Self.listen(beside: file)
         var members: [SettingsNode.Member] = []
         let context = ReadingContext("", environment: .nothing)
         if let text, let root = YAMLText.read(text, context), case .mapping(let top) = root.content,
@@ -123,7 +144,7 @@ public struct RouteDefinition: Sendable {
         let upstreams = place.upstreams.map { member($0, .scalar("127.0.0.1:3000", isPlain: true)) }
         let content = SettingsNode.Content.mapping([
             member("version", .scalar("1", isPlain: true)),
-            member("listen", .scalar("127.0.0.1:8080", isPlain: true)),
+            member("listen", .scalar(place.listen, isPlain: true)),
             member("upstreams", .mapping(upstreams)),
             member("routes", .sequence([SettingsNode(position: start, content: .mapping(route))])),
         ])
