@@ -156,7 +156,7 @@ import Transcoding
         "a whole file listens where what runs does not",
         arguments: [
             ("127.0.0.1:3000", "127.0.0.1:8080"), ("0.0.0.0:8080", "127.0.0.1:8081"),
-            ("[127.0.0.1:8081, '[::1]:8080', /run/a.sock]", "127.0.0.1:8082"),
+            ("[127.0.0.1:8081, '[::1]:8080', 'unix:/run/a.sock']", "127.0.0.1:8082"),
             ("127.0.0.1:8080\nadmin: 127.0.0.1:8081", "127.0.0.1:8082"),
         ])
     func freeAddress(taken: String, expected: String) throws {
