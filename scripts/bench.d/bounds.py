@@ -43,6 +43,7 @@ BOUNDS = [
     Bound("upload", "envoy-recast multipart -> multipart", "asked_peak_mib", 24),
     against("upload-h2", "recast plain", PER_GIB, 1.2),
     against("upload-h2", "recast plain", "seconds_per_gib", 1.2),
+    against("upload-h2", "recast multipart -> multipart", "seconds_per_gib", 1.2),
     against("upload-h2", "recast multipart -> multipart", PER_GIB, 1.2),
     # 24 MiB and the window of the connection.
     Bound("upload-h2", "recast plain", PEAK, 25),
