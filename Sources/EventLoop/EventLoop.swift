@@ -13,10 +13,6 @@ public final class EventLoop {
     /// Bytes of the one buffer that all streams of a loop read into, 384 KiB. A stream that flows is read so much at once:
     /// waking those who wait costs as much as the bytes do (docs/decisions/0010).
     public static let readBufferSize = 384 * 1024
-    /// Write queues and leftovers that ran empty are kept for the next stream: at most this many, of at most
-    /// `spareCapacity` bytes each.
-    private static let spareCount = 8
-    private static let spareCapacity = 1024 * 1024
 
     internal let base: OpaquePointer
     internal var pool = EventPool()
@@ -42,7 +38,8 @@ public final class EventLoop {
     private var signals: [SignalWatch] = []
     private var peerWatchStorage: PeerWatch?
     private var tlsWireStorage: TLSWire?
-    private var spares: [OutputBuffer] = []
+    /// Memory of write queues and leftovers that ran empty.
+    private var spares = SpareBuffers(most: 8, capacity: 1024 * 1024)
     private var deferred: [Deferred] = []
     private var running: [Deferred] = []
     /// Streams whose sockets were accepted in this tick.
@@ -300,28 +297,16 @@ public final class EventLoop {
     }
 
     /// Gives `buffer`, which must be empty, memory from an earlier use where there is some, and leaves its watermark as it is. For
-    /// output that will be more than a few KiB: making such memory anew costs more than writing to it, since it grows by copies
-    /// and is zeroed.
-    public func lendSpare(to buffer: inout OutputBuffer) {
-        precondition(buffer.isEmpty, "bytes would be lost")
-        guard var spare = spares.popLast() else { return }
-        // A spare has the watermark of its last user.
-        spare.highWatermark = buffer.highWatermark
-        buffer = spare
-    }
+    /// output that will be more than a few KiB.
+    public func lendSpare(to buffer: inout OutputBuffer) { spares.lend(to: &buffer) }
 
-    /// An empty buffer, with memory from an earlier use where there is some, and with any watermark.
+    /// An empty buffer, with memory from an earlier use where there is some.
     internal func takeSpare() -> OutputBuffer {
-        spares.popLast() ?? OutputBuffer()
+        var buffer = OutputBuffer()
+        spares.lend(to: &buffer)
+        return buffer
     }
 
     /// Leaves `buffer` empty and without memory; the memory is kept for the next who takes a spare, up to eight of 1 MiB a loop.
-    public func recycle(_ buffer: inout OutputBuffer) {
-        guard buffer.capacity > 0 else { return }
-        var spare = OutputBuffer()
-        swap(&spare, &buffer)
-        guard spares.count < Self.spareCount, spare.capacity <= Self.spareCapacity else { return }
-        spare.removeAll()
-        spares.append(spare)
-    }
+    public func recycle(_ buffer: inout OutputBuffer) { spares.recycle(&buffer) }
 }

@@ -123,23 +123,24 @@ package enum FieldWriter {
 
     @inlinable
     package static func varint(_ value: Int, to output: inout OutputBuffer) {
-        var rest = value
-        while rest > 0x7F {
-            output.append(UInt8(truncatingIfNeeded: rest) | 0x80)
-            rest >>= 7
-        }
-        output.append(UInt8(rest))
+        forEachByte(of: value) { output.append($0) }
     }
 
     /// Puts a varint behind the bytes of a word, which has room for it: seven bits of `value` take one.
     @inlinable
     package static func varint(_ value: Int, to word: inout OutputBuffer.Word) {
+        forEachByte(of: value) { word = word.followed(by: $0) }
+    }
+
+    @inlinable
+    @inline(__always)
+    internal static func forEachByte(of value: Int, _ body: (UInt8) -> Void) {
         var rest = value
         while rest > 0x7F {
-            word = word.followed(by: UInt8(truncatingIfNeeded: rest) | 0x80)
+            body(UInt8(truncatingIfNeeded: rest) | 0x80)
             rest >>= 7
         }
-        word = word.followed(by: UInt8(rest))
+        body(UInt8(rest))
     }
 
     /// A field that is a number, a bool or an enum.

@@ -159,7 +159,7 @@ public final class HTTP2Stream {
         if !state.isGathering {
             state.isGathering = true
             session.noteGathering(self)
-            if held.capacity < content.count { session.spares.lendBuffer(to: &held) }
+            if held.capacity < content.count { session.spares.buffers.lend(to: &held) }
         }
         held.append(content)
         if held.count >= Self.mostGathered { deliverGathered() }
@@ -213,7 +213,7 @@ public final class HTTP2Stream {
                 // Nothing can have come meanwhile: the session reads nothing from inside of this call.
                 swap(&content, &held)
             } else {
-                session?.spares.recycle(&content)
+                session?.spares.buffers.recycle(&content)
             }
             consumed(taken)
             if taken == 0 { return }
@@ -377,12 +377,9 @@ public final class HTTP2StreamSpares {
     /// Bytes that each buffer of a spare keeps.
     fileprivate static let keptCapacity = 2048
 
-    /// Buffers that are kept for content which is gathered, of at most so many bytes each.
-    private static let mostBuffers = 8
-    private static let bufferCapacity = 256 * 1024
-
     @safe @exclusivity(unchecked) private var spares: [HTTP2Stream] = []
-    @safe @exclusivity(unchecked) private var buffers: [OutputBuffer] = []
+    /// Memory of content that was gathered.
+    @safe @exclusivity(unchecked) internal var buffers = SpareBuffers(most: 8, capacity: 256 * 1024)
     // SAFETY: made here, freed in `deinit`, which sessions that use it come before: they hold this object.
     internal let blocks: OpaquePointer?
 
@@ -391,19 +388,6 @@ public final class HTTP2StreamSpares {
     deinit {
         // SAFETY: made in `init`.
         unsafe recast_http2_blocks_free(blocks)
-    }
-
-    /// Gives a buffer, which must be empty, memory of an earlier one where there is some.
-    internal func lendBuffer(to buffer: inout OutputBuffer) {
-        if let spare = buffers.popLast() { buffer = spare }
-    }
-
-    /// Keeps the memory of a buffer that is empty.
-    internal func recycle(_ buffer: inout OutputBuffer) {
-        guard buffers.count < Self.mostBuffers, buffer.capacity <= Self.bufferCapacity else { return }
-        var spare = OutputBuffer()
-        swap(&spare, &buffer)
-        buffers.append(spare)
     }
 
     internal func take(_ id: Int32, session: HTTP2Session) -> HTTP2Stream {

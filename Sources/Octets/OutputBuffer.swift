@@ -207,28 +207,27 @@ extension OutputBuffer {
     /// Appends `text` between two words, with one look at the capacity.
     @inlinable
     public mutating func append(_ before: Word, _ text: StaticString, _ after: Word) {
-        let length = text.utf8CodeUnitCount
-        // SAFETY: there is room for both words at their full size and the text between them, which is as long as it says.
-        unsafe storage.write(upTo: length &+ 16) { target in
-            unsafe UnsafeMutableRawPointer(target).storeBytes(of: before.bits, as: UInt64.self)
-            let start = unsafe target + before.count
-            unsafe ByteStore.copy(text.utf8Start, to: start, count: length)
-            unsafe UnsafeMutableRawPointer(start + length).storeBytes(of: after.bits, as: UInt64.self)
-            return before.count &+ length &+ after.count
-        }
+        // SAFETY: the text is as long as it says.
+        unsafe append(before, text.utf8Start, text.utf8CodeUnitCount, after)
     }
 
     /// Appends `bytes` between two words, with one look at the capacity.
     @inlinable
     public mutating func append(_ before: Word, _ bytes: Span<UInt8>, _ after: Word) {
-        let length = bytes.count
+        // SAFETY: the bytes are there during the call.
+        unsafe bytes.withUnsafeBufferPointer { unsafe append(before, $0.baseAddress, $0.count, after) }
+    }
+
+    /// Appends `length` bytes at `source`, which may be nil for none, between two words.
+    @inlinable
+    @inline(__always)
+    @unsafe
+    internal mutating func append(_ before: Word, _ source: UnsafePointer<UInt8>?, _ length: Int, _ after: Word) {
         // SAFETY: there is room for both words at their full size and the bytes between them.
         unsafe storage.write(upTo: length &+ 16) { target in
             unsafe UnsafeMutableRawPointer(target).storeBytes(of: before.bits, as: UInt64.self)
             let start = unsafe target + before.count
-            unsafe bytes.withUnsafeBufferPointer { source in
-                if let base = source.baseAddress { unsafe ByteStore.copy(base, to: start, count: length) }
-            }
+            if let source = unsafe source { unsafe ByteStore.copy(source, to: start, count: length) }
             unsafe UnsafeMutableRawPointer(start + length).storeBytes(of: after.bits, as: UInt64.self)
             return before.count &+ length &+ after.count
         }

@@ -87,6 +87,10 @@ class TryTestCase(ConsoleTestCase):
         page.until("document.querySelector('.trying [data-option=dialect]') !== null")
         return page
 
+    def begin_with(self, page, what):
+        self.control(page, "Begin with", what)
+        page.click(".trying button", "Begin")
+
     def definition(self, page):
         return page.run(f"return {DEFINITION}.value")
 
@@ -430,8 +434,7 @@ class BuildingTests(TryTestCase):
 
     def test_a_copy_says_what_it_lacks(self):
         page = self.new_route()
-        self.control(page, "Begin with", "route hook")
-        page.click(".trying button", "Begin")
+        self.begin_with(page, "route hook")
         page.until_text("Left out, because secrets may stand there: verify.")
         self.assertNotIn("verify", self.definition(page))
         self.assertNotIn("a-long-enough-secret", page.run("return document.body.innerText"))
@@ -444,15 +447,13 @@ class BuildingTests(TryTestCase):
 
     def test_an_example_shows_what_the_long_form_has(self):
         page = self.new_route()
-        self.control(page, "Begin with", "example")
-        page.click(".trying button", "Begin")
+        self.begin_with(page, "example")
         page.until_text('"year": 1815')
         self.assertIn("rename: { user.born: user.year }", self.definition(page))
         self.check_route(page)
         # The route is asked for by an empty body, which is no JSON.
         page.expected = ["422"]
-        self.control(page, "Begin with", "route to-form")
-        page.click(".trying button", "Begin")
+        self.begin_with(page, "route to-form")
         page.until("document.querySelector('.result').innerText.includes('application/x-www-form-urlencoded')")
         self.assertIn("response: json -> form", self.definition(page))
 

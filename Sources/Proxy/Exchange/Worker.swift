@@ -8,7 +8,8 @@ internal import Octets
 ///
 /// A connection never leaves its worker, so nothing here is locked. All workers share the immutable settings.
 ///
-/// SAFETY of `@exclusivity(unchecked)`: one thread uses a worker, and nobody is called while a list is changed (docs/decisions/0007).
+/// SAFETY of `@exclusivity(unchecked)`: one thread uses a worker, and nothing that is called while such a property is changed comes
+/// back to it (docs/decisions/0007).
 public final class Worker {
     public let loop: EventLoop
     /// What heads and chunk framing may be.
@@ -29,8 +30,6 @@ public final class Worker {
     private(set) var tracer: Tracer?
     var isTracing: Bool { tracer != nil }
     /// Says which exchanges' spans they are.
-    ///
-    /// SAFETY of `@exclusivity(unchecked)`: one thread uses it, and deciding on a trace calls nothing that comes back to it.
     @safe @exclusivity(unchecked) var traceSampler: TraceSampler
     /// Those of earlier settings, until what they hold is sent.
     private var retiredTracers: [Tracer] = []
