@@ -39,9 +39,9 @@ public final class EventLoop {
     private var peerWatchStorage: PeerWatch?
     private var tlsWireStorage: TLSWire?
     /// Memory of write queues and leftovers that ran empty.
-    private var spares = SpareBuffers(most: 8, capacity: 1024 * 1024)
-    private var deferred: [Deferred] = []
-    private var running: [Deferred] = []
+    @safe @exclusivity(unchecked) private var spares = SpareBuffers(most: 8, capacity: 1024 * 1024)
+    @safe @exclusivity(unchecked) private var deferred: [Deferred] = []
+    @safe @exclusivity(unchecked) private var running: [Deferred] = []
     /// Streams whose sockets were accepted in this tick.
     internal var acceptedInTick = 0
     /// The clock as it was read in this tick; 0: it wasn't read yet, or the loop doesn't run.

@@ -46,7 +46,7 @@ extension Stream {
             return fail(error)
         }
         noteRead(count, of: size)
-        loop.outbox.noteRead(count)
+        outbox.noteRead(count)
         let wasEstablished = tls.isEstablished
         let (made, outcome) = unsafe tls.take(count, into: room)
         flushWire(tls)

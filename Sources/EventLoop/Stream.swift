@@ -14,7 +14,8 @@ public import Octets
 ///
 /// The loop keeps an open stream, and so its handler, alive until `close()`, `abort()` or `failed`.
 ///
-/// SAFETY of `@exclusivity(unchecked)`: one thread uses a stream, and both buffers leave it before a handler is called.
+/// SAFETY of `@exclusivity(unchecked)`: one thread uses a stream, both buffers leave it before a handler is called, and numbers are
+/// replaced as a whole.
 @safe
 public final class Stream {
     /// Queued bytes above which the writer should stop: 64 KiB.
@@ -23,6 +24,8 @@ public final class Stream {
     public static let lowWatermark = 16 * 1024
 
     public let loop: EventLoop
+    /// The loop's; reached by way of it, it would be counted a holder more in each write.
+    internal let outbox: Outbox
     internal var descriptor: Int32
     @safe @exclusivity(unchecked) private var state: State = .reading
     private let readEvent: OpaquePointer
@@ -47,9 +50,9 @@ public final class Stream {
     @safe @exclusivity(unchecked) internal private(set) var tls: TLSSession?
 
     /// Bytes that were handed over by the system so far; with TLS its records, all told.
-    public private(set) var bytesRead: UInt64 = 0
+    @safe @exclusivity(unchecked) public private(set) var bytesRead: UInt64 = 0
     /// Bytes that the system took so far; with TLS its records, all told.
-    public internal(set) var bytesWritten: UInt64 = 0
+    @safe @exclusivity(unchecked) public internal(set) var bytesWritten: UInt64 = 0
 
     /// Bytes that the peer's system has taken so far. What the system here still holds for it, which may be megabytes, is not
     /// among them: this is what shows that a slow peer moves. One system call. On a unix socket the memory that holds the
@@ -99,13 +102,15 @@ public final class Stream {
     ///   - isAccepted: whether a `Listener` has just accepted the socket, which then has `TCP_NODELAY`.
     ///   - role: lets the stream speak TLS. The handshake begins at once; `StreamHandler.secured` tells its end,
     ///     and what is written before that waits.
+    ///   - handler: nil: it is set before the loop goes on, by an owner that isn't whole yet.
     public init(
         loop: EventLoop, descriptor: Int32, isAccepted: Bool = false, tls role: TLSRole? = nil,
-        handler: any StreamHandler
+        handler: (any StreamHandler)? = nil
     ) {
         self.loop = loop
+        self.outbox = loop.outbox
         self.descriptor = descriptor
-        self.currentHandler = handler
+        self.currentHandler = handler ?? NoHandler.shared
         unsafe self.readEvent = loop.pool.take()
         if !isAccepted { Self.setNoDelay(descriptor) }
         // The loop's reference: released once, in `tearDown`. A callback holds its own while it runs.
@@ -236,7 +241,7 @@ public final class Stream {
         let count = unsafe recast_recv(descriptor, buffer.baseAddress! + kept, room)
         if count > 0 {
             noteRead(count, of: room)
-            loop.outbox.noteRead(count)
+            outbox.noteRead(count)
             unsafe deliver(UnsafeBufferPointer(start: buffer.baseAddress, count: kept + count))
         } else if count == 0 {
             readEnd()
@@ -548,7 +553,7 @@ extension Stream {
 
     /// Sends what is held to the end of the tick now, so that `queued` says what the socket didn't take of all that was written.
     public func flush() {
-        if outboxIndex >= 0 { loop.outbox.send(self) }
+        if outboxIndex >= 0 { outbox.send(self) }
     }
 
     /// Writes `first` and `second` as one: one system call when nothing is queued, and in TLS one record where they fit one.
@@ -557,7 +562,7 @@ extension Stream {
         guard !second.isEmpty else { return write(first) }
         guard isWritable else { return }
         if let tls { return writeSecured(tls, first, second) }
-        if queue.isEmpty, loop.isRunning, loop.outbox.hold(first, second, for: self) { return }
+        if queue.isEmpty, loop.isRunning, outbox.hold(first, second, for: self) { return }
         writeOut(first, second, Span())
     }
 
@@ -589,7 +594,7 @@ extension Stream {
             writeSecured(tls, buffer.span)
             return buffer.removeAll()
         }
-        if queue.isEmpty, loop.isRunning, loop.outbox.hold(buffer.span, for: self) { return buffer.removeAll() }
+        if queue.isEmpty, loop.isRunning, outbox.hold(buffer.span, for: self) { return buffer.removeAll() }
         flush()
         guard queue.isEmpty else {
             enqueue(buffer.span, from: 0)
@@ -608,7 +613,7 @@ extension Stream {
 
     /// Writes bytes as they go to the socket: in TLS, records.
     internal func writeOut(_ bytes: Span<UInt8>) {
-        if queue.isEmpty, loop.isRunning, loop.outbox.hold(bytes, for: self) { return }
+        if queue.isEmpty, loop.isRunning, outbox.hold(bytes, for: self) { return }
         flush()
         let sent = queue.isEmpty ? send(bytes) : 0
         if sent < bytes.count { enqueue(bytes, from: sent) }

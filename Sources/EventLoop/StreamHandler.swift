@@ -51,7 +51,7 @@ extension StreamHandler {
     public func secured(_ stream: Stream) {}
 }
 
-/// The handler of a stream that is closed.
+/// The handler of a stream that is closed, or whose owner isn't whole yet.
 final class NoHandler: StreamHandler, Sendable {
     static let shared = NoHandler()
 

@@ -6,7 +6,8 @@
 @safe
 public final class Timer {
     private let loop: EventLoop
-    private let action: () -> Void
+    /// What is done at the deadline. It lives as long as the timer; it should hold the timer's owner unowned.
+    public var action: () -> Void
     /// The monotonic nanosecond from which the action is due, 0 if the timer is not set.
     internal private(set) var deadline: UInt64 = 0
     /// The tick whose slot the timer sits in, 0 if in none. The wheel's.
@@ -14,8 +15,8 @@ public final class Timer {
     internal var next: Unmanaged<Timer>?
     internal var previous: Unmanaged<Timer>?
 
-    /// - Parameter action: lives as long as the timer; it should hold the timer's owner unowned.
-    public init(loop: EventLoop, action: @escaping () -> Void) {
+    /// - Parameter action: may be set later, by an owner that isn't whole yet.
+    public init(loop: EventLoop, action: @escaping () -> Void = {}) {
         self.loop = loop
         self.action = action
     }

@@ -1,4 +1,4 @@
-package import Octets
+public import Octets
 
 /// Reads the fields of one message, whose bytes are all there, in their order. Lengths are checked against what is there before
 /// anything is read; nested messages are read by a reader of their own, so nothing recurses.
@@ -114,6 +114,7 @@ package struct Varint: Hashable, Sendable {
 }
 
 /// Writes fields behind each other.
+@usableFromInline
 package enum FieldWriter {
     /// Bytes of `value` as a varint: seven bits in each.
     @inlinable
@@ -128,6 +129,7 @@ package enum FieldWriter {
 
     /// Puts a varint behind the bytes of a word, which has room for it: seven bits of `value` take one.
     @inlinable
+    @inline(__always)
     package static func varint(_ value: Int, to word: inout OutputBuffer.Word) {
         forEachByte(of: value) { word = word.followed(by: $0) }
     }
@@ -135,6 +137,8 @@ package enum FieldWriter {
     @inlinable
     @inline(__always)
     internal static func forEachByte(of value: Int, _ body: (UInt8) -> Void) {
+        // Most tags and most lengths.
+        if value <= 0x7F { return body(UInt8(value)) }
         var rest = value
         while rest > 0x7F {
             body(UInt8(truncatingIfNeeded: rest) | 0x80)

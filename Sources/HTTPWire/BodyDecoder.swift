@@ -35,7 +35,23 @@ public struct BodyDecoder: Sendable {
     public init(framing: BodyFraming, limits: WireLimits = WireLimits(), isResponse: Bool = false) {
         self.isResponse = isResponse
         chunks = ChunkReader(limits: limits)
+        state = .complete
         left = 0
+        frame(framing)
+    }
+
+    /// Begins with the body of another message, as a new decoder with these limits, or those of before, would.
+    public mutating func begin(_ framing: BodyFraming, limits: WireLimits? = nil) {
+        chunks.reset()
+        if let limits { chunks.limits = limits }
+        offered = 0
+        position = 0
+        bodyCount = 0
+        left = 0
+        frame(framing)
+    }
+
+    private mutating func frame(_ framing: BodyFraming) {
         switch framing {
         case .none, .length(0): state = .complete
         case .length(let length):

@@ -47,7 +47,7 @@ internal struct ChunkReader: Sendable {
         case complete
     }
 
-    let limits: WireLimits
+    var limits: WireLimits
     private var state = State.sizeStart
     private var size: UInt64 = 0
     private var digits = 0
@@ -68,6 +68,12 @@ internal struct ChunkReader: Sendable {
 
     init(limits: WireLimits) {
         self.limits = limits
+    }
+
+    /// Makes it ready for another body. One that has read nothing, as of every body with a length, is so already.
+    mutating func reset() {
+        keepsTrailers = false
+        if state != .sizeStart || chunkFraming != 0 { self = ChunkReader(limits: limits) }
     }
 
     var isComplete: Bool { state == .complete }

@@ -1,4 +1,5 @@
 public import Octets
+internal import Synchronization
 
 /// A parsed head: the bytes as they came, and an index of what stands where.
 ///
@@ -6,6 +7,10 @@ public import Octets
 /// that could start a line of its own. Use one value for many messages: parsing into it again keeps its allocations.
 /// Spans borrow the head; copy what must outlive the next parse.
 public struct MessageHead: ~Copyable, Sendable {
+    /// Keeps a head in its place: a value that the compiler can load it copies whenever that of an object is lent to a function, and one
+    /// with an atomic in it it can't (docs/decisions/0022).
+    private let stays = Atomic(false)
+
     @usableFromInline internal var bytes = OwnedArray<UInt8>()
     @usableFromInline internal var lines = OwnedArray<FieldLine>()
     /// One bit for each known field: that it is there; that it is there more than once.
@@ -145,7 +150,7 @@ extension MessageHead {
     /// Whether the field is there at least once.
     @inlinable
     public func contains(_ field: KnownField) -> Bool {
-        present & (1 << UInt64(field.rawValue)) != 0
+        present & (1 &<< UInt64(field.rawValue)) != 0
     }
 
     /// The first line of this field, or nil.
@@ -177,7 +182,7 @@ extension MessageHead {
     public func hasUnderscore(_ i: Int) -> Bool { lines[i].hasUnderscore }
 
     internal func isRepeated(_ field: KnownField) -> Bool {
-        repeated & (1 << UInt64(field.rawValue)) != 0
+        repeated & (1 &<< UInt64(field.rawValue)) != 0
     }
 }
 

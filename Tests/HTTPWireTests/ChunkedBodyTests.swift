@@ -16,7 +16,11 @@ struct DecodedBody: Equatable {
         isResponse: Bool = false,
         taking most: Int = .max
     ) {
-        var decoder = BodyDecoder(framing: framing, limits: limits, isResponse: isResponse)
+        self.init(slices, by: BodyDecoder(framing: framing, limits: limits, isResponse: isResponse), taking: most)
+    }
+
+    init(_ slices: [[UInt8]], by begun: BodyDecoder, taking most: Int = .max) {
+        var decoder = begun
         var waiting: [UInt8] = []
         do throws(WireError) {
             for slice in slices {
@@ -213,5 +217,42 @@ struct ChunkedBodyTests {
             #expect(error?.status == expected)
             #expect(error?.code == "http_body_cut")
         }
+    }
+
+    @Test("a decoder that begins again is as a new one, wherever the body before was left")
+    func beginsAgain() {
+        var limits = WireLimits()
+        limits.body = 7
+        let nexts: [(String, BodyFraming)] = [
+            ("5\r\nhello\r\n0\r\nX: 1\r\n\r\n", .chunked), ("8;a\r\nhello wo\r\n0\r\n\r\n", .chunked),
+            ("hello", .length(5)), ("hello wo", .length(8)), ("", .none), ("hello", .untilClose),
+        ]
+        for (text, _) in Self.good + Self.bad {
+            let bytes = Self.octets(text)
+            for cut in 0...bytes.count {
+                var used = BodyDecoder(framing: .chunked, isResponse: true)
+                used.keepsTrailers = true
+                // Whether it can be read is of no interest here.
+                var at = 0
+                while at < cut, let step = try? used.next(bytes.span.extracting(at..<cut)) {
+                    used.took(step.available)
+                    at += step.skipped + step.available
+                    if used.isComplete || step.skipped + step.available == 0 { break }
+                }
+                for (next, framing) in nexts {
+                    var again = used
+                    again.begin(framing, limits: limits)
+                    #expect(again.trailers.isEmpty && !again.keepsTrailers && again.bodyCount == 0)
+                    let slices = [Self.octets(next)]
+                    #expect(
+                        DecodedBody(slices, by: again)
+                            == DecodedBody(slices, framing: framing, limits: limits, isResponse: true),
+                        "\(next) behind \(text) up to \(cut)")
+                }
+            }
+        }
+        var kept = BodyDecoder(framing: .none, limits: limits)
+        kept.begin(.length(8))
+        #expect(kept.limits == limits)
     }
 }

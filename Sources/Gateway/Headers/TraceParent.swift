@@ -2,16 +2,17 @@ package import HTTPWire
 package import Octets
 
 /// What a valid `traceparent` says (W3C Trace Context §3.2), and how one is written: version 00.
+@usableFromInline
 package struct TraceParent: Hashable, Sendable {
     /// The trace, as two halves of 64 bits; not 0.
     package var high: UInt64
     package var low: UInt64
     /// The span that is the parent; not 0.
     package var span: UInt64
-    package var flags: UInt8
+    @usableFromInline package var flags: UInt8
 
     /// Whether the parent's spans are recorded.
-    package static let sampled: UInt8 = 1
+    @inlinable package static var sampled: UInt8 { 1 }
     /// Flags that are known and so passed on: `sampled`, and that the trace's low bits are random (level 2, §3.2.2.5).
     private static let known: UInt8 = 3
 
@@ -51,6 +52,8 @@ package struct TraceParent: Hashable, Sendable {
         return number
     }
 
+    @inlinable
+    @inline(__always)
     package var isSampled: Bool { flags & Self.sampled != 0 }
 
     /// Appends the value as a field line with its line end, 70 bytes: in nine words, as each request has one. The first byte of a
@@ -58,9 +61,11 @@ package struct TraceParent: Hashable, Sendable {
     package func appendLine(to output: inout OutputBuffer) {
         let high = HexDigits.sixteen(of: high)
         let low = HexDigits.sixteen(of: low)
-        let span = HexDigits.sixteen(of: span)
+        // Of a trace that begins here.
+        let span = self.span == self.low ? low : HexDigits.sixteen(of: span)
         let dash = UInt64(UInt8(ascii: "-"))
-        let flags = HexDigits.eight(of: UInt32(flags)) &>> 48
+        // Those that are known are two bits: a zero and one digit.
+        let flags = 0x3030 | UInt64(flags & Self.known) &<< 8
         let end = UInt64(ASCII.lineFeed) &<< 40 | UInt64(ASCII.carriageReturn) &<< 32 | flags &<< 16 | dash &<< 8
         output.append(
             [
@@ -85,45 +90,39 @@ package struct TraceParent: Hashable, Sendable {
     }
 }
 
+@usableFromInline
 package enum HexDigits {
-    /// The sixteen lower-case digits of a number as two words, the first one in the lowest byte of the first: as `eight`, on a
-    /// register of sixteen bytes. (`.>` would be a loop over them.)
+    /// The sixteen lower-case digits of a number as two words, the first one in the lowest byte of the first, made in one
+    /// register. (`.>` would be a loop over its bytes.)
     @inlinable
     @inline(__always)
     package static func sixteen(of number: UInt64) -> (UInt64, UInt64) {
-        // SAFETY: both are eight bytes, of which any value is one.
-        let bytes = unsafe unsafeBitCast(number.bigEndian, to: SIMD8<UInt8>.self)
+        // Bytes have no shift of their own in the register.
+        let halves = (number.bigEndian &>> 4 & 0x0F0F_0F0F_0F0F_0F0F, number.bigEndian & 0x0F0F_0F0F_0F0F_0F0F)
         var digits = SIMD16<UInt8>()
-        digits.evenHalf = bytes &>> 4
-        digits.oddHalf = bytes & 0x0F
-        let letters = SIMD16<UInt8>(repeating: 0) &- ((digits &+ 6) &>> 4)
+        // SAFETY: all are eight bytes, of which any value is one.
+        digits.evenHalf = unsafe unsafeBitCast(halves.0, to: SIMD8<UInt8>.self)
+        digits.oddHalf = unsafe unsafeBitCast(halves.1, to: SIMD8<UInt8>.self)
+        // What is above 9 gets bit 4 by adding 6; no bit of a byte's moves into the next one there.
+        // SAFETY: as above, of sixteen bytes.
+        let sums = unsafe unsafeBitCast(digits &+ 6, to: SIMD2<UInt64>.self) &>> 4 & 0x0101_0101_0101_0101
+        let letters = unsafe SIMD16<UInt8>(repeating: 0) &- unsafeBitCast(sums, to: SIMD16<UInt8>.self)
         digits &+= 0x30 &+ (letters & 0x27)
         // SAFETY: as above, of sixteen bytes.
         let words = unsafe unsafeBitCast(digits, to: SIMD2<UInt64>.self)
         return (words[0].littleEndian, words[1].littleEndian)
     }
-
-    /// The eight lower-case digits of a number, the first one in the lowest byte: the four bits of each move to a byte of their own.
-    @inlinable
-    package static func eight(of number: UInt32) -> UInt64 {
-        var word = UInt64(number.byteSwapped)
-        word = (word | word &<< 16) & 0x0000_FFFF_0000_FFFF
-        word = (word | word &<< 8) & 0x00FF_00FF_00FF_00FF
-        word = (word &>> 4 | word &<< 8) & 0x0F0F_0F0F_0F0F_0F0F
-        // What is above 9 gets bit 4 by adding 6; from there it is 39 more to the letters.
-        let letters = (word &+ 0x0606_0606_0606_0606) &>> 4 & 0x0101_0101_0101_0101
-        return word &+ 0x3030_3030_3030_3030 &+ letters &* 0x27
-    }
 }
 
 /// Which traces that begin here are recorded: OpenTelemetry's TraceIdRatioBased. It looks at the id alone, at its last eight bytes,
 /// so services that sample more record all that those which sample less do.
+@usableFromInline
 package struct TraceRatio: Hashable, Sendable {
     /// Parts of a million, 0 to 1,000,000.
-    package static let whole = 1_000_000
-    package let millionths: Int
+    @inlinable package static var whole: Int { 1_000_000 }
+    @usableFromInline package let millionths: Int
     /// Ids whose last eight bytes are less are recorded; 0 also where all are.
-    private let threshold: UInt64
+    @usableFromInline package let threshold: UInt64
 
     /// - Parameter millionths: 0 to `whole`: 10,000 is one in a hundred.
     package init(millionths: Int) {
@@ -135,14 +134,17 @@ package struct TraceRatio: Hashable, Sendable {
     }
 
     /// - Parameter low: the last eight bytes of the trace's id.
+    @inlinable
+    @inline(__always)
     package func takes(_ low: UInt64) -> Bool { low < threshold || millionths == Self.whole }
 }
 
 /// Ids of traces and spans: numbers in an order that nobody can tell, never 0. SplitMix64 from a random start: each of 2^64 numbers
 /// comes once.
+@usableFromInline
 package struct TraceIDGenerator {
-    private var state: UInt64
-    private let key: UInt64
+    @usableFromInline package var state: UInt64
+    @usableFromInline package let key: UInt64
 
     package init() { self.init(state: .random(in: .min ... .max), key: .random(in: .min ... .max)) }
 
@@ -152,6 +154,8 @@ package struct TraceIDGenerator {
     }
 
     /// A number but 0.
+    @inlinable
+    @inline(__always)
     package mutating func next() -> UInt64 {
         while true {
             state &+= 0x9E37_79B9_7F4A_7C15
@@ -163,6 +167,9 @@ package struct TraceIDGenerator {
         }
     }
 
-    /// The first half of a trace's id, which two workers don't have in common.
-    package mutating func nextHigh() -> UInt64 { next() ^ key }
+    /// The first half of a trace's id, to be taken behind its second half: two workers don't have it in common, and no two traces of a
+    /// worker. What can be told of it can be told of the second half, which is what samplers look at.
+    @inlinable
+    @inline(__always)
+    package var high: UInt64 { state ^ key }
 }

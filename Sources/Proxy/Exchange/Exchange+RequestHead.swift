@@ -73,7 +73,9 @@ extension Exchange {
 
     // MARK: The head
 
-    func writeRequestHead(framing: BodyFraming, route: Route) throws(ConversionError) {
+    func writeRequestHead(
+        framing: BodyFraming, route: Route, _ snapshot: ConfigurationSnapshot
+    ) throws(ConversionError) {
         // Written into a buffer of this function's own: every access to a property of a class costs a check.
         var output = OutputBuffer()
         swap(&output, &framed)
@@ -86,7 +88,7 @@ extension Exchange {
             HeadWriter.requestLine(of: request, into: &output)
         }
         let rule = route.forwarding
-        if rule.replacesHost, let snapshot {
+        if rule.replacesHost {
             let line = snapshot.forwarding.hosts[route.index]
             output.append(line.span)
         } else {
@@ -101,7 +103,7 @@ extension Exchange {
         let position = edits.write(request, into: &output)
         writeConversion(of: route, into: &output)
         writeClient(rule, into: &output)
-        if let via = snapshot?.forwarding.via {
+        if let via = snapshot.forwarding.via {
             let line = via.line(request.version)
             output.append(line.span)
         }

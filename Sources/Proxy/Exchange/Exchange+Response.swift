@@ -41,7 +41,8 @@ extension Exchange {
         if repeatsStatus(head.status), sendAgain(.status(head.status), avoiding: upstream?.destination) { return }
         record.firstByteTime = worker.loop.now - record.startedAt
         loggedResponse = worker.log.chosenFields(of: head)
-        if !watchers.isEmpty { watchResponse(head) }
+        trace.upstreamStatus = head.status
+        if watchers.lookAtMessages { watchResponse(head) }
         do throws(Refusal) {
             // From here on nothing is sent again.
             try handle(.responseHead)
@@ -115,7 +116,7 @@ extension Exchange {
     /// Takes bytes of the response's content: sends them, or converts them. Returns whether more can be taken now.
     func respond(_ body: Span<UInt8>) -> Bool {
         record.bytesUpstream += body.count
-        if watchers.takeContent { watchResponse(body) }
+        if watchers.lookAtMessages { watchResponse(body) }
         guard machine.response == .buffering else { return send(response: body) }
         do throws(Refusal) {
             if let look, look.isPending { return try take(body, for: look) }

@@ -19,7 +19,7 @@ extension Exchange {
         requestEncoder = encoder
         if requestTranscoder.isBegun { requestTranscoder.announce(framing) }
         do throws(ConversionError) {
-            try writeRequestHead(framing: framing, route: route)
+            try writeRequestHead(framing: framing, route: route, snapshot)
         } catch {
             throw .conversion(error, accepted: [])
         }
@@ -175,12 +175,13 @@ extension Exchange {
         if let spool, try !pump(spool) { return }
         if requestTranscoder.isPadded, try !pad() { return }
         sendEnd()
-        try tellRequestEnd()
+        let upstream = upstream
+        try tellRequestEnd(upstream)
         try handle(.requestWritten(isEmpty: upstream?.queued == 0))
     }
 
     /// Tells an upstream that no framing of HTTP/1 tells it that all of the request was written.
-    private func tellRequestEnd() throws(Refusal) {
+    private func tellRequestEnd(_ upstream: UpstreamSide?) throws(Refusal) {
         if let upstream, upstream.wire == nil { try upstream.requestEnded() }
     }
 
@@ -415,7 +416,7 @@ extension Exchange {
         guard let upstream, !retryBuffer.bytes.isEmpty else { return }
         machine.noteWritten()
         upstream.write(retryBuffer.bytes.span, Span(), Span())
-        if machine.request == .sent { try tellRequestEnd() }
+        if machine.request == .sent { try tellRequestEnd(upstream) }
         if !retryBuffer.isKept { dropRetryBuffer() }
     }
 

@@ -389,7 +389,7 @@ extension Exchange {
         message.method = String(decoding: request.method.copied(), as: UTF8.self)
         message.time = worker.loop.wallClockMilliseconds
         message.id = RequestSigning.id(verifiedID.isEmpty ? requestID : verifiedID)
-        guard let route, rule.signer.readsHead else { return message }
+        guard let route, let snapshot, rule.signer.readsHead else { return message }
         // The head as it will be, since rules have their say in it.
         var head = OutputBuffer()
         swap(&head, &framed)
@@ -398,11 +398,11 @@ extension Exchange {
             swap(&head, &framed)
         }
         do throws(ConversionError) {
-            try writeRequestHead(framing: spool.map { .length($0.count) } ?? .none, route: route)
+            try writeRequestHead(framing: spool.map { .length($0.count) } ?? .none, route: route, snapshot)
         } catch {
             throw .body
         }
-        let isSecure = route.upstream.flatMap { snapshot?.settings.upstreams[$0].tls } != nil
+        let isSecure = route.upstream.flatMap { snapshot.settings.upstreams[$0].tls } != nil
         message.read(head: framed.span, base: rule.base, isSecure: isSecure)
         return message
     }

@@ -11,9 +11,9 @@ struct ExchangeWatchers: OptionSet {
     /// The route's shadow.
     static var shadow: ExchangeWatchers { ExchangeWatchers(rawValue: 4) }
 
-    /// Whether one of them looks at content.
+    /// Whether one of them looks at messages, which a trace doesn't.
     @inline(__always)
-    var takeContent: Bool { rawValue > Self.trace.rawValue }
+    var lookAtMessages: Bool { rawValue > Self.trace.rawValue }
 }
 
 // What is of interest of a response, for all who watch the exchange.
@@ -21,7 +21,6 @@ extension Exchange {
     /// The head of the upstream's response.
     @inline(never)
     func watchResponse(_ head: borrowing MessageHead) {
-        if watchers.contains(.trace) { trace.upstreamStatus = head.status }
         if watchers.contains(.tap) { tapResponse(head) }
         if watchers.contains(.shadow) { noteForShadow(head) }
     }
@@ -38,6 +37,5 @@ extension Exchange {
     func endWatching() {
         if watchers.contains(.shadow) { endShadow() }
         if watchers.contains(.tap) { dropTap() }
-        watchers = []
     }
 }

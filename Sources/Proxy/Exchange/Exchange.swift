@@ -50,8 +50,8 @@ final class Exchange {
     /// The request's head and chunk framing that go out in front of the next content.
     @safe @exclusivity(unchecked) var framed = OutputBuffer()
     /// Slow the content down, on routes that ask for it.
-    var requestThrottle: Throttle?
-    var responseThrottle: Throttle?
+    @safe @exclusivity(unchecked) var requestThrottle: Throttle?
+    @safe @exclusivity(unchecked) var responseThrottle: Throttle?
     /// Ends the exchange when it takes too long, on routes that have such a time.
     var deadline: Timer?
     /// Whether the exchange counts among the requests in flight of the process.
@@ -66,7 +66,7 @@ final class Exchange {
     /// Whether trailers pass: those of calls, and those that the route names.
     @safe @exclusivity(unchecked) var passesTrailers = false
     /// Protocols that the upstream was offered to switch to.
-    var offeredUpgrades: [[UInt8]] = []
+    @safe @exclusivity(unchecked) var offeredUpgrades: [[UInt8]] = []
     /// The lines that header rules write where a value is the request's: those of the request, then from
     /// `responseHeaderLines` on those of the response. They hold while `hasHeaderLines`.
     @safe @exclusivity(unchecked) var headerLines: [UInt8] = []
@@ -143,7 +143,8 @@ final class Exchange {
 
     /// Makes the exchange ready for another request. Called when nothing refers to the old one any more.
     func reset() {
-        if !watchers.isEmpty { endWatching() }
+        if watchers.lookAtMessages { endWatching() }
+        watchers = []
         machine = ExchangeMachine()
         request.removeAll()
         request.shrink(to: Exchange.keptCapacity)
@@ -152,12 +153,12 @@ final class Exchange {
         clear(&buffered)
         buffered.highWatermark = OutputBuffer.defaultHighWatermark
         clear(&framed)
-        requestThrottle = nil
-        responseThrottle = nil
+        if requestThrottle != nil { requestThrottle = nil }
+        if responseThrottle != nil { responseThrottle = nil }
         deadline?.cancel()
         isCounted = false
         trustsPeer = false
-        realClient = nil
+        if realClient != nil { realClient = nil }
         isCall = false
         passesTrailers = false
         if !offeredUpgrades.isEmpty { offeredUpgrades.removeAll() }
@@ -165,14 +166,14 @@ final class Exchange {
         if retryBuffer.isKept || retryBuffer.isCut { dropRetryBuffer() }
         retryBuffer.heedsStatus = false
         passesContent = false
-        upstream = nil
+        if upstream != nil { upstream = nil }
         if forwarder != nil { forwarder = nil }
-        attempt = nil
+        if attempt != nil { attempt = nil }
         recycleCoders()
         if requestTranscoder.isBegun { requestTranscoder.reset() }
         awaitsTick = false
         responseTranscoder?.reset()
-        bufferedSource = nil
+        if bufferedSource != nil { bufferedSource = nil }
         bufferedSourceIsReusable = false
         if look != nil { look = nil }
         if spool != nil { endSpool() }

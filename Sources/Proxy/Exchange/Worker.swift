@@ -67,7 +67,7 @@ public final class Worker {
     var pressure: Int { memory.pressure }
 
     /// The open client connections; each knows its place, so that leaving costs one swap.
-    private(set) var connections: [any ClientConnection] = []
+    @safe @exclusivity(unchecked) private(set) var connections: [any ClientConnection] = []
     /// Whether every response says that its connection ends.
     private(set) var isDraining = false
     /// Whether connections without a request are closed.
@@ -86,7 +86,7 @@ public final class Worker {
     private let number: Int
 
     @safe @exclusivity(unchecked) private var freeExchanges: [Exchange] = []
-    private var freeReaders: [RequestReader] = []
+    @safe @exclusivity(unchecked) private var freeReaders: [RequestReader] = []
     let http2Spares = HTTP2Spares()
     private var freeProcessMemory: [ProcessMemory] = []
     private var requestIDs = RequestIDGenerator()
@@ -274,14 +274,15 @@ public final class Worker {
     /// An exchange has ended: counts and logs it.
     func ended(_ exchange: Exchange) {
         if isCounting { requests.count(exchange, now: loop.now) }
-        if isWatching { endWatched(exchange) } else { log.write(exchange) }
-    }
-
-    /// As above, where spans are made or the console keeps exchanges: logs it under its trace, and makes its spans where that is sampled.
-    @inline(never)
-    private func endWatched(_ exchange: Exchange) {
+        // The log has the trace.
         if isTracing { exchange.beginTrace() }
         log.write(exchange)
+        if isWatching, history != nil || exchange.trace.isSampled { endWatched(exchange) }
+    }
+
+    /// As above, where the exchange's spans are made, or the console keeps it.
+    @inline(never)
+    private func endWatched(_ exchange: Exchange) {
         if isTracing, exchange.trace.isSampled { tracer?.ended(exchange, exchange.trace) }
         guard let history else { return }
         guard let tap = exchange.takeTap() else { return history.missed() }

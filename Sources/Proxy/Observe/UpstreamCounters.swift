@@ -41,8 +41,8 @@ final class UpstreamTally {
     var connects: UInt64 = 0
     var ejections: UInt64 = 0
     /// Final responses by the first digit of their status, 1 to 5: of 1xx there is 101.
-    private var statuses = [UInt64](repeating: 0, count: 5)
-    private var times = Histogram()
+    @safe @exclusivity(unchecked) private var statuses = [UInt64](repeating: 0, count: 5)
+    @safe @exclusivity(unchecked) private var times = Histogram()
     /// Times that connections to an address were no longer reused.
     var reusePauses: UInt64 = 0
     private var connectFailures = [UInt64](repeating: 0, count: ConnectReason.allCases.count)

@@ -29,6 +29,8 @@ final class CollectorConnection: StreamHandler {
     private var connector: Connector?
     private var stream: Stream?
     private var response = WholeResponse()
+    /// Bytes of Content-Length's line and of the empty one at most.
+    private static let lengthField = 64
 
     init(_ settings: TracingSettings, loop: EventLoop, resolver: Resolver) {
         self.settings = settings
@@ -51,6 +53,7 @@ final class CollectorConnection: StreamHandler {
         self.completion = completion
         response = WholeResponse()
         let head = head
+        request.reserve(head.count + Self.lengthField + document.count)
         request.append(head.span)
         HeadWriter.field("Content-Length", decimal: document.count, into: &request)
         HeadWriter.end(into: &request)

@@ -44,14 +44,15 @@ struct ExchangeTrace {
         if sampler.follows, head.hasFields, head.contains(.traceparent), let parent = TraceParent(of: head) {
             self.parent = parent.span
             context = parent
-            guard parent.isSampled else { return }
+            if isSampled { context.span = sampler.ids.next() }
         } else {
             parent = 0
-            context.high = sampler.ids.nextHigh()
             context.low = sampler.ids.next()
+            context.high = sampler.ids.high
+            // A span's number is of interest within its trace alone, and no other one of this has the same.
+            context.span = context.low
             context.flags = sampler.ratio.takes(context.low) ? TraceParent.sampled : 0
         }
-        context.span = sampler.ids.next()
         if isSampled { server = sampler.ids.next() }
     }
 
@@ -75,6 +76,7 @@ extension Exchange {
     @inline(__always)
     func beginTrace() { if !watchers.contains(.trace) { decideTrace() } }
 
+    // Apart, since nothing of it is to be paid for where no spans are made.
     @inline(never)
     private func decideTrace() {
         watchers.insert(.trace)

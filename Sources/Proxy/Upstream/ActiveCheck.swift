@@ -72,7 +72,8 @@ final class ActiveCheck: StreamHandler, HTTP2StreamHandler {
             attempt = nil
             guard case .success(let connection) = result else { return conclude(false) }
             if let shared = connection.shared { return ask(over: shared) }
-            let stream = connection.makeStream(loop: pool.loop, handler: self)
+            let stream = connection.makeStream(loop: pool.loop)
+            stream.handler = self
             self.stream = stream
             let request = request
             stream.write(request.span)

@@ -13,12 +13,7 @@ struct ReadyConnection {
     /// The connection of HTTP/2, where that is what the upstream is spoken to by: it has the stream.
     var shared: HTTP2ClientConnection?
 
-    /// Takes over the descriptor. The one place where the bytes of an upstream connection get their way.
-    func makeStream(loop: EventLoop, handler: any StreamHandler) -> Stream {
-        if let stream {
-            stream.handler = handler
-            return stream
-        }
-        return Stream(loop: loop, descriptor: descriptor, handler: handler)
-    }
+    /// Takes over the descriptor. The one place where the bytes of an upstream connection get their way. The stream's handler is to be
+    /// set before the loop goes on.
+    func makeStream(loop: EventLoop) -> Stream { stream ?? Stream(loop: loop, descriptor: descriptor) }
 }

@@ -24,8 +24,9 @@ final class UpstreamConnection: UpstreamSide, StreamHandler {
 
     private let pool: UpstreamPool
     let endpoint: Endpoint
-    private(set) var stream: Stream!
-    private var timer: Timer!
+    let stream: Stream
+    private let timer: Timer
+    private let tally: UpstreamTally
     @safe @exclusivity(unchecked) private var exchange: Exchange?
     @safe @exclusivity(unchecked) private var phase = Phase.idle
     @safe @exclusivity(unchecked) private var parser: ResponseParser
@@ -57,10 +58,12 @@ final class UpstreamConnection: UpstreamSide, StreamHandler {
         self.life = pool.lifeOfConnection()
         self.parser = ResponseParser(limits: pool.wireLimits)
         self.decoder = BodyDecoder(framing: .none, limits: pool.wireLimits, isResponse: true)
-        super.init(to: connection.endpoint)
-        self.stream = connection.makeStream(loop: pool.loop, handler: self)
-        wire = stream
-        self.timer = Timer(loop: pool.loop) { [unowned self] in timedOut() }
+        self.tally = pool.tally
+        stream = connection.makeStream(loop: pool.loop)
+        timer = Timer(loop: pool.loop)
+        super.init(to: connection.endpoint, over: stream)
+        stream.handler = self
+        timer.action = { [unowned self] in timedOut() }
     }
 
     // MARK: Life
@@ -180,20 +183,20 @@ final class UpstreamConnection: UpstreamSide, StreamHandler {
                 if phase == .head {
                     guard !rest.isEmpty, let used = try parseHead(rest) else { return at }
                     at += used
-                    try headReceived()
+                    try headReceived(for: exchange)
                     continue
                 }
                 let step = try nextStep(rest)
                 at += step.skipped
                 if step.available > 0 {
                     var count = step.available
-                    if let throttle = exchange?.responseThrottle {
-                        count = throttle.take(count)
-                        if count < step.available { isBlocked = true }
-                        if count == 0 { break }
-                    }
-                    if let exchange, !exchange.respond(rest.extracting(step.skipped..<step.skipped + count)) {
-                        isBlocked = true
+                    if let exchange {
+                        if let throttle = exchange.responseThrottle {
+                            count = throttle.take(count)
+                            if count < step.available { isBlocked = true }
+                            if count == 0 { break }
+                        }
+                        if !exchange.respond(rest.extracting(step.skipped..<step.skipped + count)) { isBlocked = true }
                     }
                     decoder.took(count)
                     at += count
@@ -214,7 +217,7 @@ final class UpstreamConnection: UpstreamSide, StreamHandler {
         if phase == .switched {
             // The place in the pool stays taken until the tunnel closes the connection.
             timer.cancel()
-            noteResponse()
+            noteResponse(head.status)
             let exchange = exchange
             self.exchange = nil
             exchange?.switched(head, self, bytes.extracting(at..<bytes.count))
@@ -248,9 +251,10 @@ final class UpstreamConnection: UpstreamSide, StreamHandler {
         }
     }
 
-    private func headReceived() throws(ResponseFault) {
-        if head.status < 200 {
-            if head.status == 101 {
+    private func headReceived(for exchange: Exchange?) throws(ResponseFault) {
+        let status = head.status
+        if status < 200 {
+            if status == 101 {
                 // The upstream may switch to a protocol that was offered, and to no other.
                 guard let exchange, exchange.acceptsSwitch(head) else { throw .unexpectedUpgrade }
                 phase = .switched
@@ -259,32 +263,38 @@ final class UpstreamConnection: UpstreamSide, StreamHandler {
             exchange?.interim(head)
             return
         }
-        let framing: BodyFraming
-        do throws(WireError) {
-            framing = try Framing.response(head, toHead: exchange?.request.methodKind == .head)
-        } catch {
-            throw .wire(error)
-        }
-        decoder = BodyDecoder(framing: framing, limits: pool.wireLimits, isResponse: true)
-        isUntilClose = framing == .untilClose
+        let framing = try readFraming(of: head, toHead: exchange?.request.methodKind == .head)
         if let exchange {
             if exchange.passesResponseTrailers { decoder.keepsTrailers = true }
             // An upstream that was offered another protocol may have begun to speak it.
             if !exchange.offeredUpgrades.isEmpty { mayReuse = false }
         }
-        // What frames a 205 may still come, and would pass for the next answer.
-        if head.status == 205, !Framing.declaresEmpty(head) { mayReuse = false }
-        mayReuse = mayReuse && head.isKeepAlive && !isUntilClose
         phase = .body
-        noteResponse()
+        noteResponse(status)
         if isReused { endpoint.reuse.noteAnswer() }
         exchange?.respond(head, framing: framing)
     }
 
+    /// Begins with the content behind `head`, and takes from it whether another response may follow.
+    private func readFraming(of head: borrowing MessageHead, toHead: Bool) throws(ResponseFault) -> BodyFraming {
+        let framing: BodyFraming
+        do throws(WireError) {
+            framing = try Framing.response(head, toHead: toHead)
+        } catch {
+            throw .wire(error)
+        }
+        decoder.begin(framing)
+        isUntilClose = framing == .untilClose
+        // What frames a 205 may still come, and would pass for the next answer.
+        if head.status == 205, !Framing.declaresEmpty(head) { mayReuse = false }
+        mayReuse = mayReuse && head.isKeepAlive && !isUntilClose
+        return framing
+    }
+
     /// A final response has come, or the upstream switches protocols.
-    private func noteResponse() {
-        pool.tally.count(status: head.status, after: pool.loop.now &- begunAt)
-        pool.noteResponse(head.status, from: endpoint)
+    private func noteResponse(_ status: Int) {
+        tally.count(status: status, after: pool.loop.now &- begunAt)
+        pool.noteResponse(status, from: endpoint)
     }
 
     private func responseEnded(leaving extra: Int, of count: Int) -> Int {
@@ -345,7 +355,7 @@ final class UpstreamConnection: UpstreamSide, StreamHandler {
             } else {
                 pool.noteUnannouncedEnd(of: endpoint)
             }
-            pool.tally.closed &+= 1
+            tally.closed &+= 1
             if !isAnswered, exchange.sendAgain(isReused ? .staleConnection : .reset, avoiding: endpoint) { return }
         }
         exchange.upstreamFailed()
@@ -353,7 +363,7 @@ final class UpstreamConnection: UpstreamSide, StreamHandler {
 
     private func misread(_ fault: ResponseFault) {
         let exchange = exchange
-        pool.tally.malformed &+= 1
+        tally.malformed &+= 1
         if phase == .head { pool.noteFailure(of: endpoint) }
         exchange?.upstreamMisread(fault)
         self.exchange = nil
@@ -379,7 +389,7 @@ final class UpstreamConnection: UpstreamSide, StreamHandler {
             }
             if phase == .head {
                 pool.noteFailure(of: endpoint)
-                pool.tally.timeouts &+= 1
+                tally.timeouts &+= 1
                 if !isAnswered, exchange.sendAgain(.timeout, avoiding: endpoint) { return }
             }
             exchange.upstreamTimedOut(takenBefore == .max ? .upstreamFirstByte : .upstreamWrite)

@@ -44,10 +44,10 @@ final class UpstreamPool {
     var connections = 0
     /// Requests on their way, and connections that are made for one.
     var inFlight = 0
-    var queue: [UpstreamWait] = []
+    @safe @exclusivity(unchecked) var queue: [UpstreamWait] = []
     /// Requests that wait for the first answer to a look-up.
     var unresolved: [UpstreamWait] = []
-    var budget = RetryBudget()
+    @safe @exclusivity(unchecked) var budget = RetryBudget()
     var isDispatching = false
     var isRetired = false
     private var random: UInt64

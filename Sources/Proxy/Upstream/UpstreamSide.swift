@@ -18,15 +18,23 @@ class UpstreamSide {
     /// to be sent again.
     final var mayRefuse = false
     /// The stream to a server that is the exchange's alone, where there is one: what each request asks of it is asked without a call through a table.
-    final var wire: Stream?
+    final let wire: Stream?
 
-    init(to destination: Endpoint? = nil) { self.destination = destination }
+    init(to destination: Endpoint? = nil, over wire: Stream? = nil) {
+        self.destination = destination
+        self.wire = wire
+    }
+
+    // Not inlined: the stream of somebody else's property is counted a holder more for a call, that of its own isn't.
 
     /// Bytes of the request that wait to be taken.
+    @inline(never)
     final var queued: Int { wire?.queued ?? held }
     /// Whether it takes less than comes: `Exchange.upstreamDrained` says when it has room again.
+    @inline(never)
     final var isFull: Bool { wire?.isAboveHighWatermark ?? holdsMuch }
     /// Sends `framing`, `content` behind it and what ends that: of the request, as its `BodyEncoder` frames it.
+    @inline(never)
     final func write(_ framing: Span<UInt8>, _ content: Span<UInt8>, _ end: Span<UInt8>) {
         if let wire { wire.write(framing, content, end) } else { take(framing, content) }
     }

@@ -9,8 +9,8 @@ internal import Octets
 ///
 /// While it is idle it owns nothing but its stream and its timer.
 ///
-/// SAFETY of `@exclusivity(unchecked)`: one thread uses a connection, and what writes into `output` calls nothing that comes back to
-/// it (docs/decisions/0007).
+/// SAFETY of `@exclusivity(unchecked)`: one thread uses a connection, and what writes into `output`, and what asks `pace`, calls nothing
+/// that comes back to it (docs/decisions/0007).
 ///
 /// A client that turns out to speak HTTP/2 is handed over to an `HTTP2Connection`: with TLS by ALPN, without it by its preface.
 final class DownstreamConnection: StreamHandler, ClientConnection {
@@ -42,8 +42,8 @@ final class DownstreamConnection: StreamHandler, ClientConnection {
     let listener: ListenerInfo
     /// Whether the client's connection is secured.
     var isSecure: Bool { stream.isSecured }
-    private(set) var stream: Stream!
-    private var timer: Timer!
+    let stream: Stream
+    private let timer: Timer
     private(set) var exchange: Exchange?
     /// There is one as long as there is an exchange.
     private(set) var reader: RequestReader?
@@ -71,7 +71,7 @@ final class DownstreamConnection: StreamHandler, ClientConnection {
     /// Requests whose heads were read.
     private var requests = 0
     /// How the request's body comes, or how the client takes what waits for it, as `wait` says.
-    var pace = ClientPace()
+    @safe @exclusivity(unchecked) var pace = ClientPace()
 
     /// Bytes thrown away at most before a connection with an unread request is closed (docs/rules.md F13). Clients send
     /// megabytes before they look for an answer, and a reset would take it from them; the time bounds the rest.
@@ -90,9 +90,10 @@ final class DownstreamConnection: StreamHandler, ClientConnection {
         openedAt = worker.loop.now
         since = openedAt
         self.listener = listener
-        self.stream = Stream(
-            loop: worker.loop, descriptor: descriptor, isAccepted: true, tls: tls.map(TLSRole.server), handler: self)
-        self.timer = Timer(loop: worker.loop) { [unowned self] in timedOut() }
+        stream = Stream(loop: worker.loop, descriptor: descriptor, isAccepted: true, tls: tls.map(TLSRole.server))
+        timer = Timer(loop: worker.loop)
+        stream.handler = self
+        timer.action = { [unowned self] in timedOut() }
         if tls == nil { expectFirstHead() } else { arm(.handshake, worker.clientTimes.handshake) }
     }
 
@@ -337,8 +338,8 @@ final class DownstreamConnection: StreamHandler, ClientConnection {
 
     /// Whether the request that has begun is the last one here: as many were served as may be, or for as long.
     var isSpent: Bool {
-        let snapshot = worker.current
-        return requests >= snapshot.admission.requests || worker.loop.now &- openedAt > snapshot.admission.age
+        let (most, age) = (worker.current.admission.requests, worker.current.admission.age)
+        return requests >= most || worker.loop.now &- openedAt > age
     }
 
     // MARK: Endings

@@ -25,12 +25,12 @@ final class RequestReader {
     func reset() { parser.reset() }
 
     /// Begins with the content of a request whose head has been read.
-    func beginContent(_ framing: BodyFraming) { decoder = BodyDecoder(framing: framing, limits: home.admission.head) }
+    func beginContent(_ framing: BodyFraming) { decoder.begin(framing, limits: home.admission.head) }
 
     /// As `RequestSource.limitContent`, before any of the content was read.
     func limitContent(to count: Int, framing: BodyFraming) {
         var limits = home.admission.head
         limits.body = count
-        decoder = BodyDecoder(framing: framing, limits: limits)
+        decoder.begin(framing, limits: limits)
     }
 }

@@ -33,9 +33,9 @@ final class HTTP2ClientConnection: StreamHandler, ClientSessionOwner, TickTask {
 
     let pool: UpstreamPool
     let endpoint: Endpoint
-    private var stream: Stream!
+    private let stream: Stream
     private(set) var session: ClientSession!
-    private var timer: Timer!
+    private let timer: Timer
     private var phase = Phase.opening
     /// Told once: that requests may begin, or why they never will.
     private var opened: ((UpstreamFailure?) -> Void)?
@@ -72,11 +72,13 @@ final class HTTP2ClientConnection: StreamHandler, ClientSessionOwner, TickTask {
         self.opened = opened
         life = pool.lifeOfConnection()
         heardAt = pool.loop.now
-        stream = connection.makeStream(loop: pool.loop, handler: self)
+        stream = connection.makeStream(loop: pool.loop)
+        timer = Timer(loop: pool.loop)
+        stream.handler = self
         session = ClientSession(
             limits: pool.http2, wire: pool.wireLimits, isSecure: stream.isSecured, owner: self,
             spares: pool.spareStreams)
-        timer = Timer(loop: pool.loop) { [unowned self] in timedOut() }
+        timer.action = { [unowned self] in timedOut() }
         timer.set(after: time)
         schedule()
     }
