@@ -133,3 +133,13 @@ public struct Base64Decoder: Sendable {
         return table
     }()
 }
+
+extension Base64Decoder {
+    /// The bytes that a whole text stands for; nil where it isn't base64.
+    public static func bytes(of text: Span<UInt8>) -> [UInt8]? {
+        var decoder = Base64Decoder()
+        var output = OutputBuffer()
+        guard decoder.decode(text, into: &output) == nil, decoder.finish(into: &output) else { return nil }
+        return output.span.copied()
+    }
+}

@@ -110,3 +110,14 @@ public struct Base64Encoder: Sendable {
         return (0..<4096).map { UInt16(alphabet[$0 >> 6]) | UInt16(alphabet[$0 & 63]) << 8 }
     }()
 }
+
+extension Base64Encoder {
+    /// All of `bytes` as text.
+    public static func text(of bytes: Span<UInt8>) -> [UInt8] {
+        var encoder = Base64Encoder()
+        var output = OutputBuffer()
+        encoder.encode(bytes, into: &output)
+        encoder.finish(into: &output)
+        return output.span.copied()
+    }
+}

@@ -33,10 +33,7 @@ package enum BinaryEncoding: String, Sendable, CaseIterable {
                 }
             }
             while plain.count % 4 != 0 { plain.append(UInt8(ascii: "=")) }
-            var decoder = Base64Decoder()
-            var output = OutputBuffer()
-            guard decoder.decode(plain.span, into: &output) == nil, decoder.finish(into: &output) else { return nil }
-            return output.span.copied()
+            return Base64Decoder.bytes(of: plain.span)
         }
     }
 
@@ -51,11 +48,7 @@ package enum BinaryEncoding: String, Sendable, CaseIterable {
             }
             return text
         case .base64, .base64url:
-            var encoder = Base64Encoder()
-            var output = OutputBuffer()
-            encoder.encode(bytes, into: &output)
-            encoder.finish(into: &output)
-            let text = output.span.copied()
+            let text = Base64Encoder.text(of: bytes)
             guard self == .base64url else { return text }
             return text.compactMap {
                 switch $0 {

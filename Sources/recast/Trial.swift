@@ -138,7 +138,8 @@ enum Trial {
         let body = object([
             ("size", number(bytes.count)), ("kept", number(bytes.count)), ("whole", .bool(true)),
             ("text", isText ? .string(String(decoding: bytes, as: UTF8.self)) : .null),
-            ("base64", isText ? .null : .string(base64(bytes))), ("masked", number(0)), ("coding", .null),
+            ("base64", isText ? .null : .string(Base64Encoder.text(of: bytes.span).span.lossyString())),
+            ("masked", number(0)), ("coding", .null),
             ("encoding", explanation.plan.map { .string($0.output.rawValue) } ?? .null),
         ])
         return object([("type", optional(type)), ("body", body)])
@@ -146,14 +147,6 @@ enum Trial {
 
     private static func isControl(_ byte: UInt8) -> Bool {
         byte < 0x20 && byte != 0x09 && byte != 0x0A && byte != 0x0D || byte == 0x7F
-    }
-
-    private static func base64(_ bytes: [UInt8]) -> String {
-        var output = OutputBuffer()
-        var encoder = Base64Encoder()
-        encoder.encode(bytes.span, into: &output)
-        encoder.finish(into: &output)
-        return output.span.lossyString()
     }
 
     // MARK: - Options

@@ -24,13 +24,18 @@ extension AdminServer {
         }
         follow(respond) { [weak self, weak control] events in
             guard let self else { return nil }
-            return ConsoleFeed(events, limit: console.entries, loop: loop) { [weak self, weak control] known, done in
+            let follower = ExchangeFollower()
+            return EventFeed(events, every: ExchangeFollower.interval, loop: loop) { [weak self, weak control] done in
                 guard let self, let control else { return }
-                let limit = known.isEmpty ? console.entries : ExchangeNews.limit
-                gatherExchanges(selection, known, limit: limit, control, done)
-            } show: { [weak self] news, missing, isFirst in
-                guard let self else { return .none }
-                return isFirst ? list(news, missing: missing) : more(news)
+                let limit = follower.known.isEmpty ? console.entries : ExchangeNews.limit
+                gatherExchanges(selection, follower.known, limit: limit, control, done)
+            } tell: { [weak self] (news, missing) in
+                guard let self else { return .nothing }
+                return follower.tell(news) {
+                    self.list($0, missing: missing)
+                } more: {
+                    self.more($0)
+                }
             }
         }
     }

@@ -66,62 +66,27 @@ extension Worker {
     func exchange(_ number: Int) -> KeptExchange? { history?.find(number).map { KeptExchange($0, of: share.number) } }
 }
 
-/// The exchanges that end as events, for one reader.
-final class ConsoleFeed {
-    private let events: AdminEvents
-    private let limit: Int
-    private let look: ([Int: Int], @escaping (ExchangeNews, _ missing: Int) -> Void) -> Void
-    private let show: (ExchangeNews, _ missing: Int, _ isFirst: Bool) -> AdminValue
-    private let loop: EventLoop
-    private var timer: Timer!
-    private var isLooking = false
-    private var known: [Int: Int] = [:]
+/// What a reader was told of the exchanges that end: a list at once, and then what is new.
+final class ExchangeFollower {
+    /// The numbers of the last exchanges that it was told, by worker.
+    private(set) var known: [Int: Int] = [:]
     private var isFirst = true
-    private var toldAt: UInt64 = 0
 
-    /// Nanoseconds between two looks, 250 ms, and without an event until a sign is sent, 15 s.
-    private static let interval: UInt64 = 250_000_000
-    private static let signTime: UInt64 = 15_000_000_000
+    /// Nanoseconds between two looks, 250 ms.
+    static let interval: UInt64 = 250_000_000
 
     /// - Parameters:
-    ///   - look: gathers what there is since the numbers, and says how many workers were silent.
-    ///   - show: the document of an event.
-    init(
-        _ events: AdminEvents, limit: Int, loop: EventLoop,
-        look: @escaping ([Int: Int], @escaping (ExchangeNews, _ missing: Int) -> Void) -> Void,
-        show: @escaping (ExchangeNews, _ missing: Int, _ isFirst: Bool) -> AdminValue
-    ) {
-        self.events = events
-        self.limit = limit
-        self.loop = loop
-        self.look = look
-        self.show = show
-        timer = Timer(loop: loop) { [unowned self] in tick() }
-        tick()
-    }
-
-    private func tick() {
-        timer.set(after: Self.interval)
-        guard !isLooking, events.hasRoom else { return }
-        isLooking = true
-        look(known) { [weak self] news, missing in self?.take(news, missing) }
-    }
-
-    private func take(_ news: ExchangeNews, _ missing: Int) {
-        isLooking = false
-        // What has no room now is looked for again.
-        guard events.hasRoom else { return }
+    ///   - list: the document of the first event.
+    ///   - more: that of those behind it.
+    func tell(
+        _ news: ExchangeNews, list: (ExchangeNews) -> AdminValue, more: (ExchangeNews) -> AdminValue
+    ) -> EventFeed<ExchangeNews>.Outcome {
         known.merge(news.next) { $1 }
         if isFirst {
             isFirst = false
-            toldAt = loop.now
-            events.send("exchanges", show(news, missing, true))
-        } else if !news.exchanges.isEmpty || news.missed > 0 {
-            toldAt = loop.now
-            events.send("more", show(news, missing, false))
-        } else if loop.now &- toldAt >= Self.signTime {
-            toldAt = loop.now
-            events.sendSign()
+            return .event("exchanges", list(news))
         }
+        guard !news.exchanges.isEmpty || news.missed > 0 else { return .nothing }
+        return .event("more", more(news))
     }
 }

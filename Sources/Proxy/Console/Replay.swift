@@ -61,7 +61,7 @@ struct ReplayedRequest {
             }
         }
         if let text = edit["base64"]?.text {
-            guard let bytes = ConsoleBody.bytes(ofBase64: text) else {
+            guard let bytes = Base64Decoder.bytes(of: text.utf8Span.span) else {
                 throw ReplayFault(status: 400, reason: "\"base64\" is no base64")
             }
             body = bytes

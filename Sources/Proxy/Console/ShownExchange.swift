@@ -393,7 +393,7 @@ struct ShownMessage {
         let essence = String(type.prefix { $0 != ";" }).lowercased()
         let encoding = BodyEncoding.allCases.first { $0.mediaType == essence }
         var base64 = AdminValue.none
-        if text == nil, isShown { base64 = .text(ConsoleBody.base64(bytes)) }
+        if text == nil, isShown { base64 = .text(Base64Encoder.text(of: bytes.span).span.lossyString()) }
         return .object([
             ("size", .number(size)), ("kept", .number(kept)), ("whole", .bool(isWhole)),
             ("text", text.map(AdminValue.text) ?? .none), ("base64", base64), ("masked", .number(masked)),
@@ -412,26 +412,5 @@ struct ShownMessage {
             if let text = String(validating: bytes.dropLast(cut), as: UTF8.self) { return text }
         }
         return nil
-    }
-}
-
-/// Bodies as the console's documents have them.
-enum ConsoleBody {
-    static func base64(_ bytes: [UInt8]) -> String {
-        var output = OutputBuffer()
-        var encoder = Base64Encoder()
-        encoder.encode(bytes.span, into: &output)
-        encoder.finish(into: &output)
-        return output.span.lossyString()
-    }
-
-    /// The bytes of a text in base64; nil where it is none.
-    static func bytes(ofBase64 text: String) -> [UInt8]? {
-        var output = OutputBuffer()
-        var decoder = Base64Decoder()
-        guard decoder.decode(Array(text.utf8).span, into: &output) == nil, decoder.finish(into: &output) else {
-            return nil
-        }
-        return output.span.copied()
     }
 }

@@ -410,6 +410,7 @@ public final class Worker {
         for shadow in current.shadows { shadow?.retire() }
         freeExchanges.removeAll()
         freeReaders.removeAll()
+        http2Spares.removeAll()
         // A process that was told twice to end waits for no copy, and for no collector.
         if isHurried {
             copies.giveUp()

@@ -88,10 +88,8 @@ struct UpstreamTLSReader {
 
     private func pin(_ node: SettingsNode) -> TLSPin? {
         guard let text = context.text(node, "a pin") else { return nil }
-        var decoder = Base64Decoder()
-        var digest = OutputBuffer()
-        if text.hasPrefix("sha256/"), decoder.decode(Array(text.utf8.dropFirst(7)).span, into: &digest) == nil,
-            decoder.finish(into: &digest), let pin = TLSPin(digest: digest.span.copied())
+        if text.hasPrefix("sha256/"), let digest = Base64Decoder.bytes(of: Array(text.utf8.dropFirst(7)).span),
+            let pin = TLSPin(digest: digest)
         {
             return pin
         }

@@ -73,12 +73,10 @@ public struct TrialRequest: Hashable, Sendable {
         let base64 = texts.firstIndex { $0.name == "base64" }.map { texts.remove(at: $0).text }
         if text != nil, base64 != nil { throw Fault(reason: "\"body\" and \"base64\" say the same: remove one") }
         if let base64 {
-            var decoder = Base64Decoder()
-            var output = OutputBuffer()
-            guard decoder.decode(base64.span, into: &output) == nil, decoder.finish(into: &output) else {
+            guard let bytes = Base64Decoder.bytes(of: base64.span) else {
                 throw Fault(reason: "\"base64\" can't be read")
             }
-            body = output.span.copied()
+            body = bytes
         } else {
             body = text ?? []
         }

@@ -19,7 +19,8 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
     @safe @exclusivity(unchecked) private var connection: HTTP2Connection!
     @safe @exclusivity(unchecked) private var stream: HTTP2Stream!
     @safe @exclusivity(unchecked) private(set) var exchange: Exchange?
-    private var worker: Worker { connection.worker }
+    /// Held strongly, as exchanges hold it; it lets go of its spares when it ends.
+    private let worker: Worker
 
     // The response's head, until its first content takes it along.
     @safe @exclusivity(unchecked) private var lines = OutputBuffer()
@@ -42,6 +43,8 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
     /// Time for the rest of a request that was answered before it came.
     private static let discardTime: UInt64 = 2_000_000_000
 
+    init(_ worker: Worker) { self.worker = worker }
+
     /// Takes on a stream whose head has come.
     func attach(to stream: HTTP2Stream, on connection: HTTP2Connection) {
         self.stream = stream
@@ -51,7 +54,7 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
 
     /// Becomes a spare when nobody will call it any more: its stream is over, and no list has it.
     private func release() {
-        guard isClosed, exchange == nil, !isTouched, !isResuming, let worker = connection?.worker else { return }
+        guard isClosed, exchange == nil, !isTouched, !isResuming, connection != nil else { return }
         connection = nil
         stream = nil
         lines.removeAll()

@@ -14,7 +14,7 @@ final class HTTP2Spares {
     @safe @exclusivity(unchecked) private var downstreams: [HTTP2Downstream] = []
 
     func take(_ stream: HTTP2Stream, on connection: HTTP2Connection) -> HTTP2Downstream {
-        let downstream = downstreams.popLast() ?? HTTP2Downstream()
+        let downstream = downstreams.popLast() ?? HTTP2Downstream(connection.worker)
         downstream.attach(to: stream, on: connection)
         return downstream
     }
@@ -23,4 +23,7 @@ final class HTTP2Spares {
     func give(_ downstream: HTTP2Downstream) {
         if downstreams.count < Self.most { downstreams.append(downstream) }
     }
+
+    /// Lets go of all, which hold the worker.
+    func removeAll() { downstreams.removeAll() }
 }
