@@ -7,8 +7,8 @@ internal import Synchronization
 /// that could start a line of its own. Use one value for many messages: parsing into it again keeps its allocations.
 /// Spans borrow the head; copy what must outlive the next parse.
 public struct MessageHead: ~Copyable, Sendable {
-    /// Keeps a head in its place: a value that the compiler can load it copies whenever that of an object is lent to a function, and one
-    /// with an atomic in it it can't (docs/decisions/0022).
+    /// Keeps a head in its place. The compiler copies a value that it can load whenever an object lends it to a function, and a value that
+    /// holds an atomic can't be loaded (docs/decisions/0022).
     private let stays = Atomic(false)
 
     @usableFromInline internal var bytes = OwnedArray<UInt8>()

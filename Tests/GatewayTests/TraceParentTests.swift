@@ -41,6 +41,15 @@ import Testing
         #expect(parsed == nil)
     }
 
+    @Test("a span that has the number of the trace's second half is written whole")
+    func sameNumber() {
+        let parent = TraceParent(high: 1, low: 0xa3ce_929d_0e0e_4736, span: 0xa3ce_929d_0e0e_4736, flags: 1)
+        var output = OutputBuffer()
+        parent.appendLine(to: &output)
+        let half = "a3ce929d0e0e4736"
+        #expect(output.span.lossyString() == "traceparent: 00-0000000000000001\(half)-\(half)-01\r\n")
+    }
+
     @Test("all bits of ids are written")
     func extremes() {
         var line = OutputBuffer()

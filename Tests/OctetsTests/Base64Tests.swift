@@ -11,6 +11,15 @@ struct Base64Tests {
         ("foobar", "Zm9vYmFy"),
     ]
 
+    @Test("whole texts, and what is none", arguments: rfcVectors)
+    func whole(bytes: String, text: String) {
+        #expect(Base64Encoder.text(of: Array(bytes.utf8).span) == Array(text.utf8))
+        #expect(Base64Decoder.bytes(of: Array(text.utf8).span) == Array(bytes.utf8))
+        // A character more begins a quad that doesn't end, or follows padding.
+        #expect(Base64Decoder.bytes(of: Array("\(text)Z".utf8).span) == nil)
+        #expect(Base64Decoder.bytes(of: Array("\(text)-".utf8).span) == nil)
+    }
+
     static func encoded(_ slices: [[UInt8]]) -> [UInt8] {
         var encoder = Base64Encoder()
         var output = OutputBuffer()

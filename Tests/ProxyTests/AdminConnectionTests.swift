@@ -214,7 +214,7 @@ import Testing
             var list = TransferList(transfers: [transfer("a", 1)])
             var looks = 0
             var age: UInt64 = 1
-            let feed = TransferNews.feed(
+            let feed = TransferFollower.feed(
                 events, of: TransferSelection(), every: 100_000_000, loop: rig.loop, signTime: 400_000_000
             ) {
                 looks += 1
@@ -242,7 +242,7 @@ import Testing
         try withRig { rig in
             let (peer, connection, events) = try follow(rig)
             var answer: (transfers: [Transfer], missing: Int) = ([], 0)
-            let feed = TransferNews.feed(
+            let feed = TransferFollower.feed(
                 events, of: TransferSelection(id: "a"), every: 100_000_000, loop: rig.loop
             ) { $0(TransferList(transfers: answer.transfers), answer.missing) }
             answer = ([transfer("a", 1)], 0)

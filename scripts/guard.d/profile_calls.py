@@ -58,7 +58,7 @@ def show(path, requests):
     """Prints the dearest functions and the callers of each allocation, per request."""
     profile = Profile(path)
     total = sum(profile.own.values())
-    print("  own instructions per request, and their part")
+    print(f"  own instructions per request, and their part of {total / requests:.0f}")
     dearest = profile.own.most_common(SHOWN)
     for (_, own), name in zip(dearest, demangle([name for name, _ in dearest])):
         print(f"  {own / requests:12.0f} {own / total:6.1%}  {name[:150]}")

@@ -122,7 +122,7 @@ package struct TraceRatio: Hashable, Sendable {
     @inlinable package static var whole: Int { 1_000_000 }
     @usableFromInline package let millionths: Int
     /// Ids whose last eight bytes are less are recorded; 0 also where all are.
-    @usableFromInline package let threshold: UInt64
+    @usableFromInline internal let threshold: UInt64
 
     /// - Parameter millionths: 0 to `whole`: 10,000 is one in a hundred.
     package init(millionths: Int) {
@@ -143,8 +143,8 @@ package struct TraceRatio: Hashable, Sendable {
 /// comes once.
 @usableFromInline
 package struct TraceIDGenerator {
-    @usableFromInline package var state: UInt64
-    @usableFromInline package let key: UInt64
+    @usableFromInline internal var state: UInt64
+    @usableFromInline internal let key: UInt64
 
     package init() { self.init(state: .random(in: .min ... .max), key: .random(in: .min ... .max)) }
 

@@ -102,7 +102,7 @@ final class EventFeed<Found> {
 }
 
 /// What a reader was told of the uploads in flight: the list at once, and again whenever it has changed.
-struct TransferNews {
+struct TransferFollower {
     /// Nanoseconds between two looks where the reader says nothing, and what it may say: 1 s, 100 ms to 60 s.
     static let interval: UInt64 = 1_000_000_000
     static let intervals: ClosedRange<UInt64> = 100_000_000...60_000_000_000
@@ -120,8 +120,8 @@ struct TransferNews {
         signTime: UInt64 = 15_000_000_000,
         look: @escaping (@escaping (TransferList, _ missing: Int) -> Void) -> Void
     ) -> EventFeed<TransferList> {
-        var news = TransferNews(of: selection)
-        return EventFeed(events, every: interval, signTime: signTime, loop: loop, look: look) { news.tell($0, $1) }
+        var follower = TransferFollower(of: selection)
+        return EventFeed(events, every: interval, signTime: signTime, loop: loop, look: look) { follower.tell($0, $1) }
     }
 
     private mutating func tell(_ list: TransferList, _ missing: Int) -> EventFeed<TransferList>.Outcome {

@@ -205,16 +205,16 @@ final class AdminServer {
         guard request.wantsEvents else {
             return gatherTransfers(selection, control) { list, missing in respond(.json(list.value(missing: missing))) }
         }
-        var interval = TransferNews.interval
+        var interval = TransferFollower.interval
         if let text = request.value("interval") {
             guard let milliseconds = UInt32(text),
-                TransferNews.intervals.contains(UInt64(milliseconds) * 1_000_000)
+                TransferFollower.intervals.contains(UInt64(milliseconds) * 1_000_000)
             else { return respond(.fault(400, "an interval is 100 to 60000 milliseconds")) }
             interval = UInt64(milliseconds) * 1_000_000
         }
         follow(respond) { [weak self] events in
             guard let self else { return nil }
-            return TransferNews.feed(events, of: selection, every: interval, loop: loop) {
+            return TransferFollower.feed(events, of: selection, every: interval, loop: loop) {
                 [weak self, weak control] done in
                 guard let self, let control else { return }
                 gatherTransfers(selection, control, done)

@@ -22,6 +22,8 @@ struct UpstreamCounters {
 }
 
 /// What one worker counts of one upstream.
+///
+/// SAFETY of `@exclusivity(unchecked)`: one thread counts, and counting calls nobody (docs/decisions/0007).
 final class UpstreamTally {
     /// Why a request got no connection, or a connection was not made.
     enum ConnectReason: String, CaseIterable {

@@ -10,6 +10,9 @@ internal import Octets
 ///
 /// Choosing an address is in `UpstreamPool+Choosing.swift`, waiting in `UpstreamPool+Waiting.swift`, what is learnt about
 /// the addresses in `UpstreamPool+Health.swift`.
+///
+/// SAFETY of `@exclusivity(unchecked)`: one thread uses a pool, and nothing that is called while the queue or the budget is changed comes
+/// back to it (docs/decisions/0007).
 final class UpstreamPool {
     let loop: EventLoop
     let resolver: Resolver

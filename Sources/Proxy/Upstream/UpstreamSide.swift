@@ -25,7 +25,7 @@ class UpstreamSide {
         self.wire = wire
     }
 
-    // Not inlined: the stream of somebody else's property is counted a holder more for a call, that of its own isn't.
+    // Not inlined: a call on a stream that is another object's is counted a holder more, and one on its own isn't (docs/decisions/0022).
 
     /// Bytes of the request that wait to be taken.
     @inline(never)

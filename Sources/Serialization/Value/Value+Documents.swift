@@ -95,22 +95,11 @@ extension Value {
     }
 
     internal static func base64(_ bytes: [UInt8]) -> String {
-        var output = OutputBuffer()
-        var encoder = Base64Encoder()
-        encoder.encode(bytes.span, into: &output)
-        encoder.finish(into: &output)
-        return output.span.lossyString()
+        Base64Encoder.text(of: bytes.span).span.lossyString()
     }
 
     /// The bytes of a text in base64; nil where it is none.
-    internal static func bytes(base64 text: String) -> [UInt8]? {
-        var output = OutputBuffer()
-        var decoder = Base64Decoder()
-        guard decoder.decode(Array(text.utf8).span, into: &output) == nil, decoder.finish(into: &output) else {
-            return nil
-        }
-        return output.span.copied()
-    }
+    internal static func bytes(base64 text: String) -> [UInt8]? { Base64Decoder.bytes(of: Array(text.utf8).span) }
 }
 
 /// What a document is written from: a value, or the tree that a type has encoded itself into, which has the spelling already.

@@ -68,7 +68,7 @@ extension Worker {
 
 /// What a reader was told of the exchanges that end: a list at once, and then what is new.
 final class ExchangeFollower {
-    /// The numbers of the last exchanges that it was told, by worker.
+    /// By worker, the number of the first exchange that it wasn't told.
     private(set) var known: [Int: Int] = [:]
     private var isFirst = true
 
