@@ -113,11 +113,31 @@ export function showExchanges(main, query, setLink) {
         size(item.bytes_back), unseen(' back')));
   }
 
+  // What has changed is drawn with the next frame. Where that takes long, since much comes or the machine is busy, the page has as
+  // much time for everything else before it draws again.
   let drawing = 0;
-  const render = () => { drawing ||= requestAnimationFrame(draw); };
-  function draw() {
+  let waitingToDraw = 0;
+  let rested = 0;
+  const nextFrame = () => {
+    waitingToDraw = 0;
+    drawing ||= requestAnimationFrame(draw);
+  };
+  const render = () => {
+    if (drawing || waitingToDraw) return;
+    const rest = rested - performance.now();
+    if (rest > 0) waitingToDraw = setTimeout(nextFrame, rest);
+    else nextFrame();
+  };
+  const cancelDrawing = () => {
+    clearTimeout(waitingToDraw);
     cancelAnimationFrame(drawing);
-    drawing = 0;
+    waitingToDraw = drawing = 0;
+  };
+  function draw() {
+    cancelDrawing();
+    const begin = performance.now();
+    // Behind the frame, of which layout and painting are a part.
+    setTimeout(() => { rested = 2 * performance.now() - begin; });
     const shown = shownItems();
     const ids = new Set(shown.map((item) => item.id));
     for (const [id, row] of rows) {
@@ -362,7 +382,7 @@ export function showExchanges(main, query, setLink) {
     following?.end();
     loading?.abort();
     change.cancel();
-    cancelAnimationFrame(drawing);
+    cancelDrawing();
     removeEventListener('pointerup', released);
     removeEventListener('pointercancel', released);
     removeEventListener('keydown', escape);
