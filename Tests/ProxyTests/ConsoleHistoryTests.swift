@@ -57,28 +57,92 @@ import Testing
     func running() {
         var settings = ConsoleSettings()
         settings.entries = 3
-        let history = ExchangeHistory(settings)
-        let taps = (0..<3).map { _ in history.begin() }
+        var history = ExchangeHistory(settings)
+        let taps = (0..<3).map { _ in history.begin(at: 0) }
         #expect(taps.allSatisfy { $0 != nil })
-        #expect(history.begin() == nil)
+        #expect(history.begin(at: 0) == nil)
         if let tap = taps[0] { history.drop(tap) }
-        #expect(history.begin() != nil)
-        #expect(history.begin() == nil)
+        #expect(history.begin(at: 0) != nil)
+        #expect(history.begin(at: 0) == nil)
+    }
+
+    /// Begins `count` exchanges, each of which ends before the next one. Returns how many are kept.
+    private func keep(_ count: Int, at now: UInt64, in history: inout ExchangeHistory) -> Int {
+        var kept = 0
+        for _ in 0..<count {
+            guard let tap = history.begin(at: now) else { continue }
+            kept += 1
+            history.drop(tap)
+        }
+        return kept
+    }
+
+    @Test(
+        "of a second's exchanges 2,000 are kept, or as many as there are entries",
+        arguments: [(1, 2_000), (200, 2_000), (2_000, 2_000), (2_001, 2_001), (10_000, 10_000)])
+    func pace(entries: Int, pace: Int) {
+        var settings = ConsoleSettings()
+        settings.entries = entries
+        let second: UInt64 = 1_000_000_000
+        let start = 77 * second
+        for count in [pace - 1, pace, pace + 1] {
+            var history = ExchangeHistory(settings)
+            #expect(keep(count, at: start, in: &history) == min(count, pace))
+        }
+        // What was used comes back evenly, and never more than a second's.
+        var history = ExchangeHistory(settings)
+        #expect(keep(pace + 1, at: start, in: &history) == pace)
+        let interval = second / UInt64(pace)
+        #expect(keep(1, at: start + interval - 1, in: &history) == 0)
+        #expect(keep(2, at: start + interval, in: &history) == 1)
+        #expect(keep(11, at: start + 11 * interval, in: &history) == 10)
+        #expect(keep(pace + 1, at: start + 9 * second, in: &history) == pace)
+    }
+
+    @Test("what somebody waits for is kept whatever else there is")
+    func asked() {
+        var settings = ConsoleSettings()
+        settings.entries = 1
+        var history = ExchangeHistory(settings)
+        let first = history.begin(at: 0)
+        #expect(first != nil)
+        #expect(history.begin(at: 0) == nil)
+        let asked = history.begin()
+        #expect(asked !== first)
+    }
+
+    @Test("a tap that is used again has nothing of the exchange before")
+    func again() {
+        var history = ExchangeHistory(ConsoleSettings())
+        let text = Array("GET / HTTP/1.1\r\n\r\n".utf8)
+        guard let tap = history.begin(at: 0) else {
+            Issue.record("there is room")
+            return
+        }
+        tap.fromClient.keep(head: text.span)
+        tap.answered(text.span)
+        tap.upstreamStatus = 200
+        tap.code = "body_too_large"
+        history.drop(tap)
+        let next = history.begin(at: 0)
+        #expect(next === tap)
+        #expect(tap.fromClient.head.isEmpty && tap.toClient.body.isEmpty && tap.toClient.count == 0)
+        #expect(tap.upstreamStatus == 0 && tap.code == nil)
     }
 
     @Test("a tap of earlier settings is no one of the history's")
     func generations() {
         var settings = ConsoleSettings()
         settings.entries = 1
-        let old = ExchangeHistory(settings, generation: 0)
-        let new = ExchangeHistory(settings, generation: 1)
-        guard let tap = old.begin() else {
+        var old = ExchangeHistory(settings, generation: 0)
+        var new = ExchangeHistory(settings, generation: 1)
+        guard let tap = old.begin(at: 0) else {
             Issue.record("there is room")
             return
         }
         new.drop(tap)
-        #expect(new.begin() != nil)
-        #expect(new.begin() == nil)
+        #expect(new.begin(at: 0) != nil)
+        #expect(new.begin(at: 0) == nil)
     }
 
     @Test("exchanges of several workers are shown newest first, and what is too much is counted")

@@ -29,11 +29,11 @@ extension Worker {
     /// What it keeps of the selection since the numbers that `known` says, `limit` exchanges at most.
     func exchanges(_ selection: ExchangeSelection, since known: [Int: Int], limit: Int) -> ExchangeNews {
         var news = ExchangeNews()
-        guard let history else { return news }
+        guard let next = history?.next else { return news }
         let first = known[share.number] ?? 1
-        news.next[share.number] = history.next
+        news.next[share.number] = next
         var seen = 0
-        history.forEachNewest(from: first) { tap in
+        history?.forEachNewest(from: first) { tap in
             seen += 1
             if news.exchanges.count < limit, selection.holds(tap) {
                 news.exchanges.append(ExchangeFacts(tap, of: share.number))
@@ -41,7 +41,7 @@ extension Worker {
             return true
         }
         // Those at the beginning are what is kept: that there were others before is no news.
-        if known[share.number] != nil { news.missed = max(0, history.next - first - seen) }
+        if known[share.number] != nil { news.missed = max(0, next - first - seen) }
         return news
     }
 

@@ -18,26 +18,33 @@ struct KeptMessage: ~Copyable {
     private static let ordinaryHead = 4 * 1024
 
     /// Keeps bytes of the head, behind those that are kept.
+    @inline(__always)
     mutating func keep(head text: Span<UInt8>) {
-        let room = Self.headLimit - head.count
-        head.append(contentsOf: text.extracting(0..<min(room, text.count)))
+        Self.append(text, to: &head, limit: Self.headLimit)
     }
 
     /// Keeps bytes of the body, behind those that came.
+    @inline(__always)
     mutating func keep(_ content: Span<UInt8>, limit: Int) {
-        count += content.count
-        let room = limit - body.count
-        guard room > 0 else { return }
-        body.append(contentsOf: content.extracting(0..<min(room, content.count)))
+        count &+= content.count
+        Self.append(content, to: &body, limit: limit)
+    }
+
+    /// Appends as much of `text` as `kept` may hold.
+    @inline(__always)
+    private static func append(_ text: Span<UInt8>, to kept: inout OwnedArray<UInt8>, limit: Int) {
+        let room = limit - kept.count
+        if text.count <= room { return kept.append(contentsOf: text) }
+        if room > 0 { kept.append(contentsOf: text.extracting(0..<room)) }
     }
 
     /// Keeps bytes of the body that begin at `count`: some of them may have been brought before, and not been taken. `take` says how
     /// many are.
     mutating func look(at content: Span<UInt8>, limit: Int) {
         let known = body.count - count
-        guard known >= 0, known < content.count, body.count < limit else { return }
-        let end = min(content.count, known + limit - body.count)
-        body.append(contentsOf: content.extracting(known..<end))
+        if known == 0 { return Self.append(content, to: &body, limit: limit) }
+        guard known > 0, known < content.count else { return }
+        Self.append(content.extracting(known..<content.count), to: &body, limit: limit)
     }
 
     mutating func take(_ taken: Int) { count += taken }
@@ -72,14 +79,21 @@ final class ExchangeTap {
     let limit: Int
     /// The generation of the history that it is of: new settings bring another one.
     let generation: Int
+    /// Its place among that history's taps.
+    let place: Int
 
     /// The code of the problem that we answered with.
     @safe @exclusivity(unchecked) var code: String?
     @safe @exclusivity(unchecked) var upstreamStatus = 0
-    /// The exchange that this one is a replay of, by the console's id.
-    @safe @exclusivity(unchecked) var original: String?
 
     // Since its end.
+    /// The exchange that this one is a replay of, by the console's id.
+    @safe @exclusivity(unchecked) private(set) var original: String?
+    @safe @exclusivity(unchecked) private(set) var upstreamAddress: SocketAddress?
+    /// Whom the connection led to, and for whom that spoke; nil: for itself.
+    @safe @exclusivity(unchecked) private(set) var peer: SocketAddress?
+    @safe @exclusivity(unchecked) private var realClient: SocketAddress?
+    var client: SocketAddress? { realClient ?? peer }
     /// The exchange's number in its worker's history.
     @safe @exclusivity(unchecked) private(set) var number = 0
     @safe @exclusivity(unchecked) private(set) var requestID = OwnedArray<UInt8>()
@@ -112,17 +126,15 @@ final class ExchangeTap {
         var output: BodyEncoding?
         var convertsRequest = false
         var convertsResponse = false
-        var upstreamAddress: SocketAddress?
-        var client: SocketAddress?
-        var peer: SocketAddress?
         var port = 0
         var isSecure = false
         var version = MessageVersion.http1_1
     }
 
-    init(limit: Int, generation: Int) {
+    init(limit: Int, generation: Int, place: Int) {
         self.limit = limit
         self.generation = generation
+        self.place = place
     }
 
     func begin(_ request: borrowing MessageHead) { fromClient.keep(head: request.text) }
@@ -136,18 +148,19 @@ final class ExchangeTap {
     }
 
     // Bytes of a body.
-    func sent(_ content: Span<UInt8>) { toUpstream.keep(content, limit: limit) }
-    func received(_ content: Span<UInt8>) { fromUpstream.keep(content, limit: limit) }
-    func answered(_ content: Span<UInt8>) { toClient.keep(content, limit: limit) }
+    @inline(__always) func sent(_ content: Span<UInt8>) { toUpstream.keep(content, limit: limit) }
+    @inline(__always) func received(_ content: Span<UInt8>) { fromUpstream.keep(content, limit: limit) }
+    @inline(__always) func answered(_ content: Span<UInt8>) { toClient.keep(content, limit: limit) }
 
-    /// Takes what is to be known of an exchange that has ended.
-    func end(_ exchange: Exchange, number: Int) {
+    /// Takes what is to be known of an exchange that has ended, and what only the console still asks for: the upstream's address.
+    ///
+    /// - Parameter loop: the exchange's, which says when it ended.
+    func end(_ exchange: Exchange, number: Int, _ loop: EventLoop) {
         self.number = number
-        requestID.removeAll()
         requestID.append(contentsOf: exchange.requestID.span)
         route = exchange.route
         snapshot = exchange.snapshot
-        facts.endedAt = exchange.worker.loop.wallClockMilliseconds
+        facts.endedAt = loop.wallClockMilliseconds
         facts.status = exchange.record.status
         facts.flag = exchange.record.flag
         facts.bytesIn = exchange.record.bytesIn
@@ -159,24 +172,24 @@ final class ExchangeTap {
         facts.connect = exchange.record.connectTime
         facts.firstByte = exchange.record.firstByteTime
         facts.upstream = exchange.record.upstreamTime
-        facts.total = exchange.worker.loop.now &- exchange.record.startedAt
+        facts.total = loop.now &- exchange.record.startedAt
         facts.attempts = exchange.record.attempts
         facts.framing = exchange.record.framing
         facts.input = exchange.record.input
         facts.output = exchange.record.output
         facts.convertsRequest = facts.input != nil
         facts.convertsResponse = false
-        facts.upstreamAddress = exchange.upstreamAddress
         facts.version = exchange.request.version
+        upstreamAddress = exchange.upstreamAddress.take()
+        realClient = exchange.realClient
         if let downstream = exchange.downstream {
-            let peer = downstream.peer
-            facts.peer = peer
-            facts.client = exchange.realClient ?? peer
+            original = downstream.original
+            peer = downstream.peer
             facts.port = downstream.listener.port
             facts.isSecure = downstream.isSecure
         } else {
-            facts.peer = nil
-            facts.client = nil
+            original = nil
+            peer = nil
         }
         if let transcoder = exchange.responseTranscoder, transcoder.isActive {
             facts.convertsResponse = true
@@ -185,17 +198,15 @@ final class ExchangeTap {
         }
     }
 
-    /// Makes it ready for another exchange.
+    /// Makes it ready for another exchange, whose end writes over what the last one's did.
     func reset() {
         fromClient.removeAll()
         toUpstream.removeAll()
         fromUpstream.removeAll()
         toClient.removeAll()
-        if code != nil { code = nil }
+        requestID.removeAll()
         upstreamStatus = 0
-        if original != nil { original = nil }
-        route = nil
-        snapshot = nil
+        if code != nil { code = nil }
     }
 }
 
@@ -207,71 +218,103 @@ final class ExchangeTap {
 struct HeldTap {
     private let held: Unmanaged<ExchangeTap>
 
-    init(_ tap: ExchangeTap) { unsafe held = Unmanaged.passRetained(tap) }
+    init(_ tap: consuming ExchangeTap) { unsafe held = Unmanaged.passRetained(tap) }
 
     @inline(__always)
     func with(_ body: (ExchangeTap) -> Void) { unsafe held._withUnsafeGuaranteedRef { body($0) } }
+
+    // Buffers of an exchange, of which a closure can't take a span.
+    // They are lent as variables: as values they would be copied, and counted.
+    func sent(headIn buffer: inout OutputBuffer) { with { $0.toUpstream.keep(head: buffer.span) } }
+    func sent(bodyIn buffer: inout OutputBuffer) { with { $0.sent(buffer.span) } }
 
     func take() -> ExchangeTap { unsafe held.takeRetainedValue() }
 }
 
 /// The last exchanges of a worker that have ended, as many as the settings say.
-final class ExchangeHistory {
+struct ExchangeHistory: ~Copyable {
     let settings: ConsoleSettings
     /// Tells its taps from those of the history before it.
     let generation: Int
+    /// All that were made, each at its `place`, by which they stand in the lists below: numbers move without counting references.
+    private var taps: [ExchangeTap] = []
+    private var spare = OwnedArray<Int>()
     /// In the order of their ends, from `oldest` on, around the end of the array.
-    private var kept: [ExchangeTap] = []
+    private var kept = OwnedArray<Int>()
     private var oldest = 0
-    private var spare: [ExchangeTap] = []
     /// Exchanges that run and are kept then: so that many clients at once are bounded, too, as many as ended ones.
     private var running = 0
     /// The number of the next one that ends, from 1 on. Those that aren't kept have one as well, so that it is seen how many there were.
     private(set) var next = 1
+    /// The pace of those that are kept: nanoseconds that one takes up, those of a second's, and when the last one's are over.
+    private let interval: UInt64
+    private let window: UInt64
+    private var paced: UInt64 = 0
+
+    /// Exchanges of a second that are kept at least: more than a page or a reader of events can follow, so few that keeping them costs
+    /// a busy worker little. Where more entries are wanted, so many.
+    static let leastPace = 2_000
 
     init(_ settings: ConsoleSettings, generation: Int = 0) {
         self.settings = settings
         self.generation = generation
+        let pace = UInt64(max(settings.entries, Self.leastPace))
+        interval = 1_000_000_000 / pace
+        window = interval * pace
     }
 
-    /// What an exchange that begins is kept in; nil where there are too many.
-    func begin() -> ExchangeTap? {
+    /// What an exchange that begins at `now` is kept in; nil where too many run, or began in the last second.
+    ///
+    /// - Parameter now: the loop's nanoseconds.
+    mutating func begin(at now: UInt64) -> ExchangeTap? {
         guard running < settings.entries else { return nil }
+        // A second's are taken at once after a second without any.
+        let end = max(paced, now) &+ interval
+        guard end &- now <= window else { return nil }
+        paced = end
+        return begin()
+    }
+
+    /// As above, of one that is kept whatever else there is: somebody has asked for it, and looks at it next.
+    mutating func begin() -> ExchangeTap {
         running += 1
-        return spare.popLast() ?? ExchangeTap(limit: settings.body, generation: generation)
+        if !spare.isEmpty {
+            let tap = taps[spare.removeLast()]
+            tap.reset()
+            return tap
+        }
+        let tap = ExchangeTap(limit: settings.body, generation: generation, place: taps.count)
+        taps.append(tap)
+        return tap
     }
 
     /// An exchange has ended that nobody wants to see.
-    func drop(_ tap: ExchangeTap) {
+    mutating func drop(_ tap: ExchangeTap) {
         guard tap.generation == generation else { return }
         running -= 1
-        tap.reset()
-        spare.append(tap)
+        spare.append(tap.place)
     }
 
-    /// An exchange has ended.
-    func end(_ tap: ExchangeTap, _ exchange: Exchange) {
+    /// An exchange has ended, at the present of `loop`.
+    mutating func end(_ tap: ExchangeTap, _ exchange: Exchange, _ loop: EventLoop) {
         guard tap.generation == generation else { return missed() }
         running -= 1
-        tap.end(exchange, number: next)
+        tap.end(exchange, number: next, loop)
         next += 1
-        guard kept.count == settings.entries else { return kept.append(tap) }
-        let old = kept[oldest]
-        kept[oldest] = tap
+        guard kept.count == settings.entries else { return kept.append(tap.place) }
+        spare.append(kept[oldest])
+        kept[oldest] = tap.place
         oldest = oldest + 1 == kept.count ? 0 : oldest + 1
-        old.reset()
-        // With those that run there are as many as have ended, at most: another exchange finds one with its memory.
-        if running + spare.count < settings.entries { spare.append(old) }
     }
 
     /// An exchange has ended of which nothing was kept.
-    func missed() { next += 1 }
+    mutating func missed() { next += 1 }
 
     /// Those with numbers from `first` on, the newest first, until `body` returns false.
     func forEachNewest(from first: Int, _ body: (ExchangeTap) -> Bool) {
         for index in 0..<kept.count {
-            let place = oldest + kept.count - 1 - index
-            let tap = kept[place < kept.count ? place : place - kept.count]
+            let at = oldest + kept.count - 1 - index
+            let tap = taps[kept[at < kept.count ? at : at - kept.count]]
             guard tap.number >= first, body(tap) else { return }
         }
     }
@@ -291,11 +334,16 @@ extension Exchange {
     /// Begins to keep the exchange, whose head has come.
     @inline(never)
     func beginTap() {
-        guard tap == nil, let history = worker.history, let begun = history.begin() else { return }
-        tap = HeldTap(begun)
+        guard tap == nil else { return }
+        if let begun = worker.history?.begin(at: worker.loop.now) {
+            tap = HeldTap(begun)
+        } else if downstream?.original != nil, let begun = worker.history?.begin() {
+            tap = HeldTap(begun)
+        } else {
+            return
+        }
         watchers.insert(.tap)
-        begun.original = downstream?.original
-        begun.begin(request)
+        tap?.with { $0.begin(request) }
     }
 
     /// What is kept of the exchange, which is over for the console.
@@ -325,10 +373,7 @@ extension Exchange {
     /// Keeps the head that goes upstream, which stands in `framed`.
     @inline(never)
     func tapRequestHead() {
-        var head = OutputBuffer()
-        swap(&head, &framed)
-        tap?.with { $0.toUpstream.keep(head: head.span) }
-        swap(&head, &framed)
+        if let tap { tap.sent(headIn: &framed) }
     }
 
     /// Keeps content that goes upstream.
@@ -338,13 +383,9 @@ extension Exchange {
     /// As above, with what stands in `buffered` in front of it.
     @inline(never)
     func tapSent(_ content: Span<UInt8>) {
-        if !buffered.isEmpty {
-            var waiting = OutputBuffer()
-            swap(&waiting, &buffered)
-            tap?.with { $0.sent(waiting.span) }
-            swap(&waiting, &buffered)
-        }
-        if !content.isEmpty { tap?.with { $0.sent(content) } }
+        guard let tap else { return }
+        if !buffered.isEmpty { tap.sent(bodyIn: &buffered) }
+        if !content.isEmpty { tap.with { $0.sent(content) } }
     }
 
     func tapResponse(_ head: borrowing MessageHead) {

@@ -28,7 +28,7 @@ struct KeptExchange: Sendable {
         toUpstream = KeptCopy(tap.toUpstream)
         fromUpstream = KeptCopy(tap.fromUpstream)
         toClient = KeptCopy(tap.toClient, line: facts.statusLine)
-        address = tap.facts.upstreamAddress?.description
+        address = tap.upstreamAddress?.description
         framing = "\(tap.facts.framing)"
         retries = max(0, tap.facts.attempts - 1)
         let known = tap.facts
@@ -36,7 +36,7 @@ struct KeptExchange: Sendable {
             ("head", known.head), ("body", known.body), ("conversion", known.conversion), ("connect", known.connect),
             ("first_byte", known.firstByte), ("upstream", known.upstream), ("total", known.total),
         ]
-        peer = ReplayPeer(address: known.peer, port: known.port, isSecure: known.isSecure)
+        peer = ReplayPeer(address: tap.peer, port: known.port, isSecure: known.isSecure)
         let plans = [tap.route?.conversion?.plan] + (tap.route?.responseRules?.rules.map { $0.conversion?.plan } ?? [])
         renamed = plans.compactMap { $0 }.flatMap(\.map.rename).map { ("\($0.from)", "\($0.to)") }
         hasConversion = tap.facts.convertsRequest

@@ -79,7 +79,7 @@ struct ExchangeFacts: Sendable {
         output = known.output
         bytes = (known.bytesIn, known.bytesOut, known.bytesBack)
         time = known.total
-        client = known.client.map { client in
+        client = tap.client.map { client in
             guard !client.isUnix else { return "unix" }
             var text = OutputBuffer()
             client.appendIP(to: &text)

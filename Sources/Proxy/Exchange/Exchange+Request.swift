@@ -20,7 +20,7 @@ extension Exchange {
         record.startedAt = now
         record.headTime = now &- record.headStartedAt
         if !request.copyValue(of: .xRequestID, limit: 128, to: &requestID) { worker.nextRequestID(into: &requestID) }
-        if worker.history != nil { beginTap() }
+        if worker.keepsExchanges { beginTap() }
         let framing = request.framing
         if case .http2 = request.version, !framing.isEmpty { isCall = request.carriesGRPC }
         catchingRefusal { () throws(Refusal) in

@@ -123,7 +123,7 @@ final class Exchange {
 
     @safe @exclusivity(unchecked) var record = ExchangeRecord()
     /// The address that the request went to, or should have gone to when the last connection was tried.
-    var upstreamAddress: SocketAddress?
+    @safe @exclusivity(unchecked) var upstreamAddress: SocketAddress?
     /// What the log shows of the upstream's response besides.
     var loggedResponse: [(member: String, value: [UInt8])] = []
 
@@ -472,7 +472,7 @@ final class Exchange {
         self.downstream = downstream
         if record.startedAt == 0 { record.startedAt = worker.loop.now }
         worker.nextRequestID(into: &requestID)
-        if worker.history != nil { beginTap() }
+        if worker.keepsExchanges { beginTap() }
     }
 
     /// A response that has begun can't go on: `flag` says why.

@@ -21,8 +21,9 @@ public final class Worker {
     }
     let clock: Clock
     private(set) var log: AccessLog
-    /// What the console keeps of exchanges; nil: there is no console.
-    private(set) var history: ExchangeHistory?
+    /// What the console keeps of exchanges; nil: there is no console. The data path asks `keepsExchanges`.
+    @safe @exclusivity(unchecked) var history: ExchangeHistory?
+    private(set) var keepsExchanges: Bool
     private var histories = 0
     /// Whether an exchange that ends is more than counted and logged.
     private var isWatching: Bool
@@ -126,6 +127,7 @@ public final class Worker {
         isCounting = settings.admin.address != nil || settings.admin.status != nil
         isMeasuring = isCounting || logSink != nil || settings.tracing != nil
         isWatching = settings.tracing != nil || settings.admin.console != nil
+        keepsExchanges = settings.admin.console != nil
         history = settings.admin.console.map { ExchangeHistory($0) }
         let resolver: Resolver
         do {
@@ -277,16 +279,18 @@ public final class Worker {
         // The log has the trace.
         if isTracing { exchange.beginTrace() }
         log.write(exchange)
-        if isWatching, history != nil || exchange.trace.isSampled { endWatched(exchange) }
+        if isWatching, keepsExchanges || exchange.trace.isSampled { endWatched(exchange) }
     }
 
     /// As above, where the exchange's spans are made, or the console keeps it.
     @inline(never)
     private func endWatched(_ exchange: Exchange) {
         if isTracing, exchange.trace.isSampled { tracer?.ended(exchange, exchange.trace) }
-        guard let history else { return }
-        guard let tap = exchange.takeTap() else { return history.missed() }
-        history.end(tap, exchange)
+        if let tap = exchange.takeTap() {
+            history?.end(tap, exchange, loop)
+        } else {
+            history?.missed()
+        }
     }
 
     func nextRequestID(into output: inout [UInt8]) { requestIDs.next(into: &output) }
@@ -343,7 +347,8 @@ public final class Worker {
 
     private func noteMeasuring() {
         isMeasuring = isCounting || log.isOn || tracer != nil
-        isWatching = tracer != nil || history != nil
+        keepsExchanges = history != nil
+        isWatching = tracer != nil || keepsExchanges
     }
 
     /// Makes spans by `settings` from here on. Those that wait go where they would have gone.
