@@ -28,12 +28,24 @@ FORM = "application/x-www-form-urlencoded"
 JSON = "application/json"
 
 
-def free_port():
-    """A port that nobody has, below those that the system gives to connections: one of them would take it meanwhile.
+def shuffled_ports():
+    """The ports below those that the system gives to connections, one of which would take it meanwhile: each once, in no order.
     Of suites that run side by side each takes from its own share, "1/4" of E2E_PORTS being the second of four."""
     share, _, shares = os.environ.get("E2E_PORTS", "0/1").partition("/")
+    ports = list(range(10_000 + int(share), 32_768, int(shares)))
+    random.SystemRandom().shuffle(ports)
+    return ports
+
+
+free_ports = []
+
+
+def free_port():
+    """A port that nobody has, and nobody else was given who may not listen on it yet."""
     while True:
-        port = random.SystemRandom().randrange(10_000 + int(share), 32_768, int(shares))
+        if not free_ports:
+            free_ports.extend(shuffled_ports())
+        port = free_ports.pop()
         with socket.socket() as probe:
             try:
                 probe.bind(("127.0.0.1", port))
