@@ -18,6 +18,26 @@ struct BodyConversionReader {
         self.path = path
     }
 
+    /// Reads a request's conversion, short or long, and checks it.
+    ///
+    /// - Returns: the plan, nil where it can't be read; and `on_other_type`, which the long form may have.
+    func request(_ node: SettingsNode, limits: Limits) -> (plan: ConversionPlan?, otherTypes: SettingsNode?) {
+        let failures = context.failures
+        var plan: ConversionPlan?
+        var otherTypes: SettingsNode?
+        if case .scalar = node.content {
+            plan = short(node)
+        } else if let section = SectionReader(node, what, path: path, context) {
+            otherTypes = section.take("on_other_type")
+            plan = long(section)
+            section.refuse("framing", "is an upstream's: write upstreams: {NAME: {address: …, framing: length}}")
+            section.finish()
+        }
+        plan?.limits = limits
+        if let plan, context.failures == failures { context.check(plan, at: node.position) }
+        return (plan, otherTypes)
+    }
+
     func short(_ node: SettingsNode) -> ConversionPlan? {
         guard let text = context.text(node, what),
             let sides = ConversionExpression(node, text, path: path, context).read()

@@ -23,24 +23,12 @@ struct RequestReader {
             }
             return .forward
         }
-        let failures = context.failures
         let reader = BodyConversionReader(context, values: values, "\"request\"", path: "request")
-        var plan: ConversionPlan?
-        var inRequest: SettingsNode?
-        if case .scalar = node.content {
-            plan = reader.short(node)
-        } else if let section = SectionReader(node, "\"request\"", path: "request", context) {
-            inRequest = section.take("on_other_type")
-            plan = reader.long(section)
-            section.refuse("framing", "is an upstream's: write upstreams: {NAME: {address: …, framing: length}}")
-            section.finish()
-        }
+        let (plan, inRequest) = reader.request(node, limits: limits)
         if let onRoute, inRequest != nil {
             context.report(onRoute.position, "\"on_other_type\" stands in the route and in \"request\": remove one")
         }
         let other = context.otherTypes(inRequest ?? onRoute, path: "", standard: .reject)
-        plan?.limits = limits
-        if let plan, context.failures == failures { context.check(plan, at: node.position) }
         guard let plan, let other else { return nil }
         return .convert(plan, otherTypes: other, sources: values.sources)
     }

@@ -171,20 +171,9 @@ struct ShadowReader {
             part.record("convert", "request", .line(node.position.line))
             return tryRequest(node, &outcome)
         }
-        let failures = context.failures
         let reader = BodyConversionReader(context, values: values, "\"convert\"", path: "shadow.convert")
-        var plan: ConversionPlan?
-        var other: SettingsNode?
-        if case .scalar = node.content {
-            plan = reader.short(node)
-        } else if let section = SectionReader(node, "\"convert\"", path: "shadow.convert", context) {
-            other = section.take("on_other_type")
-            plan = reader.long(section)
-            section.finish()
-        }
+        let (plan, other) = reader.request(node, limits: limits)
         let otherTypes = context.otherTypes(other, path: "shadow.convert", standard: .reject)
-        plan?.limits = limits
-        if let plan, context.failures == failures { context.check(plan, at: node.position) }
         if case .convert? = outcome.request {
             return context.report(
                 node.position,
