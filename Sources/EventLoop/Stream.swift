@@ -50,9 +50,11 @@ public final class Stream {
     @safe @exclusivity(unchecked) internal private(set) var tls: TLSSession?
 
     /// Bytes that were handed over by the system so far; with TLS its records, all told.
-    @safe @exclusivity(unchecked) public private(set) var bytesRead: UInt64 = 0
+    public var bytesRead: UInt64 { readCount }
+    @safe @exclusivity(unchecked) private var readCount: UInt64 = 0
     /// Bytes that the system took so far; with TLS its records, all told.
-    @safe @exclusivity(unchecked) public internal(set) var bytesWritten: UInt64 = 0
+    public var bytesWritten: UInt64 { writtenCount }
+    @safe @exclusivity(unchecked) private var writtenCount: UInt64 = 0
 
     /// Bytes that the peer's system has taken so far. What the system here still holds for it, which may be megabytes, is not
     /// among them: this is what shows that a slow peer moves. One system call. On a unix socket the memory that holds the
@@ -252,7 +254,7 @@ public final class Stream {
 
     /// `count` bytes came in a read of at most `room`.
     internal func noteRead(_ count: Int, of room: Int) {
-        bytesRead &+= UInt64(count)
+        readCount &+= UInt64(count)
         if count < room {
             state.remove(.mayHoldMore)
         } else {
@@ -674,7 +676,7 @@ extension Stream {
     }
 
     private func took(_ count: Int) -> Int {
-        bytesWritten &+= UInt64(count)
+        writtenCount &+= UInt64(count)
         return count
     }
 

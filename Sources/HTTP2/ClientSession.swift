@@ -59,7 +59,7 @@ public final class ClientSession: HTTP2Session {
             unsafe recast_http2_request(session, bytes.baseAddress, bytes.count, isSecure, hasContent)
         }
         guard id > 0 else { return nil }
-        requests += 1
+        requestCount += 1
         let stream = spares.take(id, session: self)
         stream.beginRequest(hasContent: hasContent)
         stream.handler = handler

@@ -69,7 +69,8 @@ public class HTTP2Session {
     @safe @exclusivity(unchecked) private var frameLength = 0
     @safe @exclusivity(unchecked) private var now: UInt64 = 0
     /// Why the connection was ended, where its peer is the reason.
-    @safe @exclusivity(unchecked) public private(set) final var failure: HTTP2Error?
+    public final var failure: HTTP2Error? { fault }
+    @safe @exclusivity(unchecked) private final var fault: HTTP2Error?
     /// The last stream that the peer has begun.
     @safe @exclusivity(unchecked) internal final var newest: Int32 = 0
     /// Whether a stream of the peer's was reset here, or refused.
@@ -80,7 +81,8 @@ public class HTTP2Session {
     public private(set) final var isEndAnnounced = false
     private var isEnding = false
     /// Requests that began.
-    @safe @exclusivity(unchecked) public internal(set) final var requests = 0
+    public final var requests: Int { requestCount }
+    @safe @exclusivity(unchecked) internal final var requestCount = 0
 
     /// Streams that are over, of sessions that the same thread uses.
     internal final let spares: HTTP2StreamSpares
@@ -100,7 +102,7 @@ public class HTTP2Session {
         // blocks as long as the spares, which are this object's.
         unsafe session = recast_http2_make(
             isClient, Unmanaged.passUnretained(self).toOpaque(), Calls.shared.pointer, spares.blocks, &settings)
-        if unsafe session == nil { failure = HTTP2Error(kind: .memory, reason: "no memory for a session") }
+        if unsafe session == nil { fault = HTTP2Error(kind: .memory, reason: "no memory for a session") }
     }
 
     deinit {
@@ -126,7 +128,8 @@ public class HTTP2Session {
     /// Whether part of a head, or of trailers, has come.
     public final var isReadingHead: Bool { reading.stream != 0 }
     /// Heads and trailers that have begun: tells the one that is being read from the one before it.
-    @safe @exclusivity(unchecked) public internal(set) final var headsBegun = 0
+    public final var headsBegun: Int { headCount }
+    @safe @exclusivity(unchecked) internal final var headCount = 0
 
     // MARK: Bytes
 
@@ -213,7 +216,7 @@ public class HTTP2Session {
 
     private final func fail(_ kind: HTTP2Error.Kind, _ reason: String) -> HTTP2Error {
         let failure = self.failure ?? HTTP2Error(kind: kind, reason: reason)
-        self.failure = failure
+        fault = failure
         return failure
     }
 
@@ -420,7 +423,7 @@ public class HTTP2Session {
         if reading.isTrailers {
             // What came before has been taken already: nothing but the stream's end can tell that it isn't whole.
             guard reading.error == nil else { return refuseTrailers(of: stream) }
-            swap(&stream.trailers, &reading.trailers)
+            swap(&stream.trailerSection, &reading.trailers)
             return stream.ended()
         }
         endHead(of: stream, endsStream: endsStream)

@@ -42,11 +42,16 @@ public final class HTTP2Stream {
     /// Bytes of content that are gathered before they are brought, 64 KiB, and what their frame has besides.
     internal static let mostGathered = 64 * 1024
 
-    @safe @exclusivity(unchecked) public private(set) var id: Int32
+    public var id: Int32 { number }
+    @safe @exclusivity(unchecked) private var number: Int32
     /// Nil once the stream is over, which ends the cycle of references.
     @safe @exclusivity(unchecked) private var session: HTTP2Session?
     /// Whom it tells; set where the stream is given to its owner, and nil once its exchange or the stream is over.
-    @safe @exclusivity(unchecked) public var handler: (any HTTP2StreamHandler)?
+    public var handler: (any HTTP2StreamHandler)? {
+        get { owner }
+        set { owner = newValue }
+    }
+    @safe @exclusivity(unchecked) private var owner: (any HTTP2StreamHandler)?
 
     /// All that a stream is but for its memory, so that one whose memory another had begins as a new one does.
     private struct State {
@@ -87,18 +92,19 @@ public final class HTTP2Stream {
     /// Content that came while nobody took it, or that waits for more of the same read.
     @safe @exclusivity(unchecked) private var held = OutputBuffer()
     /// Trailers, once the content has ended.
-    @safe @exclusivity(unchecked) public internal(set) var trailers = TrailerLines()
+    public var trailers: TrailerLines { trailerSection }
+    @safe @exclusivity(unchecked) internal var trailerSection = TrailerLines()
     @safe @exclusivity(unchecked) internal private(set) var output = OutputBuffer()
     @safe @exclusivity(unchecked) private var trailerLines = OutputBuffer()
 
     internal init(_ id: Int32, session: HTTP2Session) {
-        self.id = id
+        number = id
         self.session = session
     }
 
     /// Becomes another stream, whose buffers have memory already. Call it only on one that nobody else holds.
     fileprivate func begin(_ id: Int32, session: HTTP2Session) {
-        self.id = id
+        number = id
         self.session = session
         state = State()
     }
@@ -111,7 +117,7 @@ public final class HTTP2Stream {
         held.shrink(to: HTTP2StreamSpares.keptCapacity)
         output.shrink(to: HTTP2StreamSpares.keptCapacity)
         trailerLines.shrink(to: HTTP2StreamSpares.keptCapacity)
-        if !trailers.isEmpty { trailers = TrailerLines() }
+        if !trailerSection.isEmpty { trailerSection = TrailerLines() }
     }
 
     // MARK: The request's content

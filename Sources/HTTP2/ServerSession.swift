@@ -39,10 +39,10 @@ public final class ServerSession: HTTP2Session {
 
     override internal func began(_ id: Int32, isTrailers: Bool) {
         reading.begin(id, isTrailers: isTrailers)
-        headsBegun += 1
+        headCount += 1
         guard !isTrailers else { return }
         line.removeAll()
-        requests += 1
+        requestCount += 1
         newest = id
         let stream = spares.take(id, session: self)
         streams.insert(stream)

@@ -73,7 +73,7 @@ final class Exchange {
     var responseHeaderLines = 0
     var hasHeaderLines = false
     /// What a response says of the route's rate limit, as lines; of this request on routes that tell it.
-    var rateFields = OutputBuffer()
+    @safe @exclusivity(unchecked) var rateFields = OutputBuffer()
     /// Both connections once they have left HTTP.
     var tunnel: Tunnel?
     /// The content, where it is held until its length is known; until the response begins.

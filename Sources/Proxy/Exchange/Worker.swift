@@ -36,7 +36,7 @@ public final class Worker {
     private var retiredTracers: [Tracer] = []
     /// What the proxy itself has to say, apart from the access log.
     let logger = OperationalLog.logger
-    var counters: Counters
+    @safe @exclusivity(unchecked) var counters: Counters
     let coders = CoderPool()
     /// What is counted of requests, for `/metrics`.
     let requests = RequestCounters()

@@ -34,7 +34,7 @@ final class UpstreamTally {
     }
 
     /// Final responses that came, those among them that count as failures of the server, and requests that failed before.
-    var responses: UInt64 = 0
+    @safe @exclusivity(unchecked) var responses: UInt64 = 0
     var gatewayErrors: UInt64 = 0
     var failures: UInt64 = 0
     var closed: UInt64 = 0

@@ -21,14 +21,14 @@ final class Endpoint {
     /// Connections: idle ones, those in use, and those being made.
     var connections = 0
     /// Requests on their way.
-    var inFlight = 0
+    @safe @exclusivity(unchecked) var inFlight = 0
     /// Whether it isn't among the upstream's addresses any more: what is in flight ends, nothing is kept.
     var isGone = false
 
     /// Whether requests go here without a second thought: neither ejected, nor dead, nor failing its checks.
     private(set) var isHealthy = true
     /// Failures in a row: connections that could not be made, ended before a response, gateway errors.
-    var failures = 0
+    @safe @exclusivity(unchecked) var failures = 0
     /// Connections in a row that could not be made.
     private(set) var connectFailures = 0
     /// Whether connections were refused at once, so that trying costs no time.
@@ -44,7 +44,7 @@ final class Endpoint {
     /// Times that it was ejected.
     private(set) var ejections = 0
     /// Whether its connections bear to be used again.
-    var reuse = ReuseHistory()
+    @safe @exclusivity(unchecked) var reuse = ReuseHistory()
     private var level: UInt64 = 0
     private var healthySince: UInt64 = 0
 

@@ -23,22 +23,27 @@ public final class Conversion {
     private let pipeline: RunningPipeline
     /// The encoding of the input.
     public let inputEncoding: BodyEncoding
-    internal private(set) var sources: [[UInt8]]
+    @safe @exclusivity(unchecked) internal private(set) var sources: [[UInt8]]
     @safe @exclusivity(unchecked) private var stage = Stage.reading
     /// The Content-Type of the last body that was begun with `restart`.
     @safe @exclusivity(unchecked) private var acceptedType = ByteStore()
     @safe @exclusivity(unchecked) private var hasAccepted = false
     /// Bytes that this body may have: `limits.body`, unless what arrives is counted before it gets here. `restart` sets it back.
-    public var bodyLimit: Int
+    public var bodyLimit: Int {
+        get { limit }
+        set { limit = newValue }
+    }
+    @safe @exclusivity(unchecked) private var limit: Int
     /// Bytes taken so far.
-    @safe @exclusivity(unchecked) public private(set) var consumedCount = 0
+    public var consumedCount: Int { consumed }
+    @safe @exclusivity(unchecked) private var consumed = 0
 
     private init(plan: ConversionPlan, input: BodyEncoding, sources: [[UInt8]], pipeline: RunningPipeline) {
         self.plan = plan
         self.pipeline = pipeline
         self.sources = sources
         inputEncoding = input
-        bodyLimit = plan.limits.body
+        limit = plan.limits.body
     }
 
     /// A conversion of one body by `plan`.
@@ -68,7 +73,7 @@ public final class Conversion {
         guard try takes(input.count) else { return 0 }
         do throws(ConversionError) {
             let count = try pipeline.feed(input)
-            consumedCount += count
+            consumed += count
             return count
         } catch {
             stage = .failed(error)
@@ -86,7 +91,7 @@ public final class Conversion {
         guard try takes(input.count) else { return 0 }
         do throws(ConversionError) {
             let count = try pipeline.feedPassing(input, &passed)
-            consumedCount += count
+            consumed += count
             return count
         } catch {
             passed = 0..<0
@@ -102,7 +107,7 @@ public final class Conversion {
         case .reading: break
         case .ending, .done: return false
         }
-        guard count <= bodyLimit - consumedCount else {
+        guard count <= limit - consumed else {
             let error = ConversionError.limit("body", of: bodyLimit, what: "the body", offset: bodyLimit)
             stage = .failed(error)
             throw error
@@ -146,8 +151,8 @@ public final class Conversion {
             hasAccepted = true
         }
         self.sources = sources
-        consumedCount = 0
-        bodyLimit = plan.limits.body
+        consumed = 0
+        limit = plan.limits.body
         stage = .reading
         do throws(ConversionError) {
             try pipeline.restart(contentType, sources)
