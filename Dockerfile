@@ -11,8 +11,9 @@ COPY scripts/dependencies scripts/
 RUN scripts/dependencies build image
 COPY Package.swift ./
 COPY Sources Sources
-# They are in the binary, for `recast init`.
+# They are in the binary, for `recast init` and `recast try`.
 COPY config/recipes config/recipes
+COPY config/recast.yaml config/
 # The manifest names these targets too; they needn't be here to build the product, but their folders must exist.
 COPY Tests Tests
 COPY Examples Examples
@@ -22,7 +23,7 @@ COPY scripts/release scripts/revision scripts/
 ARG RECAST_COMMIT=""
 ARG RECAST_DATE=""
 RUN scripts/release --product recast
-COPY scripts/image-root scripts/
+COPY scripts/image-root scripts/linked-packages scripts/
 COPY deploy/image deploy/image
 COPY LICENSE ./
 # The time of the bill of materials.

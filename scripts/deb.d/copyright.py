@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 
-PRODUCT = "recast"
+LINKED_PACKAGES = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "linked-packages")
 APACHE = """ Licensed under the Apache License, Version 2.0. You may not use these files except in compliance with it. On Debian
  systems its text is in /usr/share/common-licenses/Apache-2.0.
  .
@@ -31,40 +31,10 @@ License: Apache-2.0
 """
 
 
-def swift(*arguments):
-    return json.loads(subprocess.run(["swift", "package", *arguments], check=True, capture_output=True, text=True).stdout)
-
-
 def linked_packages():
-    """The packages that the product is compiled from, as (name, folder), those that they need included."""
-    manifest = swift("dump-package")
-    targets = {target["name"]: target for target in manifest["targets"]}
-    waiting = next(product["targets"] for product in manifest["products"] if product["name"] == PRODUCT)
-    seen, identities = set(), set()
-    while waiting:
-        name = waiting.pop()
-        if name in seen or name not in targets:
-            continue
-        seen.add(name)
-        for dependency in targets[name]["dependencies"]:
-            if "product" in dependency:
-                identities.add(dependency["product"][1].lower())
-            else:
-                waiting.append((dependency.get("target") or dependency["byName"])[0])
-    found = {}
-
-    def take(node):
-        found[node["identity"]] = node["path"]
-        for below in node["dependencies"]:
-            take(below)
-
-    for node in swift("show-dependencies", "--format", "json")["dependencies"]:
-        if node["identity"] in identities:
-            take(node)
-            identities.discard(node["identity"])
-    if identities:
-        raise SystemExit(f"deb: nobody knows where these packages are: {', '.join(sorted(identities))}")
-    return sorted(found.items())
+    """The Swift packages that are compiled into the binary, as (name, folder)."""
+    lines = subprocess.run([LINKED_PACKAGES], check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
+    return [(name, folder) for name, _, _, folder in (line.split("\t") for line in lines)]
 
 
 def toolchain():
