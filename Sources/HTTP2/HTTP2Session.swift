@@ -464,7 +464,7 @@ public class HTTP2Session {
         unsafe output.append(Span(_unsafeElements: frameHead.buffer))
         guard let stream = find(id) else { return true }
         stream.move(count, to: &output)
-        nuisance.pay(forContent: count)
+        nuisance.noteSent(count)
         // Nobody owes a window for a frame that only its window has made small: who opens that a byte at a time would be paid for it.
         if count > 0, stream.queued == 0 { nuisance.noteFrame() }
         return true
@@ -548,7 +548,7 @@ internal struct Nuisance {
     static let response = 16
     /// Windows of frames that are on their way at once, at most.
     static let mostWindows = 1 << 16
-    /// Bytes of content that pay for one frame: clients may give each frame's window back at once, a stream's and the connection's.
+    /// Bytes of content that pay for one frame, and for the window of a stream and that of the connection.
     static let bytes = 1024
 
     private var left = most
@@ -556,6 +556,8 @@ internal struct Nuisance {
     private var filledAt: UInt64 = 0
     /// Windows that are still to be given back.
     private var windows = 0
+    /// Bytes of sent content that none of them is for yet.
+    private var owed = 0
 
     /// Returns false where nothing is left.
     mutating func take(_ cost: Int, now: UInt64) -> Bool {
@@ -590,6 +592,15 @@ internal struct Nuisance {
         guard unpaid >= Self.bytes else { return }
         pay(unpaid / Self.bytes)
         unpaid %= Self.bytes
+    }
+
+    /// Content was sent, of whatever frames. Its windows may come much later and all at once, when a peer that was slow reads what it
+    /// has, piece by piece.
+    mutating func noteSent(_ count: Int) {
+        pay(forContent: count)
+        owed += count
+        windows = min(windows + 2 * (owed / Self.bytes), Self.mostWindows)
+        owed %= Self.bytes
     }
 }
 

@@ -803,6 +803,26 @@ struct ServerSessionTests {
         }
     }
 
+    @Test(
+        "Windows of content that was sent may come late and all at once, two for each KiB of it",
+        arguments: [
+            (0, 0), (Nuisance.bytes - 1, 0), (Nuisance.bytes, 2), (Nuisance.bytes + 1, 2), (2 * Nuisance.bytes, 4),
+            (12 << 20, 24 << 10), (32 << 20, Nuisance.mostWindows), (1 << 30, Nuisance.mostWindows),
+        ])
+    func lateWindows(bytes: Int, windows: Int) {
+        for size in [bytes, 16 * 1024, 1000] where size > 0 {
+            var nuisance = Nuisance()
+            var left = bytes
+            while left > 0 {
+                nuisance.noteSent(min(size, left))
+                left -= min(size, left)
+            }
+            var taken = 0
+            while nuisance.takesWindow() { taken += 1 }
+            #expect(taken == windows)
+        }
+    }
+
     // MARK: Anything
 
     @Test("Whatever bytes come, each stream that has begun is closed once")
