@@ -442,4 +442,30 @@ struct ClientSessionTests {
             #expect(caller.session.isOver, "\(name)")
         }
     }
+
+    @Test("A server that reads late gives the windows of what it was sent back all at once, and of no more than that")
+    func lateWindows() {
+        let size = 2 << 20
+        let caller = Caller()
+        let stream = caller.request("POST / HTTP/1.1\r\nHost: a.test\r\n", hasContent: true)
+        #expect(
+            caller.read(
+                server(settings: [(4, UInt32(2 * size))]) { $0.frame(8, 0, 0, ClientBytes.four(UInt32(2 * size))) }))
+        var sent = 0
+        let piece = [UInt8](repeating: 1, count: 64 * 1024)
+        for _ in 0..<size / piece.count {
+            _ = stream.write(piece.span)
+            sent += caller.sent().filter { $0.type == 0 }.reduce(0) { $0 + $1.payload.count }
+        }
+        #expect(sent == size)
+        func windows(_ count: Int) -> [UInt8] {
+            var more = ClientBytes.more()
+            for index in 0..<count { more.frame(8, 0, index % 2 == 0 ? 0 : 1, ClientBytes.four(1)) }
+            return more.bytes
+        }
+        #expect(caller.read(windows(2 * size / Nuisance.bytes)))
+        #expect(caller.session.failure == nil)
+        // What may come of no use is left whole. Each piece that emptied the queue was a frame, with windows of its own.
+        #expect(!caller.read(windows(Nuisance.most + 2 * size / piece.count + 1)) || caller.session.failure != nil)
+    }
 }

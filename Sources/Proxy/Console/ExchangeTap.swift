@@ -198,7 +198,7 @@ final class ExchangeTap {
         }
     }
 
-    /// Makes it ready for another exchange, whose end writes over what the last one's did.
+    /// Makes it ready for another exchange, whose end writes over the rest.
     func reset() {
         fromClient.removeAll()
         toUpstream.removeAll()
@@ -207,6 +207,8 @@ final class ExchangeTap {
         requestID.removeAll()
         upstreamStatus = 0
         if code != nil { code = nil }
+        route = nil
+        snapshot = nil
     }
 }
 
@@ -223,8 +225,7 @@ struct HeldTap {
     @inline(__always)
     func with(_ body: (ExchangeTap) -> Void) { unsafe held._withUnsafeGuaranteedRef { body($0) } }
 
-    // Buffers of an exchange, of which a closure can't take a span.
-    // They are lent as variables: as values they would be copied, and counted.
+    // Buffers of an exchange, of which a closure can't take a span. They are lent as variables: as values they would be copied, and counted.
     func sent(headIn buffer: inout OutputBuffer) { with { $0.toUpstream.keep(head: buffer.span) } }
     func sent(bodyIn buffer: inout OutputBuffer) { with { $0.sent(buffer.span) } }
 
@@ -278,11 +279,7 @@ struct ExchangeHistory: ~Copyable {
     /// As above, of one that is kept whatever else there is: somebody has asked for it, and looks at it next.
     mutating func begin() -> ExchangeTap {
         running += 1
-        if !spare.isEmpty {
-            let tap = taps[spare.removeLast()]
-            tap.reset()
-            return tap
-        }
+        if !spare.isEmpty { return taps[spare.removeLast()] }
         let tap = ExchangeTap(limit: settings.body, generation: generation, place: taps.count)
         taps.append(tap)
         return tap
@@ -292,7 +289,7 @@ struct ExchangeHistory: ~Copyable {
     mutating func drop(_ tap: ExchangeTap) {
         guard tap.generation == generation else { return }
         running -= 1
-        spare.append(tap.place)
+        recycle(tap)
     }
 
     /// An exchange has ended, at the present of `loop`.
@@ -302,9 +299,16 @@ struct ExchangeHistory: ~Copyable {
         tap.end(exchange, number: next, loop)
         next += 1
         guard kept.count == settings.entries else { return kept.append(tap.place) }
-        spare.append(kept[oldest])
+        let old = taps[kept[oldest]]
         kept[oldest] = tap.place
         oldest = oldest + 1 == kept.count ? 0 : oldest + 1
+        recycle(old)
+    }
+
+    /// Keeps a tap's memory for another exchange, which may never come: what it had of the old one's settings it lets go of at once.
+    private mutating func recycle(_ tap: ExchangeTap) {
+        tap.reset()
+        spare.append(tap.place)
     }
 
     /// An exchange has ended of which nothing was kept.
