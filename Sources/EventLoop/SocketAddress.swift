@@ -6,25 +6,30 @@ public import Octets
 public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
     internal enum Family: UInt8 { case ipv4, ipv6, unix }
 
-    internal let family: Family
-    /// The port in host order, 0 for a unix socket or "any".
-    public let port: UInt16
-    /// The interface of a link-local IPv6 address, else 0.
-    internal let scope: UInt32
-    internal let high: UInt64
-    internal let low: UInt64
+    /// All but the path.
+    public let plain: PlainAddress
     /// The path of a unix socket; empty for IP and for a peer that never bound one.
     public let path: String
+
+    internal var family: Family { plain.family }
+    /// The port in host order, 0 for a unix socket or "any".
+    public var port: UInt16 { plain.port }
+    /// The interface of a link-local IPv6 address, else 0.
+    internal var scope: UInt32 { plain.scope }
+    internal var high: UInt64 { plain.high }
+    internal var low: UInt64 { plain.low }
 
     internal init(
         family: Family, port: UInt16 = 0, scope: UInt32 = 0, high: UInt64 = 0, low: UInt64 = 0, path: String = ""
     ) {
-        self.family = family
-        self.port = port
-        self.scope = scope
-        self.high = high
-        self.low = low
+        plain = PlainAddress(family: family, port: port, scope: scope, high: high, low: low)
         self.path = path
+    }
+
+    /// What `plain` says; the path of a unix socket is empty.
+    public init(_ plain: PlainAddress) {
+        self.plain = plain
+        path = ""
     }
 
     /// An IPv4 address, `ipv4` in host order: 127.0.0.1 is 0x7F00_0001.
@@ -160,6 +165,16 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
             }
         }
     }
+}
+
+/// What a `SocketAddress` says of IP addresses and ports, and that it is a unix socket's: plain values, of which a copy counts no
+/// references.
+public struct PlainAddress: Hashable, Sendable, BitwiseCopyable {
+    internal let family: SocketAddress.Family
+    internal let port: UInt16
+    internal let scope: UInt32
+    internal let high: UInt64
+    internal let low: UInt64
 }
 
 /// The system's form of addresses.

@@ -171,7 +171,12 @@ package enum FieldWriter {
 
     /// As above, behind the bytes of a word, which has room for it.
     @inlinable
+    @inline(__always)
     package static func head(_ field: Int, _ count: Int, to word: inout OutputBuffer.Word) {
+        // Most tags and most lengths are a byte each.
+        if (field << 3 | 2) | count <= 0x7F {
+            return word = word.followed(by: .init(bits: UInt64(count << 8 | field << 3 | 2), count: 2))
+        }
         varint(field << 3 | 2, to: &word)
         varint(count, to: &word)
     }

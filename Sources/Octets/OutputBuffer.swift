@@ -32,6 +32,7 @@ public struct OutputBuffer: Sendable {
     /// SAFETY: the span points into `storage`, which self owns; the borrow keeps self unchanged while the span lives.
     @inlinable public var span: Span<UInt8> {
         @_lifetime(borrow self)
+        @inline(__always)
         get { unsafe _overrideLifetime(storage.slice(head..<storage.count), borrowing: self) }
     }
 
@@ -170,6 +171,12 @@ extension OutputBuffer {
         @inlinable
         public func followed(by byte: UInt8) -> Word {
             Word(bits: bits | UInt64(byte) &<< UInt64(count &* 8), count: count &+ 1)
+        }
+
+        /// The word with `other` behind it. Both together must have at most eight bytes.
+        @inlinable
+        public func followed(by other: Word) -> Word {
+            Word(bits: bits | other.bits &<< UInt64(count &* 8), count: count &+ other.count)
         }
 
         /// The word with `byte` before it. The word must have fewer than eight bytes.

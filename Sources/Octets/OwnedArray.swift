@@ -76,6 +76,7 @@ public struct OwnedArray<Element: BitwiseCopyable & Sendable>: ~Copyable, @unche
     }
 
     @inlinable
+    @inline(__always)
     public mutating func append(contentsOf elements: Span<Element>) {
         let count = elements.count
         guard count > 0 else { return }

@@ -31,15 +31,48 @@ import Testing
             var turn = 0
             while at < body.count {
                 let end = min(at + 6, body.count)
-                message.look(at: body.span.extracting(at..<end), limit: limit)
+                message.keep(body.span.extracting(at..<end), limit: limit)
                 let taken = min(takings[min(turn, takings.count - 1)], end - at)
-                message.take(taken)
+                message.putBack(end - at - taken)
                 at += taken
                 turn += 1
+                #expect(message.count == at)
+                #expect(message.body.span.copied() == Array(body.prefix(min(limit, at))))
             }
-            #expect(message.count == 20)
-            #expect(message.body.span.copied() == Array(body.prefix(limit)))
         }
+    }
+
+    /// What is shown of a message whose first `passed` bytes are those of a source, and the bytes behind them its own.
+    private func shown(_ source: [UInt8], passed: Int, own: [UInt8], limit: Int) -> KeptCopy {
+        var from = KeptMessage()
+        from.keep(source.span, limit: limit)
+        var message = KeptMessage()
+        message.pass(passed)
+        message.keep(own.span, limit: limit)
+        return KeptCopy(message, of: KeptCopy(from), limit: limit)
+    }
+
+    @Test(
+        "a message's content that passed is shown from the one that brought it", arguments: [0, 1, 7, 8, 9, 12, 13, 40])
+    func passing(limit: Int) {
+        let source = Array((0..<UInt8(8)))
+        let own = Array((100..<UInt8(105)))
+        for passed in 0...8 {
+            let whole = Array(source.prefix(passed)) + own
+            let copy = shown(source, passed: passed, own: own, limit: limit)
+            #expect(copy.count == whole.count)
+            #expect(copy.body == Array(whole.prefix(limit)))
+            #expect(copy.isWhole == (whole.count <= limit))
+        }
+        // What was sent again passed twice.
+        let again = shown(source, passed: 16, own: [], limit: limit)
+        #expect(again.count == 8 && again.body == Array(source.prefix(limit)))
+    }
+
+    @Test("what is measured of an exchange is plain values, which are copied without a look at each")
+    func plainRecord() {
+        #expect(_isPOD(ExchangeRecord.self))
+        #expect(_isPOD(ExchangeTap.Facts.self))
     }
 
     @Test("of a head as much is kept as an ordinary one has")
@@ -65,6 +98,8 @@ import Testing
         #expect(history.begin(at: 0) != nil)
         #expect(history.begin(at: 0) == nil)
     }
+
+    private func identity(_ tap: HeldTap) -> ObjectIdentifier { tap.with { ObjectIdentifier($0) } }
 
     /// Begins `count` exchanges, each of which ends before the next one. Returns how many are kept.
     private func keep(_ count: Int, at now: UInt64, in history: inout ExchangeHistory) -> Int {
@@ -108,7 +143,7 @@ import Testing
         #expect(first != nil)
         #expect(history.begin(at: 0) == nil)
         let asked = history.begin()
-        #expect(asked !== first)
+        #expect(identity(asked) != first.map(identity))
     }
 
     @Test("a tap that is used again has nothing of the exchange before")
@@ -119,15 +154,21 @@ import Testing
             Issue.record("there is room")
             return
         }
-        tap.fromClient.keep(head: text.span)
-        tap.answered(text.span)
-        tap.upstreamStatus = 200
-        tap.code = "body_too_large"
+        tap.with {
+            $0.fromClient.keep(head: text.span)
+            $0.answered(text.span)
+            $0.toUpstream.pass(7)
+            $0.upstreamStatus = 200
+            $0.code = "body_too_large"
+        }
         history.drop(tap)
         let next = history.begin(at: 0)
-        #expect(next === tap)
-        #expect(tap.fromClient.head.isEmpty && tap.toClient.body.isEmpty && tap.toClient.count == 0)
-        #expect(tap.upstreamStatus == 0 && tap.code == nil)
+        #expect(next.map(identity) == identity(tap))
+        tap.with {
+            #expect($0.fromClient.head.isEmpty && $0.toClient.body.isEmpty && $0.toClient.count == 0)
+            #expect($0.toUpstream.passed == 0)
+            #expect($0.upstreamStatus == 0 && $0.code == nil)
+        }
     }
 
     @Test("a tap of earlier settings is no one of the history's")

@@ -30,6 +30,7 @@ class Case:
     pieces = None  # of a body that is sent piece by piece: their size
     fields = ()  # of the request, besides those that each has
     without = None  # a library whose own instructions don't count
+    settings = ""  # more of them, as lines of YAML
     padding = 0  # bytes behind a long body that fill up its announced length, at most
 
     def __init__(self, name, folder, body, media_type, check, **more):
@@ -221,12 +222,23 @@ def streams(name, folder, check, count):
     return small(name, folder, check, streams=count, counts=(4 * count, 14 * count), window=count)
 
 
+# Counts of requests, as an admin port has them: what is seen besides is compared with that.
+ADMIN = "admin: 127.0.0.1:@ADMIN@\n"
+# So few entries that all have their memory before it is measured.
+CONSOLE = "admin: { address: 127.0.0.1:@ADMIN@, console: { entries: 40 } }\n"
+# Nothing is recorded: which requests of a share are is chance, and a collector's answers come by time.
+TRACING = "tracing: { endpoint: http://127.0.0.1:9, sample: 0% }\n"
+
+
 def all_cases():
     nested = document(16 * 1024)
     return [
         small("plain 200 B", "", check_same),
         small("plain 200 B, new connection", "", check_same, is_new=True),
         crowd("plain 200 B, 1000 connections", "", check_same),
+        small("plain 200 B, admin", "", check_same, settings=ADMIN),
+        small("plain 200 B, console", "", check_same, settings=CONSOLE),
+        small("plain 200 B, tracing", "", check_same, settings=ADMIN + TRACING),
         small("form -> json 200 B", "/form-json", check_json),
         small("form -> json 200 B, new connection", "/form-json", check_json, is_new=True),
         crowd("form -> json 200 B, 1000 connections", "/form-json", check_json),

@@ -33,10 +33,11 @@ ALLOCATED = ("allocations", "allocated_bytes")
 class Recast:
     """A Recast of its own for each measurement, in front of the sink."""
 
-    def __init__(self, command, folder, upstream, environment):
-        values = {"listen": free_port(), "secure": free_port(), "processor": free_port(), "upstream": upstream}
+    def __init__(self, command, folder, case, upstream, environment):
+        values = {"listen": free_port(), "secure": free_port(), "processor": free_port(), "admin": free_port(),
+                  "upstream": upstream}
         with open(os.path.join(HERE, "recast.yaml")) as file:
-            text = file.read()
+            text = file.read() + case.settings
         for name, value in values.items():
             text = text.replace(f"@{name.upper()}@", str(value))
         self.settings = os.path.join(folder, "recast.yaml")
@@ -283,14 +284,14 @@ def own_instructions(dump, library):
 class Callgrind:
     """Recast in callgrind, which counts instructions and is asked for its counts between requests."""
 
-    def __init__(self, binary, folder, upstream, options=(), without=None):
-        self.folder, self.dumps, self.without = folder, 0, without
+    def __init__(self, binary, folder, case, upstream, options=()):
+        self.folder, self.dumps, self.without = folder, 0, case.without
         # A short path: the name of a pipe is made of it.
         self.prefix = os.path.join(folder, "vgdb")
         self.vgdb = tool("vgdb", "valgrind")
         command = [tool("valgrind", "valgrind"), "--tool=callgrind", "-q", f"--vgdb-prefix={self.prefix}",
                    f"--callgrind-out-file={folder}/calls", *options, binary]
-        self.recast = Recast(command, folder, upstream, {})
+        self.recast = Recast(command, folder, case, upstream, {})
         self.stop = self.recast.stop
 
     def read(self):
@@ -316,9 +317,9 @@ class SystemCalls:
     """Recast with strace attached to its worker, the first thread: each call is a line of a file that is read at any time.
     callgrind would count readings of the clock too, which are no system calls outside of it."""
 
-    def __init__(self, binary, folder, upstream):
+    def __init__(self, binary, folder, case, upstream):
         self.path, self.before = os.path.join(folder, "calls.strace"), 0
-        self.recast = Recast([binary], folder, upstream, {})
+        self.recast = Recast([binary], folder, case, upstream, {})
         self.tracer = subprocess.Popen(
             [tool("strace", "strace"), "-qq", "-s0", "-esignal=none", f"-o{self.path}", f"-p{self.recast.pid}"],
             stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
@@ -350,13 +351,13 @@ class SystemCalls:
 class Allocations:
     """Recast as it is, with a library preloaded that counts its calls of malloc and its relatives."""
 
-    def __init__(self, binary, library, folder, upstream):
+    def __init__(self, binary, library, folder, case, upstream):
         path = os.path.join(folder, "allocations")
         with open(path, "wb") as file:
             file.write(bytes(16))
         with open(path, "rb") as file:
             self.counts = mmap.mmap(file.fileno(), 16, access=mmap.ACCESS_READ)
-        self.recast = Recast([binary], folder, upstream, {"LD_PRELOAD": library, "RECAST_ALLOCATIONS": path})
+        self.recast = Recast([binary], folder, case, upstream, {"LD_PRELOAD": library, "RECAST_ALLOCATIONS": path})
         self.stop = self.recast.stop
         self.before = (0, 0)
         if not self.read()[0]:
@@ -412,14 +413,14 @@ class Measurement:
         return self.counted(case, measure) | self.called(case, measure) | self.allocated(case, measure)
 
     def counted(self, case, measure, options=(), after=None):
-        counter = Callgrind(self.stripped, self.folder, self.sink.port, options, case.without)
+        counter = Callgrind(self.stripped, self.folder, case, self.sink.port, options)
         return self.figures(case, COUNTED, counter, measure, after=after and (lambda: after(counter.path)))
 
     def called(self, case, measure, choose=statistics.median):
-        return self.figures(case, CALLED, SystemCalls(self.binary, self.folder, self.sink.port), measure, choose)
+        return self.figures(case, CALLED, SystemCalls(self.binary, self.folder, case, self.sink.port), measure, choose)
 
     def allocated(self, case, measure, choose=statistics.median):
-        counter = Allocations(self.binary, self.library, self.folder, self.sink.port)
+        counter = Allocations(self.binary, self.library, self.folder, case, self.sink.port)
         return self.figures(case, ALLOCATED, counter, measure, choose)
 
     def figures(self, case, names, counter, measure, choose=statistics.median, after=None):

@@ -29,11 +29,12 @@ extension Worker {
     /// What it keeps of the selection since the numbers that `known` says, `limit` exchanges at most.
     func exchanges(_ selection: ExchangeSelection, since known: [Int: Int], limit: Int) -> ExchangeNews {
         var news = ExchangeNews()
-        guard let next = history?.next else { return news }
+        guard keepsExchanges else { return news }
+        let next = history.next
         let first = known[share.number] ?? 1
         news.next[share.number] = next
         var seen = 0
-        history?.forEachNewest(from: first) { tap in
+        history.forEachNewest(from: first) { tap in
             seen += 1
             if news.exchanges.count < limit, selection.holds(tap) {
                 news.exchanges.append(ExchangeFacts(tap, of: share.number))
@@ -49,7 +50,7 @@ extension Worker {
     func bodies(of route: String) -> [AdminServices.Body] {
         var bodies: [AdminServices.Body] = []
         var room = 2 * 1024 * 1024
-        history?.forEachNewest(from: 1) { tap in
+        history.forEachNewest(from: 1) { tap in
             guard tap.route?.name == route else { return true }
             let kept = KeptCopy(tap.fromClient)
             guard kept.isWhole, kept.count > 0, let type = kept.field("content-type"),
@@ -63,7 +64,7 @@ extension Worker {
     }
 
     /// One of them, whole.
-    func exchange(_ number: Int) -> KeptExchange? { history?.find(number).map { KeptExchange($0, of: share.number) } }
+    func exchange(_ number: Int) -> KeptExchange? { history.find(number).map { KeptExchange($0, of: share.number) } }
 }
 
 /// What a reader was told of the exchanges that end: a list at once, and then what is new.

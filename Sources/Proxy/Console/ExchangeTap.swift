@@ -9,8 +9,10 @@ struct KeptMessage: ~Copyable {
     /// As HTTP/1.1 writes it, whatever brought it. Of longer ones the beginning.
     private(set) var head = OwnedArray<UInt8>()
     private(set) var body = OwnedArray<UInt8>()
-    /// Bytes of the body, kept or not.
+    /// Bytes of the body, kept or not, besides those that `passed`.
     private(set) var count = 0
+    /// Bytes at the body's beginning that went on as they came: the message that brought them has them.
+    private(set) var passed = 0
 
     /// Bytes of a head at most: as much as one of usual limits has.
     static let headLimit = 16 * 1024
@@ -38,16 +40,15 @@ struct KeptMessage: ~Copyable {
         if room > 0 { kept.append(contentsOf: text.extracting(0..<room)) }
     }
 
-    /// Keeps bytes of the body that begin at `count`: some of them may have been brought before, and not been taken. `take` says how
-    /// many are.
-    mutating func look(at content: Span<UInt8>, limit: Int) {
-        let known = body.count - count
-        if known == 0 { return Self.append(content, to: &body, limit: limit) }
-        guard known > 0, known < content.count else { return }
-        Self.append(content.extracting(known..<content.count), to: &body, limit: limit)
+    /// The last bytes that were kept of the body weren't taken, and will be brought again.
+    mutating func putBack(_ left: Int) {
+        count -= left
+        if body.count > count { body.truncate(to: count) }
     }
 
-    mutating func take(_ taken: Int) { count += taken }
+    /// Counts bytes of the body that go on as they came.
+    @inline(__always)
+    mutating func pass(_ content: Int) { passed &+= content }
 
     /// Whether it is a request of that method.
     func has(method: [UInt8]) -> Bool {
@@ -61,6 +62,7 @@ struct KeptMessage: ~Copyable {
         body.removeAll()
         if head.capacity > Self.ordinaryHead { head.free() }
         count = 0
+        passed = 0
     }
 }
 
@@ -79,75 +81,71 @@ final class ExchangeTap {
     let limit: Int
     /// The generation of the history that it is of: new settings bring another one.
     let generation: Int
-    /// Its place among that history's taps.
-    let place: Int
 
     /// The code of the problem that we answered with.
     @safe @exclusivity(unchecked) var code: String?
     @safe @exclusivity(unchecked) var upstreamStatus = 0
 
-    // Since its end.
+    /// Whom the connection leads to, and where it was accepted.
+    @safe @exclusivity(unchecked) private(set) var origin: RequestOrigin?
     /// The exchange that this one is a replay of, by the console's id.
     @safe @exclusivity(unchecked) private(set) var original: String?
-    @safe @exclusivity(unchecked) private(set) var upstreamAddress: SocketAddress?
-    /// Whom the connection led to, and for whom that spoke; nil: for itself.
-    @safe @exclusivity(unchecked) private(set) var peer: SocketAddress?
-    @safe @exclusivity(unchecked) private var realClient: SocketAddress?
-    var client: SocketAddress? { realClient ?? peer }
-    /// The exchange's number in its worker's history.
-    @safe @exclusivity(unchecked) private(set) var number = 0
-    @safe @exclusivity(unchecked) private(set) var requestID = OwnedArray<UInt8>()
+
+    // Since its end.
+    /// Where the request went.
+    @safe @exclusivity(unchecked) private(set) var endpoint: Endpoint?
+    @safe @exclusivity(unchecked) private(set) var requestID: [UInt8] = []
     @safe @exclusivity(unchecked) private(set) var facts = Facts()
-    @safe @exclusivity(unchecked) private(set) var route: Route?
-    /// The settings that it began with, which know its upstream's name.
+    /// The settings that it began with.
     @safe @exclusivity(unchecked) private(set) var snapshot: ConfigurationSnapshot?
+    var client: SocketAddress? { (facts.realClient ?? origin?.peer).map(SocketAddress.init) }
+    var route: Route? { facts.route.flatMap { snapshot?.settings.routes[$0] } }
 
     /// What is known of an exchange that has ended and needs no counting of references.
     struct Facts {
+        /// The exchange's number in its worker's history.
+        var number = 0
         /// Milliseconds since 1970.
         var endedAt = 0
-        var status = 0
-        var flag: EndReason?
-        var bytesIn = 0
-        var bytesOut = 0
-        var bytesBack = 0
-        /// Nanoseconds, as `ExchangeRecord` has them; `total` from the head's end to the exchange's.
-        var head: UInt64 = 0
-        var body: UInt64 = 0
-        var conversion: UInt64 = 0
-        var connect: UInt64 = 0
-        var firstByte: UInt64 = 0
-        var upstream: UInt64 = 0
+        var record = ExchangeRecord()
+        /// The route's place in the settings.
+        var route: Int?
+        /// Nanoseconds from the head's end to the exchange's.
         var total: UInt64 = 0
-        var attempts = 0
-        var framing: StaticString = ""
-        /// The conversion's, of the request or, where that has none, of the response.
-        var input: BodyEncoding?
-        var output: BodyEncoding?
-        var convertsRequest = false
+        /// Whether the response was converted, from what, and to what.
         var convertsResponse = false
-        var port = 0
-        var isSecure = false
+        var responseInput: BodyEncoding?
+        var responseOutput: BodyEncoding?
         var version = MessageVersion.http1_1
+        /// For whom the connection's peer spoke; nil: for itself.
+        var realClient: PlainAddress?
+
+        var convertsRequest: Bool { record.input != nil }
+        // The conversion's, of the request or, where that has none, of the response.
+        var input: BodyEncoding? { record.input ?? (convertsResponse ? responseInput : nil) }
+        var output: BodyEncoding? { record.output ?? (convertsResponse ? responseOutput : nil) }
     }
 
-    init(limit: Int, generation: Int, place: Int) {
+    init(limit: Int, generation: Int) {
         self.limit = limit
         self.generation = generation
-        self.place = place
     }
 
-    func begin(_ request: borrowing MessageHead) { fromClient.keep(head: request.text) }
+    @inline(__always)
+    func begin(_ request: borrowing MessageHead, of source: any Downstream) {
+        origin = source.origin
+        if origin?.isRepeated == true { original = source.original }
+        fromClient.keep(head: request.text)
+    }
 
-    func look(at content: Span<UInt8>) { fromClient.look(at: content, limit: limit) }
-    func took(_ count: Int) { fromClient.take(count) }
-
+    @inline(__always)
     func responded(_ head: borrowing MessageHead) {
         upstreamStatus = head.status
         fromUpstream.keep(head: head.text)
     }
 
     // Bytes of a body.
+    @inline(__always) func came(_ content: Span<UInt8>) { fromClient.keep(content, limit: limit) }
     @inline(__always) func sent(_ content: Span<UInt8>) { toUpstream.keep(content, limit: limit) }
     @inline(__always) func received(_ content: Span<UInt8>) { fromUpstream.keep(content, limit: limit) }
     @inline(__always) func answered(_ content: Span<UInt8>) { toClient.keep(content, limit: limit) }
@@ -155,93 +153,83 @@ final class ExchangeTap {
     /// Takes what is to be known of an exchange that has ended, and what only the console still asks for: the upstream's address.
     ///
     /// - Parameter loop: the exchange's, which says when it ended.
-    func end(_ exchange: Exchange, number: Int, _ loop: EventLoop) {
-        self.number = number
-        requestID.append(contentsOf: exchange.requestID.span)
-        route = exchange.route
+    @inline(__always)
+    fileprivate func end(_ exchange: Exchange, number: Int, _ loop: EventLoop) {
+        // Nothing asks an exchange that is over for its id: it gets the old one's memory.
+        swap(&requestID, &exchange.requestID)
         snapshot = exchange.snapshot
+        endpoint = exchange.endpoint.take()
+        facts.number = number
         facts.endedAt = loop.wallClockMilliseconds
-        facts.status = exchange.record.status
-        facts.flag = exchange.record.flag
-        facts.bytesIn = exchange.record.bytesIn
-        facts.bytesOut = exchange.record.bytesOut
-        facts.bytesBack = exchange.record.bytesBack
-        facts.head = exchange.record.headTime
-        facts.body = exchange.record.bodyTime
-        facts.conversion = exchange.record.transcodeTime
-        facts.connect = exchange.record.connectTime
-        facts.firstByte = exchange.record.firstByteTime
-        facts.upstream = exchange.record.upstreamTime
+        facts.record = exchange.record
+        facts.route = exchange.route?.index
         facts.total = loop.now &- exchange.record.startedAt
-        facts.attempts = exchange.record.attempts
-        facts.framing = exchange.record.framing
-        facts.input = exchange.record.input
-        facts.output = exchange.record.output
-        facts.convertsRequest = facts.input != nil
         facts.convertsResponse = false
         facts.version = exchange.request.version
-        upstreamAddress = exchange.upstreamAddress.take()
-        realClient = exchange.realClient
-        if let downstream = exchange.downstream {
-            original = downstream.original
-            peer = downstream.peer
-            facts.port = downstream.listener.port
-            facts.isSecure = downstream.isSecure
-        } else {
-            original = nil
-            peer = nil
-        }
+        facts.realClient = exchange.trustsPeer ? exchange.realClient?.plain : nil
         if let transcoder = exchange.responseTranscoder, transcoder.isActive {
             facts.convertsResponse = true
-            facts.input = facts.input ?? transcoder.conversion?.inputEncoding
-            facts.output = facts.output ?? transcoder.rule?.conversion?.plan.output
+            facts.responseInput = transcoder.conversion?.inputEncoding
+            facts.responseOutput = transcoder.rule?.conversion?.plan.output
         }
     }
 
     /// Makes it ready for another exchange, whose end writes over the rest.
-    func reset() {
+    @inline(__always)
+    fileprivate func reset() {
         fromClient.removeAll()
         toUpstream.removeAll()
         fromUpstream.removeAll()
         toClient.removeAll()
-        requestID.removeAll()
         upstreamStatus = 0
         if code != nil { code = nil }
-        route = nil
+        if original != nil { original = nil }
         snapshot = nil
+        endpoint = nil
     }
 }
 
-/// A tap of an exchange that runs, held without counting references each time that it is told of something.
+/// A tap that its owner holds and hands on, without counting references each time that it is told of something.
 ///
-/// SAFETY: the tap is retained by `init` and given up by `take`, once; nothing that is called with it in between takes it
-/// (`Exchange.takeTap` does, when the exchange is over).
+/// SAFETY: `init` retains the tap and `free` gives it up, once. In between it has one owner, the list of a history or an exchange,
+/// which alone frees it: nothing that is called with it does.
 @safe
-struct HeldTap {
+struct HeldTap: BitwiseCopyable, @unchecked Sendable {
     private let held: Unmanaged<ExchangeTap>
 
     init(_ tap: consuming ExchangeTap) { unsafe held = Unmanaged.passRetained(tap) }
 
     @inline(__always)
-    func with(_ body: (ExchangeTap) -> Void) { unsafe held._withUnsafeGuaranteedRef { body($0) } }
+    func with<Result>(_ body: (ExchangeTap) -> Result) -> Result {
+        // SAFETY: the tap is retained until its owner frees it, which `body` doesn't.
+        unsafe held._withUnsafeGuaranteedRef { body($0) }
+    }
 
     // Buffers of an exchange, of which a closure can't take a span. They are lent as variables: as values they would be copied, and counted.
+    @inline(__always)
     func sent(headIn buffer: inout OutputBuffer) { with { $0.toUpstream.keep(head: buffer.span) } }
     func sent(bodyIn buffer: inout OutputBuffer) { with { $0.sent(buffer.span) } }
 
-    func take() -> ExchangeTap { unsafe held.takeRetainedValue() }
+    /// Gives the tap up.
+    func free() {
+        // SAFETY: its owner calls this, and nobody uses the tap behind it.
+        unsafe held.release()
+    }
 }
 
-/// The last exchanges of a worker that have ended, as many as the settings say.
+/// The last exchanges of a worker that have ended, as many as the settings say; none without a console.
+///
+/// A tap has one owner: it waits here, is an exchange's, or is kept. It is handed on, so that no reference to it is counted.
 struct ExchangeHistory: ~Copyable {
     let settings: ConsoleSettings
+    /// Whether anything is kept.
+    let isOn: Bool
     /// Tells its taps from those of the history before it.
     let generation: Int
-    /// All that were made, each at its `place`, by which they stand in the lists below: numbers move without counting references.
-    private var taps: [ExchangeTap] = []
-    private var spare = OwnedArray<Int>()
+    /// Those that wait for an exchange.
+    private var spare = OwnedArray<HeldTap>()
     /// In the order of their ends, from `oldest` on, around the end of the array.
-    private var kept = OwnedArray<Int>()
+    private var kept = OwnedArray<HeldTap>()
     private var oldest = 0
     /// Exchanges that run and are kept then: so that many clients at once are bounded, too, as many as ended ones.
     private var running = 0
@@ -256,7 +244,10 @@ struct ExchangeHistory: ~Copyable {
     /// a busy worker little. Where more entries are wanted, so many.
     static let leastPace = 2_000
 
-    init(_ settings: ConsoleSettings, generation: Int = 0) {
+    /// - Parameter settings: nil: nothing is kept.
+    init(_ settings: ConsoleSettings?, generation: Int = 0) {
+        isOn = settings != nil
+        let settings = settings ?? ConsoleSettings()
         self.settings = settings
         self.generation = generation
         let pace = UInt64(max(settings.entries, Self.leastPace))
@@ -264,10 +255,16 @@ struct ExchangeHistory: ~Copyable {
         window = interval * pace
     }
 
+    deinit {
+        for index in 0..<spare.count { spare[index].free() }
+        for index in 0..<kept.count { kept[index].free() }
+    }
+
     /// What an exchange that begins at `now` is kept in; nil where too many run, or began in the last second.
     ///
     /// - Parameter now: the loop's nanoseconds.
-    mutating func begin(at now: UInt64) -> ExchangeTap? {
+    @inline(__always)
+    mutating func begin(at now: UInt64) -> HeldTap? {
         guard running < settings.entries else { return nil }
         // A second's are taken at once after a second without any.
         let end = max(paced, now) &+ interval
@@ -277,38 +274,44 @@ struct ExchangeHistory: ~Copyable {
     }
 
     /// As above, of one that is kept whatever else there is: somebody has asked for it, and looks at it next.
-    mutating func begin() -> ExchangeTap {
+    @inline(__always)
+    mutating func begin() -> HeldTap {
         running += 1
-        if !spare.isEmpty { return taps[spare.removeLast()] }
-        let tap = ExchangeTap(limit: settings.body, generation: generation, place: taps.count)
-        taps.append(tap)
-        return tap
+        if !spare.isEmpty { return spare.removeLast() }
+        return HeldTap(ExchangeTap(limit: settings.body, generation: generation))
     }
 
     /// An exchange has ended that nobody wants to see.
-    mutating func drop(_ tap: ExchangeTap) {
-        guard tap.generation == generation else { return }
+    mutating func drop(_ tap: HeldTap) {
+        guard isOwn(tap) else { return tap.free() }
         running -= 1
         recycle(tap)
     }
 
     /// An exchange has ended, at the present of `loop`.
-    mutating func end(_ tap: ExchangeTap, _ exchange: Exchange, _ loop: EventLoop) {
-        guard tap.generation == generation else { return missed() }
+    @inline(__always)
+    mutating func end(_ tap: HeldTap, _ exchange: Exchange, _ loop: EventLoop) {
+        guard isOwn(tap) else {
+            tap.free()
+            return missed()
+        }
         running -= 1
-        tap.end(exchange, number: next, loop)
+        tap.with { $0.end(exchange, number: next, loop) }
         next += 1
-        guard kept.count == settings.entries else { return kept.append(tap.place) }
-        let old = taps[kept[oldest]]
-        kept[oldest] = tap.place
+        guard kept.count == settings.entries else { return kept.append(tap) }
+        let old = kept[oldest]
+        kept[oldest] = tap
         oldest = oldest + 1 == kept.count ? 0 : oldest + 1
         recycle(old)
     }
 
+    private func isOwn(_ tap: HeldTap) -> Bool { tap.with { $0.generation == generation } }
+
     /// Keeps a tap's memory for another exchange, which may never come: what it had of the old one's settings it lets go of at once.
-    private mutating func recycle(_ tap: ExchangeTap) {
-        tap.reset()
-        spare.append(tap.place)
+    @inline(__always)
+    private mutating func recycle(_ tap: HeldTap) {
+        tap.with { $0.reset() }
+        spare.append(tap)
     }
 
     /// An exchange has ended of which nothing was kept.
@@ -318,15 +321,17 @@ struct ExchangeHistory: ~Copyable {
     func forEachNewest(from first: Int, _ body: (ExchangeTap) -> Bool) {
         for index in 0..<kept.count {
             let at = oldest + kept.count - 1 - index
-            let tap = taps[kept[at < kept.count ? at : at - kept.count]]
-            guard tap.number >= first, body(tap) else { return }
+            let isWanted = kept[at < kept.count ? at : at - kept.count].with { tap in
+                tap.facts.number >= first && body(tap)
+            }
+            guard isWanted else { return }
         }
     }
 
     func find(_ number: Int) -> ExchangeTap? {
         var found: ExchangeTap?
         forEachNewest(from: number) { tap in
-            if tap.number == number { found = tap }
+            if tap.facts.number == number { found = tap }
             return found == nil
         }
         return found
@@ -337,42 +342,40 @@ struct ExchangeHistory: ~Copyable {
 extension Exchange {
     /// Begins to keep the exchange, whose head has come.
     @inline(never)
-    func beginTap() {
+    func beginTap(of source: any Downstream) {
         guard tap == nil else { return }
-        if let begun = worker.history?.begin(at: worker.loop.now) {
-            tap = HeldTap(begun)
-        } else if downstream?.original != nil, let begun = worker.history?.begin() {
-            tap = HeldTap(begun)
+        if let begun = worker.history.begin(at: worker.loop.now) {
+            tap = begun
+        } else if source.original != nil {
+            tap = worker.history.begin()
         } else {
             return
         }
         watchers.insert(.tap)
-        tap?.with { $0.begin(request) }
+        tap?.with { $0.begin(request, of: source) }
     }
 
     /// What is kept of the exchange, which is over for the console.
-    func takeTap() -> ExchangeTap? {
+    @inline(__always)
+    func takeTap() -> HeldTap? {
         guard let held = tap else { return nil }
         tap = nil
         watchers.remove(.tap)
-        return held.take()
+        return held
     }
 
     /// Nothing was said of the exchange's end: it wasn't one.
     @inline(never)
     func dropTap() {
-        if let tap = takeTap() { worker.history?.drop(tap) }
+        if let tap = takeTap() { worker.history.drop(tap) }
     }
 
-    /// Takes content as `receive`, and keeps it.
+    /// Keeps content that has come, before it is taken: that may be the exchange's end, and of what is refused it is of interest most.
     @inline(never)
-    func receiveTapped(_ content: Span<UInt8>, isLast: Bool) throws(Refusal) -> Int {
-        // Before it is taken: of what is refused it is of interest most.
-        tap?.with { $0.look(at: content) }
-        let taken = try take(content, isLast: isLast)
-        tap?.with { $0.took(taken) }
-        return taken
-    }
+    func tapContent(_ content: Span<UInt8>) { tap?.with { $0.came(content) } }
+
+    /// So many bytes of it weren't taken.
+    func tapLeft(_ count: Int) { tap?.with { $0.fromClient.putBack(count) } }
 
     /// Keeps the head that goes upstream, which stands in `framed`.
     @inline(never)
@@ -380,24 +383,37 @@ extension Exchange {
         if let tap { tap.sent(headIn: &framed) }
     }
 
-    /// Keeps content that goes upstream.
+    /// Keeps content that goes upstream: what isn't converted the client's message has.
     @inline(never)
-    func tapBody(_ content: Span<UInt8>) { tap?.with { $0.sent(content) } }
+    func tapBody(_ content: Span<UInt8>) {
+        guard requestTranscoder.isBegun else {
+            tap?.with { $0.toUpstream.pass(content.count) }
+            return
+        }
+        tap?.with { $0.sent(content) }
+    }
 
     /// As above, with what stands in `buffered` in front of it.
     @inline(never)
     func tapSent(_ content: Span<UInt8>) {
-        guard let tap else { return }
-        if !buffered.isEmpty { tap.sent(bodyIn: &buffered) }
-        if !content.isEmpty { tap.with { $0.sent(content) } }
+        if !buffered.isEmpty {
+            if requestTranscoder.isBegun { tap?.sent(bodyIn: &buffered) } else { tapBody(buffered.span) }
+        }
+        if !content.isEmpty { tapBody(content) }
     }
 
+    @inline(__always)
     func tapResponse(_ head: borrowing MessageHead) {
         tap?.with { $0.responded(head) }
     }
 
     /// Keeps content that has come from the upstream.
+    @inline(__always)
     func tapReceived(_ content: Span<UInt8>) { tap?.with { $0.received(content) } }
+
+    /// Counts content that the client gets as it came.
+    @inline(__always)
+    func tapPassed(_ content: Span<UInt8>) { tap?.with { $0.toClient.pass(content.count) } }
 
     /// Keeps content that the client gets.
     @inline(never)

@@ -25,18 +25,22 @@ struct KeptExchange: Sendable {
     init(_ tap: ExchangeTap, of worker: Int) {
         facts = ExchangeFacts(tap, of: worker)
         fromClient = KeptCopy(tap.fromClient)
-        toUpstream = KeptCopy(tap.toUpstream)
+        toUpstream = KeptCopy(tap.toUpstream, of: fromClient, limit: tap.limit)
         fromUpstream = KeptCopy(tap.fromUpstream)
-        toClient = KeptCopy(tap.toClient, line: facts.statusLine)
-        address = tap.upstreamAddress?.description
-        framing = "\(tap.facts.framing)"
-        retries = max(0, tap.facts.attempts - 1)
-        let known = tap.facts
+        toClient = KeptCopy(tap.toClient, of: fromUpstream, limit: tap.limit, line: facts.statusLine)
+        address = tap.endpoint?.label
+        let known = tap.facts.record
+        framing = "\(known.framing)"
+        retries = max(0, known.attempts - 1)
         times = [
-            ("head", known.head), ("body", known.body), ("conversion", known.conversion), ("connect", known.connect),
-            ("first_byte", known.firstByte), ("upstream", known.upstream), ("total", known.total),
+            ("head", known.headTime), ("body", known.bodyTime), ("conversion", known.transcodeTime),
+            ("connect", known.connectTime),
+            ("first_byte", known.firstByteTime), ("upstream", known.upstreamTime), ("total", tap.facts.total),
         ]
-        peer = ReplayPeer(address: tap.peer, port: known.port, isSecure: known.isSecure)
+        let origin = tap.origin
+        peer = ReplayPeer(
+            address: origin.map { SocketAddress($0.peer) }, port: origin?.port ?? 0, isSecure: origin?.isSecure ?? false
+        )
         let plans = [tap.route?.conversion?.plan] + (tap.route?.responseRules?.rules.map { $0.conversion?.plan } ?? [])
         renamed = plans.compactMap { $0 }.flatMap(\.map.rename).map { ("\($0.from)", "\($0.to)") }
         hasConversion = tap.facts.convertsRequest

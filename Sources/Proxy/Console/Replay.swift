@@ -154,6 +154,9 @@ final class Replay: Downstream, StreamSource {
     let listener: ListenerInfo
     let isSecure: Bool
     let original: String?
+    var origin: RequestOrigin {
+        RequestOrigin(peer: peer.plain, port: listener.port, isSecure: isSecure, isRepeated: true)
+    }
     private(set) var contentLimit = Int.max
     var arrived = 0
 
@@ -242,7 +245,7 @@ final class Replay: Downstream, StreamSource {
         guard let exchange else { return }
         self.exchange = nil
         worker.recycle(exchange)
-        let number = (worker.history?.next ?? 1) - 1
+        let number = worker.history.next - 1
         done(.ended(id: "\(worker.share.number)-\(number)", status: status))
     }
 

@@ -32,7 +32,7 @@ struct ExchangeSelection: Sendable {
     func holds(_ tap: ExchangeTap) -> Bool {
         if let route, tap.route?.name != route { return false }
         if let code, tap.code != code { return false }
-        if let statuses, !statuses.contains(tap.facts.status) { return false }
+        if let statuses, !statuses.contains(tap.facts.record.status) { return false }
         guard let method else { return true }
         return tap.fromClient.has(method: Array(method.utf8))
     }
@@ -62,7 +62,7 @@ struct ExchangeFacts: Sendable {
 
     init(_ tap: ExchangeTap, of worker: Int) {
         self.worker = worker
-        number = tap.number
+        number = tap.facts.number
         let known = tap.facts
         endedAt = known.endedAt
         requestID = tap.requestID.span.lossyString()
@@ -70,14 +70,14 @@ struct ExchangeFacts: Sendable {
         head = tap.fromClient.head.span.copied()
         version = known.version
         route = tap.route?.name
-        upstream = known.attempts > 0 ? tap.route.flatMap { tap.snapshot?.upstreamName(of: $0) } : nil
-        status = known.status
+        upstream = known.record.attempts > 0 ? tap.route.flatMap { tap.snapshot?.upstreamName(of: $0) } : nil
+        status = known.record.status
         upstreamStatus = tap.upstreamStatus
         code = tap.code
-        flag = known.flag?.rawValue
+        flag = known.record.flag?.rawValue
         input = known.input
         output = known.output
-        bytes = (known.bytesIn, known.bytesOut, known.bytesBack)
+        bytes = (known.record.bytesIn, known.record.bytesOut, known.record.bytesBack)
         time = known.total
         client = tap.client.map { client in
             guard !client.isUnix else { return "unix" }
@@ -260,7 +260,21 @@ struct KeptCopy: Sendable {
         let kept = message.head.span.copied()
         head = kept.isEmpty ? [] : line + kept
         body = message.body.span.copied()
-        count = max(message.count, body.count)
+        count = message.count
+    }
+
+    /// A message whose content, or the beginning of it, is that of `source`.
+    ///
+    /// - Parameter limit: bytes of a body that are kept.
+    init(_ message: borrowing KeptMessage, of source: KeptCopy, limit: Int, line: [UInt8] = []) {
+        let own = KeptCopy(message, line: line)
+        // What is sent again counts once.
+        let passed = min(message.passed, source.count)
+        let known = source.body.prefix(passed)
+        head = own.head
+        // Behind a gap nothing can be shown.
+        body = known.count == passed ? Array((known + own.body).prefix(limit)) : Array(known)
+        count = passed + own.count
     }
 
     var isEmpty: Bool { head.isEmpty && count == 0 }

@@ -14,6 +14,8 @@ protocol RequestSource: AnyObject {
     /// Where the connection was accepted.
     var listener: ListenerInfo { get }
     var isSecure: Bool { get }
+    /// The three of them in plain values.
+    var origin: RequestOrigin { get }
     /// What the TLS handshake agreed on; nil without TLS.
     var tlsFacts: TLSFacts? { get }
     /// Whether the connection takes no further request: as many were served as may be, or for as long.
@@ -53,8 +55,19 @@ protocol RequestSource: AnyObject {
     func exchangeEnded(keepAlive: Bool, requestComplete: Bool)
 }
 
+/// Whom a request came from, and where: plain values, of which a copy counts no references.
+struct RequestOrigin {
+    var peer: PlainAddress
+    /// The port that the client connected to; 0 for a unix socket.
+    var port: Int
+    var isSecure: Bool
+    /// Whether it repeats an exchange.
+    var isRepeated = false
+}
+
 // What most sources are: connections that only bring requests.
 extension RequestSource {
+    var origin: RequestOrigin { RequestOrigin(peer: peer.plain, port: listener.port, isSecure: isSecure) }
     var routeName: [UInt8]? { nil }
     var original: String? { nil }
     func check(_ route: Route, _ plan: inout ExchangeMachine.Plan) throws(Refusal) {}

@@ -20,7 +20,7 @@ extension Exchange {
         record.startedAt = now
         record.headTime = now &- record.headStartedAt
         if !request.copyValue(of: .xRequestID, limit: 128, to: &requestID) { worker.nextRequestID(into: &requestID) }
-        if worker.keepsExchanges { beginTap() }
+        if worker.keepsExchanges { beginTap(of: downstream) }
         let framing = request.framing
         if case .http2 = request.version, !framing.isEmpty { isCall = request.carriesGRPC }
         catchingRefusal { () throws(Refusal) in
@@ -327,8 +327,10 @@ extension Exchange {
     /// - Parameter isLast: whether no content follows, where that is known already.
     func receive(_ content: Span<UInt8>, isLast: Bool) throws(Refusal) -> Int {
         if machine.request == .discarding { return content.count }
-        if tap != nil { return try receiveTapped(content, isLast: isLast) }
-        return try take(content, isLast: isLast)
+        if tap != nil { tapContent(content) }
+        let taken = try take(content, isLast: isLast)
+        if taken < content.count, tap != nil { tapLeft(content.count - taken) }
+        return taken
     }
 
     /// As `receive`, which looks first whether content is wanted.

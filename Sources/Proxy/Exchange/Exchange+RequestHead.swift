@@ -111,7 +111,7 @@ extension Exchange {
         HeadWriter.clean("X-Request-Id", requestID.span, into: &output)
         if isTraced { trace.appendParent(to: &output) }
         if let rules = route.headers?.request { applyRequestRules(rules, to: &output, at: position) }
-        if let rule = record.verification { appendVerification(rule, to: &output) }
+        if let rule = sender { appendVerification(rule, to: &output) }
         if let signature { appendSignature(signature, to: &output, at: position) }
         // From here on it is of this hop and of the framing, which no rule reaches.
         if machine.expectation == .asked {
@@ -169,7 +169,7 @@ extension Exchange {
         let requestID = requestID
         HeadWriter.clean("X-Request-Id", requestID.span, into: &lines)
         if let rules = route.headers?.request { applyRequestRules(rules, to: &lines, at: .start) }
-        if let rule = record.verification { appendVerification(rule, to: &lines) }
+        if let rule = sender { appendVerification(rule, to: &lines) }
         if let signature { appendSignature(signature, to: &lines, at: .start) }
         let edits = HeadEdits(
             processedRequest: request, by: route.forwarding, isConverted: requestTranscoder.isBegun,

@@ -130,14 +130,19 @@ extension Exchange {
     /// Sends bytes of the response's content, coded where it gets a coding. Returns whether the client can take more now.
     func send(response body: Span<UInt8>) -> Bool {
         if let responseCoding { return compress(body, responseCoding) }
-        return write(response: body)
+        if tap != nil { tapPassed(body) }
+        return write(body)
     }
 
-    /// Sends bytes of the response's content as they are. Returns whether the client can take more now.
+    /// Sends content that didn't come so from the upstream. Returns whether the client can take more now.
     func write(response body: Span<UInt8>) -> Bool {
+        if tap != nil { tapAnswered(body) }
+        return write(body)
+    }
+
+    private func write(_ body: Span<UInt8>) -> Bool {
         guard let downstream else { return true }
         record.bytesBack += body.count
-        if tap != nil { tapAnswered(body) }
         if downstream.send(body) { return true }
         chargeResponse(queued: downstream.queued)
         return false

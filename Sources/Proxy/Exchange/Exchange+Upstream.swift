@@ -47,7 +47,7 @@ extension Exchange {
 
     private func open(_ connection: UpstreamSide, atOnce: Bool) throws(Refusal) {
         upstream = connection
-        upstreamAddress = connection.destination?.address
+        endpoint = connection.destination
         retryBuffer.isKept = false
         try connection.begin(self)
         if let route, connection.isReused ? route.repeatsRequests : route.repeatsOnConditions {

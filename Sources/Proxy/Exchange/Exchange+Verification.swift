@@ -15,7 +15,7 @@ extension Exchange {
     /// Sees that the request's credentials are some that the route takes.
     func authorize(_ rule: RequestAuthorization, _ route: Route) throws(Refusal) {
         let result = rule.check(request)
-        record.authorization = result
+        authorization = result
         worker.counters.verification.count(authorized: route.name, result)
         switch result {
         case .granted: break
@@ -30,7 +30,7 @@ extension Exchange {
     func beginVerification(
         _ rule: RequestVerification, _ route: Route, _ snapshot: ConfigurationSnapshot, framing: BodyFraming
     ) throws(Refusal) {
-        record.verification = rule
+        sender = rule
         if let challenge = rule.challenge, challenge.isQuery, framing.isEmpty, request.methodKind == .get,
             let query = request.query?.copied(), challenge.isAsked(by: query.span)
         {
@@ -309,6 +309,7 @@ extension Exchange {
         verification?.end()
         verification = nil
         verifiedID = []
+        sender = nil
     }
 
     /// Tells the upstream whose request it is, or why that isn't known.

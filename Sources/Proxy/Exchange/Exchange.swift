@@ -78,6 +78,10 @@ final class Exchange {
     var tunnel: Tunnel?
     /// The content, where it is held until its length is known; until the response begins.
     var spool: Spool?
+    /// What the route says of whose requests it takes.
+    @safe @exclusivity(unchecked) var sender: RequestVerification?
+    /// What the request's credentials were worth, on routes that want some.
+    @safe @exclusivity(unchecked) var authorization: RequestAuthorization.Result?
     /// The content, where it is held until it is known whose it is.
     var verification: PendingVerification?
     /// The picture that the request waits for.
@@ -122,8 +126,8 @@ final class Exchange {
     private var answer = Answer.refusal(.overloaded)
 
     @safe @exclusivity(unchecked) var record = ExchangeRecord()
-    /// The address that the request went to, or should have gone to when the last connection was tried.
-    @safe @exclusivity(unchecked) var upstreamAddress: SocketAddress?
+    /// Where the request went, or should have gone when the last connection was tried.
+    @safe @exclusivity(unchecked) var endpoint: Endpoint?
     /// What the log shows of the upstream's response besides.
     var loggedResponse: [(member: String, value: [UInt8])] = []
 
@@ -177,13 +181,14 @@ final class Exchange {
         bufferedSourceIsReusable = false
         if look != nil { look = nil }
         if spool != nil { endSpool() }
-        if record.verification != nil { dropHeld() }
+        if sender != nil { dropHeld() }
+        if authorization != nil { authorization = nil }
         if picture != nil { dropPicture() }
         if signature != nil { signature = nil }
         if requestCharge.bytes + responseCharge.bytes > 0 { endCharges() }
         if isQueuedForMemory { leaveQueue() }
         record = ExchangeRecord()
-        upstreamAddress = nil
+        if endpoint != nil { endpoint = nil }
         if !loggedResponse.isEmpty { loggedResponse = [] }
         captures = PathCaptures()
         downstream = nil
@@ -472,7 +477,7 @@ final class Exchange {
         self.downstream = downstream
         if record.startedAt == 0 { record.startedAt = worker.loop.now }
         worker.nextRequestID(into: &requestID)
-        if worker.keepsExchanges { beginTap() }
+        if worker.keepsExchanges { beginTap(of: downstream) }
     }
 
     /// A response that has begun can't go on: `flag` says why.
@@ -648,7 +653,7 @@ final class Exchange {
 
 extension Exchange: TickTask, MemoryWaiter {}
 
-/// What is measured of one exchange, for the log.
+/// What is measured of one exchange, for the log: plain values, which are copied and cleared without a look at each.
 struct ExchangeRecord {
     var startedAt: UInt64 = 0
     var status = 0
@@ -690,10 +695,7 @@ struct ExchangeRecord {
     var responseCoding: Coding?
     /// What header rules did to the head that went upstream, and to the response's.
     var headers = HeaderEditCount()
-    /// What the route says of whose requests it takes, and what came of it.
-    var verification: RequestVerification?
+    /// What came of the verification, on routes that take one sender's requests alone.
     var verificationResult: VerificationResult?
-    /// What the request's credentials were worth, on routes that want some.
-    var authorization: RequestAuthorization.Result?
     var responseHeaders = HeaderEditCount()
 }

@@ -21,8 +21,8 @@ public final class Worker {
     }
     let clock: Clock
     private(set) var log: AccessLog
-    /// What the console keeps of exchanges; nil: there is no console. The data path asks `keepsExchanges`.
-    @safe @exclusivity(unchecked) var history: ExchangeHistory?
+    /// What the console keeps of exchanges, where there is one: `keepsExchanges`.
+    @safe @exclusivity(unchecked) var history: ExchangeHistory
     private(set) var keepsExchanges: Bool
     private var histories = 0
     /// Whether an exchange that ends is more than counted and logged.
@@ -128,7 +128,7 @@ public final class Worker {
         isMeasuring = isCounting || logSink != nil || settings.tracing != nil
         isWatching = settings.tracing != nil || settings.admin.console != nil
         keepsExchanges = settings.admin.console != nil
-        history = settings.admin.console.map { ExchangeHistory($0) }
+        history = ExchangeHistory(settings.admin.console)
         let resolver: Resolver
         do {
             resolver = try Resolver(loop: loop)
@@ -287,9 +287,9 @@ public final class Worker {
     private func endWatched(_ exchange: Exchange) {
         if isTracing, exchange.trace.isSampled { tracer?.ended(exchange, exchange.trace) }
         if let tap = exchange.takeTap() {
-            history?.end(tap, exchange, loop)
+            history.end(tap, exchange, loop)
         } else {
-            history?.missed()
+            history.missed()
         }
     }
 
@@ -325,7 +325,7 @@ public final class Worker {
         if settings.tracing != old.settings.tracing { trace(by: settings.tracing) }
         if settings.admin.console != old.settings.admin.console {
             histories += 1
-            history = settings.admin.console.map { ExchangeHistory($0, generation: histories) }
+            history = ExchangeHistory(settings.admin.console, generation: histories)
             noteMeasuring()
         }
         current = ConfigurationSnapshot(
@@ -347,7 +347,7 @@ public final class Worker {
 
     private func noteMeasuring() {
         isMeasuring = isCounting || log.isOn || tracer != nil
-        keepsExchanges = history != nil
+        keepsExchanges = history.isOn
         isWatching = tracer != nil || keepsExchanges
     }
 

@@ -143,11 +143,11 @@ final class AccessLog {
             line.member("files", number: accounting.files)
             line.member("dropped", number: accounting.removed)
         }
-        if let rule = record.verification {
+        if let rule = exchange.sender {
             line.member("sender", ascii: rule.sender.utf8Span.span)
             line.member("signature", ascii: (record.verificationResult ?? .verified).name.utf8Span.span)
         }
-        if let result = record.authorization {
+        if let result = exchange.authorization {
             line.member("authorization", ascii: result.name.utf8Span.span)
             if case .granted(_, let user?) = result { line.member("user", text: user.utf8Span.span) }
         }
@@ -155,7 +155,7 @@ final class AccessLog {
         if let transcoder = exchange.responseTranscoder, transcoder.isActive { line.conversion(of: transcoder) }
         if record.attempts > 0, let route = exchange.route, let snapshot = exchange.snapshot {
             line.member("upstream", ascii: snapshot.upstreamName(of: route).utf8Span.span)
-            if let address = exchange.upstreamAddress { line.address("upstream_address", address) }
+            if let endpoint = exchange.endpoint { line.address("upstream_address", endpoint.address) }
             line.member("attempts", number: record.attempts)
             if let skip = record.retrySkip { line.member("retry_skipped", text: skip.rawValue.utf8Span.span) }
         }

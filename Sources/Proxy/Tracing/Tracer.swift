@@ -99,7 +99,7 @@ final class Tracer {
             state: state, kind: .client, start: times.upstreamStart, end: times.upstreamEnd
         ) { exchange.request.appendSpanMethod(to: &$0) }
         writer.method(of: exchange.request)
-        if let address = exchange.upstreamAddress {
+        if let address = exchange.endpoint?.address {
             writer.address("server.address", address)
             if !address.isUnix { writer.number("server.port", Int(address.port)) }
         }

@@ -76,7 +76,7 @@ final class UpstreamWait: TickTask {
         timer.cancel()
         pool.noteSending(to: endpoint)
         pool.began(on: endpoint)
-        exchange?.upstreamAddress = endpoint.address
+        exchange?.endpoint = endpoint
         if pool.speaksHTTP2 {
             state = .joined(endpoint)
             return pool.join(self, endpoint)
