@@ -12,6 +12,16 @@ import subprocess
 import sys
 
 LINKED_PACKAGES = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "linked-packages")
+LIBSTDCXX = """Files: libstdc++/*
+Copyright: Free Software Foundation, Inc.
+License: GPL-3+ with GCC Runtime Library Exception 3.1
+ This library is free software; you can redistribute it and/or modify it under the terms of the GNU General Public License
+ as published by the Free Software Foundation, version 3 or later. On Debian systems its text is in
+ /usr/share/common-licenses/GPL-3.
+ .
+ Under Section 7 of GPL version 3 you are granted additional permissions described in the GCC Runtime Library Exception,
+ version 3.1: a program that such a library is part of may be conveyed under terms of one's choice.
+"""
 APACHE = """ Licensed under the Apache License, Version 2.0. You may not use these files except in compliance with it. On Debian
  systems its text is in /usr/share/common-licenses/Apache-2.0.
  .
@@ -22,8 +32,8 @@ HEAD = """Format: https://www.debian.org/doc/packaging-manuals/copyright-format/
 Upstream-Name: recast
 Comment:
  Everything in this package is Recast's own, but /usr/bin/recast has more in it: the Swift packages named below, which it was
- compiled from, and the runtime of Swift with its Foundation. The folder in front of each stands for its sources. The C
- libraries that it uses are loaded from the system and are not in this package.
+ compiled from, the runtime of Swift with its Foundation, and GCC's libstdc++, which that uses. The folder in front of each
+ stands for its sources. The C libraries that it uses are loaded from the system and are not in this package.
 
 Files: *
 Copyright: the Recast authors
@@ -77,7 +87,7 @@ def indented(text):
 def main():
     parts = [("swift", toolchain()), *linked_packages()]
     with open(sys.argv[1], "w", encoding="utf-8") as file:
-        file.write(HEAD + "\n" + "\n".join(paragraph(*part) for part in parts) + "\nLicense: Apache-2.0\n" + APACHE + "\n")
+        file.write(HEAD + "\n" + "\n".join([*(paragraph(*part) for part in parts), LIBSTDCXX]) + "\nLicense: Apache-2.0\n" + APACHE + "\n")
     notices = [(name, text_of(folder, "NOTICE*")) for name, folder in parts]
     with open(sys.argv[2], "w", encoding="utf-8") as file:
         file.write("What the packages that are linked into /usr/bin/recast want to be said with it.\n")

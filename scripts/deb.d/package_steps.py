@@ -78,12 +78,15 @@ class Package:
         for library in ("libc6", "libevent-core-2.1-7", "libssl3", "libc-ares2", "libyaml-0-2", "libnghttp2-14", "zlib1g",
                         "libbrotli1", "libzstd1"):
             expect(re.search(rf"(^|, ){re.escape(library)}\b", depends), f"{library} isn't in: {depends}")
+        # It is linked in, too.
+        expect("libstdc++" not in depends, f"libstdc++ is in: {depends}")
         copyright_file = os.path.join(tree, "usr/share/doc/recast/copyright")
         with open(copyright_file) as file:
             text = file.read()
         # swift-http-types and swift-nio, which the library and the tests have, aren't linked in.
         parts = re.findall(r"^Files: (.*)$", text, re.M)
-        expect(parts == ["*", "swift/*", "swift-argument-parser/*", "swift-log/*"], f"{copyright_file} is of {parts}")
+        expect(parts == ["*", "swift/*", "swift-argument-parser/*", "swift-log/*", "libstdc++/*"],
+               f"{copyright_file} is of {parts}")
         expect_in("runtime library exception", text, copyright_file)
         with open(os.path.join(tree, "DEBIAN/conffiles")) as file:
             expect(file.read() == SETTINGS + "\n", "the settings aren't the only configuration file")
