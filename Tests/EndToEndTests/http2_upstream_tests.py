@@ -213,7 +213,9 @@ class RefusedTests(HTTP2ServerTestCase):
         for method, body in (("GET", None), ("POST", b"abc")):
             server.reset()
             self.refuse(server, 1000)
-            self.assert_problem(self.send(method, "/", body), 502, "upstream_closed")
+            response = self.send(method, "/", body)
+            self.assert_problem(response, 503, "upstream_refused")
+            self.assertEqual(response.fields.get("retry-after"), "1")
             self.assertEqual(len(server.requests), 2)
 
     def test_a_body_beyond_the_buffer_is_not_sent_again(self):
@@ -224,7 +226,7 @@ class RefusedTests(HTTP2ServerTestCase):
                 server.reset()
                 self.refuse(server, 1)
                 outcome = self.outcome("POST", "/", b"x" * size)
-                self.assertEqual(outcome[0], 200 if attempts == 2 else 502)
+                self.assertEqual(outcome[0], 200 if attempts == 2 else 503)
                 self.assertEqual(len(server.requests), attempts)
         self.assertEqual(self.metric("recast_retry_skipped_total", reason="body_too_large"), 1)
 
@@ -232,7 +234,7 @@ class RefusedTests(HTTP2ServerTestCase):
         server = self.server()
         self.refuse(server, 1)
         self.proxy(server, routes='  - { name: plain, match: "/*", upstream: app, retry: off }\n')
-        self.assertEqual(self.outcome()[0], 502)
+        self.assertEqual(self.outcome()[0], 503)
         self.assertEqual(len(server.requests), 1)
 
     def test_a_conversion_is_sent_again_as_it_was(self):

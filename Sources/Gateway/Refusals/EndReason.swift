@@ -57,7 +57,7 @@ package enum EndReason: String, CaseIterable {
     case upstreamName = "DF"
     /// No address of the upstream is fit for use.
     case upstreamDown = "UH"
-    /// The upstream's limits are reached, and the queue is full or took too long.
+    /// The upstream's limits are reached, and the queue is full or took too long; or it refused the request by HTTP/2.
     case upstreamFull = "UO"
     /// External processing is set up otherwise than the route needs it.
     case processing = "EP"

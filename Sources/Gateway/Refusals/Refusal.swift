@@ -91,6 +91,8 @@ package indirect enum Refusal: Error {
     case tooManyConnections
     case upstream(UpstreamFailure)
     case upstreamClosed
+    /// The upstream refused the request, with nothing of it done (RFC 9113 §8.7), and it isn't sent once more.
+    case upstreamRefused
     case upstreamTimeout
     case badResponse(ResponseFault)
     /// The route converts responses, and this one is none of those it takes.
@@ -142,7 +144,7 @@ extension Refusal {
             .unacceptable, .upstreamBody, .upstreamBodyCut:
             502
         case .upstream(.timedOut), .upstreamTimeout: 504
-        case .upstream: 503
+        case .upstream, .upstreamRefused: 503
         case .processing(.bodyTooLarge): 413
         case .processing: 500
         }
@@ -200,6 +202,7 @@ extension Refusal {
         case .upstream(.noResources): "upstream_no_resources"
         case .upstream(.noLocalPort): "upstream_no_local_port"
         case .upstreamClosed: "upstream_closed"
+        case .upstreamRefused: "upstream_refused"
         case .upstreamTimeout: "upstream_timeout"
         case .badResponse: "upstream_bad_response"
         case .unacceptable(.status): "upstream_unacceptable_status"
@@ -277,6 +280,7 @@ extension Refusal {
         case .upstream(.noResources(let reason)): "the proxy can open no connection to the upstream: \(reason)"
         case .upstream(.noLocalPort): "there is no free local port for the upstream (EADDRNOTAVAIL)"
         case .upstreamClosed: "the upstream closed the connection before it answered"
+        case .upstreamRefused: "the upstream refused the request, and has done nothing with it; try again later"
         case .upstreamTimeout: "the upstream didn't answer in time"
         case .badResponse(.wire(let error)): "the upstream's response can't be read: \(error.reason)"
         case .badResponse(.unexpectedUpgrade): "the upstream switched protocols, which nobody had asked for"
@@ -323,7 +327,7 @@ extension Refusal {
         case .upstream(.unreachable), .upstream(.insecure), .upstream(.otherProtocol): .upstreamUnreachable
         case .upstream(.unresolved): .upstreamName
         case .upstream(.unavailable): .upstreamDown
-        case .upstream(.overloaded): .upstreamFull
+        case .upstream(.overloaded), .upstreamRefused: .upstreamFull
         case .upstream(.noResources), .upstream(.noLocalPort): .resources
         case .upstream(.timedOut), .upstreamTimeout: .upstreamTime
         case .upstreamClosed: .upstreamGone
@@ -358,7 +362,8 @@ extension Refusal {
             ("Accept-Post", accepted.map(\.mediaType).joined(separator: ", "))
         // Each of them may be over in a moment: bodies end, addresses are tried every second, the queue moves on.
         case .memoryExhausted, .spool(.total, _), .overloaded, .tooManyConnections, .upstream(.unavailable),
-            .upstream(.overloaded), .upstream(.unresolved), .upstream(.noResources), .upstream(.noLocalPort):
+            .upstream(.overloaded), .upstream(.unresolved), .upstream(.noResources), .upstream(.noLocalPort),
+            .upstreamRefused:
             ("Retry-After", "1")
         default: nil
         }

@@ -99,6 +99,19 @@ extension Exchange {
         tell(.upstreamFailed, cutFlag: .upstreamGone)
     }
 
+    /// It refused the request, with nothing of it done.
+    func upstreamRefused() {
+        upstream = nil
+        catchingRefusal { () throws(Refusal) in
+            do throws(Refusal) {
+                try handle(.upstreamFailed)
+            } catch {
+                if case .upstreamClosed = error { throw .upstreamRefused }
+                throw error
+            }
+        }
+    }
+
     /// It sent what can't be read as a response.
     func upstreamMisread(_ fault: ResponseFault) {
         withdrawHead()

@@ -303,7 +303,7 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
             pool.noteFailure(of: endpoint)
         }
         if !isAnswered, exchange.sendAgain(cause, avoiding: endpoint) { return }
-        exchange.upstreamFailed()
+        if cause == .refused { exchange.upstreamRefused() } else { exchange.upstreamFailed() }
     }
 
     // MARK: Time
