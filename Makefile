@@ -1,6 +1,6 @@
 # `make run` tries Recast out; `make test` shows that it works. The other targets are for working on it.
 .DEFAULT_GOAL := help
-.PHONY: help run build image image-test install uninstall deb package-test release-check test nightly faults soak proxies kubernetes-test browser screenshots sanitize guard linear bench bench-codecs bench-pictures fuzz lint format clean
+.PHONY: help run build image image-test install uninstall deb package-test release-check test test-release nightly faults soak proxies kubernetes-test browser screenshots sanitize guard linear bench bench-codecs bench-pictures fuzz lint format clean
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 17
@@ -37,6 +37,11 @@ release-check: ## Say what keeps this commit from being a release: docs/releasin
 
 test: ## Unit tests, then the end-to-end suite with real clients
 	scripts/test
+
+test-release: ## The end-to-end suite on a release build, whose speed finds what a debug build is too slow for
+	scripts/dependencies build test
+	scripts/release --product recast
+	RECAST_BIN=$$(scripts/release --show-bin-path)/recast scripts/e2e $(ARGS)
 
 nightly: ## Everything, for hours: make nightly FUZZ=1800 SOAK=600 (seconds), STEPS="faults fuzz" for some
 	scripts/nightly $(if $(FUZZ),--fuzz $(FUZZ)) $(if $(SOAK),--soak $(SOAK)) $(STEPS)
