@@ -48,12 +48,6 @@ class ShadowTestCase(ProxyTestCase):
         shadows = "\n".join(line for line in self.admin.metrics().text.split("\n") if line.startswith("recast_shadow_"))
         self.assertEqual(grown, count, f"{name} {labels}\n{shadows}")
 
-    def settle(self):
-        """Waits until no copy is on its way."""
-        deadline = time.monotonic() + DEADLINE
-        while self.admin.metrics().sum("recast_shadow_in_flight") > 0 and time.monotonic() < deadline:
-            select_nothing()
-
     def requests(self, count, result, route):
         self.until(count, "recast_shadow_requests_total", route=route, result=result)
 
@@ -191,7 +185,7 @@ class ShadowTests(ShadowTestCase):
             client.request("GET", "/sampled")
             self.assertEqual(client.response().status, 200)
         # All are counted as on their way by now, and the last of them may not have come yet.
-        self.settle()
+        self.admin.metrics_when(lambda metrics: metrics.sum("recast_shadow_in_flight") == 0)
         self.requests(len(self.new.requests), "answered", "sampled")
         # 50 on average, with a standard deviation of 6.7: one run in a billion is outside.
         self.assertTrue(10 <= len(self.new.requests) <= 95, len(self.new.requests))

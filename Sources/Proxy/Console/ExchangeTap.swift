@@ -150,7 +150,7 @@ final class ExchangeTap {
     @inline(__always) func received(_ content: Span<UInt8>) { fromUpstream.keep(content, limit: limit) }
     @inline(__always) func answered(_ content: Span<UInt8>) { toClient.keep(content, limit: limit) }
 
-    /// Takes what is to be known of an exchange that has ended, and what only the console still asks for: the upstream's address.
+    /// Takes what is to be known of an exchange that has ended, and what only the console still asks for: where the request went.
     ///
     /// - Parameter loop: the exchange's, which says when it ended.
     @inline(__always)

@@ -328,16 +328,14 @@ extension Exchange {
     func receive(_ content: Span<UInt8>, isLast: Bool) throws(Refusal) -> Int {
         if machine.request == .discarding { return content.count }
         if tap != nil { tapContent(content) }
-        let taken = try take(content, isLast: isLast)
+        let taken: Int
+        if let requestThrottle {
+            taken = try takeContent(content, isLast: isLast, requestThrottle)
+        } else {
+            taken = try takeContent(content, isLast: isLast)
+        }
         if taken < content.count, tap != nil { tapLeft(content.count - taken) }
         return taken
-    }
-
-    /// As `receive`, which looks first whether content is wanted.
-    @inline(__always)
-    func take(_ content: Span<UInt8>, isLast: Bool) throws(Refusal) -> Int {
-        if let requestThrottle { return try takeContent(content, isLast: isLast, requestThrottle) }
-        return try takeContent(content, isLast: isLast)
     }
 
     /// Whether content is still read, to be sent on or thrown away.
