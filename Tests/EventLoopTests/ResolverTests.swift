@@ -30,7 +30,6 @@ final class NameServer: Sendable {
     init(_ manner: Manner) throws {
         let counts = Counts()
         self.counts = counts
-        // The UDP socket takes the port that the listener was given.
         let made = Mutex<(SocketAddress, LoopInbox)?>(nil)
         let cell = Cell(made)
         thread = try startThread(name: "nameserver") {
@@ -38,11 +37,9 @@ final class NameServer: Sendable {
                 let loop = try EventLoop()
                 let tcp = TCPSide(manner, counts)
                 var streams: [Stream] = []
-                let listener = try Listener(loop: loop, address: SocketAddress(ipv4: 0x7F00_0001, port: 0)) {
-                    descriptor, _ in
+                let (listener, socket) = try NameServer.onePort(on: loop) { descriptor in
                     streams.append(Stream(loop: loop, descriptor: descriptor, handler: tcp))
                 }
-                let socket = UDPSide.bound(to: listener.address.port)
                 // The loop has no datagrams: the socket is looked at with every tick.
                 let udp = UDPSide(manner, counts, socket)
                 let poll = Timer(loop: loop) { udp.answerAll() }
@@ -69,6 +66,28 @@ final class NameServer: Sendable {
             }
             sched_yield()
         }
+    }
+
+    /// A listener and a datagram socket with one port. The listener's may be a datagram socket's already (a resolver's
+    /// of another test, say): then they try again with another.
+    private static func onePort(
+        on loop: EventLoop, accepted: @escaping (Int32) -> Void
+    ) throws -> (Listener, datagrams: Int32) {
+        while true {
+            let listener = try Listener(loop: loop, address: SocketAddress(ipv4: 0x7F00_0001, port: 0)) {
+                descriptor, _ in
+                accepted(descriptor)
+            }
+            do {
+                return (listener, try UDPSide.bound(to: listener.address.port))
+            } catch let error where error.errno == EADDRINUSE {
+                listener.close()
+            }
+        }
+    }
+
+    private struct Unbound: Error {
+        let errno: Int32
     }
 
     private final class Cell: Sendable {
@@ -118,7 +137,7 @@ final class NameServer: Sendable {
             self.socket = socket
         }
 
-        static func bound(to port: UInt16) -> Int32 {
+        static func bound(to port: UInt16) throws(Unbound) -> Int32 {
             let socket = Glibc.socket(
                 AF_INET, Int32(SOCK_DGRAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
             var address = sockaddr_in()
@@ -130,7 +149,11 @@ final class NameServer: Sendable {
                     socket, UnsafeMutableRawPointer(pointer).assumingMemoryBound(to: sockaddr.self),
                     socklen_t(MemoryLayout<sockaddr_in>.size))
             }
-            #expect(outcome == 0)
+            guard outcome == 0 else {
+                let error = Unbound(errno: errno)
+                close(socket)
+                throw error
+            }
             return socket
         }
 
