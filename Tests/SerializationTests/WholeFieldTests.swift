@@ -29,34 +29,81 @@ struct WholeFieldTests {
         (0..<40).map { "field\($0)=value+\($0)&" }.joined(),
         (0..<17).map { "f\($0)=\($0)&" }.joined() + "f3=again&f16=again&f18[x]=1",
         (0..<16).map { "f\($0)=\($0)" }.joined(separator: "&"),
+        // Names that a library reads in its own way, and keys of tables.
+        "a.b=1&a b=2& a=3&a\u{0}b=4&.=5& =6&a[b.c]=7&a[ ]=8&a[\t]=9&a[ b]=10&a[b\u{0}c]=11&a.b[c]=12&a[b]=13&",
+        "toString=1&constructor=2&a[toString]=3&__proto__=4&__proto__[a]=5&__Host-a=6&__Secure-b=7&toStrings=8&",
+        "10=a&9=b&x=c&1=d&01=e&4294967295=f&4294967294=g&x[1]=h&x[0]=i&9[b]=j&",
+        "a=b]=c&a=b%5D=c&a=b%5d%3Dc&a[=b]=c&a%5B=b%5D=c&a=]&a==&a=[b]&x%5By%5D=z=w&",
+        "a[5]=1&a[]=2&a[-3]=3&a[]=4&a[9223372036854775807]=5&a[]=6&b[]=7&b[0]=8&b[]=9&c[-5]=1&c[]=2&",
+        "a[b]=1&a=2&a[c]=3&d=4&d[e]=5&d[]=6&f[]=7&f[g]=8&f=9&h[i][j]=1&h[i]=2&h[i][k]=3&",
+        "a[][b]=1&a[][b]=2&a[][c]=3&a[]=4&b[c][]=1&b[c][]=2&b[c][d]=3&b[c]=4&",
+        "a[b][c][d][e][f][g][h]=1&a[b][c][d][e][f][g]=2&a[b]=3&",
+        "a[x]=1& a[y]=2&  b=3& &c=4&a[z]=5& ",
+        (0..<40).map { "rows[\($0 / 4)][c\($0 % 4)]=v+\($0)&list[]=\($0)" }.joined(separator: "&"),
     ]
 
-    static let plans: [@Sendable (inout ConversionPlan) -> Void] = [
-        { _ in },
-        { $0.fieldDecoding.types = .safe },
-        { $0.fieldDecoding.duplicates = .first },
-        { $0.fieldDecoding.duplicates = .last },
-        { $0.fieldDecoding.duplicates = .reject },
-        { $0.fieldDecoding.nesting = .dots },
-        { $0.fieldDecoding.nesting = .flat },
-        { $0.fieldDecoding.arrays = .comma },
-        { $0.fieldDecoding.nulls = .key },
-        { $0.fieldDecoding.percent = .strict },
-        { $0.fieldDecoding.invalidUTF8 = .replace },
-        { $0.fieldDecoding.invalidUTF8 = .latin1 },
-        { $0.fieldDecoding.malformedKey = .reject },
-        { $0.fieldDecoding.charsetHint = .use },
-        { $0.fieldEncoding.order = .sorted },
-        {
-            $0.fieldEncoding.booleans = .numeric
-            $0.fieldDecoding.types = .safe
-        },
-        {
-            $0.map.remove = [path("a")]
-            $0.map.set = [.init(path: path("s"), value: .literal(.string("x\"")))]
-        },
-        { $0.types = [TypeRule(path: path("user.id"), type: .integer)] },
-    ]
+    static let plans: [@Sendable (inout ConversionPlan) -> Void] =
+        [
+            { _ in },
+            { $0.fieldDecoding.types = .safe },
+            { $0.fieldDecoding.duplicates = .first },
+            { $0.fieldDecoding.duplicates = .last },
+            { $0.fieldDecoding.duplicates = .reject },
+            { $0.fieldDecoding.nesting = .dots },
+            { $0.fieldDecoding.nesting = .flat },
+            { $0.fieldDecoding.arrays = .comma },
+            { $0.fieldDecoding.nulls = .key },
+            { $0.fieldDecoding.percent = .strict },
+            { $0.fieldDecoding.invalidUTF8 = .replace },
+            { $0.fieldDecoding.invalidUTF8 = .latin1 },
+            { $0.fieldDecoding.malformedKey = .reject },
+            { $0.fieldDecoding.charsetHint = .use },
+            { $0.fieldEncoding.order = .sorted },
+            {
+                $0.fieldEncoding.booleans = .numeric
+                $0.fieldDecoding.types = .safe
+            },
+            {
+                $0.map.remove = [path("a")]
+                $0.map.set = [.init(path: path("s"), value: .literal(.string("x\"")))]
+            },
+            { $0.types = [TypeRule(path: path("user.id"), type: .integer)] },
+        ] + dialects
+
+    /// Of each dialect that puts fields together by its own rules, and of some of its options.
+    static let dialects: [@Sendable (inout ConversionPlan) -> Void] = [Dialect.php, .rack, .qs, .afnetworking, .whatwg]
+        .flatMap {
+            dialect -> [@Sendable (inout ConversionPlan) -> Void] in
+            [
+                { $0.fieldDecoding = .init(dialect: dialect) },
+                {
+                    $0.fieldDecoding = .init(dialect: dialect)
+                    $0.fieldDecoding.types = .safe
+                    $0.fieldDecoding.duplicates = .reject
+                },
+                {
+                    $0.fieldDecoding = .init(dialect: dialect)
+                    $0.fieldDecoding.duplicates = .first
+                    $0.fieldDecoding.malformedKey = .reject
+                },
+                {
+                    $0.fieldDecoding = .init(dialect: dialect)
+                    $0.fieldDecoding.duplicates = .array
+                    $0.fieldDecoding.arrays = .brackets
+                    $0.limits.keyDepth = 1
+                },
+                {
+                    $0.fieldDecoding = .init(dialect: dialect)
+                    $0.fieldDecoding.nesting = .dots
+                    $0.fieldDecoding.nulls = .key
+                },
+                {
+                    $0.fieldDecoding = .init(dialect: dialect)
+                    $0.fieldDecoding.percent = .strict
+                    $0.fieldDecoding.invalidUTF8 = .replace
+                },
+            ]
+        }
 
     private func plan(_ change: (inout ConversionPlan) -> Void) -> ConversionPlan {
         var plan = ConversionPlan(inputs: [.form], output: .json)
@@ -83,9 +130,13 @@ struct WholeFieldTests {
     @Test("the same for every cut", arguments: bodies)
     func recut(body: String) {
         let input = Array(body.utf8)
-        let plan = plan { _ in }
-        let expected = general(plan, input)
-        for cut in Recut.cuts(of: input, splits: 60) { #expect(ConversionRun.run(plan, cut) == expected, "\(cut)") }
+        for dialect in [Dialect.recast, .php, .rack, .qs] {
+            let plan = plan { $0.fieldDecoding = .init(dialect: dialect) }
+            let expected = general(plan, input)
+            for cut in Recut.cuts(of: input, splits: 60) {
+                #expect(ConversionRun.run(plan, cut) == expected, "\(dialect) \(cut)")
+            }
+        }
     }
 
     @Test("the same for bytes that are no UTF-8", arguments: ["a=\u{1}&b=1&", "\u{1}=1&b=1&", "a=1&b=x\u{1}"])
@@ -101,17 +152,22 @@ struct WholeFieldTests {
         let input = Array(
             "ab=cde&user[id]=1815&x=&user[role]=owner&u%5Bv%5D[]=1&u[v][]=2&u[w][x]=3&u[w][y]=4&last=value+with+%41&z=1&"
                 .utf8)
-        for limit in 0..<(name == "tree" ? 1400 : 20) {
-            let plan = plan { plan in
-                switch name {
-                case "tree": plan.limits.tree = limit
-                case "field": plan.limits.field = limit
-                case "fields": plan.limits.fields = limit
-                default: plan.limits.key = limit
-                }
-            }
-            #expect(ConversionRun.run(plan, .whole(input)) == general(plan, input), "\(limit)")
+        for dialect in [Dialect.recast, .php, .rack, .qs] {
+            for limit in 0..<(name == "tree" ? 1400 : 20) { same(input, dialect, name, limit) }
         }
+    }
+
+    private func same(_ input: [UInt8], _ dialect: Dialect, _ name: String, _ limit: Int) {
+        let plan = plan { plan in
+            plan.fieldDecoding = .init(dialect: dialect)
+            switch name {
+            case "tree": plan.limits.tree = limit
+            case "field": plan.limits.field = limit
+            case "fields": plan.limits.fields = limit
+            default: plan.limits.key = limit
+            }
+        }
+        #expect(ConversionRun.run(plan, .whole(input)) == general(plan, input), "\(dialect) \(limit)")
     }
 
     @Test("random forms give the same", arguments: 0..<60)
@@ -124,7 +180,8 @@ struct WholeFieldTests {
             return Int(state % UInt64(count))
         }
         let pieces = [
-            "a", "b", "name", "&", "&", "&", "=", "=", "[", "]", "[]", "[0]", "[x]", "a[b][", "]=1&", "%5D", "%41", "%",
+            "a", "b", "name", "a[b]=1&", "a[c]=2&", "a[]=3&", "a[1]=4&", "1", ".", " ", "]=", "&", "&", "&", "=", "=",
+            "[", "]", "[]", "[0]", "[x]", "a[b][", "]=1&", "%5D", "%41", "%",
             "%5B", "+", "\u{e9}",
             "%C3%A9", "%FF", "0123456789abcdef", "\"", "\\", "%0A", "value",
         ]

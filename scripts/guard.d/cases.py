@@ -176,6 +176,10 @@ def check_json(_, body):
     demand(json.loads(body) == bodies.FORM_AS_JSON, body)
 
 
+def check_rows(_, body):
+    demand(json.loads(body) == bodies.MEDIUM_FORM_FIELDS, body)
+
+
 def check_form(sent, body, dialect=RECAST):
     found = urllib.parse.parse_qsl(body.decode(), keep_blank_values=True)
     expected = list(leaves(json.loads(sent), dialect=dialect))
@@ -214,6 +218,10 @@ def small(name, folder, check, **more):
     return Case(name, folder, bodies.FORM.encode(), bodies.FORM_TYPE, check, **more)
 
 
+def rows(name, folder):
+    return Case(name, folder, bodies.MEDIUM_FORM_TEXT.encode(), bodies.FORM_TYPE, check_rows, counts=(4, 20), window=1)
+
+
 def crowd(name, folder, check):
     return small(name, folder, check, connections=CROWD, counts=(CROWD, 2 * CROWD), window=CROWD, windows=3)
 
@@ -222,6 +230,8 @@ def streams(name, folder, check, count):
     return small(name, folder, check, streams=count, counts=(4 * count, 14 * count), window=count)
 
 
+# The dialects whose libraries put fields together by rules of their own.
+READERS = ("php", "qs", "rack")
 # Counts of requests, as an admin port has them: what is seen besides is compared with that.
 ADMIN = "admin: 127.0.0.1:@ADMIN@\n"
 # So few entries that all have their memory before it is measured.
@@ -247,6 +257,10 @@ def all_cases():
         streams("plain 200 B, HTTP/2, 32 streams", "", check_same, 32),
         streams("form -> json 200 B, HTTP/2, 32 streams", "/form-json", check_json, 32),
         small("form -> json 200 B, ext_proc", "/form-json", check_json, is_processed=True),
+        rows("form -> json 16 KiB", "/form-json"),
+        # The names are such that all of them read the same.
+        *(small(f"form({name}) -> json 200 B", f"/form-json-{name}", check_json) for name in READERS),
+        *(rows(f"form({name}) -> json 16 KiB", f"/form-json-{name}") for name in READERS),
         Case("json -> form 16 KiB", "/json-form", nested, JSON_TYPE, check_form, counts=(4, 20), window=1),
         Case("json -> form 16 KiB, ext_proc", "/json-form", nested, JSON_TYPE, check_form, counts=(4, 20), window=1,
              is_processed=True),

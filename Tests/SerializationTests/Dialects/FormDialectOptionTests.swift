@@ -129,6 +129,36 @@ struct FormDialectOptionTests {
         }
     }
 
+    /// Names in brackets go to their places at once where they can, names with dots never do, and under `nesting: dots` both mean
+    /// the same.
+    @Test("qs puts names in brackets where it puts the same names with dots", arguments: 0..<40)
+    func placesOfQS(seed: UInt64) {
+        var numbers = SplitMix(state: seed)
+        let segments = ["a", "b", "c", "0", "1", "2", "3", "19", "20", "21", "01", "-1", "9007199254740993"]
+        for _ in 0..<50 {
+            var bracketed: [String] = [], dotted: [String] = []
+            for number in 0..<(1 + numbers.below(12)) {
+                let names = (0...numbers.below(4)).map { level in
+                    segments[numbers.below(level == 0 ? 3 : numbers.below(2) == 0 ? 7 : segments.count)]
+                }
+                let value = numbers.below(8) == 0 ? "" : "=\(number)"
+                let push = numbers.below(10) == 0 && names.count > 1 ? "[]" : ""
+                bracketed.append(names[0] + names.dropFirst().map { "[\($0)]" }.joined() + push + value)
+                dotted.append(names.joined(separator: ".") + push + value)
+            }
+            let change: @Sendable (inout ConversionPlan) -> Void = {
+                [arrays = numbers.below(4), depth = numbers.below(4)] in
+                $0.fieldDecoding.nesting = .dots
+                $0.fieldDecoding.nulls = .key
+                if arrays == 0 { $0.fieldDecoding.arrays = .brackets }
+                if depth == 0 { $0.limits.keyDepth = 2 }
+            }
+            let found = read(.qs, bracketed.joined(separator: "&"), change)
+            let wanted = read(.qs, dotted.joined(separator: "&"), change)
+            #expect(found == wanted, "\(bracketed.joined(separator: "&"))")
+        }
+    }
+
     // MARK: Limits
 
     @Test("fields are counted as the library counts pairs, empty ones included where these count")

@@ -38,9 +38,13 @@ package struct FieldTreeBuilder: WholeFieldSink, ~Copyable {
     /// Whose rules put the fields together; nil: ours.
     private let library: Dialect?
     /// Whether a name without brackets is one key, so that nothing else has to be looked at.
-    package let takesPlainNames: Bool
+    private let plainNamesAreKeys: Bool
     /// Whether a value that lies in one piece goes into the tree at once.
     private let isDirect: Bool
+    /// Whether `field` may be called. It can't where the value of a field isn't always one string or scalar.
+    package let takesFields: Bool
+    /// See `WholeFieldSink`.
+    package let takesPaths: Bool
     /// The fields under qs, by their whole names; see `Tree+QSFields.swift`.
     private var pairs = Tree.none
     /// The field at hand has no value, not even an empty one.
@@ -61,8 +65,11 @@ package struct FieldTreeBuilder: WholeFieldSink, ~Copyable {
         self.limits = limits
         self.readsValues = readsValues
         self.library = library
-        takesPlainNames = library == nil && options.nesting == .brackets
+        plainNamesAreKeys = library == nil && options.nesting == .brackets
         isDirect = !readsValues && library == nil && options.nulls != .key
+        let takesFields = !readsValues && (library == nil || options.nesting == .brackets)
+        self.takesFields = takesFields
+        takesPaths = takesFields && options.nesting == .brackets && options.types == .strings && library != .qs
         tree = Tree(limits: limits, duplicates: duplicates)
         splicer = JSONSplicer(duplicates: duplicates, limits: limits)
     }
@@ -97,7 +104,7 @@ package struct FieldTreeBuilder: WholeFieldSink, ~Copyable {
     /// See `FieldSink`.
     package mutating func beginPart(_ head: borrowing PartHead) throws(ConversionError) {
         isJSON = options.jsonParts == .parse && head.hasMediaType && ContentType.isJSON(head.mediaType)
-        if !takesPlainNames || !name.takePlain(head.name) {
+        if !plainNamesAreKeys || !name.takePlain(head.name) {
             try name.parse(head.name, options: options, limits: limits)
         }
         value.removeAll()
@@ -117,37 +124,52 @@ package struct FieldTreeBuilder: WholeFieldSink, ~Copyable {
         if isLast { try putValue() }
     }
 
-    /// Whether `field` may be called. It can't where the value of a field isn't always one string or scalar.
-    package var takesFields: Bool { isDirect }
+    /// See `WholeFieldSink`.
+    package var takesPlainNames: Bool { plainNamesAreKeys || library != nil }
 
-    /// Takes a field that lies before us with its whole value: what `beginPart` and `content` do, in one go. `isPlain` says
-    /// that the name has no brackets.
+    /// Takes a field that lies before us with its whole value, and has a `=`: what `beginPart` and `content` do, in one go.
+    /// `isPlain` says that the name has no brackets.
     @inline(__always)
     package mutating func field(
         _ name: Span<UInt8>, _ value: Span<UInt8>, isPlain: Bool
     ) throws(ConversionError) {
         // The usual cases: a name without structure that no other field has, and one with a pair of brackets.
-        if takesPlainNames, options.types == .strings, value.count <= limits.field {
+        if options.types == .strings, value.count <= limits.field {
             if isPlain {
-                if tree.append(value, to: tree.root, named: name) { return }
-            } else if appendNeighbour(name, value) || limits.keyDepth > 0 && appendMember(name, value) {
+                if plainNamesAreKeys || isKey(name),
+                    tree.append(value, to: library == .qs ? pairs : tree.root, named: name)
+                {
+                    return
+                }
+            } else if plainNamesAreKeys {
+                if appendNeighbour(name, value) || limits.keyDepth > 0 && appendMember(name, value) { return }
+            } else if library == .qs, FieldName.isQSPath(name), tree.append(value, to: pairs, named: name) {
                 return
             }
         }
         try generalField(name, value)
     }
 
-    /// See `WholeFieldSink`.
-    package var takesPaths: Bool { takesPlainNames && options.types == .strings }
+    /// Whether the library takes a name without brackets for one key, as it stands.
+    private func isKey(_ name: Span<UInt8>) -> Bool {
+        switch library {
+        case .php: name.isPHPKey
+        case .rack: !name.isEmpty
+        case .qs: !name.isEmpty && !FieldName.isOfEveryObject(name)
+        default: false
+        }
+    }
 
     /// See `WholeFieldSink`.
     package mutating func place(
         _ value: Span<UInt8>, at name: Span<UInt8>, _ steps: Span<NameStep>, from level: Int
     ) -> Bool {
         let last = steps.count - 1
-        // What comes of it is at most the bytes of all, and a node for each step.
+        let isPHP = library == .php
+        // What comes of it is at most the bytes of all, a number, and a node for each step.
         guard value.count <= limits.field, tree.root != Tree.none,
-            tree.cost + steps[last].end + value.count + steps.count * Tree.nodeCost <= tree.limit
+            tree.cost + steps[last].end + value.count + 20 + steps.count * Tree.nodeCost <= tree.limit,
+            !isPHP || arePHPKeys(name, steps, from: level)
         else { return false }
         if level == 0 {
             path.removeAll()
@@ -157,13 +179,25 @@ package struct FieldTreeBuilder: WholeFieldSink, ~Copyable {
         }
         var parent = path[level]
         for step in level..<last {
-            parent = tree.container(
-                steps[step + 1].isEmpty ? .array : .keyed, in: parent, named: name.extracting(steps[step].range))
+            let key = name.extracting(steps[step].range)
+            parent =
+                isPHP
+                ? tree.tablePHP(in: parent, named: key)
+                : tree.container(steps[step + 1].isEmpty ? .array : .keyed, in: parent, named: key)
             if parent == Tree.none { return false }
             path.append(parent)
         }
+        if isPHP { return tree.appendPHP(value, to: parent, named: name.extracting(steps[last].range)) }
         if steps[last].isEmpty { return tree.append(value, to: parent) }
         return tree.kind(parent) == .keyed && tree.append(value, to: parent, named: name.extracting(steps[last].range))
+    }
+
+    /// Whether PHP takes each of the new steps for a key as it stands, or for a push.
+    private func arePHPKeys(_ name: Span<UInt8>, _ steps: Span<NameStep>, from level: Int) -> Bool {
+        for step in level..<steps.count where !steps[step].isEmpty && !name.extracting(steps[step].range).isPHPKey {
+            return false
+        }
+        return true
     }
 
     /// Takes a field whose name differs from that of the field placed last in nothing but its last segment. Returns false, with
@@ -194,12 +228,14 @@ package struct FieldTreeBuilder: WholeFieldSink, ~Copyable {
 
     @inline(never)
     private mutating func generalField(_ name: Span<UInt8>, _ value: Span<UInt8>) throws(ConversionError) {
-        if !takesPlainNames || !self.name.takePlain(name) {
+        if !plainNamesAreKeys || !self.name.takePlain(name) {
             try self.name.parse(name, options: options, limits: limits)
         }
         guard value.count <= limits.field else { throw valueTooLong }
+        isBare = false
+        guard !dropsField() else { return }
         try tree.makeRootObject()
-        try place(tree.makeScalar(value, isTyped: options.types == .safe))
+        try put(tree.makeScalar(value, isTyped: options.types == .safe))
     }
 
     private var valueTooLong: ConversionError {
@@ -209,12 +245,20 @@ package struct FieldTreeBuilder: WholeFieldSink, ~Copyable {
     /// Puts the value that was gathered into the tree.
     @inline(never)
     private mutating func putValue() throws(ConversionError) {
-        guard !name.isDropped else {
-            tree.removedCount += 1
-            return
-        }
+        guard !dropsField() else { return }
         try tree.makeRootObject()
-        let node = try makeValue()
+        try put(makeValue())
+    }
+
+    /// Whether the library leaves the field at hand out; it is counted then.
+    private mutating func dropsField() -> Bool {
+        guard name.isDropped else { return false }
+        tree.removedCount += 1
+        return true
+    }
+
+    /// Puts the value of the field at hand where its name says, by the rules of the library or by ours.
+    private mutating func put(_ node: Tree.Node) throws(ConversionError) {
         switch library {
         case .php: try tree.putPHP(node, at: name, duplicates: options.duplicates)
         case .rack: try tree.putRack(node, at: name, duplicates: options.duplicates)
@@ -228,7 +272,7 @@ package struct FieldTreeBuilder: WholeFieldSink, ~Copyable {
         try tree.put(node, at: name, along: &trail, duplicates: options.duplicates)
         name.markPlaced()
         let last = name.segmentCount - 1
-        lastParent = takesPlainNames && last > 0 && trail.count == last ? trail[last - 1] : Tree.none
+        lastParent = plainNamesAreKeys && last > 0 && trail.count == last ? trail[last - 1] : Tree.none
         lastPrefix = lastParent == Tree.none ? 0 : name.prefixCount
     }
 

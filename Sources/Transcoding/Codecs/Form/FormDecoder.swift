@@ -58,6 +58,8 @@ extension Form {
         private var steps = OwnedArray<NameStep>()
         private let separatorHasSpaces: Bool
         private let countsEmptyPairs: Bool
+        /// The segments that may follow a name's first one.
+        private let keyDepth: Int
         private var emptyPairs = 0
         /// Reads names and values; nil where all of them are in UTF-8.
         internal let charsets: FormCharsets?
@@ -70,6 +72,7 @@ extension Form {
             pair = options.dialect == .qs ? QSPair(options: options) : nil
             separatorHasSpaces = options.dialect == .rack
             countsEmptyPairs = options.dialect.hasOwnNames
+            keyDepth = limits.keyDepth(for: options.dialect)
             charsets = FormCharsets(options)
         }
 
@@ -553,14 +556,15 @@ package struct NameStep: BitwiseCopyable, Sendable {
 // Pairs that lie whole in a slice, as most of a request's do: read at one go, and given to a tree without events.
 extension Form.Decoder {
     /// The bytes of a value, as they came, that are read at one go. A longer one is better handed on where it lies.
-    private static var wholeValue: Int { 1024 }
+    internal static var wholeValue: Int { 1024 }
     /// The bytes that most values have at most.
     private static var shortValue: Int { 128 }
 
     internal mutating func feed<Sink: WholeFieldSink & ~Copyable>(
         _ input: Span<UInt8>, wholeInto sink: inout Sink
     ) throws(ConversionError) -> Int {
-        guard sink.takesFields, pair == nil, charsets == nil else { return try feed(input, into: &sink) }
+        guard sink.takesFields, charsets == nil else { return try feed(input, into: &sink) }
+        if pair != nil { return try feedPairs(input, wholeInto: &sink) }
         var at = 0
         if sink.isAwaiting, !input.isEmpty { try sendPending(into: &sink) }
         if carryCount > 0 { try resumeEscape(input, &at) }
@@ -647,7 +651,7 @@ extension Form.Decoder {
             from = end + open
             level += 1
         }
-        guard from <= limits.key, level <= limits.keyDepth else { return false }
+        guard from <= limits.key, level <= keyDepth else { return false }
         let first = start + from + 1
         let value = Scan.formValue(in: input, from: first)
         var end = value.end
@@ -780,100 +784,15 @@ extension Form.Decoder {
     internal mutating func finish<Sink: WholeFieldSink & ~Copyable>(
         wholeInto sink: inout Sink
     ) throws(ConversionError) {
-        guard sink.isAwaiting else { return try finish(into: &sink) }
+        guard sink.isAwaiting else {
+            if pair != nil, state == .name, sink.takesFields, try takeGathered(into: &sink) { return }
+            return try finish(into: &sink)
+        }
         sink.isAwaiting = false
         state = .pairStart
         try sink.field(name.span, decoded.span, isPlain: true)
     }
 
     /// A span of a stored property would hold all of the decoder.
-    private static func isValid(_ text: ByteStore) -> Bool { UTF8Validator.isValid(text.span) }
-}
-
-/// Reading pair by pair: qs decides where a name ends by what comes later in the pair, and what is decoded by all of it.
-extension Form.Decoder {
-    internal mutating func feedPairs<Sink: FieldSink & ~Copyable>(
-        _ input: Span<UInt8>, into sink: inout Sink
-    ) throws(ConversionError) -> Int {
-        var at = 0
-        if state == .value {
-            try sendValue(into: &sink)
-            if sink.isFull { return 0 }
-        }
-        while at < input.count {
-            if state == .pairStart { try startPair(input, &at) }
-            guard at < input.count else { break }
-            guard let end = Scan.firstIndex(of: UInt8(ascii: "&"), in: input, from: at) else {
-                try gather(input.extracting(at..<input.count))
-                at = input.count
-                break
-            }
-            if name.isEmpty {
-                try checkLength(end - at)
-                try send(input.extracting(at..<end), into: &sink)
-            } else {
-                try gather(input.extracting(at..<end))
-                try sendGathered(into: &sink)
-            }
-            at = end + 1
-            if sink.isFull { break }
-        }
-        consumed += at
-        return at
-    }
-
-    internal mutating func finishPair<Sink: FieldSink & ~Copyable>(into sink: inout Sink) throws(ConversionError) {
-        if state == .name { try sendGathered(into: &sink) }
-        if state == .value { try sendValue(into: &sink) }
-    }
-
-    /// Sends the value of the pair whose name has been sent.
-    private mutating func sendValue<Sink: FieldSink & ~Copyable>(into sink: inout Sink) throws(ConversionError) {
-        state = .pairStart
-        guard let pair else { return }
-        try sink.content(pair.value.span, isLast: true)
-    }
-
-    /// Keeps the start of a pair until its end has come. It stands in `name`, which has no other use here.
-    private mutating func gather(_ bytes: Span<UInt8>) throws(ConversionError) {
-        try checkLength(name.count + bytes.count)
-        name.append(contentsOf: bytes)
-    }
-
-    /// Each byte of a name and a value may be an escape.
-    private func checkLength(_ count: Int) throws(ConversionError) {
-        let (text, passes) = limits.key.addingReportingOverflow(limits.field)
-        guard passes || count / 3 <= text else {
-            throw .limit("field", of: limits.field, what: "a value", offset: nameOffset)
-        }
-    }
-
-    private mutating func sendGathered<Sink: FieldSink & ~Copyable>(into sink: inout Sink) throws(ConversionError) {
-        // The bytes move out for the call: a method of self can't be given a span into self.
-        var bytes = ByteStore()
-        swap(&bytes, &name)
-        try send(bytes.span, into: &sink)
-        swap(&bytes, &name)
-        name.removeAll()
-    }
-
-    private mutating func send<Sink: FieldSink & ~Copyable>(
-        _ raw: Span<UInt8>, into sink: inout Sink
-    ) throws(ConversionError) {
-        guard var pair else { return }
-        self.pair = nil
-        defer { self.pair = pair }
-        try pair.read(raw, offset: nameOffset)
-        guard pair.name.count <= limits.key else {
-            throw .limit("key", of: limits.key, what: "the length of a field's name", offset: nameOffset)
-        }
-        head.setName(copying: pair.name)
-        head.hasValue = pair.hasValue
-        state = .value
-        try sink.beginPart(head)
-        // A sink that is full gets the value with the next call.
-        guard !sink.isFull else { return }
-        state = .pairStart
-        try sink.content(pair.value.span, isLast: true)
-    }
+    internal static func isValid(_ text: ByteStore) -> Bool { UTF8Validator.isValid(text.span) }
 }

@@ -67,3 +67,11 @@ extension FieldName {
     /// What C's `isspace` takes.
     private static func isSpace(_ byte: UInt8) -> Bool { byte == ASCII.space || (9...13).contains(byte) }
 }
+
+extension Span<UInt8> {
+    /// Whether PHP takes the name, or what stands in its brackets, for a key as it stands. May say false where it does.
+    internal var isPHPKey: Bool {
+        for at in indices where self[at] <= ASCII.space || self[at] == UInt8(ascii: ".") { return false }
+        return !isEmpty
+    }
+}

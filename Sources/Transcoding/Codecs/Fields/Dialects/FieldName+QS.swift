@@ -42,6 +42,12 @@ extension FieldName {
 
     /// Where the bracket that closes the one at `start` stands.
     private func closing(of start: Int, _ end: Int) -> Int? {
+        let key = bytes.slice(start + 1..<end)
+        let open = UInt8(ascii: "["), close = UInt8(ascii: "]")
+        let first = Scan.firstIndex(ofAny: open, close, open, close, in: key, from: 0)
+        guard first < key.count else { return nil }
+        // Most keys hold no bracket.
+        if key[first] == close { return start + 1 + first }
         var level = 0
         for at in start..<end {
             switch bytes[at] {
@@ -56,11 +62,28 @@ extension FieldName {
     }
 
     /// Whether the key at `range` is one of `Object.prototype`'s.
-    private func isOfEveryObject(_ range: Range<Int>) -> Bool {
-        guard (7...20).contains(range.count) else { return false }
-        let key = bytes.slice(range)
-        for name in Self.namesOfEveryObject where key.isEqual(to: name) { return true }
+    private func isOfEveryObject(_ range: Range<Int>) -> Bool { Self.isOfEveryObject(bytes.slice(range)) }
+
+    /// As above.
+    internal static func isOfEveryObject(_ key: Span<UInt8>) -> Bool {
+        guard (7...20).contains(key.count) else { return false }
+        for name in namesOfEveryObject where key.isEqual(to: name) { return true }
         return false
+    }
+
+    /// Whether a name is a root and keys in brackets, or pushes, and none of these drops the field. May say false where it's so.
+    internal static func isQSPath(_ name: Span<UInt8>) -> Bool {
+        let open = UInt8(ascii: "["), close = UInt8(ascii: "]")
+        var at = Scan.firstIndex(ofAny: open, close, open, close, in: name, from: 0)
+        guard at > 0, at < name.count, name[at] == open, !isOfEveryObject(name.extracting(0..<at)) else { return false }
+        while at < name.count {
+            let end = Scan.firstIndex(ofAny: open, close, open, close, in: name, from: at + 1)
+            guard name[at] == open, end < name.count, name[end] == close,
+                !isOfEveryObject(name.extracting(at + 1..<end))
+            else { return false }
+            at = end + 1
+        }
+        return true
     }
 
     private static let namesOfEveryObject: [StaticString] = [

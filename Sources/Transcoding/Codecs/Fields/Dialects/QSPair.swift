@@ -31,27 +31,29 @@ internal struct QSPair: Sendable {
     mutating func read(_ raw: Span<UInt8>, offset: Int) throws(ConversionError) {
         pair.removeAll()
         var at = 0
-        while at < raw.count {
-            if raw[at] == UInt8(ascii: "%"), at + 2 < raw.count, raw[at + 1] == UInt8(ascii: "5"),
-                case let letter = raw[at + 2] | 0x20, letter == UInt8(ascii: "b") || letter == UInt8(ascii: "d")
+        while let percent = Scan.firstIndex(of: UInt8(ascii: "%"), in: raw, from: at) {
+            let stop = percent + 3
+            if stop <= raw.count, raw[percent + 1] == UInt8(ascii: "5"),
+                case let letter = raw[percent + 2] | 0x20, letter == UInt8(ascii: "b") || letter == UInt8(ascii: "d")
             {
+                pair.append(contentsOf: raw.extracting(at..<percent))
                 pair.append(UInt8(ascii: letter == UInt8(ascii: "b") ? "[" : "]"))
-                at += 3
+                at = stop
             } else {
-                pair.append(raw[at])
-                at += 1
+                pair.append(contentsOf: raw.extracting(at...percent))
+                at = percent + 1
             }
         }
+        pair.append(contentsOf: raw.extracting(at...))
         let split = separator
         hasValue = split != nil
         try decode(0..<(split ?? pair.count), isValue: false, offset)
-        name.removeAll()
-        name.append(contentsOf: decoded)
+        swap(&name, &decoded)
         value.removeAll()
         guard let split else { return }
         guard splitsAtCommas else {
             try decode(split + 1..<pair.count, isValue: true, offset)
-            return value.append(contentsOf: decoded)
+            return swap(&value, &decoded)
         }
         var start = split + 1
         for at in start...pair.count where at == pair.count || pair[at] == UInt8(ascii: ",") {
@@ -77,29 +79,18 @@ internal struct QSPair: Sendable {
 
     /// Makes the text of the bytes at `range`, in `decoded`.
     private mutating func decode(_ range: Range<Int>, isValue: Bool, _ offset: Int) throws(ConversionError) {
-        decoded.removeAll()
-        var isWhole = true
-        var at = range.lowerBound
-        while at < range.upperBound, isWhole {
-            switch pair[at] {
-            case UInt8(ascii: "+"): decoded.append(ASCII.space)
-            case UInt8(ascii: "%"):
-                guard at + 2 < range.upperBound, let high = ASCII.hexValue(pair[at + 1]),
-                    let low = ASCII.hexValue(pair[at + 2])
-                else {
-                    isWhole = false
-                    break
-                }
-                decoded.append(high << 4 | low)
-                at += 2
-            case let byte: decoded.append(byte)
-            }
-            at += 1
-        }
+        // The bytes move out for the call, which is given a span into self.
+        var text = ByteStore()
+        swap(&text, &decoded)
+        text.removeAll()
+        // No pair has a `&`, so it ends with the range, or at a percent sign that begins no escape.
+        let run = text.append(formDecoding: pair.span, from: range.lowerBound, to: range.upperBound)
+        swap(&text, &decoded)
+        let isWhole = run.end == range.upperBound
         if !isWhole, options.percent == .strict {
             throw Form.Fault.percent.error(offset: offset, field: isValue ? name.span.lossyString() : nil)
         }
-        if isWhole, UTF8Validator.isValid(decoded.span) { return }
+        if isWhole, run.isASCII || UTF8Validator.isValid(decoded.span) { return }
         let isText = UTF8Validator.isValid(pair.slice(range))
         if isText, !isWhole || options.invalidUTF8 == .reject { return leaveEscaped(range) }
         guard var repair = options.repair else {

@@ -76,6 +76,41 @@ extension Tree {
         return node
     }
 
+    /// The table under a key, which is made where nothing stands: there is room for it. `none` where a value stands.
+    internal mutating func tablePHP(in parent: Node, named key: Span<UInt8>) -> Node {
+        let count = records.count
+        let table = container(.keyed, in: parent, named: key)
+        if records.count > count { notePHPKey(key, in: parent) }
+        return table
+    }
+
+    /// Puts a string under a key that nothing stands under, or without one under the next number. Returns false, with nothing
+    /// changed, where something does, or where that is no table: `putPHP` is the general way.
+    internal mutating func appendPHP(_ value: Span<UInt8>, to table: Node, named key: Span<UInt8>) -> Bool {
+        guard kind(table) == .keyed else { return false }
+        guard key.isEmpty else {
+            guard append(value, to: table, named: key) else { return false }
+            notePHPKey(key, in: table)
+            return true
+        }
+        let number = nextPHPNumber(table)
+        var left = number.magnitude
+        var digits = InlineArray<20, UInt8>(repeating: 0)
+        var start = 20
+        repeat {
+            start -= 1
+            digits[start] = UInt8(ascii: "0") + UInt8(left % 10)
+            left /= 10
+        } while left > 0
+        if number < 0 {
+            start -= 1
+            digits[start] = UInt8(ascii: "-")
+        }
+        guard append(value, to: table, named: digits.span.extracting(start...)) else { return false }
+        setNextPHPNumber(after: number, in: table)
+        return true
+    }
+
     /// Puts `node` under the next number. Returns false when that is taken: the largest one has been used.
     private mutating func pushPHP(_ node: Node, to parent: Node) throws(ConversionError) -> Bool {
         let number = nextPHPNumber(parent)

@@ -84,13 +84,95 @@ extension Tree {
     ) throws(ConversionError) {
         orderQS(pairs)
         var pair = records[Int(pairs)].first
+        let depth = limits.keyDepth(for: .qs)
         while pair != Tree.none {
             let next = records[Int(pair)].next
+            if try placeQS(
+                pair, hasDots: options.nesting == .dots, indices: options.readsQSIndices, depth: depth)
+            {
+                pair = next
+                continue
+            }
             try name.parse(self.name(pair), options: options, limits: limits)
             detachQS(pair)
             try mergeQS(pair, at: name, indices: options.readsQSIndices)
             pair = next
         }
+    }
+
+    /// Puts a field where most names say: under a key or an index that nothing stands under yet. Returns false, with nothing changed,
+    /// where that isn't so, or can't be told at once: merging what the name makes is the general way, and comes to the same.
+    private mutating func placeQS(
+        _ pair: Node, hasDots: Bool, indices: Bool, depth: Int
+    ) throws(ConversionError) -> Bool {
+        guard splitQS(pair, hasDots: hasDots, depth: depth) else { return false }
+        let start = records[Int(pair)].nameStart
+        let last = scratch.count / 2 - 1
+        var parent = root
+        var level = 0
+        // Down as far as there is something.
+        while true {
+            var existing = Tree.none
+            switch indexQS(level, start, indices) {
+            case let index? where isQSArray(parent) && index < Self.qsArrayLimit:
+                existing = elementQS(parent, index)
+                guard existing != Tree.none || index >= lengthQS(parent) else { return false }
+            case nil where isQSObject(parent) && !isOverflowQS(parent):
+                existing = child(of: parent, named: slice(start + scratch[2 * level], scratch[2 * level + 1]))
+            default: return false
+            }
+            if existing == Tree.none { break }
+            guard level < last else { return false }
+            parent = existing
+            level += 1
+        }
+        // What is new behind it are objects, and arrays of one element.
+        for further in level..<last where (indexQS(further + 1, start, indices) ?? 0) >= Self.qsArrayLimit {
+            return false
+        }
+        detachQS(pair)
+        for further in level...last {
+            var node = pair
+            if further < last { node = try makeNode(indexQS(further + 1, start, indices) == nil ? .keyed : .array) }
+            if let index = indexQS(further, start, indices) {
+                link(node, to: parent, nameStart: Int32(index), nameCount: 0)
+            } else {
+                link(node, to: parent, nameStart: start + scratch[2 * further], nameCount: scratch[2 * further + 1])
+            }
+            parent = node
+        }
+        return true
+    }
+
+    /// Splits a field's name that is a root and keys in brackets, in `scratch`: where each begins, and its length. Returns false for
+    /// any other name.
+    private mutating func splitQS(_ pair: Node, hasDots: Bool, depth: Int) -> Bool {
+        let open = UInt8(ascii: "["), close = UInt8(ascii: "]"), dot = hasDots ? UInt8(ascii: ".") : open
+        var own: [Node] = []
+        swap(&own, &scratch)
+        defer { swap(&own, &scratch) }
+        let name = name(pair)
+        var at = Scan.firstIndex(ofAny: open, close, dot, dot, in: name, from: 0)
+        own.removeAll(keepingCapacity: true)
+        own.append(0)
+        own.append(Node(at))
+        guard at > 0 else { return false }
+        while at < name.count {
+            let end = Scan.firstIndex(ofAny: open, close, dot, dot, in: name, from: at + 1)
+            guard name[at] == open, end < name.count, name[end] == close, end > at + 1, own.count / 2 <= depth else {
+                return false
+            }
+            own.append(Node(at + 1))
+            own.append(Node(end - at - 1))
+            at = end + 1
+        }
+        return true
+    }
+
+    /// The index that a segment in `scratch` is; nil where it is a key.
+    private func indexQS(_ level: Int, _ start: Int32, _ areRead: Bool) -> Int? {
+        guard level > 0, areRead else { return nil }
+        return slice(start + scratch[2 * level], scratch[2 * level + 1]).qsNumber
     }
 
     private mutating func mergeQS(
@@ -364,23 +446,23 @@ extension Tree {
 
     /// Puts members whose names are indices of JavaScript (below 2³² - 1) first, in their order.
     private mutating func orderQS(_ object: Node) {
+        var child = records[Int(object)].first
+        while child != Tree.none, !isIndexQS(child) { child = records[Int(child)].next }
+        guard child != Tree.none else { return }
         scratch.removeAll(keepingCapacity: true)
         var others: [Node] = []
-        var child = records[Int(object)].first
+        child = records[Int(object)].first
         while child != Tree.none {
-            if let number = name(child).qsNumber, number < Int(UInt32.max) {
-                scratch.append(child)
-            } else {
-                others.append(child)
-            }
+            if isIndexQS(child) { scratch.append(child) } else { others.append(child) }
             child = records[Int(child)].next
         }
-        guard !scratch.isEmpty else { return }
         var numbered = scratch
         numbered.sort { (name($0).qsNumber ?? 0) < (name($1).qsNumber ?? 0) }
         scratch = numbered + others
         relinkScratch(below: object)
     }
+
+    private func isIndexQS(_ member: Node) -> Bool { name(member).qsNumber.map { $0 < Int(UInt32.max) } ?? false }
 }
 
 extension FieldName {
