@@ -30,7 +30,7 @@ final class NameServer: Sendable {
     init(_ manner: Manner) throws {
         let counts = Counts()
         self.counts = counts
-        let made = Mutex<(SocketAddress, LoopInbox)?>(nil)
+        let made = Mutex<Result<(SocketAddress, LoopInbox), any Error>?>(nil)
         let cell = Cell(made)
         thread = try startThread(name: "nameserver") {
             do {
@@ -45,7 +45,7 @@ final class NameServer: Sendable {
                 let poll = Timer(loop: loop) { udp.answerAll() }
                 udp.again = { [unowned poll] in poll.set(after: 1) }
                 poll.set(after: 1)
-                cell.value.withLock { $0 = (listener.address, loop.inbox) }
+                cell.value.withLock { $0 = .success((listener.address, loop.inbox)) }
                 loop.context = listener
                 loop.run()
                 for stream in streams { stream.close() }
@@ -55,13 +55,12 @@ final class NameServer: Sendable {
                 loop.context = nil
                 close(socket)
             } catch {
-                Issue.record(error)
+                cell.value.withLock { $0 = .failure(error) }
             }
         }
         while true {
-            if let (address, inbox) = cell.value.withLock({ $0 }) {
-                self.address = address
-                self.stopper = inbox
+            if let outcome = cell.value.withLock({ $0 }) {
+                (address, stopper) = try outcome.get()
                 break
             }
             sched_yield()
@@ -91,8 +90,8 @@ final class NameServer: Sendable {
     }
 
     private final class Cell: Sendable {
-        let value: Mutex<(SocketAddress, LoopInbox)?>
-        init(_ value: consuming Mutex<(SocketAddress, LoopInbox)?>) { self.value = value }
+        let value: Mutex<Result<(SocketAddress, LoopInbox), any Error>?>
+        init(_ value: consuming Mutex<Result<(SocketAddress, LoopInbox), any Error>?>) { self.value = value }
     }
 
     func stop() {

@@ -93,33 +93,27 @@ extension Tree {
             notePHPKey(key, in: table)
             return true
         }
-        let number = nextPHPNumber(table)
-        var left = number.magnitude
-        var digits = InlineArray<20, UInt8>(repeating: 0)
-        var start = 20
-        repeat {
-            start -= 1
-            digits[start] = UInt8(ascii: "0") + UInt8(left % 10)
-            left /= 10
-        } while left > 0
-        if number < 0 {
-            start -= 1
-            digits[start] = UInt8(ascii: "-")
-        }
-        guard append(value, to: table, named: digits.span.extracting(start...)) else { return false }
+        let (number, key) = nextPHPKey(table)
+        guard append(value, to: table, named: key.span) else { return false }
         setNextPHPNumber(after: number, in: table)
         return true
     }
 
     /// Puts `node` under the next number. Returns false when that is taken: the largest one has been used.
     private mutating func pushPHP(_ node: Node, to parent: Node) throws(ConversionError) -> Bool {
-        let number = nextPHPNumber(parent)
-        var key = ByteStore()
-        key.append(decimal: number)
+        let (number, key) = nextPHPKey(parent)
         guard child(of: parent, named: key.span) == Tree.none else { return false }
         try append(node, to: parent, named: key.span)
         setNextPHPNumber(after: number, in: parent)
         return true
+    }
+
+    /// The number that a push takes, and its text.
+    private func nextPHPKey(_ table: Node) -> (number: Int, text: ByteStore) {
+        let number = nextPHPNumber(table)
+        var text = ByteStore()
+        text.append(decimal: number)
+        return (number, text)
     }
 
     /// Takes note of a key that was written.
