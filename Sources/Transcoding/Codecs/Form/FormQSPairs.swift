@@ -156,32 +156,38 @@ extension Form.Decoder {
     private mutating func take<Sink: WholeFieldSink & ~Copyable>(
         _ raw: Span<UInt8>, isPlain: Bool, _ value: Span<UInt8>, into sink: inout Sink
     ) throws(ConversionError) -> Bool {
+        // The name ends at a `]=` where there is one, also behind the first `=`.
+        let close = UInt8(ascii: "]")
+        let mayEndLater = Scan.firstIndex(of: close, in: value) != nil
+        if isPlain {
+            guard !mayEndLater else { return false }
+            state = .pairStart
+            try sink.field(raw, value, isPlain: true)
+            return true
+        }
         let percent = UInt8(ascii: "%"), plus = UInt8(ascii: "+")
         let run = Scan.run(to: percent, plus, percent, plus, in: raw, from: 0)
         guard run.isASCII else { return false }
-        if run.end == raw.count { return try take(decoded: raw, isPlain: isPlain, value, into: &sink) }
+        if run.end == raw.count {
+            guard !mayEndLater || raw[raw.count - 1] == close else { return false }
+            state = .pairStart
+            try sink.field(raw, value, isPlain: false)
+            return true
+        }
         // As the value does.
         var name = ByteStore()
         swap(&name, &self.name)
         let decoded = name.append(formDecoding: raw, from: 0, to: raw.count)
-        var isTaken = false
-        if decoded.end == raw.count, decoded.isASCII {
-            isTaken = try take(decoded: name.span, isPlain: false, value, into: &sink)
+        let isTaken =
+            decoded.end == raw.count && decoded.isASCII && !name.isEmpty
+            && (!mayEndLater || name[name.count - 1] == close)
+        if isTaken {
+            state = .pairStart
+            try sink.field(name.span, value, isPlain: false)
         }
         name.removeAll()
         swap(&name, &self.name)
         return isTaken
-    }
-
-    private mutating func take<Sink: WholeFieldSink & ~Copyable>(
-        decoded name: Span<UInt8>, isPlain: Bool, _ value: Span<UInt8>, into sink: inout Sink
-    ) throws(ConversionError) -> Bool {
-        // The name ends at a `]=` where there is one, also behind the first `=`.
-        let close = UInt8(ascii: "]")
-        guard !name.isEmpty && name[name.count - 1] == close || !Scan.holds(close, in: value) else { return false }
-        state = .pairStart
-        try sink.field(name, value, isPlain: isPlain)
-        return true
     }
 
     /// As above, of the body's last pair, which was gathered.
