@@ -2,7 +2,7 @@
 #include <string.h>
 
 #if defined(__x86_64__)
-#include "blocks.h"
+#include "scalars.h"
 
 /* The value of each hexadecimal digit and one more; 0 for what is none. */
 static const uint8_t digits[256] = {
@@ -16,7 +16,7 @@ INLINED AVX2 __m256i spaced(const uint8_t *text) {
     return _mm256_blendv_epi8(block, _mm256_set1_epi8(' '), _mm256_cmpeq_epi8(block, _mm256_set1_epi8('+')));
 }
 
-AVX2 static size_t form_decode(const uint8_t *text, size_t count, uint8_t end, uint8_t *target, size_t *written, bool *is_ascii) {
+INLINED AVX2 size_t decode(const uint8_t *text, size_t count, uint8_t end, uint8_t *target, size_t *written, bool *is_ascii) {
     const __m256i ends = _mm256_set1_epi8((char)end);
     size_t at = 0, to = 0;
     uint32_t high = 0;
@@ -56,11 +56,426 @@ stopped:
     return at;
 }
 
+AVX2 static size_t decode_blocks(const uint8_t *text, size_t count, uint8_t end, uint8_t *target, size_t *written, bool *is_ascii) {
+    return decode(text, count, end, target, written, is_ascii);
+}
+
 size_t recast_form_decode(const uint8_t *text, size_t count, uint8_t end, uint8_t *target, size_t *written, bool *is_ascii) {
-    if (recast_has_blocks() && !digits[end]) return form_decode(text, count, end, target, written, is_ascii);
+    if (recast_has_blocks() && !digits[end]) return decode_blocks(text, count, end, target, written, is_ascii);
     *written = 0;
     *is_ascii = true;
     return 0;
+}
+
+/* What can be read from where a pair begins, at least, and behind the end of what is no part of the slice. */
+enum { pair_reach = 98 };
+/* The most bytes at a slice's end that are copied. */
+enum { most_of_tail = 256 };
+/* The bytes, as they come, that most values have at most, and the most of one: others are better handed on where they lie. */
+enum { short_value = 128, longest_value = 1024 };
+
+/* The bits that a byte's lower half, and its higher one, give to what ends the plain part of a name: of 0x2_, of 0x3_, of 0x5_, below 0x20
+   and above 0x7F. */
+enum { of_two = 1, of_three = 2, of_five = 4, of_control = 8, of_beyond = 16 };
+
+void recast_pairs_prepare(struct recast_pairs *of) {
+    uint8_t *const low = of->ends_by_low, *const high = of->ends_by_high;
+    memset(low, of_control | of_beyond, 16);
+    memset(high, 0, 8);
+    memset(high + 8, of_beyond, 8);
+    high[2] = of_two;
+    high[3] = of_three;
+    low['%' & 15] |= of_two;
+    low['&' & 15] |= of_two;
+    low['+' & 15] |= of_two | of_five;
+    low['=' & 15] |= of_three | of_five;
+    if (!of->is_flat) high[5] = of_five;
+    if (of->leaves_dots) low['.' & 15] |= of_two;
+    if (of->leaves_spaces) {
+        low[' ' & 15] |= of_two;
+        high[0] = high[1] = of_control;
+    }
+}
+
+/* How far the loop has come, and what it looks at all the time. */
+struct pairs_walk {
+    struct recast_pairs *of;
+    /* The slice's end, and up to where can be read, which may be behind it. */
+    const uint8_t *last, *limit;
+    __m256i ends_by_low, ends_by_high;
+    /* The next pair, where its name goes, and the tree's pool. */
+    const uint8_t *at;
+    uint8_t *to;
+    const uint8_t *pool;
+    struct recast_node *nodes;
+    int32_t root, number;
+    /* The bits that the names of the root's members have, as long as there are few; other names have no member. */
+    uint64_t root_bits;
+};
+
+/* What has become of a pair: in the tree, left alone, or left alone as not enough can be read. */
+enum taken { is_taken, is_left, is_cut };
+
+/* Where the plain part of a name ends that goes on at `text`; NULL where that can't be read. */
+AVX2 static inline const uint8_t *end_of_plain(const struct pairs_walk *walk, const uint8_t *text) {
+    const __m256i low_bits = _mm256_set1_epi8(0x0F);
+    /* A bracket may be an escape, which takes two bytes more. */
+    for (; walk->limit - text >= 34; text += 32) {
+        const __m256i block = _mm256_loadu_si256((const __m256i *)text);
+        const __m256i high = _mm256_and_si256(_mm256_srli_epi32(block, 4), low_bits);
+        const __m256i by_high = _mm256_shuffle_epi8(walk->ends_by_high, high);
+        const __m256i by_low = _mm256_shuffle_epi8(walk->ends_by_low, _mm256_and_si256(block, low_bits));
+        const __m256i is_plain = _mm256_cmpeq_epi8(_mm256_and_si256(by_high, by_low), _mm256_setzero_si256());
+        const uint32_t ends = ~(uint32_t)_mm256_movemask_epi8(is_plain);
+        if (ends) return text + _tzcnt_u32(ends);
+    }
+    return NULL;
+}
+
+/* The bytes of the bracket at `text`, as it is or as an escape; 0 where there is none. */
+static inline size_t bracket(const uint8_t *text, uint8_t as) {
+    if (*text == as) return 1;
+    /* 'B' and 'D', in either case. */
+    return text[0] == '%' && text[1] == '5' && (text[2] & 0xDF) == as - 0x19 ? 3 : 0;
+}
+
+/* Whether `count` bytes are the same; a block can be read of both. */
+AVX2 static inline bool are_equal(const uint8_t *left, const uint8_t *right, size_t count) {
+    const __m256i block = _mm256_cmpeq_epi8(_mm256_loadu_si256((const __m256i *)left), _mm256_loadu_si256((const __m256i *)right));
+    const uint32_t others = ~(uint32_t)_mm256_movemask_epi8(block);
+    if (count <= 32) return (others & (uint32_t)((UINT64_C(1) << count) - 1)) == 0;
+    return others == 0 && !memcmp(left + 32, right + 32, count - 32);
+}
+
+static inline uint64_t word(const uint8_t *bytes) {
+    uint64_t word;
+    memcpy(&word, bytes, sizeof word);
+    return word;
+}
+
+static inline uint64_t folded(uint64_t left, uint64_t right) {
+    const unsigned __int128 product = (unsigned __int128)left * right;
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+/* Octets' ByteHash. */
+static uint64_t hash_of(const struct recast_pairs *of, const uint8_t *name, size_t count, int32_t parent) {
+    const uint64_t spaces = 0x2020202020202020;
+    if (count > 16) {
+        uint64_t state = folded(of->seed ^ (uint64_t)parent, of->multiplier);
+        state = folded(state ^ count, of->multiplier);
+        for (size_t at = 0; at + 8 < count; at += 8) state = folded(state ^ word(name + at), of->multiplier);
+        state = folded(state ^ word(name + count - 8), of->multiplier);
+        return folded(state ^ of->seed, of->multiplier);
+    }
+    uint64_t first = spaces, last = spaces;
+    if (count >= 8) {
+        first = word(name);
+        last = word(name + count - 8);
+    } else if (count >= 4) {
+        first = (uint32_t)word(name) | word(name + count - 4) << 32;
+    } else if (count > 0) {
+        first = name[0] | name[count >> 1] << 8 | name[count - 1] << 16 | (spaces & ~(uint64_t)0xFFFFFF);
+    }
+    const uint64_t state = of->seed ^ ((uint64_t)parent << 8 ^ count);
+    return folded(folded(first ^ state, last ^ of->multiplier) ^ state, of->multiplier);
+}
+
+/* What is known of a name in an object: the member that has it, or that none has, or nothing; and where a new one is entered in the
+   index, -1 for nowhere. */
+struct member {
+    int32_t node, slot;
+};
+enum { no_member = -1, unknown_member = -2 };
+
+/* As find, where the object's members are in the index. */
+AVX2 __attribute__((noinline)) static struct member find_in_index(const struct recast_pairs *of, const uint8_t *pool, int32_t nodes_count,
+                                                                 int32_t object, const uint8_t *name, size_t count) {
+    if ((of->slots_used + 1) * 2 > of->slots_count) return (struct member){unknown_member, -1};
+    size_t slot = hash_of(of, name, count, object) & (of->slots_count - 1);
+    for (int32_t node; (node = of->slots[slot]) >= 0; slot = (slot + 1) & (of->slots_count - 1)) {
+        if (node >= nodes_count || of->nodes[node].parent != object || (uint32_t)of->nodes[node].name_count != count) continue;
+        if (are_equal(pool + of->nodes[node].name_start, name, count)) return (struct member){node, -1};
+    }
+    return (struct member){no_member, (int32_t)slot};
+}
+
+/* Which of 64 bits a name has. */
+AVX2 static inline uint64_t bit_of(const uint8_t *name, size_t count) {
+    const uint64_t mixed = (_bzhi_u64(word(name), count < 8 ? (uint32_t)count * 8 : 64) ^ count) * RECAST_NAME_MIX;
+    return UINT64_C(1) << (mixed >> 58);
+}
+
+/* The bits of the members' names, where they are few. */
+AVX2 static uint64_t bits_of(const struct recast_node *nodes, const uint8_t *pool, int32_t object) {
+    uint64_t bits = 0;
+    if (nodes[object].count > recast_few_nodes) return bits;
+    for (int32_t node = nodes[object].first; node >= 0; node = nodes[node].next)
+        bits |= bit_of(pool + nodes[node].name_start, (size_t)nodes[node].name_count);
+    return bits;
+}
+
+/* Looks for a member. Nothing is known where one more would be the first one for the index. */
+INLINED AVX2 struct member find(const struct pairs_walk *walk, int32_t object, const uint8_t *name, size_t count) {
+    const struct recast_node *const nodes = walk->nodes;
+    const int32_t children = nodes[object].count;
+    if (children > recast_few_nodes) return find_in_index(walk->of, walk->pool, walk->number, object, name, count);
+    if (object == walk->root && children < recast_few_nodes && !(walk->root_bits & bit_of(name, count)))
+        return (struct member){no_member, -1};
+    for (int32_t node = nodes[object].first; node >= 0; node = nodes[node].next) {
+        if ((uint32_t)nodes[node].name_count != count) continue;
+        if (are_equal(walk->pool + nodes[node].name_start, name, count)) return (struct member){node, -1};
+    }
+    return (struct member){children < recast_few_nodes ? no_member : unknown_member, -1};
+}
+
+/* Puts a node into the tree, as the last member of `object`, whose name stands from `start` to `text`, and its text from there to `end`. */
+INLINED AVX2 int32_t put_member(struct pairs_walk *walk, int32_t object, struct member member, enum recast_node_kind kind,
+                                const uint8_t *start, const uint8_t *text, const uint8_t *end) {
+    struct recast_node *const above = walk->nodes + object, *const node = walk->nodes + walk->number;
+    const int32_t number = walk->number++, last = above->last, from = (int32_t)(start - walk->pool), count = (int32_t)(text - start);
+    /* What stands together is stored together: the parent and no other node, then what comes behind the one before. */
+    _mm_storeu_si128((__m128i *)&node->parent, _mm_insert_epi32(_mm_set1_epi32(-1), object, 0));
+    _mm_storeu_si128((__m128i *)&node->previous, _mm_setr_epi32(last, 0, from, count));
+    /* An object has no text: dialects count its members there. */
+    const uint64_t texts = kind == recast_node_string ? (uint32_t)(from + count) | (uint64_t)(end - text) << 32 : 0;
+    memcpy(&node->text_start, &texts, sizeof texts);
+    const uint32_t is = (uint32_t)kind;
+    memcpy(&node->kind, &is, sizeof is);
+    *(last < 0 ? &above->first : &walk->nodes[last].next) = number;
+    above->last = number;
+    above->count++;
+    if (object == walk->root) walk->root_bits |= bit_of(start, (size_t)count);
+    if (member.slot >= 0) {
+        walk->of->slots[member.slot] = number;
+        walk->of->slots_used++;
+    }
+    return number;
+}
+
+_Static_assert(offsetof(struct recast_node, name_count) == offsetof(struct recast_node, previous) + 12, "stored together");
+_Static_assert(offsetof(struct recast_node, text_count) == offsetof(struct recast_node, text_start) + 4, "stored together");
+
+/* Copies a name to where as many bytes more than a block can be written; a block can be read of it. */
+AVX2 static inline void copy_name(uint8_t *to, const uint8_t *name, size_t count) {
+    copy_block(to, name);
+    if (count > 32) memcpy(to + 32, name + 32, count - 32);
+}
+
+/* A pair's value that has been decoded: where it ends, in the slice and where it was decoded to. */
+struct value {
+    enum taken is;
+    const uint8_t *end;
+    uint8_t *text_end;
+};
+
+/* What is to be said of a value whose text has been decoded up to `end`. */
+INLINED AVX2 struct value judged(const struct recast_pairs *of, const uint8_t *end, const uint8_t *last, const uint8_t *limit,
+                                  uint8_t *text, size_t written, bool is_ascii) {
+    if (end >= last || *end != '&') return (struct value){limit - end < pair_reach ? is_cut : is_left, end, text};
+    if (written > of->longest_text || (!is_ascii && (of->leaves_beyond || !is_utf8(text, text + written))))
+        return (struct value){is_left, end, text};
+    return (struct value){is_taken, end, text + written};
+}
+
+/* As value_of, of a value that is longer than most. Its end has to be there: the last one of a body would be decoded in vain. */
+AVX2 __attribute__((noinline)) static struct value long_value_of(const struct recast_pairs *of, const uint8_t *at, const uint8_t *last,
+                                                                const uint8_t *limit, uint8_t *text) {
+    const size_t rest = (size_t)(last - at);
+    if (!memchr(at, '&', rest < longest_value ? rest : longest_value)) return (struct value){is_left, at, text};
+    size_t written;
+    bool is_ascii;
+    const uint8_t *const end = at + decode(at, (size_t)(limit - at), '&', text, &written, &is_ascii);
+    return judged(of, end, last, limit, text, written, is_ascii);
+}
+
+/* Decodes the value at `at` to `text`. */
+INLINED AVX2 struct value value_of(const struct recast_pairs *of, const uint8_t *at, const uint8_t *last, const uint8_t *limit,
+                                   uint8_t *text) {
+    const size_t rest = (size_t)(limit - at), most = short_value + 66;
+    size_t written;
+    bool is_ascii;
+    const uint8_t *const end = at + decode(at, rest < most ? rest : most, '&', text, &written, &is_ascii);
+    if (end - at > short_value && end < last && *end != '&') return long_value_of(of, at, last, limit, text);
+    return judged(of, end, last, limit, text, written, is_ascii);
+}
+
+/* What every object of JavaScript has. */
+static bool is_of_every_object(const uint8_t *name, size_t count) {
+    static const struct {
+        size_t count;
+        const char *text;
+    } names[] = {
+        {7, "valueOf"}, {8, "toString"}, {9, "__proto__"}, {11, "constructor"}, {13, "isPrototypeOf"}, {14, "hasOwnProperty"},
+        {14, "toLocaleString"}, {16, "__defineGetter__"}, {16, "__defineSetter__"}, {16, "__lookupGetter__"}, {16, "__lookupSetter__"},
+        {20, "propertyIsEnumerable"},
+    };
+    enum { counts = 1 << 7 | 1 << 8 | 1 << 9 | 1 << 11 | 1 << 13 | 1 << 14 | 1 << 16 | 1 << 20 };
+    if (count > 20 || !(counts >> count & 1)) return false;
+    for (size_t at = 0; at < sizeof names / sizeof *names; at++)
+        if (names[at].count == count && !memcmp(names[at].text, name, count)) return true;
+    return false;
+}
+
+/* Whether a name is a root, or one and keys in brackets or pushes, none of which every object of JavaScript has. A block can be read behind
+   it. */
+AVX2 static bool is_path(const uint8_t *const name, size_t count) {
+    /* Where a segment begins, and whether it stands in brackets. */
+    size_t from = 0;
+    bool is_inside = false;
+    for (size_t at = 0; at < count; at += 32) {
+        const __m256i block = _mm256_loadu_si256((const __m256i *)(name + at));
+        const __m256i opens = _mm256_cmpeq_epi8(block, _mm256_set1_epi8('[')), closes = _mm256_cmpeq_epi8(block, _mm256_set1_epi8(']'));
+        uint32_t brackets = (uint32_t)_mm256_movemask_epi8(_mm256_or_si256(opens, closes));
+        for (; brackets; brackets = _blsr_u32(brackets)) {
+            const size_t end = at + _tzcnt_u32(brackets);
+            if (end >= count) break;
+            if (name[end] != (is_inside ? ']' : '[')) return false;
+            /* There is a root, and nothing between brackets. */
+            if (!is_inside && (end == from) != (from > 0)) return false;
+            if (is_of_every_object(name + from, end - from)) return false;
+            is_inside = !is_inside;
+            from = end + 1;
+        }
+    }
+    if (from > 0) return !is_inside && from == count;
+    return count > 0 && !is_of_every_object(name, count);
+}
+
+/* As take_pair, where the member has the pair's whole name, decoded. */
+INLINED AVX2 enum taken take_whole(struct pairs_walk *walk) {
+    struct recast_pairs *const of = walk->of;
+    const uint8_t *const pair = walk->at;
+    if (walk->limit - pair < pair_reach) return is_cut;
+    if (*pair == '&') return is_left;
+    size_t count;
+    bool is_ascii;
+    uint8_t *const start = walk->to;
+    const uint8_t *at = pair;
+    at += decode(at, (size_t)(walk->limit - at), '=', start, &count, &is_ascii);
+    if (at >= walk->last || *at != '=') return walk->limit - at < pair_reach ? is_cut : is_left;
+    if ((size_t)(at - pair) > of->longest_name || !is_ascii || !is_path(start, count)) return is_left;
+    const struct member member = find(walk, walk->root, start, count);
+    if (member.node != no_member) return is_left;
+    uint8_t *const text = start + count;
+    const struct value value = value_of(of, at + 1, walk->last, walk->limit, text);
+    if (value.is != is_taken) return value.is;
+    /* The name may go on up to the last bracket that a '=' follows. */
+    if (text[-1] != ']' && memchr(text, ']', (size_t)(value.text_end - text))) return is_left;
+    const size_t cost = (size_t)(value.text_end - start) + of->node_cost;
+    if (cost > of->bytes_left) return is_left;
+    of->bytes_left -= cost;
+    put_member(walk, walk->root, member, recast_node_string, start, text, value.text_end);
+    walk->to = value.text_end;
+    walk->at = value.end + 1;
+    return is_taken;
+}
+
+/* Puts the pair at hand into the tree, and goes on behind it. */
+INLINED AVX2 enum taken take_pair(struct pairs_walk *walk) {
+    struct recast_pairs *const of = walk->of;
+    const uint8_t *const pair = walk->at;
+    if (walk->limit - pair < pair_reach) return is_cut;
+    if (*pair == '&' || *pair == ' ') return is_left;
+    /* Where the member's own name begins, and the object that it stands in: no_member where a new one is put into the root first. */
+    const uint8_t *name = pair, *name_end;
+    int32_t parent = walk->root;
+    struct member object = {no_member, -1}, member = {no_member, -1};
+    size_t object_count = 0;
+    if (of->prefix_count && are_equal(of->prefix, pair, of->prefix_count)) {
+        name += of->prefix_count;
+        parent = of->prefix_node;
+    }
+    if (!(name_end = end_of_plain(walk, name))) return is_cut;
+    const bool is_opened = parent == walk->root && *name_end != '=';
+    if (is_opened) {
+        const size_t open = of->has_members && name_end > name ? bracket(name_end, '[') : 0;
+        object_count = (size_t)(name_end - name);
+        if (!open || (object = find(walk, walk->root, name, object_count)).node == unknown_member) return is_left;
+        parent = object.node;
+        name = name_end + open;
+        if (!(name_end = end_of_plain(walk, name))) return is_cut;
+    }
+    const size_t name_count = (size_t)(name_end - name);
+    const uint8_t *behind = name_end;
+    if (parent != walk->root) {
+        /* What stands in brackets has to be a key of an object. */
+        const size_t close = name_count > 0 ? bracket(name_end, ']') : 0;
+        if (!close || (of->notes_keys && (*name == '-' || (*name >= '0' && *name <= '9')))) return is_left;
+        if (parent >= 0 && (walk->nodes[parent].kind != recast_node_keyed || walk->nodes[parent].is_spliced)) return is_left;
+        behind += close;
+    }
+    if (behind >= walk->last || *behind != '=' || (size_t)(behind - pair) > of->longest_name) return is_left;
+    if (name_count == 0 && of->leaves_empty) return is_left;
+    if (parent >= 0 && (member = find(walk, parent, name, name_count)).node != no_member) return is_left;
+
+    /* Nothing of it counts before the text has been decoded, too. */
+    uint8_t *const start = walk->to, *const own = parent < 0 ? start + object_count : start, *const text = own + name_count;
+    if (parent < 0) copy_name(start, pair, object_count);
+    copy_name(own, name, name_count);
+    const struct value value = value_of(of, behind + 1, walk->last, walk->limit, text);
+    if (value.is != is_taken) return value.is;
+    const size_t cost = (size_t)(value.text_end - start) + (parent < 0 ? 2 : 1) * of->node_cost;
+    if (cost > of->bytes_left) return is_left;
+
+    of->bytes_left -= cost;
+    if (parent < 0) parent = put_member(walk, walk->root, object, recast_node_keyed, start, own, own);
+    put_member(walk, parent, member, recast_node_string, own, text, value.text_end);
+    if (of->notes_keys && parent != walk->root) walk->nodes[parent].is_typed = true;
+    if (is_opened) {
+        const size_t count = (size_t)(name - pair);
+        if (count <= sizeof of->prefix) {
+            memcpy(of->prefix, pair, count);
+            of->prefix_count = count;
+            of->prefix_node = parent;
+        }
+    }
+    walk->to = value.text_end;
+    walk->at = value.end + 1;
+    return is_taken;
+}
+
+/* Puts pairs into the tree. `source` is where the slice begins or would begin, of which up to `end` may be read; pairs end before
+   the slice's end. Returns whether it stopped because of what may be read. */
+AVX2 static bool take_pairs(struct recast_pairs *of, const uint8_t *source, size_t end) {
+    struct pairs_walk walk = {
+        .of = of, .last = source + of->end, .limit = source + end,
+        .ends_by_low = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)of->ends_by_low)),
+        .ends_by_high = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)of->ends_by_high)),
+        .at = source + of->at, .to = of->target + of->to, .pool = of->target - of->pool_start,
+        .nodes = of->nodes, .root = of->root, .number = (int32_t)of->nodes_count,
+        .root_bits = of->nodes[of->root].count == of->root_count ? of->root_bits
+                                                                 : bits_of(of->nodes, of->target - of->pool_start, of->root)};
+    const int32_t most = (int32_t)of->nodes_room - 1;
+    size_t left = of->pairs_left;
+    enum taken taken = is_taken;
+    if (of->keeps_names) {
+        while (left > 0 && walk.number < most && (taken = take_whole(&walk)) == is_taken) left--;
+    } else {
+        while (left > 0 && walk.number < most && (taken = take_pair(&walk)) == is_taken) left--;
+    }
+    of->pairs_left = left;
+    of->root_count = of->nodes[of->root].count;
+    of->root_bits = walk.root_bits;
+    of->nodes_count = (size_t)walk.number;
+    of->at = (size_t)(walk.at - source);
+    of->to = (size_t)(walk.to - of->target);
+    return taken == is_cut;
+}
+
+void recast_pairs_take(struct recast_pairs *of) {
+    if (!take_pairs(of, of->source, of->end)) return;
+    /* The rest is read in memory of its own, behind which there is more to read. */
+    const size_t rest = of->end - of->at, at = of->at, end = of->end;
+    if (rest > most_of_tail) return;
+    uint8_t tail[most_of_tail + pair_reach];
+    memcpy(tail, of->source + at, rest);
+    memset(tail + rest, '&', pair_reach);
+    of->at = 0;
+    of->end = rest;
+    take_pairs(of, tail, rest + pair_reach);
+    of->at += at;
+    of->end = end;
 }
 
 AVX2 static size_t form_text(const uint8_t *text, size_t count, uint8_t *target, size_t room, const uint32_t *table,
@@ -102,6 +517,10 @@ size_t recast_form_text(const uint8_t *text, size_t count, uint8_t *target, size
 }
 
 #else
+
+void recast_pairs_prepare(struct recast_pairs *of) { (void)of; }
+
+void recast_pairs_take(struct recast_pairs *of) { (void)of; }
 
 size_t recast_form_decode(const uint8_t *text, size_t count, uint8_t end, uint8_t *target, size_t *written, bool *is_ascii) {
     (void)text, (void)count, (void)end, (void)target;

@@ -18,6 +18,9 @@ public struct ByteHash: Sendable {
         return product.high ^ product.low
     }
 
+    /// What the hash is made with, for loops in C, which make the same one.
+    @inlinable package var key: (seed: UInt64, multiplier: UInt64) { (seed, multiplier) }
+
     /// The hash of `bytes`, joined with `salt`.
     @inlinable
     @inline(__always)

@@ -44,7 +44,24 @@ struct WholeFieldTests {
             "a[b\($0)]=\(String(repeating: "v", count: $0))&c\($0)=\(String(repeating: "v", count: $0))&"
         }.joined(),
         (0..<40).map { "rows[\($0 / 4)][c\($0 % 4)]=v+\($0)&list[]=\($0)" }.joined(separator: "&"),
+        // The loop in C compares names by blocks of 32 bytes, and keeps what stands before a member's name up to 64.
+        (30...34).flatMap { [named($0, "x"), named($0, "y"), named($0, "x")] }.joined(),
+        (60...67).map { "\(named($0, "[a][b]"))\(named($0, "[a][c]"))\(named($0, "[a][d]"))" }.joined(),
+        (60...67).map { "\(named($0, "[a]"))\(named($0, "[b]"))\(named($0, "%5Bc%5D"))\(named($0, "%5bd%5d"))" }
+            .joined(),
+        (0..<18).map { "a[member-\($0)]=\($0)&a%5Bm\($0)%5D=\($0)&" }.joined() + "a[member-3]=again&a[m16]=again&b=1&",
+        (0..<60).map { "a-name-of-some-length-\($0)=\($0)&n\($0)=\($0)&" }.joined()
+            + "a-name-of-some-length-30=again&n59=again&",
+        // It copies the end of a slice, up to 256 bytes, and looks at 98 from where a pair begins.
+        (60...110).map { "\(named(3, ""))b=\(String(repeating: "v", count: $0))&" }.joined(),
+        "a=1&b=" + String(repeating: "%C3%A9", count: 90) + "&c=2&d=" + String(repeating: "\u{20AC}", count: 60)
+            + "&e=3",
+        (250...260).map { "k\($0)=\(String(repeating: "+", count: $0))" }.joined(separator: "&"),
     ]
+
+    private static func named(_ count: Int, _ end: String) -> String {
+        String(repeating: "n", count: count) + end + "=\(count)&"
+    }
 
     typealias Change = @Sendable (inout ConversionPlan) -> Void
 
@@ -202,6 +219,44 @@ struct WholeFieldTests {
             let text = String(decoding: input, as: UTF8.self)
             #expect(ConversionRun.run(plan, .whole(input)) == expected, "\(text)")
             #expect(ConversionRun.run(plan, .every(1 + next(30), of: input)) == expected, "\(text)")
+        }
+    }
+
+    @Test("random pairs give the same, however many", arguments: 0..<40)
+    func randomPairs(seed: UInt64) {
+        var random = SplitMix(state: seed)
+        let names =
+            [
+                "a", "name", "user[id]", "user[name]", "user%5Bid%5D", "user%5bmail%5d", "rows[0][a]", "rows[0][b]",
+                "rows[1][a]",
+                "x[y][z]", "x[y][w]", "t[]", "0", "1", "-1", "toString", "a.b", "c d", "%C3%A9", "\u{e9}", "", "[a]",
+                "a]", "a[b", "k%2Bk",
+                "+p", "u[0]", "u[1]", "u[-5]", "u[x]", "u", "rows[0]", "a-name-that-is-longer-than-a-block-is",
+            ] + (0..<40).map { "f\($0)" }
+        let values = [
+            "", "1", "Ada+Lovelace", "%40", "%C3%A9", "\u{e9}", "%FF", "%zz", "%", "a=b", "a]b", "%5D=1", "%00",
+            String(repeating: "x", count: 40), String(repeating: "caf%C3%A9+", count: 30),
+        ]
+        for _ in 0..<12 {
+            let plan = plan(Self.plans.randomElement(using: &random) ?? { _ in })
+            // Of a value with two faults, which one is named depends on the cut; most forms have none.
+            let values =
+                Bool.random(using: &random) || plan.fieldDecoding.percent == .strict
+                ? values.filter { !$0.contains("F") } : values
+            var body = ""
+            for _ in 0..<Int.random(in: 1...120, using: &random) {
+                body += names.randomElement(using: &random) ?? ""
+                if Int.random(in: 0..<20, using: &random) > 0 {
+                    body += "=" + (values.randomElement(using: &random) ?? "")
+                }
+                body += Int.random(in: 0..<20, using: &random) > 0 ? "&" : "&&"
+            }
+            let input = Array(body.utf8)
+            let expected = general(plan, input)
+            #expect(ConversionRun.run(plan, .whole(input)) == expected, "\(body)")
+            #expect(
+                ConversionRun.run(plan, .every(Int.random(in: 2...400, using: &random), of: input)) == expected,
+                "\(body)")
         }
     }
 

@@ -180,6 +180,93 @@ struct recast_fields {
    not so -0, a fraction that ends with a zero, and one that begins with 0.00. */
 bool recast_is_printed_alike(const uint8_t *number, size_t count);
 
+/* Pairs of a form that are put into a tree. What is only read stands first. */
+struct recast_pairs {
+    /* The slice, of which nothing behind `end` is read. */
+    const uint8_t *source;
+    size_t end;
+    /* Where names and texts go, with room for what is left of the slice and `recast_pairs_room` bytes more, and where that is in the
+       tree's pool. */
+    uint8_t *target;
+    int32_t pool_start;
+    /* The object that is the root of names, the tree's nodes, and the room for them. */
+    int32_t root;
+    struct recast_node *nodes;
+    size_t nodes_room;
+    /* The tree's index: nodes by the hash of their names, -1 for none, how many there may be, a power of two or 0, and the hash's key. */
+    int32_t *slots;
+    size_t slots_count;
+    uint64_t seed, multiplier;
+    /* Names that have more bytes, as they come, and longer texts are left alone. What a node costs besides its name and text. */
+    size_t longest_name, longest_text, node_cost;
+    /* Whether a name may be that of a member of an object in the root, as in `a[b]`; else one with brackets is left alone, but for where
+       brackets are bytes like others. */
+    bool has_members, is_flat;
+    /* Which names are left alone: those with dots, those with bytes up to the space, the empty one. */
+    bool leaves_dots, leaves_spaces, leaves_empty;
+    /* Whether texts are left alone that are not of ASCII; other ones have to be of UTF-8. */
+    bool leaves_beyond;
+    /* Whether objects below the root are to be typed once they have a member, and are left alone where its name may be a number. */
+    bool notes_keys;
+    /* Whether members have the whole names of pairs, decoded, where these are a root, or one and keys in brackets or pushes, and hold
+       nothing that every object of JavaScript has. A text with a bracket is left alone behind a name that ends without. */
+    bool keeps_names;
+
+    /* Of what recast_pairs_prepare makes of these: which bytes end the plain part of a name. */
+    uint8_t ends_by_low[16], ends_by_high[16];
+
+    /* Where the next pair begins, where its name goes, and the number of the next node. */
+    size_t at, to, nodes_count;
+    /* How many of the index' slots are taken. */
+    size_t slots_used;
+    /* The pairs and the bytes that may still come. */
+    size_t pairs_left, bytes_left;
+    /* What names begin with whose member stands in the object `prefix_node`, with the opening bracket, where that is known. */
+    uint8_t prefix[64];
+    size_t prefix_count;
+    int32_t prefix_node;
+    /* What is known of the names of the root's members, and of how many; 0 of both at the start. */
+    int32_t root_count;
+    uint64_t root_bits;
+};
+
+enum { recast_pairs_room = 256 };
+
+/* Makes ready what depends on which names are left alone. */
+void recast_pairs_prepare(struct recast_pairs *pairs);
+
+/* Puts pairs of a name, '=' and a text, up to '&', into the tree as members of the root, of the object whose prefix is known, or of an
+   object in the root, which it makes where there is none. Stops before any other pair, one whose member is there, one with
+   a long text, an object's member that is the first one for the index, where there is no room for two nodes, and at the slice's
+   end: nothing is said about what is there. */
+void recast_pairs_take(struct recast_pairs *pairs);
+
+/* A tree that is written as JSON. What is only read stands first. */
+struct recast_json {
+    /* Its nodes, and the pool of their names and texts. */
+    const struct recast_node *nodes;
+    const uint8_t *pool;
+    /* The output, and the room there: recast_json_room at least, for anything to be written. */
+    uint8_t *target;
+    size_t room;
+    /* The node where the document ends. */
+    int32_t root;
+
+    /* The node to go on with, -1 behind the last one, and whether all that stands below it is written. */
+    int32_t node;
+    bool is_leaving;
+    /* Whether a value stands before the next one in the same object or array. */
+    bool needs_comma;
+    /* How much was written. */
+    size_t to;
+};
+
+enum { recast_json_room = 256 };
+
+/* Writes nodes, each its name, where it is a member, and its value: texts and dates as strings, numbers as they stand. Stops before
+   bytes, and before what may not have room enough. It needs no special instructions. */
+void recast_json_write(struct recast_json *json);
+
 /* Whether the processor has what these functions need. */
 bool recast_has_blocks(void);
 

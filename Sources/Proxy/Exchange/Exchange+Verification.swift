@@ -269,6 +269,7 @@ extension Exchange {
                     return false
                 }
                 pieces -= 1
+                pending.content.lend(to: &pending.piece)
                 do throws(SpoolFault) {
                     try pending.content.read(into: &pending.piece)
                 } catch {
@@ -459,6 +460,7 @@ final class PendingVerification {
     /// Gives back what it holds.
     func end() {
         isEnded = true
+        content.recycle(&piece)
         content.end()
     }
 }

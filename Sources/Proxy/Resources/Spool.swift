@@ -49,6 +49,7 @@ final class Spool {
             at = min(bytes.count, settings.memory - memory.count)
             // Without memory in the budget the disk takes it: it is slower, and no request is refused.
             if at > 0, !charge.set(memory.count + at, from: store.memory) { at = 0 }
+            if at > 0 { lend(to: &memory) }
             memory.append(bytes.extracting(0..<at))
         }
         while at < bytes.count {
@@ -93,6 +94,14 @@ final class Spool {
         }
     }
 
+    /// Gives an empty buffer memory that was a body's before, where there is some.
+    func lend(to buffer: inout OutputBuffer) {
+        if buffer.capacity == 0 { store.spares.lend(to: &buffer) }
+    }
+
+    /// Takes a buffer's memory for bodies that come.
+    func recycle(_ buffer: inout OutputBuffer) { store.spares.recycle(&buffer) }
+
     /// Lets all of it be read once more.
     func rewind() { readCount = 0 }
 
@@ -100,7 +109,7 @@ final class Spool {
     func end() {
         guard !isOver else { return }
         isOver = true
-        memory = OutputBuffer()
+        recycle(&memory)
         charge.end(store.memory)
         if let file {
             store.files -= 1
@@ -128,6 +137,8 @@ extension SpoolFault {
 final class SpoolStore {
     let quota: SpoolQuota
     let memory: MemoryAllowance
+    /// Memory of small bodies that have ended, at most 256 KiB of a worker.
+    fileprivate var spares = SpareBuffers(most: 4, capacity: 64 * 1024)
     /// Files that are open, and bytes in them.
     var files = 0
     var bytes = 0

@@ -84,6 +84,10 @@ internal struct AutoEncoder: FileOutlet, DocumentEncoder, UniformSink, ~Copyable
     var sharesNoRoots: Bool { false }
     func claims(rootKey: Span<UInt8>) -> Bool { multipart.claims(rootKey: rootKey) }
 
+    mutating func write(_ tree: inout Tree, _ walk: inout TreeWalk) {
+        if choice == .json { json.write(&tree, &walk) }
+    }
+
     // MARK: The output
 
     var output: OutputBuffer {

@@ -90,8 +90,8 @@ internal struct DocumentOutlet<Encoder: FileValueEncoder & ~Copyable>: FileOutle
         isRootOpen && places.child(of: places.root, named: rootKey) != Tree.none
     }
 
-    mutating func write(whole tree: borrowing Tree) -> Bool {
-        !isRootOpen && !numericBooleans && encoder.write(whole: tree)
+    mutating func write(_ tree: inout Tree, _ walk: inout TreeWalk) {
+        if !numericBooleans { encoder.write(&tree, &walk) }
     }
 
     /// Writes what stands before the value of `node` in the innermost open container.

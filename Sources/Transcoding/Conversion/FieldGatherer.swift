@@ -28,14 +28,13 @@ internal protocol FileOutlet: EventSink, PipelineEncoder, ~Copyable {
     var sharesNoRoots: Bool { get }
     /// Whether a file has taken that member of the root for itself.
     func claims(rootKey: Span<UInt8>) -> Bool
-    /// Writes the document that `tree` holds at once, in the order of the input. Returns false, with nothing written, where
-    /// that isn't for the outlet to do, or not now; its events are the general way.
-    mutating func write(whole tree: borrowing Tree) -> Bool
+    /// Writes as much of the document that `tree` holds as it can without its events, and moves `walk` behind that.
+    mutating func write(_ tree: inout Tree, _ walk: inout TreeWalk)
 }
 
 extension FileOutlet where Self: ~Copyable {
     var needsRootObject: Bool { isRootOpen }
-    mutating func write(whole tree: borrowing Tree) -> Bool { false }
+    mutating func write(_ tree: inout Tree, _ walk: inout TreeWalk) {}
 }
 
 /// Gathers fields in a tree and lets files pass to the outlet.
@@ -166,6 +165,13 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: WholeFieldSink, ~
         return true
     }
 
+    /// As above, of many fields.
+    mutating func takePairs(_ input: Span<UInt8>, _ at: inout Int, most: Int, behind prefix: Range<Int>) -> Int {
+        let count = fields.takePairs(input, &at, most: most, behind: prefix)
+        counts.fields += count
+        return count
+    }
+
     /// Whether a name without brackets is one key, about which nothing is to be said before its value has come.
     var takesPlainNames: Bool { fields.takesPlainNames }
 
@@ -237,7 +243,6 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: WholeFieldSink, ~
         let order = plan.treeOrder
         // A walk that was left in its middle, with the body before, must not go on.
         walk = TreeWalk()
-        if order == .input, outlet.write(whole: fields.tree) { return }
         walk.start(&fields.tree, order: order, isOpen: outlet.isRootOpen)
         var member = fields.tree.firstChild(fields.tree.root)
         while member != Tree.none {
@@ -247,7 +252,10 @@ internal struct FieldGatherer<Outlet: FileOutlet & ~Copyable>: WholeFieldSink, ~
     }
 
     /// Sends the fields to the outlet, after `settle`. Returns false when the outlet is full.
-    mutating func send() throws(ConversionError) -> Bool { try walk.advance(&fields.tree, into: &outlet) }
+    mutating func send() throws(ConversionError) -> Bool {
+        outlet.write(&fields.tree, &walk)
+        return try walk.advance(&fields.tree, into: &outlet)
+    }
 
     /// Files have gone out beside the document, or as members of it.
     @inline(never)

@@ -4,12 +4,6 @@ internal import Octets
 internal protocol FileValueEncoder: DocumentEncoder, ~Copyable {
     /// Begins a file as what `policy` says, `base64` or `object`; `fileContent` follows.
     mutating func beginFile(_ head: borrowing PartHead, as policy: FilePolicy) throws(ConversionError)
-    /// Writes the document that `tree` holds at once; see `FileOutlet`.
-    mutating func write(whole tree: borrowing Tree) -> Bool
-}
-
-extension FileValueEncoder where Self: ~Copyable {
-    mutating func write(whole tree: borrowing Tree) -> Bool { false }
 }
 
 /// Gives an encoder that knows no files their content by events, as a string in base64 that is written while it comes. A file

@@ -320,7 +320,9 @@ internal struct TreePipeline<Decoder: DocumentDecoder & ~Copyable, Encoder: Docu
             walk.start(&tree, order: plan.treeOrder)
             isWriting = true
         }
-        guard try mapper.release(), try walk.advance(&tree, into: &mapper), try mapper.release(),
+        guard try mapper.release() else { return false }
+        if mapper.passesAll, !mapper.omitsNulls { mapper.encoder.write(&tree, &walk) }
+        guard try walk.advance(&tree, into: &mapper), try mapper.release(),
             try mapper.encoder.drain()
         else { return false }
         try mapper.finish()

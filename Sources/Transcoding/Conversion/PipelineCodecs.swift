@@ -82,6 +82,8 @@ internal protocol DocumentEncoder: EventSink, PipelineEncoder, ~Copyable {
     static func feed(
         _ input: Span<UInt8>, from decoder: inout JSON.Decoder, into mapper: inout EventMapper<Self>
     ) throws(ConversionError) -> Int
+    /// Writes as much of the document that `tree` holds as it can without its events, and moves `walk` behind that.
+    mutating func write(_ tree: inout Tree, _ walk: inout TreeWalk)
 }
 
 extension DocumentEncoder where Self: ~Copyable {
@@ -90,6 +92,8 @@ extension DocumentEncoder where Self: ~Copyable {
     ) throws(ConversionError) -> Int {
         try decoder.feed(input, into: &mapper)
     }
+
+    internal mutating func write(_ tree: inout Tree, _ walk: inout TreeWalk) {}
 }
 
 /// An encoder of fields in a pipeline.

@@ -31,6 +31,8 @@ package struct FieldTreeBuilder: WholeFieldSink, ~Copyable {
     private var lastPrefix = 0
     /// The containers that the name led through which `place` has placed last, the root first.
     private var path = OwnedArray<Tree.Node>()
+    /// Takes many pairs of a form at once.
+    private var pairLoop: PairLoop
     /// The pieces of a value that came in more than one.
     private var value = ByteStore()
     /// Whether a value may become anything but a string as it stands.
@@ -69,7 +71,11 @@ package struct FieldTreeBuilder: WholeFieldSink, ~Copyable {
         isDirect = !readsValues && library == nil && options.nulls != .key
         let takesFields = !readsValues && (library == nil || options.nesting == .brackets)
         self.takesFields = takesFields
-        takesPaths = takesFields && options.nesting == .brackets && options.types == .strings && library != .qs
+        let takesPaths = takesFields && options.nesting == .brackets && options.types == .strings && library != .qs
+        self.takesPaths = takesPaths
+        pairLoop = PairLoop(
+            options, limits, library: library, takesPairs: takesFields && options.types == .strings,
+            takesPaths: takesPaths)
         tree = Tree(limits: limits, duplicates: duplicates)
         splicer = JSONSplicer(duplicates: duplicates, limits: limits)
     }
@@ -84,6 +90,7 @@ package struct FieldTreeBuilder: WholeFieldSink, ~Copyable {
         lastParent = Tree.none
         pairs = Tree.none
         isAwaiting = false
+        pairLoop.restart()
         value.removeAll(keepingUpTo: 128 * 1024)
     }
 
@@ -118,7 +125,7 @@ package struct FieldTreeBuilder: WholeFieldSink, ~Copyable {
             // The usual case: the whole value lies here and is copied into the tree only.
             try tree.makeRootObject()
             let node = try tree.makeScalar(piece, isTyped: options.types == .safe)
-            return try place(node)
+            return try put(node)
         }
         value.append(contentsOf: piece)
         if isLast { try putValue() }
@@ -156,6 +163,9 @@ package struct FieldTreeBuilder: WholeFieldSink, ~Copyable {
         case .php: name.isPHPKey
         case .rack: !name.isEmpty
         case .qs: !name.isEmpty && !FieldName.isOfEveryObject(name)
+        case nil:
+            options.nesting == .flat
+                || options.nesting == .dots && Scan.firstIndex(of: UInt8(ascii: "."), in: name) == nil
         default: false
         }
     }
@@ -190,6 +200,20 @@ package struct FieldTreeBuilder: WholeFieldSink, ~Copyable {
         if isPHP { return tree.appendPHP(value, to: parent, named: name.extracting(steps[last].range)) }
         if steps[last].isEmpty { return tree.append(value, to: parent) }
         return tree.kind(parent) == .keyed && tree.append(value, to: parent, named: name.extracting(steps[last].range))
+    }
+
+    /// See `WholeFieldSink`.
+    package mutating func takePairs(_ input: Span<UInt8>, _ at: inout Int, most: Int, behind prefix: Range<Int>) -> Int
+    {
+        guard pairLoop.takesPairs, most > 0, tree.root != Tree.none || (try? tree.makeRootObject()) != nil else {
+            return 0
+        }
+        if library == .qs {
+            if pairs == Tree.none { pairs = (try? tree.makeNode(.object)) ?? Tree.none }
+            return pairs == Tree.none ? 0 : pairLoop.take(input, &at, most: most, into: &tree, pairs)
+        }
+        if !prefix.isEmpty, path.count > 1 { pairLoop.learn(input.extracting(prefix), path[path.count - 1]) }
+        return pairLoop.take(input, &at, most: most, into: &tree, tree.root)
     }
 
     /// Whether PHP takes each of the new steps for a key as it stands, or for a push.
@@ -259,6 +283,8 @@ package struct FieldTreeBuilder: WholeFieldSink, ~Copyable {
 
     /// Puts the value of the field at hand where its name says, by the rules of the library or by ours.
     private mutating func put(_ node: Tree.Node) throws(ConversionError) {
+        // It may take the place of an object, which stands nowhere then.
+        pairLoop.restart()
         switch library {
         case .php: try tree.putPHP(node, at: name, duplicates: options.duplicates)
         case .rack: try tree.putRack(node, at: name, duplicates: options.duplicates)

@@ -60,7 +60,7 @@ extension Form {
         private let countsEmptyPairs: Bool
         /// The segments that may follow a name's first one.
         private let keyDepth: Int
-        private var emptyPairs = 0
+        internal private(set) var emptyPairs = 0
         /// Reads names and values; nil where all of them are in UTF-8.
         internal let charsets: FormCharsets?
 
@@ -542,6 +542,33 @@ package protocol WholeFieldSink: FieldSink, ~Copyable {
     /// A field whose name is a path: two `steps` at least, keys but for the last one, which may be empty. Where `level` isn't 0, the
     /// last call placed a field, whose name had the same steps before that one. Returns false for what `field` has to take.
     mutating func place(_ value: Span<UInt8>, at name: Span<UInt8>, _ steps: Span<NameStep>, from level: Int) -> Bool
+    /// Takes as many pairs as it can, each with the `&` behind it, of those that begin at `at`, and `most` of them. Where `prefix` isn't
+    /// empty, the name that `place` has placed last begins with it, up to its last step. Returns their number, and leaves at `at` what
+    /// has to come by another way.
+    mutating func takePairs(_ input: Span<UInt8>, _ at: inout Int, most: Int, behind prefix: Range<Int>) -> Int
+}
+
+/// When a sink is asked to take many pairs: again behind one that it has left, and more and more seldom while it takes none.
+internal struct RunPace {
+    /// The pairs that are read one by one at most before it is asked again.
+    private static let longest = 31
+    private var left = 0
+    private var missed = 0
+
+    /// Whether it is asked before the pair at hand.
+    var isDue: Bool {
+        mutating get {
+            if left == 0 { return true }
+            left -= 1
+            return false
+        }
+    }
+
+    /// Takes note of how many it took.
+    mutating func took(_ count: Int) {
+        missed = count > 0 ? 0 : min(2 * missed + 1, Self.longest)
+        left = missed
+    }
 }
 
 /// Where a segment stands in a name.
@@ -569,10 +596,19 @@ extension Form.Decoder {
         if sink.isAwaiting, !input.isEmpty { try sendPending(into: &sink) }
         if carryCount > 0 { try resumeEscape(input, &at) }
         let takesPaths = sink.takesPaths
-        // The name in the slice whose segments are known.
-        var placed = 0..<0
+        // The name in the slice whose segments are known, and where the one ended that the sink has heard of.
+        var placed = 0..<0, told = 0
+        var pace = RunPace()
         while at < input.count || carriedDecoded > 0 {
             if state == .pairStart {
+                if carriedDecoded == 0, pace.isDue {
+                    let isNew = !placed.isEmpty && placed.upperBound != told
+                    let prefix = isNew ? placed.lowerBound..<(placed.lowerBound + steps[steps.count - 1].start) : 0..<0
+                    told = placed.upperBound
+                    let count = sink.takePairs(input, &at, most: limits.fields - fields - emptyPairs, behind: prefix)
+                    fields += count
+                    pace.took(count)
+                }
                 try startPair(input, &at)
                 guard state == .name else { break }
                 var isRead = false

@@ -108,7 +108,13 @@ extension Form.Decoder {
             return taken + (try feedPairs(input.extracting(end...), wholeInto: &sink))
         }
         var at = 0
+        var pace = RunPace()
         while at < input.count, !sink.isFull {
+            if pace.isDue {
+                let count = sink.takePairs(input, &at, most: limits.fields - fields - emptyPairs, behind: 0..<0)
+                fields += count
+                pace.took(count)
+            }
             try startPair(input, &at)
             guard at < input.count, let end = Scan.firstIndex(of: UInt8(ascii: "&"), in: input, from: at) else { break }
             try checkLength(end - at)

@@ -13,8 +13,8 @@ extension JSON {
 
         private let options: EncodingOptions
         /// Whether a value stands before the next one in the same container.
-        private var needsComma = false
-        private var isInText = false
+        internal var needsComma = false
+        internal private(set) var isInText = false
         private var base64 = Base64Encoder()
         /// Whether the file at hand is the `data` of an object.
         private var isInFileObject = false

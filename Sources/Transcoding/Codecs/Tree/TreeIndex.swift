@@ -25,6 +25,16 @@ package struct TreeIndex {
 
     private let seeded = ByteHash()
 
+    /// Calls `body` with the slots and what makes the hash another one for each tree.
+    ///
+    /// Unsafe: the slots are where `body` gets them only while it runs; what it takes of them is to be counted in `used`.
+    @unsafe
+    mutating func withSlots(_ body: (UnsafeMutableBufferPointer<Tree.Node>, UInt64, UInt64) -> Void) {
+        let (seed, multiplier) = seeded.key
+        // SAFETY: the buffer is the array's while `body` runs, for which alone the caller may use it.
+        unsafe slots.withUnsafeMutableBufferPointer { slots in unsafe body(slots, seed, multiplier) }
+    }
+
     func hash(_ parent: Tree.Node, _ name: Span<UInt8>) -> Int {
         Int(truncatingIfNeeded: seeded(name, salt: Int(parent)))
     }

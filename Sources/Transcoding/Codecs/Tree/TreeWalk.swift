@@ -84,6 +84,19 @@ package struct TreeWalk {
         return true
     }
 
+    /// Where a walk stands that may be gone on with in another way: the next node, and whether what stands below it is out. nil in the
+    /// middle of a text, behind the last node, and where members are sorted or somebody hears of each node.
+    package func place(in tree: borrowing Tree) -> (node: Tree.Node, isLeaving: Bool)? {
+        guard order == .input, tree.observer == nil, step == .enter || step == .leave else { return nil }
+        return (node, step == .leave)
+    }
+
+    /// Goes on from such a place; `none` is behind the last node.
+    package mutating func go(to node: Tree.Node, isLeaving: Bool) {
+        self.node = node
+        step = node == Tree.none ? .done : isLeaving ? .leave : .enter
+    }
+
     /// Goes on behind the node at hand.
     private mutating func leave(_ record: Tree.Record, _ root: Tree.Node) {
         if node == root {

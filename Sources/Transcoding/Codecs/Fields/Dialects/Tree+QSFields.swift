@@ -85,25 +85,67 @@ extension Tree {
         orderQS(pairs)
         var pair = records[Int(pairs)].first
         let depth = limits.keyDepth(for: .qs)
+        let indices = options.readsQSIndices
+        var neighbour = QSNeighbour()
         while pair != Tree.none {
             let next = records[Int(pair)].next
-            if try placeQS(
-                pair, hasDots: options.nesting == .dots, indices: options.readsQSIndices, depth: depth)
-            {
+            if placeQS(pair, beside: neighbour, indices: indices) {
                 pair = next
                 continue
             }
+            if try placeQS(pair, hasDots: options.nesting == .dots, indices: indices, depth: depth, &neighbour) {
+                pair = next
+                continue
+            }
+            // What merging makes may take the place of anything.
+            neighbour = QSNeighbour()
             try name.parse(self.name(pair), options: options, limits: limits)
             detachQS(pair)
-            try mergeQS(pair, at: name, indices: options.readsQSIndices)
+            try mergeQS(pair, at: name, indices: indices)
             pair = next
         }
+    }
+
+    /// The field placed last: where its name begins in the pool, how many bytes of it stand before its last key, with the bracket, and
+    /// the container that these lead to.
+    private struct QSNeighbour {
+        var start: Int32 = 0
+        var prefix = 0
+        var parent = Tree.none
+    }
+
+    /// Puts a field beside the one placed last, where its name differs from that one's in nothing but the last key, and nothing stands there.
+    /// Returns false, with nothing changed, where that isn't so.
+    private mutating func placeQS(_ pair: Node, beside neighbour: QSNeighbour, indices: Bool) -> Bool {
+        guard let index = freeIndexQS(pair, beside: neighbour, indices) else { return false }
+        let start = records[Int(pair)].nameStart &+ Int32(neighbour.prefix)
+        let count = records[Int(pair)].nameCount &- Int32(neighbour.prefix) &- 1
+        let isKey = index < 0
+        detachQS(pair)
+        link(pair, to: neighbour.parent, nameStart: isKey ? start : Int32(index), nameCount: isKey ? count : 0)
+        return true
+    }
+
+    /// The index that the field's last key is, behind those of its neighbours, or -1 where it is a key that none of them has; nil where it
+    /// is no neighbour, or something stands there.
+    private func freeIndexQS(_ pair: Node, beside neighbour: QSNeighbour, _ areRead: Bool) -> Int? {
+        let name = name(pair), prefix = neighbour.prefix, end = name.count - 1
+        let open = UInt8(ascii: "["), close = UInt8(ascii: "]"), parent = neighbour.parent
+        guard parent != Tree.none, end > prefix, name[end] == close, name[prefix - 1] == open,
+            name.extracting(0..<prefix).isEqual(to: slice(neighbour.start, Int32(prefix)))
+        else { return nil }
+        let key = name.extracting(prefix..<end)
+        guard Scan.firstIndex(ofAny: open, close, open, close, in: key, from: 0) == key.count else { return nil }
+        if areRead, let index = key.qsNumber {
+            return isQSArray(parent) && index < Self.qsArrayLimit && index >= lengthQS(parent) ? index : nil
+        }
+        return isQSObject(parent) && !isOverflowQS(parent) && child(of: parent, named: key) == Tree.none ? -1 : nil
     }
 
     /// Puts a field where most names say: under a key or an index that nothing stands under yet. Returns false, with nothing changed,
     /// where that isn't so, or can't be told at once: merging what the name makes is the general way, and comes to the same.
     private mutating func placeQS(
-        _ pair: Node, hasDots: Bool, indices: Bool, depth: Int
+        _ pair: Node, hasDots: Bool, indices: Bool, depth: Int, _ neighbour: inout QSNeighbour
     ) throws(ConversionError) -> Bool {
         guard splitQS(pair, hasDots: hasDots, depth: depth) else { return false }
         let start = records[Int(pair)].nameStart
@@ -131,7 +173,11 @@ extension Tree {
             return false
         }
         detachQS(pair)
+        neighbour = QSNeighbour()
         for further in level...last {
+            if further == last, last > 0, !hasDots {
+                neighbour = QSNeighbour(start: start, prefix: Int(scratch[2 * last]), parent: parent)
+            }
             var node = pair
             if further < last { node = try makeNode(indexQS(further + 1, start, indices) == nil ? .keyed : .array) }
             if let index = indexQS(further, start, indices) {
@@ -462,7 +508,12 @@ extension Tree {
         relinkScratch(below: object)
     }
 
-    private func isIndexQS(_ member: Node) -> Bool { name(member).qsNumber.map { $0 < Int(UInt32.max) } ?? false }
+    private func isIndexQS(_ member: Node) -> Bool {
+        let record = records[Int(member)]
+        // Most names begin with a letter.
+        guard record.nameCount > 0, ASCII.isDigit(bytes[Int(record.nameStart)]) else { return false }
+        return name(member).qsNumber.map { $0 < Int(UInt32.max) } ?? false
+    }
 }
 
 extension FieldName {
