@@ -93,16 +93,6 @@ public struct OutputBuffer: Sendable {
         }
     }
 
-    /// As above, by the address of the room.
-    ///
-    /// Unsafe: `body` may write `count` bytes there, and nowhere else, and returns how many it has written.
-    @inlinable
-    @unsafe
-    package mutating func write(upTo count: Int, _ body: (UnsafeMutablePointer<UInt8>) -> Int) {
-        // SAFETY: the caller's body keeps what the store asks for.
-        unsafe storage.write(upTo: count, body)
-    }
-
     /// Makes room for `count` more bytes in one allocation.
     @inlinable
     public mutating func reserve(_ count: Int) {

@@ -2,7 +2,7 @@ internal import COctets
 internal import Octets
 
 /// Puts pairs of a form into a tree by a loop in C: names that are keys or hold one pair of brackets, neighbours of what
-/// `FieldTreeBuilder.place` has placed, and texts in UTF-8.
+/// `FieldTreeBuilder.place` has placed, and texts in UTF-8. Under qs, which looks at names when all have come, members have whole names.
 ///
 /// What it makes is what `FieldTreeBuilder.field` and `place` make of the same pairs, one by one; it leaves to them what isn't so plain,
 /// and where the processor lacks what the loop needs, all.

@@ -23,15 +23,17 @@ extension JSON.Encoder {
             unsafe loop.needs_comma = needsComma
             // SAFETY: there is room for what the loop writes, and for what it reads behind the tree's bytes, in which the ranges of all
             // names and texts lie. It knows how records are laid out.
-            unsafe output.write(upTo: room) { target in
-                unsafe loop.target = target
-                unsafe loop.room = room
-                unsafe loop.nodes = UnsafePointer(tree.records.start.assumingMemoryBound(to: recast_node.self))
-                unsafe tree.bytes.withRoom { pool in
-                    unsafe loop.pool = pool.baseAddress?.assumingMemoryBound(to: UInt8.self)
-                    unsafe recast_json_write(&loop)
+            output.append(upTo: room) { span in
+                unsafe span.withUnsafeMutableBufferPointer { buffer, count in
+                    unsafe loop.target = buffer.baseAddress
+                    unsafe loop.room = room
+                    unsafe loop.nodes = UnsafePointer(tree.records.start.assumingMemoryBound(to: recast_node.self))
+                    unsafe tree.bytes.withRoom { pool in
+                        unsafe loop.pool = pool.baseAddress?.assumingMemoryBound(to: UInt8.self)
+                        unsafe recast_json_write(&loop)
+                    }
+                    count = unsafe loop.to
                 }
-                return unsafe loop.to
             }
             guard unsafe loop.to > 0 else { return }
             needsComma = unsafe loop.needs_comma
