@@ -49,8 +49,13 @@ private func everything(in spool: Spool) throws -> [UInt8] {
     var output = OutputBuffer()
     while !spool.isAtEnd {
         let before = output.count
-        try spool.read(into: &output)
-        #expect(output.count - before <= Spool.pieceSize && output.count > before)
+        try spool.prepare()
+        spool.read { piece in
+            #expect(piece.count <= Spool.pieceSize)
+            output.append(piece)
+            return piece.count
+        }
+        #expect(output.count > before)
     }
     let bytes = output.span
     return bytes.indices.map { bytes[$0] }
@@ -78,6 +83,58 @@ struct SpoolTests {
         #expect(try FileManager.default.contentsOfDirectory(atPath: rig.folder).isEmpty, "a file has a name")
         spool.end()
         spool.end()
+        try rig.expectClean()
+    }
+
+    @Test(
+        "Bytes that aren't taken are lent again, from memory and from disk, and once more behind a rewind",
+        arguments: [1, 7, 999, 1001])
+    func taking(step: Int) throws {
+        let rig = try SpoolRig()
+        let spool = rig.spool(memory: 1000, disk: 1 << 20)
+        let body = pattern(3000)
+        try put(body, in: spool)
+        for _ in 0..<2 {
+            var seen: [UInt8] = []
+            while !spool.isAtEnd {
+                try spool.prepare()
+                spool.read { piece in
+                    #expect(spool.count == body.count && !piece.isEmpty)
+                    let taken = min(step, piece.count)
+                    seen += piece.extracting(0..<taken).indices.map { piece[$0] }
+                    return taken
+                }
+            }
+            #expect(seen == body)
+            spool.rewind()
+            // Behind a part of what came from the file, too.
+            for _ in 0..<2 {
+                try spool.prepare()
+                spool.read { min(1001, $0.count) }
+            }
+            spool.rewind()
+        }
+        #expect(try everything(in: spool) == body)
+        spool.end()
+        try rig.expectClean()
+    }
+
+    @Test("A spool may end while its bytes are lent", arguments: [500, 1500])
+    func endWhileLent(count: Int) throws {
+        let rig = try SpoolRig()
+        let spool = rig.spool(memory: 1000, disk: 1 << 20)
+        try put(pattern(count), in: spool)
+        while !spool.isAtEnd {
+            try spool.prepare()
+            var isLast = false
+            spool.read { piece in
+                isLast = piece.count == (count > 1000 ? count - 1000 : count)
+                if isLast { spool.end() }
+                return piece.count
+            }
+            if isLast { break }
+        }
+        #expect(spool.count == 0 && spool.isAtEnd)
         try rig.expectClean()
     }
 

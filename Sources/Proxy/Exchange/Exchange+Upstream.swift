@@ -334,16 +334,15 @@ extension Exchange {
         var pieces = Self.piecesPerTick
         while !spool.isAtEnd {
             guard mayGoOn(&pieces) else { return false }
-            var piece = OutputBuffer()
-            swap(&piece, &buffered)
-            defer { swap(&piece, &buffered) }
             do throws(SpoolFault) {
-                try spool.read(into: &piece)
+                try spool.prepare()
             } catch {
                 throw refusal(of: error)
             }
-            send(piece.span)
-            piece.removeAll()
+            spool.read { piece in
+                send(piece)
+                return piece.count
+            }
         }
         return true
     }

@@ -205,7 +205,13 @@ extension Exchange {
             throw .memoryExhausted
         }
         do throws(SpoolFault) {
-            while !held.isAtEnd { try held.read(into: &content) }
+            while !held.isAtEnd {
+                try held.prepare()
+                held.read { piece in
+                    content.append(piece)
+                    return piece.count
+                }
+            }
             held.rewind()
         } catch {
             throw .spool(error, upstream: upstreamName)
@@ -261,24 +267,25 @@ extension Exchange {
     private func transcodeHeld(_ pending: PendingVerification) throws(Refusal) -> Bool {
         requestTranscoder.beginSlice()
         var pieces = Self.piecesPerTick
-        while true {
-            if pending.piece.isEmpty {
-                if pending.content.isAtEnd { return true }
-                guard pieces > 0 else {
-                    awaitNextTick()
-                    return false
-                }
-                pieces -= 1
-                pending.content.lend(to: &pending.piece)
-                do throws(SpoolFault) {
-                    try pending.content.read(into: &pending.piece)
-                } catch {
-                    throw .spool(error, upstream: upstreamName)
-                }
+        while !pending.content.isAtEnd {
+            guard pieces > 0 else {
+                awaitNextTick()
+                return false
             }
-            let step = try feed(&pending.piece)
+            pieces -= 1
+            do throws(SpoolFault) {
+                try pending.content.prepare()
+            } catch {
+                throw .spool(error, upstream: upstreamName)
+            }
+            var outcome = RequestTranscoder.Outcome.done
+            try pending.content.read { piece throws(Refusal) in
+                let step = try requestTranscoder.feed(piece)
+                outcome = step.outcome
+                return step.consumed
+            }
             if requestTranscoder.needsMemory { try payForRequest() }
-            switch step.outcome {
+            switch outcome {
             case .done: break
             case .full:
                 if try bufferMore() { continue }
@@ -296,13 +303,7 @@ extension Exchange {
                 return false
             }
         }
-    }
-
-    /// Feeds the conversion from a buffer, which keeps what it doesn't take.
-    private func feed(_ piece: inout OutputBuffer) throws(Refusal) -> RequestTranscoder.Step {
-        let step = try requestTranscoder.feed(piece.span)
-        piece.drop(step.consumed)
-        return step
+        return true
     }
 
     /// The exchange is over, or refused: what is held goes nowhere.
@@ -358,9 +359,6 @@ extension Exchange {
             var pieces = Self.piecesPerTick
             // Content that is held waits nowhere else.
             assert(buffered.isEmpty, "content waits beside the spool")
-            var piece = OutputBuffer()
-            swap(&piece, &buffered)
-            defer { swap(&piece, &buffered) }
             while !spool.isAtEnd {
                 guard pieces > 0 else {
                     awaitNextTick()
@@ -368,12 +366,14 @@ extension Exchange {
                 }
                 pieces -= 1
                 do throws(SpoolFault) {
-                    try spool.read(into: &piece)
+                    try spool.prepare()
                 } catch {
                     throw .spool(error, upstream: upstreamName)
                 }
-                pending.signing.update(piece.span)
-                piece.removeAll()
+                spool.read { piece in
+                    pending.signing.update(piece)
+                    return piece.count
+                }
             }
             spool.rewind()
         }
@@ -412,8 +412,14 @@ extension Exchange {
     /// Writes the signature, in the place of any field of its names that came.
     func appendSignature(_ pending: PendingSignature, to output: inout OutputBuffer, at position: HeadEdits.Position) {
         guard let lines = pending.lines else { return }
-        var text: [UInt8] = []
-        for line in lines { text += Array("\(line.name): \(line.value)\r\n".utf8) }
+        var text = OutputBuffer()
+        text.reserve(lines.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + 4 })
+        for line in lines {
+            text.append(text: line.name)
+            text.append(": ")
+            text.append(text: line.value)
+            text.append("\r\n")
+        }
         _ = route?.signatureEditor?.apply(to: &output, at: position, adding: text.span)
     }
 }
@@ -436,8 +442,6 @@ final class PendingVerification {
     let rule: RequestVerification
     let verifier: SignatureVerifier
     let content: Spool
-    /// What was read of it again and the conversion has not taken yet.
-    var piece = OutputBuffer()
 
     init(_ rule: RequestVerification, _ verifier: SignatureVerifier, _ content: Spool) {
         self.rule = rule
@@ -460,7 +464,6 @@ final class PendingVerification {
     /// Gives back what it holds.
     func end() {
         isEnded = true
-        content.recycle(&piece)
         content.end()
     }
 }

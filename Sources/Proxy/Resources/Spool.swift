@@ -15,14 +15,18 @@ final class Spool {
     private let settings: SpoolSettings
     private let store: SpoolStore
     private var memory = OutputBuffer()
+    /// Bytes in memory, which is elsewhere while they are read.
+    private var memoryCount = 0
     /// What of the process' budget the bytes in memory have.
     private var charge = MemoryCharge(.spool)
     /// Once bytes have gone to the file, all further ones do.
     private var file: TemporaryFile?
+    /// What came from the file and isn't read yet.
+    private var piece = OutputBuffer()
     /// Bytes taken from the quota.
     private var quota = 0
     /// Bytes that were read since the beginning.
-    private(set) var readCount = 0
+    private var readCount = 0
     private var isOver = false
 
     init(_ settings: SpoolSettings, store: SpoolStore) {
@@ -35,7 +39,7 @@ final class Spool {
     }
 
     /// Bytes of the body so far.
-    var count: Int { memory.count + (file?.count ?? 0) }
+    var count: Int { memoryCount + (file?.count ?? 0) }
     /// Whether every byte was read.
     var isAtEnd: Bool { readCount == count }
 
@@ -46,11 +50,12 @@ final class Spool {
         }
         var at = 0
         if file == nil {
-            at = min(bytes.count, settings.memory - memory.count)
+            at = min(bytes.count, settings.memory - memoryCount)
             // Without memory in the budget the disk takes it: it is slower, and no request is refused.
-            if at > 0, !charge.set(memory.count + at, from: store.memory) { at = 0 }
-            if at > 0 { lend(to: &memory) }
+            if at > 0, !charge.set(memoryCount + at, from: store.memory) { at = 0 }
+            if at > 0, memory.capacity == 0 { store.spares.lend(to: &memory) }
             memory.append(bytes.extracting(0..<at))
+            memoryCount += at
         }
         while at < bytes.count {
             let end = min(at + Self.pieceSize, bytes.count)
@@ -78,38 +83,53 @@ final class Spool {
         return made
     }
 
-    /// Appends the next bytes, at most 64 KiB, to `output`.
-    func read(into output: inout OutputBuffer) throws(SpoolFault) {
-        if readCount < memory.count {
-            let end = min(readCount + Self.pieceSize, memory.count)
-            output.append(memory.span.extracting(readCount..<end))
-            readCount = end
-        } else if let file {
-            do throws(TemporaryFile.Failure) {
-                readCount += try file.read(
-                    from: readCount - memory.count, upTo: Self.pieceSize, into: &output)
-            } catch {
-                throw counted(.failed)
-            }
+    /// Sees that the next bytes are at hand: those that are in the file are read from it.
+    func prepare() throws(SpoolFault) {
+        guard let file, readCount >= memoryCount, piece.isEmpty, !isAtEnd else { return }
+        if piece.capacity == 0 { store.spares.lend(to: &piece) }
+        do throws(TemporaryFile.Failure) {
+            _ = try file.read(from: readCount - memoryCount, upTo: Self.pieceSize, into: &piece)
+        } catch {
+            throw counted(.failed)
         }
     }
 
-    /// Gives an empty buffer memory that was a body's before, where there is some.
-    func lend(to buffer: inout OutputBuffer) {
-        if buffer.capacity == 0 { store.spares.lend(to: &buffer) }
+    /// Lends `body` the bytes that are at hand, at most 64 KiB, where they lie; as many as it returns count as read. Behind
+    /// `prepare` there are some, unless all were read. `body` may end the spool.
+    func read<Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Int) throws(Failure) {
+        // The buffer is taken out: what is called looks at the spool.
+        var lent = OutputBuffer()
+        let isInMemory = readCount < memoryCount
+        if isInMemory { swap(&lent, &memory) } else { swap(&lent, &piece) }
+        defer {
+            if isOver {
+                store.spares.recycle(&lent)
+            } else if isInMemory {
+                swap(&lent, &memory)
+            } else {
+                swap(&lent, &piece)
+            }
+        }
+        let start = isInMemory ? readCount : 0
+        let taken = try body(lent.span.extracting(start..<min(start + Self.pieceSize, lent.count)))
+        guard !isOver else { return }
+        readCount += taken
+        if !isInMemory { lent.drop(taken) }
     }
 
-    /// Takes a buffer's memory for bodies that come.
-    func recycle(_ buffer: inout OutputBuffer) { store.spares.recycle(&buffer) }
-
     /// Lets all of it be read once more.
-    func rewind() { readCount = 0 }
+    func rewind() {
+        readCount = 0
+        piece.removeAll()
+    }
 
     /// Gives back memory, file and quota.
     func end() {
         guard !isOver else { return }
         isOver = true
-        recycle(&memory)
+        store.spares.recycle(&memory)
+        store.spares.recycle(&piece)
+        memoryCount = 0
         charge.end(store.memory)
         if let file {
             store.files -= 1
