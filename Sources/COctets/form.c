@@ -342,6 +342,12 @@ AVX2 static bool is_path(const uint8_t *const name, size_t count) {
     return count > 0 && !is_of_every_object(name, count);
 }
 
+/* Whether a name may go on behind its first '=': up to the first bracket that a '=' follows. `text` is the value, decoded, and the name,
+   of `count` bytes, stands in front of it. */
+INLINED bool may_go_on(const struct recast_pairs *of, const uint8_t *text, const uint8_t *end, size_t count) {
+    return of->ends_at_bracket && (count == 0 || text[-1] != ']') && memchr(text, ']', (size_t)(end - text));
+}
+
 /* As take_pair, where the member has the pair's whole name, decoded. */
 INLINED AVX2 enum taken take_whole(struct pairs_walk *walk) {
     struct recast_pairs *const of = walk->of;
@@ -360,8 +366,7 @@ INLINED AVX2 enum taken take_whole(struct pairs_walk *walk) {
     uint8_t *const text = start + count;
     const struct value value = value_of(of, at + 1, walk->last, walk->limit, text);
     if (value.is != is_taken) return value.is;
-    /* The name may go on up to the last bracket that a '=' follows. */
-    if (text[-1] != ']' && memchr(text, ']', (size_t)(value.text_end - text))) return is_left;
+    if (may_go_on(of, text, value.text_end, count)) return is_left;
     const size_t cost = (size_t)(value.text_end - start) + of->node_cost;
     if (cost > of->bytes_left) return is_left;
     of->bytes_left -= cost;
@@ -415,6 +420,7 @@ INLINED AVX2 enum taken take_pair(struct pairs_walk *walk) {
     copy_name(own, name, name_count);
     const struct value value = value_of(of, behind + 1, walk->last, walk->limit, text);
     if (value.is != is_taken) return value.is;
+    if (may_go_on(of, text, value.text_end, name_count)) return is_left;
     const size_t cost = (size_t)(value.text_end - start) + (parent < 0 ? 2 : 1) * of->node_cost;
     if (cost > of->bytes_left) return is_left;
 

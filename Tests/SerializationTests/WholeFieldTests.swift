@@ -34,6 +34,7 @@ struct WholeFieldTests {
         "toString=1&constructor=2&a[toString]=3&__proto__=4&__proto__[a]=5&__Host-a=6&__Secure-b=7&toStrings=8&",
         "10=a&9=b&x=c&1=d&01=e&4294967295=f&4294967294=g&x[1]=h&x[0]=i&9[b]=j&",
         "a=b]=c&a=b%5D=c&a=b%5d%3Dc&a[=b]=c&a%5B=b%5D=c&a=]&a==&a=[b]&x%5By%5D=z=w&",
+        "b=]&=b]=c&a[b=c]=1&a[b]=c]=d&c=1&=]=2&d%5D=]=3&",
         "a[5]=1&a[]=2&a[-3]=3&a[]=4&a[9223372036854775807]=5&a[]=6&b[]=7&b[0]=8&b[]=9&c[-5]=1&c[]=2&",
         "a[b]=1&a=2&a[c]=3&d=4&d[e]=5&d[]=6&f[]=7&f[g]=8&f=9&h[i][j]=1&h[i]=2&h[i][k]=3&",
         "a[][b]=1&a[][b]=2&a[][c]=3&a[]=4&b[c][]=1&b[c][]=2&b[c][d]=3&b[c]=4&",
@@ -114,6 +115,7 @@ struct WholeFieldTests {
                 $0.fieldDecoding.nesting = .dots
                 $0.fieldDecoding.nulls = .key
             },
+            { $0.fieldDecoding.nesting = .flat },
             {
                 $0.fieldDecoding.percent = .strict
                 $0.fieldDecoding.invalidUTF8 = .replace

@@ -209,8 +209,11 @@ struct recast_pairs {
     /* Whether objects below the root are to be typed once they have a member, and are left alone where its name may be a number. */
     bool notes_keys;
     /* Whether members have the whole names of pairs, decoded, where these are a root, or one and keys in brackets or pushes, and hold
-       nothing that every object of JavaScript has. A text with a bracket is left alone behind a name that ends without. */
+       nothing that every object of JavaScript has. */
     bool keeps_names;
+    /* Whether a name ends at its first `]=`, and at its first `=` only where there is none: a text with a bracket is left alone behind a
+       name that ends without. */
+    bool ends_at_bracket;
 
     /* Of what recast_pairs_prepare makes of these: which bytes end the plain part of a name. */
     uint8_t ends_by_low[16], ends_by_high[16];

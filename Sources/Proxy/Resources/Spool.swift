@@ -120,7 +120,7 @@ final class Spool {
     /// Lets all of it be read once more.
     func rewind() {
         readCount = 0
-        piece.removeAll()
+        store.spares.recycle(&piece)
     }
 
     /// Gives back memory, file and quota.

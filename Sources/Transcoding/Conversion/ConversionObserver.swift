@@ -220,7 +220,6 @@ internal final class ConversionObserver: TreeObserver {
 extension Tree {
     /// The observer that was put in, where a conversion is explained.
     internal var conversionObserver: ConversionObserver? {
-        guard let observer else { return nil }
-        return observer as? ConversionObserver
+        isObserved ? observer as? ConversionObserver : nil
     }
 }

@@ -36,6 +36,8 @@ internal struct PairLoop {
         unsafe loop.leaves_beyond = options.repair != nil
         unsafe loop.notes_keys = library == .php
         unsafe loop.keeps_names = library == .qs
+        // A decoder of forms reads them so whatever becomes of the names.
+        unsafe loop.ends_at_bracket = options.dialect == .qs
         unsafe recast_pairs_prepare(&loop)
     }
 

@@ -94,7 +94,11 @@ package struct Tree: ~Copyable {
     internal var notes = TreeNotes()
 
     /// Hears what rules do with the values, where a conversion is explained.
-    package var observer: (any TreeObserver)?
+    package var observer: (any TreeObserver)? {
+        didSet { isObserved = observer != nil }
+    }
+    /// Whether there is one. To look at the observer itself is to copy it, which costs some 150 instructions.
+    package private(set) var isObserved = false
 
     /// - Parameter limits: `tree` holds.
     package init(limits: Limits, duplicates: DuplicatePolicy = .keep) {
@@ -462,14 +466,14 @@ extension Tree: EventSink {
             if earlier != Tree.none {
                 if duplicates == .last {
                     // The last value stands where the first one stood.
-                    observer?.removes(earlier, of: self, by: "duplicates: last")
+                    if isObserved { observer?.removes(earlier, of: self, by: "duplicates: last") }
                     removedCount += leafCount(earlier)
                     clearChildren(earlier)
                     records[Int(earlier)].kind = kind
                     return earlier
                 }
                 // The later value is built beside the document, where it is not found.
-                observer?.skips(valueAfter: earlier, of: self, by: "duplicates: first")
+                if isObserved { observer?.skips(valueAfter: earlier, of: self, by: "duplicates: first") }
                 let node = try makeNode(kind)
                 records[Int(node)].parent = open
                 removedCount += 1

@@ -134,7 +134,9 @@ extension Tree.Kind {
     fileprivate static var isNumberedAsInC: Bool {
         let kinds: [(Self, recast_node_kind)] = [
             (.object, recast_node_object), (.keyed, recast_node_keyed), (.array, recast_node_array),
-            (.collected, recast_node_collected), (.string, recast_node_string), (.null, recast_node_null),
+            (.collected, recast_node_collected), (.string, recast_node_string), (.number, recast_node_number),
+            (.date, recast_node_date), (.data, recast_node_data), (.yes, recast_node_yes), (.no, recast_node_no),
+            (.null, recast_node_null),
         ]
         return kinds.allSatisfy { kind, number in
             // SAFETY: a kind is one byte, which any byte may be read from.

@@ -38,7 +38,7 @@ package struct TreeWalk {
             if sink.isFull { return false }
             switch step {
             case .enter:
-                tree.observer?.sends(node, of: tree)
+                if tree.isObserved { tree.observer?.sends(node, of: tree) }
                 let record = tree.records[Int(node)]
                 if record.parent != Tree.none, tree.kind(record.parent).hasNames {
                     try sink.key(tree.slice(record.nameStart, record.nameCount))
@@ -75,7 +75,7 @@ package struct TreeWalk {
                 offset = end
                 if isLast { leave(tree.records[Int(node)], tree.root) }
             case .leave:
-                tree.observer?.sendsEnd()
+                if tree.isObserved { tree.observer?.sendsEnd() }
                 if tree.kind(node).hasNames { try sink.endObject() } else { try sink.endArray() }
                 leave(tree.records[Int(node)], tree.root)
             case .done: break
@@ -87,7 +87,7 @@ package struct TreeWalk {
     /// Where a walk stands that may be gone on with in another way: the next node, and whether what stands below it is out. nil in the
     /// middle of a text, behind the last node, and where members are sorted or somebody hears of each node.
     package func place(in tree: borrowing Tree) -> (node: Tree.Node, isLeaving: Bool)? {
-        guard order == .input, tree.observer == nil, step == .enter || step == .leave else { return nil }
+        guard order == .input, !tree.isObserved, step == .enter || step == .leave else { return nil }
         return (node, step == .leave)
     }
 
