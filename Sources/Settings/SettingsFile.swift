@@ -14,7 +14,11 @@ public struct SettingsFile: Sendable {
     public let examplesOfRoutes: [[RouteExample]]
 
     /// What an operator should know of them: warnings first where both are said of one thing, in the order of the sections.
-    public let notes: [SettingsNote]
+    ///
+    /// They are looked for each time: what a conversion can't carry is found by trying it, which is half of reading a file of many routes,
+    /// and who serves it asks for none.
+    public var notes: [SettingsNote] { noteFinder.all }
+    private let noteFinder: SettingsNotes
     /// The lines whose values could not be checked, because what they hold isn't here, in ascending order.
     public let unresolvedLines: [Int]
 
@@ -182,11 +186,9 @@ public struct SettingsFile: Sendable {
         settings.admin = admin
         var adminPosition = SettingsNode.Position(line: 1, column: 1)
         if case .line(let line)? = adminLine { adminPosition.line = line }
-        notes =
-            SettingsNotes(
-                settings: settings, routes: routes.map(\.position), upstreams: upstreams?.positions ?? [],
-                admin: adminPosition, lacksRoutes: routes.count < (routesNode?.count ?? 0)
-            ).all
+        noteFinder = SettingsNotes(
+            settings: settings, routes: routes.map(\.position), upstreams: upstreams?.positions ?? [],
+            admin: adminPosition, lacksRoutes: routes.count < (routesNode?.count ?? 0))
         unresolvedLines = context.unresolvedLines.sorted()
         self.settings = settings
     }
