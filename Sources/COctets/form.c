@@ -2,6 +2,7 @@
 #include <string.h>
 
 #if defined(__x86_64__)
+#include "members.h"
 #include "scalars.h"
 
 /* The value of each hexadecimal digit and one more; 0 for what is none. */
@@ -99,18 +100,13 @@ void recast_pairs_prepare(struct recast_pairs *of) {
 
 /* How far the loop has come, and what it looks at all the time. */
 struct pairs_walk {
-    struct recast_pairs *of;
+    struct members in;
     /* The slice's end, and up to where can be read, which may be behind it. */
     const uint8_t *last, *limit;
     __m256i ends_by_low, ends_by_high;
-    /* The next pair, where its name goes, and the tree's pool. */
+    /* The next pair, and where its name goes. */
     const uint8_t *at;
     uint8_t *to;
-    const uint8_t *pool;
-    struct recast_node *nodes;
-    int32_t root, number;
-    /* The bits that the names of the root's members have, as long as there are few; other names have no member. */
-    uint64_t root_bits;
 };
 
 /* What has become of a pair: in the tree, left alone, or left alone as not enough can be read. */
@@ -139,101 +135,11 @@ static inline size_t bracket(const uint8_t *text, uint8_t as) {
     return text[0] == '%' && text[1] == '5' && (text[2] & 0xDF) == as - 0x19 ? 3 : 0;
 }
 
-/* Whether `count` bytes are the same; a block can be read of both. */
-AVX2 static inline bool are_equal(const uint8_t *left, const uint8_t *right, size_t count) {
-    const __m256i block = _mm256_cmpeq_epi8(_mm256_loadu_si256((const __m256i *)left), _mm256_loadu_si256((const __m256i *)right));
-    const uint32_t others = ~(uint32_t)_mm256_movemask_epi8(block);
-    if (count <= 32) return (others & (uint32_t)((UINT64_C(1) << count) - 1)) == 0;
-    return others == 0 && !memcmp(left + 32, right + 32, count - 32);
-}
-
-static inline uint64_t word(const uint8_t *bytes) {
-    uint64_t word;
-    memcpy(&word, bytes, sizeof word);
-    return word;
-}
-
-static inline uint64_t folded(uint64_t left, uint64_t right) {
-    const unsigned __int128 product = (unsigned __int128)left * right;
-    return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
-/* Octets' ByteHash. */
-static uint64_t hash_of(const struct recast_pairs *of, const uint8_t *name, size_t count, int32_t parent) {
-    const uint64_t spaces = 0x2020202020202020;
-    if (count > 16) {
-        uint64_t state = folded(of->seed ^ (uint64_t)parent, of->multiplier);
-        state = folded(state ^ count, of->multiplier);
-        for (size_t at = 0; at + 8 < count; at += 8) state = folded(state ^ word(name + at), of->multiplier);
-        state = folded(state ^ word(name + count - 8), of->multiplier);
-        return folded(state ^ of->seed, of->multiplier);
-    }
-    uint64_t first = spaces, last = spaces;
-    if (count >= 8) {
-        first = word(name);
-        last = word(name + count - 8);
-    } else if (count >= 4) {
-        first = (uint32_t)word(name) | word(name + count - 4) << 32;
-    } else if (count > 0) {
-        first = name[0] | name[count >> 1] << 8 | name[count - 1] << 16 | (spaces & ~(uint64_t)0xFFFFFF);
-    }
-    const uint64_t state = of->seed ^ ((uint64_t)parent << 8 ^ count);
-    return folded(folded(first ^ state, last ^ of->multiplier) ^ state, of->multiplier);
-}
-
-/* What is known of a name in an object: the member that has it, or that none has, or nothing; and where a new one is entered in the
-   index, -1 for nowhere. */
-struct member {
-    int32_t node, slot;
-};
-enum { no_member = -1, unknown_member = -2 };
-
-/* As find, where the object's members are in the index. */
-AVX2 __attribute__((noinline)) static struct member find_in_index(const struct recast_pairs *of, const uint8_t *pool, int32_t nodes_count,
-                                                                 int32_t object, const uint8_t *name, size_t count) {
-    if ((of->slots_used + 1) * 2 > of->slots_count) return (struct member){unknown_member, -1};
-    size_t slot = hash_of(of, name, count, object) & (of->slots_count - 1);
-    for (int32_t node; (node = of->slots[slot]) >= 0; slot = (slot + 1) & (of->slots_count - 1)) {
-        if (node >= nodes_count || of->nodes[node].parent != object || (uint32_t)of->nodes[node].name_count != count) continue;
-        if (are_equal(pool + of->nodes[node].name_start, name, count)) return (struct member){node, -1};
-    }
-    return (struct member){no_member, (int32_t)slot};
-}
-
-/* Which of 64 bits a name has. */
-AVX2 static inline uint64_t bit_of(const uint8_t *name, size_t count) {
-    const uint64_t mixed = (_bzhi_u64(word(name), count < 8 ? (uint32_t)count * 8 : 64) ^ count) * RECAST_NAME_MIX;
-    return UINT64_C(1) << (mixed >> 58);
-}
-
-/* The bits of the members' names, where they are few. */
-AVX2 static uint64_t bits_of(const struct recast_node *nodes, const uint8_t *pool, int32_t object) {
-    uint64_t bits = 0;
-    if (nodes[object].count > recast_few_nodes) return bits;
-    for (int32_t node = nodes[object].first; node >= 0; node = nodes[node].next)
-        bits |= bit_of(pool + nodes[node].name_start, (size_t)nodes[node].name_count);
-    return bits;
-}
-
-/* Looks for a member. Nothing is known where one more would be the first one for the index. */
-INLINED AVX2 struct member find(const struct pairs_walk *walk, int32_t object, const uint8_t *name, size_t count) {
-    const struct recast_node *const nodes = walk->nodes;
-    const int32_t children = nodes[object].count;
-    if (children > recast_few_nodes) return find_in_index(walk->of, walk->pool, walk->number, object, name, count);
-    if (object == walk->root && children < recast_few_nodes && !(walk->root_bits & bit_of(name, count)))
-        return (struct member){no_member, -1};
-    for (int32_t node = nodes[object].first; node >= 0; node = nodes[node].next) {
-        if ((uint32_t)nodes[node].name_count != count) continue;
-        if (are_equal(walk->pool + nodes[node].name_start, name, count)) return (struct member){node, -1};
-    }
-    return (struct member){children < recast_few_nodes ? no_member : unknown_member, -1};
-}
-
 /* Puts a node into the tree, as the last member of `object`, whose name stands from `start` to `text`, and its text from there to `end`. */
 INLINED AVX2 int32_t put_member(struct pairs_walk *walk, int32_t object, struct member member, enum recast_node_kind kind,
                                 const uint8_t *start, const uint8_t *text, const uint8_t *end) {
-    struct recast_node *const above = walk->nodes + object, *const node = walk->nodes + walk->number;
-    const int32_t number = walk->number++, last = above->last, from = (int32_t)(start - walk->pool), count = (int32_t)(text - start);
+    struct recast_node *const node = walk->in.nodes + walk->in.number;
+    const int32_t number = walk->in.number++, last = walk->in.nodes[object].last, from = (int32_t)(start - walk->in.pool), count = (int32_t)(text - start);
     /* What stands together is stored together: the parent and no other node, then what comes behind the one before. */
     _mm_storeu_si128((__m128i *)&node->parent, _mm_insert_epi32(_mm_set1_epi32(-1), object, 0));
     _mm_storeu_si128((__m128i *)&node->previous, _mm_setr_epi32(last, 0, from, count));
@@ -242,14 +148,7 @@ INLINED AVX2 int32_t put_member(struct pairs_walk *walk, int32_t object, struct 
     memcpy(&node->text_start, &texts, sizeof texts);
     const uint32_t is = (uint32_t)kind;
     memcpy(&node->kind, &is, sizeof is);
-    *(last < 0 ? &above->first : &walk->nodes[last].next) = number;
-    above->last = number;
-    above->count++;
-    if (object == walk->root) walk->root_bits |= bit_of(start, (size_t)count);
-    if (member.slot >= 0) {
-        walk->of->slots[member.slot] = number;
-        walk->of->slots_used++;
-    }
+    enter_last(&walk->in, object, member, number, start, (size_t)count);
     return number;
 }
 
@@ -301,20 +200,24 @@ INLINED AVX2 struct value value_of(const struct recast_pairs *of, const uint8_t 
 }
 
 /* What every object of JavaScript has. */
-static bool is_of_every_object(const uint8_t *name, size_t count) {
-    static const struct {
-        size_t count;
-        const char *text;
-    } names[] = {
-        {7, "valueOf"}, {8, "toString"}, {9, "__proto__"}, {11, "constructor"}, {13, "isPrototypeOf"}, {14, "hasOwnProperty"},
-        {14, "toLocaleString"}, {16, "__defineGetter__"}, {16, "__defineSetter__"}, {16, "__lookupGetter__"}, {16, "__lookupSetter__"},
-        {20, "propertyIsEnumerable"},
-    };
-    enum { counts = 1 << 7 | 1 << 8 | 1 << 9 | 1 << 11 | 1 << 13 | 1 << 14 | 1 << 16 | 1 << 20 };
-    if (count > 20 || !(counts >> count & 1)) return false;
-    for (size_t at = 0; at < sizeof names / sizeof *names; at++)
-        if (names[at].count == count && !memcmp(names[at].text, name, count)) return true;
+static const struct {
+    size_t count;
+    const char *text;
+} names_of_every_object[] = {
+    {7, "valueOf"}, {8, "toString"}, {9, "__proto__"}, {11, "constructor"}, {13, "isPrototypeOf"}, {14, "hasOwnProperty"},
+    {14, "toLocaleString"}, {16, "__defineGetter__"}, {16, "__defineSetter__"}, {16, "__lookupGetter__"}, {16, "__lookupSetter__"},
+    {20, "propertyIsEnumerable"},
+};
+enum { counts_of_every_object = 1 << 7 | 1 << 8 | 1 << 9 | 1 << 11 | 1 << 13 | 1 << 14 | 1 << 16 | 1 << 20 };
+
+static bool is_among_them(const uint8_t *name, size_t count) {
+    for (size_t at = 0; at < sizeof names_of_every_object / sizeof *names_of_every_object; at++)
+        if (names_of_every_object[at].count == count && !memcmp(names_of_every_object[at].text, name, count)) return true;
     return false;
+}
+
+INLINED bool is_of_every_object(const uint8_t *name, size_t count) {
+    return count <= 20 && (counts_of_every_object >> count & 1) && is_among_them(name, count);
 }
 
 /* Whether a name is a root, or one and keys in brackets or pushes, none of which every object of JavaScript has. A block can be read behind
@@ -350,7 +253,7 @@ INLINED bool may_go_on(const struct recast_pairs *of, const uint8_t *text, const
 
 /* As take_pair, where the member has the pair's whole name, decoded. */
 INLINED AVX2 enum taken take_whole(struct pairs_walk *walk) {
-    struct recast_pairs *const of = walk->of;
+    struct recast_pairs *const of = walk->in.of;
     const uint8_t *const pair = walk->at;
     if (walk->limit - pair < pair_reach) return is_cut;
     if (*pair == '&') return is_left;
@@ -361,7 +264,7 @@ INLINED AVX2 enum taken take_whole(struct pairs_walk *walk) {
     at += decode(at, (size_t)(walk->limit - at), '=', start, &count, &is_ascii);
     if (at >= walk->last || *at != '=') return walk->limit - at < pair_reach ? is_cut : is_left;
     if ((size_t)(at - pair) > of->longest_name || !is_ascii || !is_path(start, count)) return is_left;
-    const struct member member = find(walk, walk->root, start, count);
+    const struct member member = find(&walk->in, walk->in.root, start, count);
     if (member.node != no_member) return is_left;
     uint8_t *const text = start + count;
     const struct value value = value_of(of, at + 1, walk->last, walk->limit, text);
@@ -370,7 +273,8 @@ INLINED AVX2 enum taken take_whole(struct pairs_walk *walk) {
     const size_t cost = (size_t)(value.text_end - start) + of->node_cost;
     if (cost > of->bytes_left) return is_left;
     of->bytes_left -= cost;
-    put_member(walk, walk->root, member, recast_node_string, start, text, value.text_end);
+    put_member(walk, walk->in.root, member, recast_node_string, start, text, value.text_end);
+    of->has_number_names |= is_digit(*start);
     walk->to = value.text_end;
     walk->at = value.end + 1;
     return is_taken;
@@ -378,13 +282,13 @@ INLINED AVX2 enum taken take_whole(struct pairs_walk *walk) {
 
 /* Puts the pair at hand into the tree, and goes on behind it. */
 INLINED AVX2 enum taken take_pair(struct pairs_walk *walk) {
-    struct recast_pairs *const of = walk->of;
+    struct recast_pairs *const of = walk->in.of;
     const uint8_t *const pair = walk->at;
     if (walk->limit - pair < pair_reach) return is_cut;
     if (*pair == '&' || *pair == ' ') return is_left;
     /* Where the member's own name begins, and the object that it stands in: no_member where a new one is put into the root first. */
     const uint8_t *name = pair, *name_end;
-    int32_t parent = walk->root;
+    int32_t parent = walk->in.root;
     struct member object = {no_member, -1}, member = {no_member, -1};
     size_t object_count = 0;
     if (of->prefix_count && are_equal(of->prefix, pair, of->prefix_count)) {
@@ -392,27 +296,27 @@ INLINED AVX2 enum taken take_pair(struct pairs_walk *walk) {
         parent = of->prefix_node;
     }
     if (!(name_end = end_of_plain(walk, name))) return is_cut;
-    const bool is_opened = parent == walk->root && *name_end != '=';
+    const bool is_opened = parent == walk->in.root && *name_end != '=';
     if (is_opened) {
         const size_t open = of->has_members && name_end > name ? bracket(name_end, '[') : 0;
         object_count = (size_t)(name_end - name);
-        if (!open || (object = find(walk, walk->root, name, object_count)).node == unknown_member) return is_left;
+        if (!open || (object = find(&walk->in, walk->in.root, name, object_count)).node == unknown_member) return is_left;
         parent = object.node;
         name = name_end + open;
         if (!(name_end = end_of_plain(walk, name))) return is_cut;
     }
     const size_t name_count = (size_t)(name_end - name);
     const uint8_t *behind = name_end;
-    if (parent != walk->root) {
+    if (parent != walk->in.root) {
         /* What stands in brackets has to be a key of an object. */
         const size_t close = name_count > 0 ? bracket(name_end, ']') : 0;
-        if (!close || (of->notes_keys && (*name == '-' || (*name >= '0' && *name <= '9')))) return is_left;
-        if (parent >= 0 && (walk->nodes[parent].kind != recast_node_keyed || walk->nodes[parent].is_spliced)) return is_left;
+        if (!close || (of->notes_keys && (*name == '-' || is_digit(*name)))) return is_left;
+        if (parent >= 0 && (walk->in.nodes[parent].kind != recast_node_keyed || walk->in.nodes[parent].is_spliced)) return is_left;
         behind += close;
     }
     if (behind >= walk->last || *behind != '=' || (size_t)(behind - pair) > of->longest_name) return is_left;
     if (name_count == 0 && of->leaves_empty) return is_left;
-    if (parent >= 0 && (member = find(walk, parent, name, name_count)).node != no_member) return is_left;
+    if (parent >= 0 && (member = find(&walk->in, parent, name, name_count)).node != no_member) return is_left;
 
     /* Nothing of it counts before the text has been decoded, too. */
     uint8_t *const start = walk->to, *const own = parent < 0 ? start + object_count : start, *const text = own + name_count;
@@ -425,17 +329,10 @@ INLINED AVX2 enum taken take_pair(struct pairs_walk *walk) {
     if (cost > of->bytes_left) return is_left;
 
     of->bytes_left -= cost;
-    if (parent < 0) parent = put_member(walk, walk->root, object, recast_node_keyed, start, own, own);
+    if (parent < 0) parent = put_member(walk, walk->in.root, object, recast_node_keyed, start, own, own);
     put_member(walk, parent, member, recast_node_string, own, text, value.text_end);
-    if (of->notes_keys && parent != walk->root) walk->nodes[parent].is_typed = true;
-    if (is_opened) {
-        const size_t count = (size_t)(name - pair);
-        if (count <= sizeof of->prefix) {
-            memcpy(of->prefix, pair, count);
-            of->prefix_count = count;
-            of->prefix_node = parent;
-        }
-    }
+    if (of->notes_keys && parent != walk->in.root) walk->in.nodes[parent].is_typed = true;
+    if (is_opened) learn(of, pair, (size_t)(name - pair), parent);
     walk->to = value.text_end;
     walk->at = value.end + 1;
     return is_taken;
@@ -445,25 +342,20 @@ INLINED AVX2 enum taken take_pair(struct pairs_walk *walk) {
    the slice's end. Returns whether it stopped because of what may be read. */
 AVX2 static bool take_pairs(struct recast_pairs *of, const uint8_t *source, size_t end) {
     struct pairs_walk walk = {
-        .of = of, .last = source + of->end, .limit = source + end,
+        .in = members_of(of), .last = source + of->end, .limit = source + end,
         .ends_by_low = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)of->ends_by_low)),
         .ends_by_high = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)of->ends_by_high)),
-        .at = source + of->at, .to = of->target + of->to, .pool = of->target - of->pool_start,
-        .nodes = of->nodes, .root = of->root, .number = (int32_t)of->nodes_count,
-        .root_bits = of->nodes[of->root].count == of->root_count ? of->root_bits
-                                                                 : bits_of(of->nodes, of->target - of->pool_start, of->root)};
+        .at = source + of->at, .to = of->target + of->to};
     const int32_t most = (int32_t)of->nodes_room - 1;
     size_t left = of->pairs_left;
     enum taken taken = is_taken;
     if (of->keeps_names) {
-        while (left > 0 && walk.number < most && (taken = take_whole(&walk)) == is_taken) left--;
+        while (left > 0 && walk.in.number < most && (taken = take_whole(&walk)) == is_taken) left--;
     } else {
-        while (left > 0 && walk.number < most && (taken = take_pair(&walk)) == is_taken) left--;
+        while (left > 0 && walk.in.number < most && (taken = take_pair(&walk)) == is_taken) left--;
     }
     of->pairs_left = left;
-    of->root_count = of->nodes[of->root].count;
-    of->root_bits = walk.root_bits;
-    of->nodes_count = (size_t)walk.number;
+    leave_members(&walk.in);
     of->at = (size_t)(walk.at - source);
     of->to = (size_t)(walk.to - of->target);
     return taken == is_cut;

@@ -58,6 +58,9 @@ struct WholeFieldTests {
         "a=1&b=" + String(repeating: "%C3%A9", count: 90) + "&c=2&d=" + String(repeating: "\u{20AC}", count: 60)
             + "&e=3",
         (250...260).map { "k\($0)=\(String(repeating: "+", count: $0))" }.joined(separator: "&"),
+        // Keys that begin with a digit and are no numbers, and names whose end is the end of all that is held.
+        "a[2024-01-01][x]=1&a[2024-01-01][y]=2&a[3d]=3&a[9007199254740992]=4&a[9007199254740993]=5&a[007]=6&a[20]=7&",
+        "a[2\(String(repeating: "z", count: 256))]=&a[x]=", "a[\(String(repeating: "b", count: 141))]=",
     ]
 
     private static func named(_ count: Int, _ end: String) -> String {
@@ -184,6 +187,36 @@ struct WholeFieldTests {
         }
     }
 
+    @Test(
+        "what a form costs of limits.tree is the same however it is cut",
+        arguments: [
+            (0..<28).map { "r\($0)[alpha][beta][gamma][delta][epsilon]=1" }.joined(separator: "&"),
+            (0..<90).map { "a[2024-01-\($0)][q]=1" }.joined(separator: "&"),
+            (0..<90).map { "a[k\($0)]=\($0)" }.joined(separator: "&"),
+            (0..<30).map { "a[\($0)][x]=1&a[\($0)][y][]=2&b\($0)=3" }.joined(separator: "&"),
+        ])
+    func cost(body: String) {
+        let input = Array(body.utf8)
+        for dialect in Self.readers {
+            func passes(_ limit: Int, _ cut: Cut) -> Bool {
+                let plan = plan { plan in
+                    plan.fieldDecoding = .init(dialect: dialect)
+                    plan.limits.tree = limit
+                }
+                return ConversionRun.run(plan, cut).failure == nil
+            }
+            var range = 0..<(1 << 20)
+            while range.count > 1 {
+                let middle = (range.lowerBound + range.upperBound) / 2
+                range = passes(middle, .whole(input)) ? range.lowerBound..<middle : middle..<range.upperBound
+            }
+            for step in [1, 7, 100, 400] {
+                #expect(passes(range.upperBound, .every(step, of: input)), "\(dialect) \(step)")
+                #expect(!passes(range.lowerBound, .every(step, of: input)), "\(dialect) \(step)")
+            }
+        }
+    }
+
     private func same(_ input: [UInt8], _ dialect: Dialect, _ name: String, _ limit: Int) {
         let plan = plan { plan in
             plan.fieldDecoding = .init(dialect: dialect)
@@ -259,6 +292,66 @@ struct WholeFieldTests {
             #expect(
                 ConversionRun.run(plan, .every(Int.random(in: 2...400, using: &random), of: input)) == expected,
                 "\(body)")
+        }
+    }
+
+    /// What is read from a whole form, as JSON, and how many fields were left out.
+    private func document(_ body: [UInt8], _ plan: ConversionPlan, restsLoops: Bool) -> String {
+        var fields = FieldTreeBuilder(options: plan.fieldDecoding, limits: plan.limits)
+        if restsLoops { fields.restLoops() }
+        do throws(ConversionError) {
+            try fields.read(form: body.span, options: plan.fieldDecoding, limits: plan.limits)
+            var encoder = JSON.Encoder(options: .init())
+            encoder.output.highWatermark = .max
+            try fields.tree.emit(into: &encoder, order: .input)
+            encoder.finish()
+            let text = String(decoding: encoder.output.span.copied(), as: UTF8.self)
+            return "\(text) \(fields.tree.removedCount)"
+        } catch {
+            return "\(error)"
+        }
+    }
+
+    @Test("loops in C come to what the rest of the library does alone", arguments: bodies)
+    func loops(body: String) {
+        for (index, change) in Self.plans.enumerated() {
+            let plan = plan(change), input = Array(body.utf8)
+            #expect(
+                document(input, plan, restsLoops: false) == document(input, plan, restsLoops: true), "plan \(index)")
+        }
+    }
+
+    @Test("loops in C put names of any shape where the rest of the library does", arguments: 0..<60)
+    func loops(seed: UInt64) {
+        var random = SplitMix(state: seed)
+        let roots = ["a", "b", "1", "20", "root"] + (0..<12).map { "r\($0)" } + [String(repeating: "n", count: 33)]
+        let odd = [
+            "19", "20", "21", "01", "-1", "1e", "", "x.y", "toString", "[", "]", "a=b", "18446744073709551616",
+            String(repeating: "k", count: 40),
+        ]
+        for _ in 0..<30 {
+            let changes = Bool.random(using: &random) ? Self.plans : Self.plans(of: .qs)
+            let plan = plan(changes.randomElement(using: &random) ?? { _ in })
+            // Few names, so that they meet, or many; keys that are odd here and there.
+            let some = (0..<Int.random(in: 1...6, using: &random)).compactMap { _ in roots.randomElement(using: &random)
+            }
+            var body = ""
+            for _ in 0..<Int.random(in: 1...60, using: &random) {
+                body += some.randomElement(using: &random) ?? ""
+                let depth = Int.random(in: 0..<30, using: &random)
+                for _ in 0..<(depth == 29 ? 14 : depth % 4) {
+                    let keys =
+                        switch Int.random(in: 0..<20, using: &random) {
+                        case 0: odd
+                        case 1...9: ["0", "1", "2", "3"]
+                        default: ["x", "y", "z", "name"]
+                        }
+                    body += "[\(keys.randomElement(using: &random) ?? "")]"
+                }
+                body += "=\(Int.random(in: 0..<10, using: &random))&"
+            }
+            let input = Array(body.utf8)
+            #expect(document(input, plan, restsLoops: false) == document(input, plan, restsLoops: true), "\(body)")
         }
     }
 

@@ -231,9 +231,23 @@ struct recast_pairs {
     /* What is known of the names of the root's members, and of how many; 0 of both at the start. */
     int32_t root_count;
     uint64_t root_bits;
+    /* Whether a number in brackets is an index, and how many keys a name may have behind its root. */
+    bool reads_indices;
+    size_t deepest;
+    /* The next member that recast_pairs_move looks at, -1 for none, and whether it stopped there because nodes or the index lack room. */
+    int32_t member;
+    bool lacks_room;
+    /* Whether a whole name, or the name of a member that was moved, begins with a digit; it stays so. */
+    bool has_number_names;
 };
 
-enum { recast_pairs_room = 256 };
+enum {
+    recast_pairs_room = 256,
+    /* The most nodes that one member may need above it. */
+    recast_pairs_depth = 12,
+    /* The most elements that an array has under qs, and the least number that is a key (`arrayLimit`). */
+    recast_qs_array_limit = 20,
+};
 
 /* Makes ready what depends on which names are left alone. */
 void recast_pairs_prepare(struct recast_pairs *pairs);
@@ -243,6 +257,12 @@ void recast_pairs_prepare(struct recast_pairs *pairs);
    a long text, an object's member that is the first one for the index, where there is no room for two nodes, and at the slice's
    end: nothing is said about what is there. */
 void recast_pairs_take(struct recast_pairs *pairs);
+
+/* Takes members with whole names, as `keeps_names` has made them, from `member` on, and puts each last where its name says under qs, with
+   what is missing above it: objects, and arrays, whose elements have their index for `name_start`. Stops before a member whose name isn't
+   a root or one and keys in brackets, before one that stands already, an index that is free in front of others, a larger number, and where
+   there is no room for its nodes or for what an object's members may need of the index. */
+void recast_pairs_move(struct recast_pairs *pairs);
 
 /* A tree that is written as JSON. What is only read stands first. */
 struct recast_json {

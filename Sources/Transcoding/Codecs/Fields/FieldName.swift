@@ -57,6 +57,12 @@ package struct FieldName: Sendable {
         return unsafe _overrideLifetime(bytes.slice(range), borrowing: self)
     }
 
+    /// Where a segment stands in the whole name; nil where the dialect has rewritten it.
+    internal func place(_ index: Int) -> Range<Int>? {
+        if segments.isEmpty { return 0..<nameCount }
+        return segments[index].end <= nameCount ? segments[index].start..<segments[index].end : nil
+    }
+
     /// The whole name as it came.
     internal var wholeName: Span<UInt8> {
         @_lifetime(borrow self)

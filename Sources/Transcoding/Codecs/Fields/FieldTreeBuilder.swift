@@ -80,6 +80,9 @@ package struct FieldTreeBuilder: WholeFieldSink, ~Copyable {
         splicer = JSONSplicer(duplicates: duplicates, limits: limits)
     }
 
+    /// Leaves what loops in C do to the rest, which comes to the same: for tests of that.
+    package mutating func restLoops() { pairLoop.rest() }
+
     /// A tree is never full: it refuses.
     package var isFull: Bool { false }
 
@@ -91,6 +94,7 @@ package struct FieldTreeBuilder: WholeFieldSink, ~Copyable {
         pairs = Tree.none
         isAwaiting = false
         pairLoop.restart()
+        pairLoop.hasNumberNames = false
         value.removeAll(keepingUpTo: 128 * 1024)
     }
 
@@ -142,16 +146,15 @@ package struct FieldTreeBuilder: WholeFieldSink, ~Copyable {
     ) throws(ConversionError) {
         // The usual cases: a name without structure that no other field has, and one with a pair of brackets.
         if options.types == .strings, value.count <= limits.field {
-            if isPlain {
-                if plainNamesAreKeys || isKey(name),
-                    tree.append(value, to: library == .qs ? pairs : tree.root, named: name)
-                {
+            if library == .qs {
+                if isPlain ? isKey(name) : FieldName.isQSPath(name), tree.append(value, to: pairs, named: name) {
+                    if Self.isNumbered(name) { pairLoop.hasNumberNames = true }
                     return
                 }
+            } else if isPlain {
+                if plainNamesAreKeys || isKey(name), tree.append(value, to: tree.root, named: name) { return }
             } else if plainNamesAreKeys {
                 if appendNeighbour(name, value) || limits.keyDepth > 0 && appendMember(name, value) { return }
-            } else if library == .qs, FieldName.isQSPath(name), tree.append(value, to: pairs, named: name) {
-                return
             }
         }
         try generalField(name, value)
@@ -309,9 +312,11 @@ package struct FieldTreeBuilder: WholeFieldSink, ~Copyable {
         switch library {
         case .php: tree.settlePHP(numbersMakeArrays: numbersMakeArrays)
         case .qs:
-            if pairs != Tree.none { try tree.mergeQS(pairs, name: &name, options: options, limits: limits) }
+            if pairs != Tree.none {
+                try tree.mergeQS(pairs, name: &name, loop: &pairLoop, options: options, limits: limits)
+            }
             pairs = Tree.none
-            tree.settleQS()
+            tree.settleQS(hasNumberNames: pairLoop.hasNumberNames)
         default: tree.settle(numbersMakeArrays: numbersMakeArrays)
         }
     }
@@ -326,7 +331,11 @@ package struct FieldTreeBuilder: WholeFieldSink, ~Copyable {
     private mutating func gatherQS(_ node: Tree.Node) throws(ConversionError) {
         if pairs == Tree.none { pairs = try tree.makeNode(.object) }
         try tree.gatherQS(node, in: pairs, at: name, hasValue: !isBare, duplicates: options.duplicates)
+        if Self.isNumbered(name.wholeName) { pairLoop.hasNumberNames = true }
     }
+
+    /// Whether a name begins with a digit.
+    private static func isNumbered(_ name: Span<UInt8>) -> Bool { name.count > 0 && ASCII.isDigit(name[0]) }
 
     /// The value of a part whose media type says that it is JSON.
     private mutating func makeJSON() throws(ConversionError) -> Tree.Node {

@@ -2,7 +2,8 @@ internal import COctets
 internal import Octets
 
 /// Puts pairs of a form into a tree by a loop in C: names that are keys or hold one pair of brackets, neighbours of what
-/// `FieldTreeBuilder.place` has placed, and texts in UTF-8. Under qs, which looks at names when all have come, members have whole names.
+/// `FieldTreeBuilder.place` has placed, and texts in UTF-8. Under qs, which looks at names when all have come, members have whole names,
+/// and another loop moves them to where those say.
 ///
 /// What it makes is what `FieldTreeBuilder.field` and `place` make of the same pairs, one by one; it leaves to them what isn't so plain,
 /// and where the processor lacks what the loop needs, all.
@@ -16,7 +17,9 @@ internal struct PairLoop {
     /// What the loop is told, and how far it came.
     private var loop = unsafe recast_pairs()
     /// Whether it takes any.
-    let takesPairs: Bool
+    private(set) var takesPairs: Bool
+    /// Whether it moves members.
+    private var movesMembers: Bool
 
     /// - Parameters:
     ///   - library: whose rules put the fields together; nil: ours.
@@ -24,18 +27,21 @@ internal struct PairLoop {
     ///   - takesPaths: whether names in brackets are paths.
     init(_ options: FieldDecodingOptions, _ limits: Limits, library: Dialect?, takesPairs: Bool, takesPaths: Bool) {
         // SAFETY: only numbers are filled in; the pointers are `take`'s.
-        self.takesPairs = takesPairs && Tree.Record.isLaidOutAsInC && recast_has_blocks()
+        movesMembers = Tree.Record.isLaidOutAsInC
+        self.takesPairs = takesPairs && movesMembers && recast_has_blocks()
         unsafe loop.longest_name = limits.key
         unsafe loop.longest_text = limits.field
         unsafe loop.node_cost = Tree.nodeCost
         unsafe loop.has_members = takesPaths && limits.keyDepth(for: options.dialect) > 0
         unsafe loop.is_flat = library == nil && options.nesting == .flat
-        unsafe loop.leaves_dots = library == .php || library == nil && options.nesting == .dots
+        unsafe loop.leaves_dots = library == .php || (library == nil || library == .qs) && options.nesting == .dots
         unsafe loop.leaves_spaces = library == .php
         unsafe loop.leaves_empty = library != nil
         unsafe loop.leaves_beyond = options.repair != nil
         unsafe loop.notes_keys = library == .php
         unsafe loop.keeps_names = library == .qs
+        unsafe loop.reads_indices = options.readsQSIndices
+        unsafe loop.deepest = max(0, limits.keyDepth(for: options.dialect))
         // A decoder of forms reads them so whatever becomes of the names.
         unsafe loop.ends_at_bracket = options.dialect == .qs
         unsafe recast_pairs_prepare(&loop)
@@ -62,6 +68,19 @@ internal struct PairLoop {
         }
     }
 
+    /// Leaves all to the rest of the library from now on.
+    mutating func rest() {
+        takesPairs = false
+        movesMembers = false
+    }
+
+    /// Whether a whole name that was kept, or that of a member which `move` has moved, may begin with a digit.
+    var hasNumberNames: Bool {
+        // SAFETY: it is a flag.
+        get { unsafe loop.has_number_names }
+        set { unsafe loop.has_number_names = newValue }
+    }
+
     /// Puts pairs that begin at `at` into `tree`, at most `most`, with names that begin in the object `root`, and returns their number;
     /// `at` is behind them then.
     mutating func take(
@@ -69,38 +88,66 @@ internal struct PairLoop {
     ) -> Int {
         let length = min(input.count &- at, Self.slice)
         unsafe loop.pairs_left = most
-        unsafe loop.bytes_left = max(0, tree.limit &- tree.cost)
         unsafe loop.root = root
-        unsafe loop.pool_start = Int32(truncatingIfNeeded: tree.bytes.count)
-        unsafe loop.nodes_count = tree.records.count
-        unsafe loop.slots_used = tree.index.used
         unsafe loop.at = 0
-        unsafe loop.to = 0
-        // SAFETY: the loop reads the slice up to its end, and writes names and texts below what there is room for here, and nodes, laid
-        // out as records are, below the room that there is for those; both count once it says so. The index stays where it is while
-        // it runs.
+        // SAFETY: the loop reads the slice up to its end.
         unsafe input.extracting(at..<(at &+ length)).withUnsafeBufferPointer { source in
             unsafe loop.source = source.baseAddress
             unsafe loop.end = length
-            let nodes = unsafe tree.records.reserve(max(2, length / Self.bytesOfNode))
-            unsafe loop.nodes = nodes.assumingMemoryBound(to: recast_node.self)
-            unsafe loop.nodes_room = tree.records.capacity
-            let room = length &+ Int(recast_pairs_room)
-            unsafe tree.bytes.write(upTo: room) { target in
-                unsafe loop.target = target
-                unsafe tree.index.withSlots { slots, seed, multiplier in
-                    unsafe loop.slots = slots.baseAddress
-                    unsafe loop.slots_count = slots.count
-                    unsafe loop.seed = seed
-                    unsafe loop.multiplier = multiplier
-                    unsafe recast_pairs_take(&loop)
-                }
-                return unsafe loop.to
-            }
-            unsafe tree.records.commit(loop.nodes_count)
+            unsafe run(
+                recast_pairs_take, in: &tree, nodes: max(2, length / Self.bytesOfNode),
+                bytes: length &+ Int(recast_pairs_room))
         }
-        tree.index.used = unsafe loop.slots_used
         at &+= unsafe loop.at
         return most &- (unsafe loop.pairs_left)
+    }
+
+    /// Puts members of `tree` with whole names, from `member` on, where those say under qs, and returns the first that it leaves to
+    /// `Tree.mergeQS`, or `none`. What it does is what that does with the same members.
+    ///
+    /// - Parameter count: how many there may be.
+    mutating func move(_ member: Tree.Node, of count: Int, in tree: inout Tree) -> Tree.Node {
+        guard movesMembers else { return member }
+        let most = Int(recast_pairs_depth)
+        // SAFETY: these are numbers and flags; `run` sees to memory.
+        unsafe loop.member = member
+        unsafe loop.root = tree.root
+        repeat {
+            unsafe run(
+                recast_pairs_move, in: &tree, nodes: max(most, min(count, Self.slice / Self.bytesOfNode)),
+                bytes: Int(recast_pairs_room))
+            if unsafe loop.lacks_room { tree.growIndex(forNodes: most) }
+        } while unsafe loop.lacks_room
+        return unsafe loop.member
+    }
+
+    /// Runs one of the loops over `tree`, in which there is room for so many nodes and bytes more.
+    private mutating func run(
+        _ function: (UnsafeMutablePointer<recast_pairs>) -> Void, in tree: inout Tree, nodes: Int, bytes: Int
+    ) {
+        unsafe loop.bytes_left = max(0, tree.limit &- tree.cost)
+        unsafe loop.pool_start = Int32(truncatingIfNeeded: tree.bytes.count)
+        unsafe loop.nodes_count = tree.records.count
+        unsafe loop.slots_used = tree.index.used
+        // SAFETY: the loop writes names and texts below what there is room for here, and looks at most a block behind those that are
+        // there; it writes nodes, laid out as records are, below the room that there is for those. Both count once it says so. The index
+        // stays where it is while it runs.
+        let first = unsafe tree.records.reserve(nodes)
+        unsafe loop.nodes = first.assumingMemoryBound(to: recast_node.self)
+        unsafe loop.nodes_room = tree.records.capacity
+        unsafe tree.bytes.write(upTo: bytes) { target in
+            unsafe loop.target = target
+            unsafe loop.to = 0
+            unsafe tree.index.withSlots { slots, seed, multiplier in
+                unsafe loop.slots = slots.baseAddress
+                unsafe loop.slots_count = slots.count
+                unsafe loop.seed = seed
+                unsafe loop.multiplier = multiplier
+                unsafe function(&loop)
+            }
+            return unsafe loop.to
+        }
+        unsafe tree.records.commit(loop.nodes_count)
+        tree.index.used = unsafe loop.slots_used
     }
 }

@@ -109,6 +109,11 @@ extension Tree {
         index.used += 1
     }
 
+    /// Makes room for what C's loops enter for one more member, which may be the first one for the index of each object above it.
+    internal mutating func growIndex(forNodes count: Int) {
+        while (index.used + count * (TreeIndex.threshold + 1)) * 2 > index.slots.count { growIndex() }
+    }
+
     private mutating func growIndex() {
         let old = index.slots
         index.slots = [Node](repeating: Tree.none, count: max(64, old.count * 2))

@@ -1,3 +1,4 @@
+internal import COctets
 internal import Octets
 
 /// Fields put together as qs has them: first by whole names, then by what the names say, one after the other.
@@ -12,7 +13,7 @@ internal import Octets
 /// so in `isTyped` and has its largest index in the unused value range.
 extension Tree {
     /// The most elements an array has, and the least number that is a key (`arrayLimit`).
-    private static let qsArrayLimit = 20
+    private static let qsArrayLimit = Int(recast_qs_array_limit)
 
     // MARK: Gathering
 
@@ -78,147 +79,25 @@ extension Tree {
 
     // MARK: Merging
 
-    /// Puts all of `pairs` where their names say. `name` is for parsing these.
+    /// Puts all of `pairs` where their names say. `loop` does so with those whose place is plain; `name` is for parsing the others.
     internal mutating func mergeQS(
-        _ pairs: Node, name: inout FieldName, options: FieldDecodingOptions, limits: Limits
+        _ pairs: Node, name: inout FieldName, loop: inout PairLoop, options: FieldDecodingOptions, limits: Limits
     ) throws(ConversionError) {
-        orderQS(pairs)
+        if loop.hasNumberNames { orderQS(pairs) }
         var pair = records[Int(pairs)].first
-        let depth = limits.keyDepth(for: .qs)
-        let indices = options.readsQSIndices
-        var neighbour = QSNeighbour()
-        while pair != Tree.none {
+        loop.restart()
+        while true {
+            pair = loop.move(pair, of: childCount(pairs), in: &self)
+            if pair == Tree.none { return }
             let next = records[Int(pair)].next
-            if placeQS(pair, beside: neighbour, indices: indices) {
-                pair = next
-                continue
-            }
-            if try placeQS(pair, hasDots: options.nesting == .dots, indices: indices, depth: depth, &neighbour) {
-                pair = next
-                continue
-            }
-            // What merging makes may take the place of anything.
-            neighbour = QSNeighbour()
+            // What merging makes may take the place of anything, and count on under numbers.
+            loop.restart()
+            loop.hasNumberNames = true
             try name.parse(self.name(pair), options: options, limits: limits)
             detachQS(pair)
-            try mergeQS(pair, at: name, indices: indices)
+            try mergeQS(pair, at: name, indices: options.readsQSIndices)
             pair = next
         }
-    }
-
-    /// The field placed last: where its name begins in the pool, how many bytes of it stand before its last key, with the bracket, and
-    /// the container that these lead to.
-    private struct QSNeighbour {
-        var start: Int32 = 0
-        var prefix = 0
-        var parent = Tree.none
-    }
-
-    /// Puts a field beside the one placed last, where its name differs from that one's in nothing but the last key, and nothing stands there.
-    /// Returns false, with nothing changed, where that isn't so.
-    private mutating func placeQS(_ pair: Node, beside neighbour: QSNeighbour, indices: Bool) -> Bool {
-        guard let index = freeIndexQS(pair, beside: neighbour, indices) else { return false }
-        let start = records[Int(pair)].nameStart &+ Int32(neighbour.prefix)
-        let count = records[Int(pair)].nameCount &- Int32(neighbour.prefix) &- 1
-        let isKey = index < 0
-        detachQS(pair)
-        link(pair, to: neighbour.parent, nameStart: isKey ? start : Int32(index), nameCount: isKey ? count : 0)
-        return true
-    }
-
-    /// The index that the field's last key is, behind those of its neighbours, or -1 where it is a key that none of them has; nil where it
-    /// is no neighbour, or something stands there.
-    private func freeIndexQS(_ pair: Node, beside neighbour: QSNeighbour, _ areRead: Bool) -> Int? {
-        let name = name(pair), prefix = neighbour.prefix, end = name.count - 1
-        let open = UInt8(ascii: "["), close = UInt8(ascii: "]"), parent = neighbour.parent
-        guard parent != Tree.none, end > prefix, name[end] == close, name[prefix - 1] == open,
-            name.extracting(0..<prefix).isEqual(to: slice(neighbour.start, Int32(prefix)))
-        else { return nil }
-        let key = name.extracting(prefix..<end)
-        guard Scan.firstIndex(ofAny: open, close, open, close, in: key, from: 0) == key.count else { return nil }
-        if areRead, let index = key.qsNumber {
-            return isQSArray(parent) && index < Self.qsArrayLimit && index >= lengthQS(parent) ? index : nil
-        }
-        return isQSObject(parent) && !isOverflowQS(parent) && child(of: parent, named: key) == Tree.none ? -1 : nil
-    }
-
-    /// Puts a field where most names say: under a key or an index that nothing stands under yet. Returns false, with nothing changed,
-    /// where that isn't so, or can't be told at once: merging what the name makes is the general way, and comes to the same.
-    private mutating func placeQS(
-        _ pair: Node, hasDots: Bool, indices: Bool, depth: Int, _ neighbour: inout QSNeighbour
-    ) throws(ConversionError) -> Bool {
-        guard splitQS(pair, hasDots: hasDots, depth: depth) else { return false }
-        let start = records[Int(pair)].nameStart
-        let last = scratch.count / 2 - 1
-        var parent = root
-        var level = 0
-        // Down as far as there is something.
-        while true {
-            var existing = Tree.none
-            switch indexQS(level, start, indices) {
-            case let index? where isQSArray(parent) && index < Self.qsArrayLimit:
-                existing = elementQS(parent, index)
-                guard existing != Tree.none || index >= lengthQS(parent) else { return false }
-            case nil where isQSObject(parent) && !isOverflowQS(parent):
-                existing = child(of: parent, named: slice(start + scratch[2 * level], scratch[2 * level + 1]))
-            default: return false
-            }
-            if existing == Tree.none { break }
-            guard level < last else { return false }
-            parent = existing
-            level += 1
-        }
-        // What is new behind it are objects, and arrays of one element.
-        for further in level..<last where (indexQS(further + 1, start, indices) ?? 0) >= Self.qsArrayLimit {
-            return false
-        }
-        detachQS(pair)
-        neighbour = QSNeighbour()
-        for further in level...last {
-            if further == last, last > 0, !hasDots {
-                neighbour = QSNeighbour(start: start, prefix: Int(scratch[2 * last]), parent: parent)
-            }
-            var node = pair
-            if further < last { node = try makeNode(indexQS(further + 1, start, indices) == nil ? .keyed : .array) }
-            if let index = indexQS(further, start, indices) {
-                link(node, to: parent, nameStart: Int32(index), nameCount: 0)
-            } else {
-                link(node, to: parent, nameStart: start + scratch[2 * further], nameCount: scratch[2 * further + 1])
-            }
-            parent = node
-        }
-        return true
-    }
-
-    /// Splits a field's name that is a root and keys in brackets, in `scratch`: where each begins, and its length. Returns false for
-    /// any other name.
-    private mutating func splitQS(_ pair: Node, hasDots: Bool, depth: Int) -> Bool {
-        let open = UInt8(ascii: "["), close = UInt8(ascii: "]"), dot = hasDots ? UInt8(ascii: ".") : open
-        var own: [Node] = []
-        swap(&own, &scratch)
-        defer { swap(&own, &scratch) }
-        let name = name(pair)
-        var at = Scan.firstIndex(ofAny: open, close, dot, dot, in: name, from: 0)
-        own.removeAll(keepingCapacity: true)
-        own.append(0)
-        own.append(Node(at))
-        guard at > 0 else { return false }
-        while at < name.count {
-            let end = Scan.firstIndex(ofAny: open, close, dot, dot, in: name, from: at + 1)
-            guard name[at] == open, end < name.count, name[end] == close, end > at + 1, own.count / 2 <= depth else {
-                return false
-            }
-            own.append(Node(at + 1))
-            own.append(Node(end - at - 1))
-            at = end + 1
-        }
-        return true
-    }
-
-    /// The index that a segment in `scratch` is; nil where it is a key.
-    private func indexQS(_ level: Int, _ start: Int32, _ areRead: Bool) -> Int? {
-        guard level > 0, areRead else { return nil }
-        return slice(start + scratch[2 * level], scratch[2 * level + 1]).qsNumber
     }
 
     private mutating func mergeQS(
@@ -227,27 +106,36 @@ extension Tree {
         var target = root
         var depth = 0
         let last = name.segmentCount - 1
+        let start = records[Int(value)].nameStart
         // Down to where name and tree part. What is left is made as qs makes it, and merged.
         while !isOverflowQS(target), isQSObject(target), name.qsIndex(depth, indices) == nil, name.kind(depth) == .key {
             let key = name.segment(depth)
             let existing = child(of: target, named: key)
             if existing == Tree.none {
-                let node = try makeQS(value, at: name, from: depth + 1, indices: indices)
-                return try append(node, to: target, named: key)
+                let node = try makeQS(value, at: name, of: start, from: depth + 1, indices: indices)
+                return try append(node, to: target, named: name, depth, of: start)
             }
             depth += 1
             target = existing
             if depth > last { break }
         }
-        try mergeQS(try makeQS(value, at: name, from: depth, indices: indices), into: target)
+        try mergeQS(try makeQS(value, at: name, of: start, from: depth, indices: indices), into: target)
     }
 
-    /// `parseObject`: what the segments from `start` on make of a value.
+    /// Puts a node last into an object, under a segment of a whole name that begins at `start` in the pool and stays there.
+    private mutating func append(
+        _ node: Node, to object: Node, named name: borrowing FieldName, _ depth: Int, of start: Int32
+    ) throws(ConversionError) {
+        guard let place = name.place(depth) else { return try append(node, to: object, named: name.segment(depth)) }
+        link(node, to: object, nameStart: start + Int32(place.lowerBound), nameCount: Int32(place.count))
+    }
+
+    /// `parseObject`: what the segments from `first` on make of a value, whose whole name begins at `start` in the pool.
     private mutating func makeQS(
-        _ value: Node, at name: borrowing FieldName, from start: Int, indices: Bool
+        _ value: Node, at name: borrowing FieldName, of start: Int32, from first: Int, indices: Bool
     ) throws(ConversionError) -> Node {
         var leaf = value
-        for depth in (min(start, name.segmentCount)..<name.segmentCount).reversed() {
+        for depth in (min(first, name.segmentCount)..<name.segmentCount).reversed() {
             if name.kind(depth) == .push {
                 if isOverflowQS(leaf) { continue }
                 let array = try makeNode(.array)
@@ -260,7 +148,7 @@ extension Tree {
                 leaf = array
             } else {
                 let object = try makeNode(.keyed)
-                try append(leaf, to: object, named: name.segment(depth))
+                try append(leaf, to: object, named: name, depth, of: start)
                 if let index = name.qsIndex(depth, indices) { markOverflowQS(object, index) }
                 leaf = object
             }
@@ -468,26 +356,26 @@ extension Tree {
 
     // MARK: The end
 
-    /// Closes the gaps of arrays and orders the members of objects.
-    internal mutating func settleQS() {
-        for at in records.indices where !records[at].isSpliced {
-            switch records[at].kind {
-            case .array:
+    /// Closes the gaps of arrays and orders the members of objects, if some may have names that begin with a digit.
+    internal mutating func settleQS(hasNumberNames: Bool) {
+        for at in records.indices {
+            let kind = records[at].kind
+            guard kind == .array || kind == .keyed, !records[at].isSpliced else { continue }
+            if kind == .array {
                 var child = records[at].first
                 while child != Tree.none {
                     records[Int(child)].nameStart = 0
                     child = records[Int(child)].next
                 }
-            case .keyed:
-                records[at].kind = .object
-                records[at].isTyped = false
-                records[at].valueStart = 0
-                records[at].valueCount = 0
-                orderQS(Node(at))
-            default: break
+                continue
             }
+            records[at].kind = .object
+            records[at].isTyped = false
+            records[at].valueStart = 0
+            records[at].valueCount = 0
+            if hasNumberNames { orderQS(Node(at)) }
         }
-        orderQS(root)
+        if hasNumberNames { orderQS(root) }
     }
 
     /// Puts members whose names are indices of JavaScript (below 2³² - 1) first, in their order.
@@ -526,7 +414,7 @@ extension FieldName {
 
 extension FieldDecodingOptions {
     /// Whether `a[0]` is an index; under the other styles keys stay keys (`parseArrays: false`).
-    fileprivate var readsQSIndices: Bool { arrays == .auto || arrays == .indices || arrays == .comma }
+    internal var readsQSIndices: Bool { arrays == .auto || arrays == .indices || arrays == .comma }
 }
 
 extension Span<UInt8> {
