@@ -301,11 +301,7 @@ extension Exchange {
     /// Takes bytes of the content.
     func spool(_ bytes: Span<UInt8>) throws(Refusal) {
         guard let spool else { return }
-        do throws(SpoolFault) {
-            try spool.append(bytes)
-        } catch {
-            throw refusal(of: error)
-        }
+        try spooling { () throws(SpoolFault) in try spool.append(bytes) }
     }
 
     /// Takes what the conversion has written.
@@ -319,14 +315,18 @@ extension Exchange {
         requestTranscoder.swapOutput(&output)
     }
 
-    private func refusal(of fault: SpoolFault) -> Refusal {
-        if case .tooLarge = fault, let signing = route?.signing { return .signedTooLarge(signing.limit) }
-        if fault.isOfTheDisk, worker.spools.mayReport(at: worker.loop.now) {
-            worker.logger.error(
-                "bodies can't be spooled for the upstream \(upstreamName): \(fault == .full ? "the disk is full" : "the disk failed")"
-            )
+    /// Does what a spool may fail at. A fault refuses the request, and one of the disk is logged.
+    func spooling(_ work: () throws(SpoolFault) -> Void) throws(Refusal) {
+        do throws(SpoolFault) {
+            try work()
+        } catch {
+            if case .tooLarge = error, let signing = route?.signing { throw .signedTooLarge(signing.limit) }
+            if error.isOfTheDisk, worker.spools.mayReport(at: worker.loop.now) {
+                let reason = error == .full ? "the disk is full" : "the disk failed"
+                worker.logger.error("bodies can't be spooled for the upstream \(upstreamName): \(reason)")
+            }
+            throw .spool(error, upstream: upstreamName)
         }
-        return .spool(fault, upstream: upstreamName)
     }
 
     /// Sends what the spool holds, as fast as the upstream takes it. Returns whether all of it went on its way.
@@ -334,11 +334,7 @@ extension Exchange {
         var pieces = Self.piecesPerTick
         while !spool.isAtEnd {
             guard mayGoOn(&pieces) else { return false }
-            do throws(SpoolFault) {
-                try spool.prepare()
-            } catch {
-                throw refusal(of: error)
-            }
+            try spooling(spool.prepare)
             spool.read { piece in
                 send(piece)
                 return piece.count

@@ -94,11 +94,7 @@ extension Exchange {
             note(pending.rule, .failed(.tooLong))
             throw .notVerified(.tooLong, status: 413)
         }
-        do throws(SpoolFault) {
-            try pending.content.append(content)
-        } catch {
-            throw .spool(error, upstream: upstreamName)
-        }
+        try spooling { () throws(SpoolFault) in try pending.content.append(content) }
         pending.verifier.update(content)
         return content.count
     }
@@ -204,18 +200,14 @@ extension Exchange {
             worker.memory.counters.refusedRequest += 1
             throw .memoryExhausted
         }
-        do throws(SpoolFault) {
-            while !held.isAtEnd {
-                try held.prepare()
-                held.read { piece in
-                    content.append(piece)
-                    return piece.count
-                }
+        while !held.isAtEnd {
+            try spooling(held.prepare)
+            held.read { piece in
+                content.append(piece)
+                return piece.count
             }
-            held.rewind()
-        } catch {
-            throw .spool(error, upstream: upstreamName)
         }
+        held.rewind()
     }
 
     /// The request is its sender's; where the route remembers what came, it must be new.
@@ -266,22 +258,18 @@ extension Exchange {
 
     private func transcodeHeld(_ pending: PendingVerification) throws(Refusal) -> Bool {
         requestTranscoder.beginSlice()
-        var pieces = Self.piecesPerTick
+        var left = Self.piecesPerTick * Spool.pieceSize
         while !pending.content.isAtEnd {
-            guard pieces > 0 else {
+            guard left > 0 else {
                 awaitNextTick()
                 return false
             }
-            pieces -= 1
-            do throws(SpoolFault) {
-                try pending.content.prepare()
-            } catch {
-                throw .spool(error, upstream: upstreamName)
-            }
+            try spooling(pending.content.prepare)
             var outcome = RequestTranscoder.Outcome.done
             try pending.content.read { piece throws(Refusal) in
                 let step = try requestTranscoder.feed(piece)
                 outcome = step.outcome
+                left -= step.consumed
                 return step.consumed
             }
             if requestTranscoder.needsMemory { try payForRequest() }
@@ -365,11 +353,7 @@ extension Exchange {
                     return false
                 }
                 pieces -= 1
-                do throws(SpoolFault) {
-                    try spool.prepare()
-                } catch {
-                    throw .spool(error, upstream: upstreamName)
-                }
+                try spooling(spool.prepare)
                 spool.read { piece in
                     pending.signing.update(piece)
                     return piece.count
