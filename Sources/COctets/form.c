@@ -139,7 +139,8 @@ static inline size_t bracket(const uint8_t *text, uint8_t as) {
 INLINED AVX2 int32_t put_member(struct pairs_walk *walk, int32_t object, struct member member, enum recast_node_kind kind,
                                 const uint8_t *start, const uint8_t *text, const uint8_t *end) {
     struct recast_node *const node = walk->in.nodes + walk->in.number;
-    const int32_t number = walk->in.number++, last = walk->in.nodes[object].last, from = (int32_t)(start - walk->in.pool), count = (int32_t)(text - start);
+    const int32_t number = walk->in.number++, last = walk->in.nodes[object].last;
+    const int32_t from = (int32_t)(start - walk->in.pool), count = (int32_t)(text - start);
     /* What stands together is stored together: the parent and no other node, then what comes behind the one before. */
     _mm_storeu_si128((__m128i *)&node->parent, _mm_insert_epi32(_mm_set1_epi32(-1), object, 0));
     _mm_storeu_si128((__m128i *)&node->previous, _mm_setr_epi32(last, 0, from, count));

@@ -140,7 +140,7 @@ INLINED bool move_member(struct members *in, int32_t number) {
         if (segments->index == is_number || (member = look(in, parent, segments)).node != no_member) return false;
     } else {
         last = split(of, name, count, segments);
-        if (last == 0 || last > of->deepest + 1) return false;
+        if (last == 0 || last > of->most_keys + 1) return false;
         last--;
         while ((member = look(in, parent, segments + depth)).node >= 0 && depth < last) {
             parent = member.node;

@@ -15,8 +15,8 @@ public struct SettingsFile: Sendable {
 
     /// What an operator should know of them: warnings first where both are said of one thing, in the order of the sections.
     ///
-    /// They are looked for each time: what a conversion can't carry is found by trying it, which is half of reading a file of many routes,
-    /// and who serves it asks for none.
+    /// They are looked for each time: what a conversion can't carry is found by trying it, which was half of the start with a hundred
+    /// routes, and who serves them asks for none.
     public var notes: [SettingsNote] { noteFinder.all }
     private let noteFinder: SettingsNotes
     /// The lines whose values could not be checked, because what they hold isn't here, in ascending order.

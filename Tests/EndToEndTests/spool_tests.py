@@ -229,8 +229,10 @@ def mount(folder):
     return shutil.which("mount") and subprocess.run(command, capture_output=True).returncode == 0
 
 
-class FullDiskTests(ProxyTestCase):
-    routes = '  - { name: plain, match: "/*", upstream: spooled }\n'
+class FullDisk(ProxyTestCase):
+    """A spool's folder on a file system of 64 KiB."""
+
+    fields = ""
 
     @classmethod
     def setUpClass(cls):
@@ -245,12 +247,19 @@ class FullDiskTests(ProxyTestCase):
 
     def upload(self, size):
         client = self.client()
-        client.send("POST /plain HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
+        client.send(f"POST /plain HTTP/1.1\r\nHost: a\r\n{self.fields}Transfer-Encoding: chunked\r\n\r\n")
         try:
             client.send(chunks(b"x" * size))
         except OSError:
             pass
         return client.response()
+
+    def assert_said_once(self):
+        self.assertEqual(self.recast.error_text().count("the disk is full"), 1, "said once, not for each request")
+
+
+class FullDiskTests(FullDisk):
+    routes = '  - { name: plain, match: "/*", upstream: spooled }\n'
 
     def test_row44_a_full_disk_is_a_507_and_serving_goes_on(self):
         for _ in range(20):  # a descriptor or a page that stays would fill it for good
@@ -259,7 +268,32 @@ class FullDiskTests(ProxyTestCase):
         self.assertEqual(self.upload(48 * KIB).status, 200)
         self.assertEqual(len(self.upstream.one().body), 48 * KIB)
         self.assertIn("the disk is full", self.recast.error_text())
-        self.assertEqual(self.recast.error_text().count("the disk is full"), 1, "said once, not for each request")
+        self.assert_said_once()
+
+
+class FullDiskOfVerifiedTests(FullDisk):
+    """A body that is held to be verified."""
+
+    routes = '  - { name: plain, match: "/*", upstream: spooled, verify: { preset: github, secret: a-secret-of-some-length } }\n'
+    fields = f"X-Hub-Signature-256: sha256={'0' * 64}\r\n"
+
+    def test_a_full_disk_is_a_507_and_the_operator_hears_of_it(self):
+        for _ in range(3):
+            self.assert_problem(self.upload(256 * KIB), 507, "spool_full")
+            self.assert_untouched()
+        self.assert_said_once()
+
+
+class FullDiskOfSignedTests(FullDisk):
+    """A body that is held to be signed."""
+
+    routes = '  - { name: plain, match: "/*", upstream: spooled, sign: { preset: github, secret: a-secret-of-some-length } }\n'
+
+    def test_a_full_disk_is_a_507_and_the_operator_hears_of_it(self):
+        for _ in range(3):
+            self.assert_problem(self.upload(256 * KIB), 507, "spool_full")
+            self.assert_untouched()
+        self.assert_said_once()
 
 
 class MissingFolderTests(ProxyTestCase):

@@ -321,6 +321,20 @@ struct WholeFieldTests {
         }
     }
 
+    @Test("names of as many segments as the loop in C takes, one less and one more", arguments: 10...14, 4...14)
+    func depths(segments: Int, keyDepth: Int) {
+        let keys = (1..<segments).map { "[k\($0)]" }.joined()
+        let body = "a\(keys)=1&a\(keys.dropLast())x]=2&b\(keys)[]=3&c[0]\(keys)=4&a[k1]=5&"
+        let plan = plan { plan in
+            plan.fieldDecoding = .init(dialect: .qs)
+            plan.limits.keyDepth = keyDepth
+        }
+        let input = Array(body.utf8)
+        let expected = document(input, plan, restsLoops: true)
+        #expect(expected.hasPrefix("{"), "it is no error")
+        #expect(document(input, plan, restsLoops: false) == expected)
+    }
+
     @Test("loops in C put names of any shape where the rest of the library does", arguments: 0..<60)
     func loops(seed: UInt64) {
         var random = SplitMix(state: seed)

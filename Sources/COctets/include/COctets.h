@@ -211,6 +211,9 @@ struct recast_pairs {
     /* Whether members have the whole names of pairs, decoded, where these are a root, or one and keys in brackets or pushes, and hold
        nothing that every object of JavaScript has. */
     bool keeps_names;
+    /* Of members with whole names: whether a number in brackets is an index, and how many keys a name may have behind its root. */
+    bool reads_indices;
+    size_t most_keys;
     /* Whether a name ends at its first `]=`, and at its first `=` only where there is none: a text with a bracket is left alone behind a
        name that ends without. */
     bool ends_at_bracket;
@@ -231,9 +234,6 @@ struct recast_pairs {
     /* What is known of the names of the root's members, and of how many; 0 of both at the start. */
     int32_t root_count;
     uint64_t root_bits;
-    /* Whether a number in brackets is an index, and how many keys a name may have behind its root. */
-    bool reads_indices;
-    size_t deepest;
     /* The next member that recast_pairs_move looks at, -1 for none, and whether it stopped there because nodes or the index lack room. */
     int32_t member;
     bool lacks_room;

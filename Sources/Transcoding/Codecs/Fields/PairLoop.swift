@@ -41,7 +41,7 @@ internal struct PairLoop {
         unsafe loop.notes_keys = library == .php
         unsafe loop.keeps_names = library == .qs
         unsafe loop.reads_indices = options.readsQSIndices
-        unsafe loop.deepest = max(0, limits.keyDepth(for: options.dialect))
+        unsafe loop.most_keys = max(0, limits.keyDepth(for: options.dialect))
         // A decoder of forms reads them so whatever becomes of the names.
         unsafe loop.ends_at_bracket = options.dialect == .qs
         unsafe recast_pairs_prepare(&loop)
