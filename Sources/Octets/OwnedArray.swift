@@ -88,6 +88,22 @@ public struct OwnedArray<Element: BitwiseCopyable & Sendable>: ~Copyable, @unche
         used &+= count
     }
 
+    /// Appends `elements` where there is memory for all of them, and no more than `limit` elements are there then; says whether it did.
+    @inlinable
+    @inline(__always)
+    public mutating func appendIfRoom(_ elements: Span<Element>, limit: Int) -> Bool {
+        let count = elements.count
+        // Without memory there is no room, so that what follows has a place.
+        guard count <= min(room, limit) &- used, room > 0 else { return false }
+        guard count > 0 else { return true }
+        // SAFETY: as in `append(contentsOf:)`.
+        unsafe elements.withUnsafeBufferPointer { source in
+            unsafe (start.unsafelyUnwrapped + used).initialize(from: source.baseAddress.unsafelyUnwrapped, count: count)
+        }
+        used &+= count
+        return true
+    }
+
     /// Makes room for `count` more elements, and returns where they go.
     ///
     /// Unsafe: the memory is the array's, until it next grows; what is written there counts once `commit` says so.

@@ -17,6 +17,22 @@ struct OwnedArrayTests {
         #expect(second.indices.map { second[$0] } == wanted)
     }
 
+    @Test("appending only where there is room changes nothing where there is none", arguments: [0, 1, 15, 16, 17])
+    func appendingIfRoom(count: Int) {
+        var bytes = OwnedArray<UInt8>()
+        let new = [UInt8](repeating: 7, count: count)
+        #expect(bytes.appendIfRoom(new.span, limit: 100) == false)
+        bytes.append(1)
+        let room = bytes.capacity - 1
+        #expect(room == 15)
+        for limit in [0, 1, count, count + 1, count + 2, 100] {
+            let fits = count <= room && 1 + count <= limit
+            #expect(bytes.appendIfRoom(new.span, limit: limit) == fits)
+            #expect(bytes.span.copied() == [1] + (fits ? new : []))
+            bytes.truncate(to: 1)
+        }
+    }
+
     @Test("an element is replaced, and its neighbours stay")
     func replacing() {
         var numbers = OwnedArray<UInt32>()

@@ -197,4 +197,39 @@ import Testing
         #expect(news.next == [0: 3, 1: 5])
         #expect(news.missed == 2)
     }
+
+    @Test("settings that nobody is served by, and no exchange that is kept, are let go of", arguments: [1, 2])
+    func oldSettings(entries: Int) throws {
+        let console: (inout ProxySettings) -> Void = { settings in
+            settings.admin.console = ConsoleSettings()
+            settings.admin.console?.entries = entries
+        }
+        try withRig([forward("/a")], configure: console) { rig in
+            weak let old = rig.worker.current
+            var served = 0
+            func exchange(atOnce count: Int = 1) throws {
+                let clients = try (0..<count).map { index in
+                    let client = try rig.connect(sending: "GET /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+                    _ = try rig.request(on: served + index)
+                    return client
+                }
+                for client in clients {
+                    rig.upstreams[served].send("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok")
+                    #expect(try rig.response(to: client).status == 200)
+                    served += 1
+                }
+                rig.settle()
+            }
+            // As many are kept as may be, and as many wait.
+            for _ in 0..<2 { try exchange(atOnce: entries) }
+            var settings = rig.settings
+            settings.client.write += .seconds(1)
+            try rig.worker.adopt(settings)
+            for left in (0..<entries).reversed() {
+                #expect(old != nil)
+                try exchange()
+                #expect((old == nil) == (left == 0))
+            }
+        }
+    }
 }

@@ -35,9 +35,12 @@ struct KeptMessage: ~Copyable {
     /// Appends as much of `text` as `kept` may hold.
     @inline(__always)
     private static func append(_ text: Span<UInt8>, to kept: inout OwnedArray<UInt8>, limit: Int) {
-        let room = limit - kept.count
-        if text.count <= room { return kept.append(contentsOf: text) }
-        if room > 0 { kept.append(contentsOf: text.extracting(0..<room)) }
+        if !kept.appendIfRoom(text, limit: limit) { appendBeginning(of: text, to: &kept, limit: limit) }
+    }
+
+    @inline(never)
+    private static func appendBeginning(of text: Span<UInt8>, to kept: inout OwnedArray<UInt8>, limit: Int) {
+        kept.append(contentsOf: text.extracting(0..<min(text.count, max(0, limit - kept.count))))
     }
 
     /// The last bytes that were kept of the body weren't taken, and will be brought again.
@@ -157,7 +160,7 @@ final class ExchangeTap {
     fileprivate func end(_ exchange: Exchange, number: Int, _ loop: EventLoop) {
         // Nothing asks an exchange that is over for its id: it gets the old one's memory.
         swap(&requestID, &exchange.requestID)
-        snapshot = exchange.snapshot
+        if snapshot !== exchange.snapshot { snapshot = exchange.snapshot }
         endpoint = exchange.endpoint.take()
         facts.number = number
         facts.endedAt = loop.wallClockMilliseconds
@@ -174,9 +177,10 @@ final class ExchangeTap {
         }
     }
 
-    /// Makes it ready for another exchange, whose end writes over the rest.
+    /// Makes it ready for another exchange, whose end writes over the rest. Settings are let go of unless they are `current`: those the
+    /// other exchange is likely to end with, too.
     @inline(__always)
-    fileprivate func reset() {
+    fileprivate func reset(_ current: ConfigurationSnapshot?) {
         fromClient.removeAll()
         toUpstream.removeAll()
         fromUpstream.removeAll()
@@ -184,9 +188,12 @@ final class ExchangeTap {
         upstreamStatus = 0
         if code != nil { code = nil }
         if original != nil { original = nil }
-        snapshot = nil
+        if snapshot !== current { snapshot = nil }
         endpoint = nil
     }
+
+    /// Lets go of the settings of the exchange before.
+    fileprivate func forgetSettings() { snapshot = nil }
 }
 
 /// A tap that its owner holds and hands on, without counting references each time that it is told of something.
@@ -285,32 +292,39 @@ struct ExchangeHistory: ~Copyable {
     mutating func drop(_ tap: HeldTap) {
         guard isOwn(tap) else { return tap.free() }
         running -= 1
-        recycle(tap)
+        recycle(tap, nil)
     }
 
     /// An exchange has ended, at the present of `loop`.
+    ///
+    /// - Parameter current: the settings that the worker serves by now.
     @inline(__always)
-    mutating func end(_ tap: HeldTap, _ exchange: Exchange, _ loop: EventLoop) {
+    mutating func end(_ tap: HeldTap, _ exchange: Exchange, _ loop: EventLoop, _ current: ConfigurationSnapshot) {
         guard isOwn(tap) else {
             tap.free()
             return missed()
         }
-        running -= 1
+        running &-= 1
         tap.with { $0.end(exchange, number: next, loop) }
-        next += 1
+        next &+= 1
         guard kept.count == settings.entries else { return kept.append(tap) }
         let old = kept[oldest]
         kept[oldest] = tap
         oldest = oldest + 1 == kept.count ? 0 : oldest + 1
-        recycle(old)
+        recycle(old, current)
+    }
+
+    /// The worker serves by other settings: what waits lets go of the old ones.
+    func forgetSettings() {
+        for index in 0..<spare.count { spare[index].with { $0.forgetSettings() } }
     }
 
     private func isOwn(_ tap: HeldTap) -> Bool { tap.with { $0.generation == generation } }
 
-    /// Keeps a tap's memory for another exchange, which may never come: what it had of the old one's settings it lets go of at once.
+    /// Keeps a tap's memory for another exchange, which may never come: settings that nobody is served by it lets go of at once.
     @inline(__always)
-    private mutating func recycle(_ tap: HeldTap) {
-        tap.with { $0.reset() }
+    private mutating func recycle(_ tap: HeldTap, _ current: ConfigurationSnapshot?) {
+        tap.with { $0.reset(current) }
         spare.append(tap)
     }
 

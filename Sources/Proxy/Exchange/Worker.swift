@@ -287,7 +287,7 @@ public final class Worker {
     private func endWatched(_ exchange: Exchange) {
         if isTracing, exchange.trace.isSampled { tracer?.ended(exchange, exchange.trace) }
         if let tap = exchange.takeTap() {
-            history.end(tap, exchange, loop)
+            history.end(tap, exchange, loop, current)
         } else {
             history.missed()
         }
@@ -330,6 +330,7 @@ public final class Worker {
         }
         current = ConfigurationSnapshot(
             settings: settings, pools: pools, worker: number, rates: shared.rates, copies: copies)
+        history.forgetSettings()
         for pool in old.pools where !pools.contains(where: { $0 === pool }) { pool.retire() }
         for shadow in old.shadows { shadow?.retire() }
         if gate.reasons.contains(.connections) { resumeIfRoom() }
