@@ -38,8 +38,8 @@ public final class EventLoop {
     private var signals: [SignalWatch] = []
     private var peerWatchStorage: PeerWatch?
     private var tlsWireStorage: TLSWire?
-    // SAFETY of `@exclusivity(unchecked)`: one thread uses a loop, spares call nobody, and what is deferred is taken out of its list before it
-    // is called (docs/decisions/0007).
+    // SAFETY of `@exclusivity(unchecked)`: one thread uses a loop, spares call nobody, and what is deferred is taken out of its
+    // list before it is called (docs/decisions/0007).
     /// Memory of write queues and leftovers that ran empty.
     @safe @exclusivity(unchecked) private var spares = SpareBuffers(most: 8, capacity: 1024 * 1024)
     @safe @exclusivity(unchecked) private var deferred: [Deferred] = []

@@ -4,15 +4,18 @@ internal import Glibc
 
 /// A listening socket: TCP or unix.
 ///
-/// Accepts at most 32 connections a tick, so that a burst doesn't starve the connections there are; after a tick that took
-/// long, as many more as short ticks would have taken meanwhile, so that the backlog isn't starved either. When the system is
-/// out of descriptors, the next connection is closed (with a descriptor held in reserve) and accepting pauses for about
-/// 100 ms, instead of turning a million times a second.
+/// Accepts one connection in a tick, and where the next tick finds more, twice as many as in the one before: asking for one that
+/// isn't there costs twelve times what it costs to be told of it by the next tick (docs/decisions/0025). At most 32 in a tick, so that
+/// a burst doesn't starve the connections there are; after a tick that took long, as many more as short ticks would have taken
+/// meanwhile, so that the backlog isn't starved either.
+///
+/// When the system is out of descriptors, the next connection is closed (with a descriptor held in reserve) and accepting pauses for
+/// about 100 ms, instead of turning a million times a second.
 ///
 /// The loop keeps an open listener alive until `close()`.
 @safe
 public final class Listener {
-    /// Connections accepted in one tick, while ticks are short.
+    /// Connections accepted in one tick at most, while ticks are short.
     public static let acceptsPerTick = 32
     /// Connections accepted after a long tick, at most.
     public static let acceptsAfterLongTick = 512
@@ -47,8 +50,9 @@ public final class Listener {
     private var isPaused = false
     private var isShort = false
     private var isArmed = false
-    /// The last tick in which as many connections as may be were accepted, and when that was. No tick has the first number.
+    /// The last tick in which as many connections as may be were accepted, how many that were, and when. No tick has the first number.
     private var fullTick = UInt64.max - 1
+    private var fullCount = 0
     private var fullAt: UInt64 = 0
 
     /// Binds `address` and starts to accept. A unix socket without a listener is replaced.
@@ -173,8 +177,9 @@ public final class Listener {
     private func acceptSome() -> Bool {
         // Connections that were left make the next tick call again; what waited longer came later, or we were paused.
         let now = loop.now
-        let passed = loop.tickCount == fullTick &+ 1 ? now &- fullAt : 0
-        for _ in 0..<Self.accepts(after: passed) {
+        let leftSome = loop.tickCount == fullTick &+ 1
+        let most = leftSome ? Self.accepts(behind: fullCount, after: now &- fullAt) : 1
+        for _ in 0..<most {
             guard isArmed else { return false }
             let (accepted, peer) = SocketAddress.accept(from: descriptor)
             if accepted >= 0 {
@@ -192,13 +197,14 @@ public final class Listener {
             }
         }
         fullTick = loop.tickCount
+        fullCount = most
         fullAt = now
         return true
     }
 
-    /// Connections to accept in a tick that begins `nanoseconds` after one that left some.
-    internal static func accepts(after nanoseconds: UInt64) -> Int {
-        guard nanoseconds >= longTick else { return acceptsPerTick }
+    /// Connections to accept in a tick that begins `nanoseconds` after one that accepted `count` and left some.
+    internal static func accepts(behind count: Int, after nanoseconds: UInt64) -> Int {
+        guard nanoseconds >= longTick else { return min(2 * count, acceptsPerTick) }
         return Int(min(UInt64(acceptsPerTick) * (nanoseconds / shortTick), UInt64(acceptsAfterLongTick)))
     }
 

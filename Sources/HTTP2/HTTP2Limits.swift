@@ -1,4 +1,5 @@
-/// What a client of HTTP/2 may do on one connection; of a server, its windows and `ping` hold. The limits of a head and of trailers are `WireLimits`, as for HTTP/1.
+/// What a client of HTTP/2 may do on one connection; of a server, its windows and `ping` hold. The limits of a head and of trailers
+/// are `WireLimits`, as for HTTP/1.
 public struct HTTP2Limits: Hashable, Sendable {
     /// Streams that may be open at once, 1 to 10,000: 100, as in Envoy's advice for edges. Beyond: REFUSED_STREAM.
     public var streams = 100

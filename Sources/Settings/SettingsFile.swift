@@ -97,7 +97,8 @@ public struct SettingsFile: Sendable {
         NearestWord.hint(for: name, among: settings.routes.map(\.name))
     }
 
-    /// Runs the examples of all routes, but those that need what isn't here. Throws those that fail, each with what it expected and what it got.
+    /// Runs the examples of all routes, but those that need what isn't here. Throws those that fail, each with what it expected and
+    /// what it got.
     public func runExamples() throws(SettingsMistakes) {
         var failures: [SettingsMistake] = []
         for (route, examples) in zip(settings.routes, examplesOfRoutes) {

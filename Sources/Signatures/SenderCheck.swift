@@ -221,7 +221,8 @@ struct SenderCheck {
 
     // MARK: Certificates
 
-    /// By any certificate that is pinned, or was fetched from the sender's host, is the sender's by its name, and is within its time; or by a bare key.
+    /// By any certificate that is pinned, or was fetched from the sender's host, is the sender's by its name, and is within its
+    /// time; or by a bare key.
     private func verify(
         _ message: Span<UInt8>, _ signature: [UInt8], _ form: SignatureForm, named names: [String]
     ) throws(SignatureFault) {

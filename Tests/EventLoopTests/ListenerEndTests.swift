@@ -99,7 +99,14 @@ import Testing
             (0, 32), (99_999_999, 32), (100_000_000, 320), (159_999_999, 480), (160_000_000, 512), (5_000_000_000, 512),
         ] as [(UInt64, Int)])
     func `after a long tick as many are accepted as short ones would have taken`(passed: UInt64, count: Int) {
-        #expect(Listener.accepts(after: passed) == count)
+        #expect(Listener.accepts(behind: 32, after: passed) == count)
+        #expect(Listener.accepts(behind: 16, after: passed) == count)
+        #expect(passed < 100_000_000 || Listener.accepts(behind: 1, after: passed) == count)
+    }
+
+    @Test(arguments: [(1, 2), (2, 4), (8, 16), (15, 30), (16, 32), (32, 32), (320, 32), (512, 32)])
+    func `each tick that finds more than the one before took accepts twice as many`(before: Int, count: Int) {
+        #expect(Listener.accepts(behind: before, after: 0) == count)
     }
 
     @Test func `a backlog is not starved by ticks that are long`() throws {
@@ -116,7 +123,7 @@ import Testing
             // They are in the backlog before the loop runs.
             let clients = (0..<150).map { _ in connect(to: listener.address) }
             loop.run()
-            #expect(ticks.values.sorted() == [32, 118])
+            #expect(ticks.values.sorted() == [1, 149])
             for descriptor in accepted + clients { close(descriptor) }
             listener.close()
         }

@@ -28,7 +28,8 @@ public struct FuzzTarget: Sendable, CustomStringConvertible {
 
     /// A target for each decoder, one for the search of a value in JSON, two for what the library's users call, one for
     /// pictures that become smaller, one for each content coding, three for what decides where a message of HTTP/1 ends, one
-    /// for each side of a connection of HTTP/2, one for a call of ext_proc, one for whose a request is, then one for each pair of encodings.
+    /// for each side of a connection of HTTP/2, one for a call of ext_proc, one for whose a request is, then one for each pair of
+    /// encodings.
     public static let all: [FuzzTarget] =
         decoders + [value, image, picture] + codings + wire + [http2, http2Client, extProc, signature]
         + BodyEncoding.allCases.flatMap { from in

@@ -110,8 +110,8 @@ struct MultipartVectorTests {
         }
     }
 
-    /// `mpe-wpt-name-9` expects a NUL in a Content-Disposition. No header value may have one (RFC 9110 §5.5), `mp-hdr-nul` and `mp-fn-nul` of this same file are refused for it, and a receiver in C ends
-    /// the line there. So it is 422.
+    /// `mpe-wpt-name-9` expects a NUL in a Content-Disposition. No header value may have one (RFC 9110 §5.5), `mp-hdr-nul` and
+    /// `mp-fn-nul` of this same file are refused for it, and a receiver in C ends the line there. So it is 422.
     static let unwritable = ["mpe-wpt-name-9": "multipart_name_unwritable"]
 
     /// These rows change the line ends of a value, as a browser does on submission. By default a value is copied

@@ -4,7 +4,8 @@ internal import Octets
 ///
 /// A key has two buckets of eight slots in which it may stand. A slot whose time is past is as good as an empty one, since whoever is
 /// unknown has a whole bucket, too. Where both have no such slot, the table doubles as far as it may; then a key of theirs
-/// moves to its other bucket, and if that is full, too, the key goes that would be forgotten first. So what is lost of a full table is a limit for somebody, never a request.
+/// moves to its other bucket, and if that is full, too, the key goes that would be forgotten first. So what is lost of a full table
+/// is a limit for somebody, never a request.
 package struct RateShard: Sendable {
     private struct Slot {
         /// 0: never used.

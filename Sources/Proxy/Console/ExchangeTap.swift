@@ -212,7 +212,8 @@ struct HeldTap: BitwiseCopyable, @unchecked Sendable {
         unsafe held._withUnsafeGuaranteedRef { body($0) }
     }
 
-    // Buffers of an exchange, of which a closure can't take a span. They are lent as variables: as values they would be copied, and counted.
+    // Buffers of an exchange, of which a closure can't take a span. They are lent as variables: as values they would be copied, and
+    // counted.
     @inline(__always)
     func sent(headIn buffer: inout OutputBuffer) { with { $0.toUpstream.keep(head: buffer.span) } }
     func sent(bodyIn buffer: inout OutputBuffer) { with { $0.sent(buffer.span) } }

@@ -5,9 +5,10 @@ internal import Synchronization
 
 /// A request's body that waits until its length is known: its beginning in memory, the rest in a file without a name.
 ///
-/// First it is written, then read: once, or from the beginning again behind `rewind`. Files are written and read on the loop's thread, in pieces of at most
-/// 64 KiB: mostly that is a copy into the page cache or out of it, cheaper than handing the piece to another thread and
-/// being told of it. A disk that stalls under its writes stalls the worker for as long; docs/framing.md says what to do.
+/// First it is written, then read: once, or from the beginning again behind `rewind`. Files are written and read on the loop's
+/// thread, in pieces of at most 64 KiB: mostly that is a copy into the page cache or out of it, cheaper than handing the piece to
+/// another thread and being told of it. A disk that stalls under its writes stalls the worker for as long; docs/framing.md says
+/// what to do.
 final class Spool {
     /// Bytes of one write or read: 64 KiB.
     static let pieceSize = 64 * 1024

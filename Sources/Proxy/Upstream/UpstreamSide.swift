@@ -5,8 +5,9 @@ internal import Octets
 
 /// The upstream's side of one exchange, whatever is behind it: takes the request, brings the response by the exchange's functions.
 ///
-/// `UpstreamConnection` speaks HTTP/1.1 to a server, `HTTP2Upstream` is a stream of a connection of HTTP/2. Where a data plane asks for external processing it is that which forwards the
-/// request, and its side is the call that it asks by. A class, not a protocol: an exchange looks at `head` without a call.
+/// `UpstreamConnection` speaks HTTP/1.1 to a server, `HTTP2Upstream` is a stream of a connection of HTTP/2. Where a data plane asks
+/// for external processing it is that which forwards the request, and its side is the call that it asks by. A class, not a
+/// protocol: an exchange looks at `head` without a call.
 class UpstreamSide {
     /// The head of the response, from when it has come until the exchange lets go.
     final var head = MessageHead()
@@ -17,7 +18,8 @@ class UpstreamSide {
     /// Whether any request may be refused before the server has done anything with it, as HTTP/2 lets it (RFC 9113 §8.7): so each is kept
     /// to be sent again.
     final var mayRefuse = false
-    /// The stream to a server that is the exchange's alone, where there is one: what each request asks of it is asked without a call through a table.
+    /// The stream to a server that is the exchange's alone, where there is one: what each request asks of it is asked without a
+    /// call through a table.
     final let wire: Stream?
 
     init(to destination: Endpoint? = nil, over wire: Stream? = nil) {

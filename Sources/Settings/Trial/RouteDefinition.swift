@@ -58,8 +58,8 @@ public struct RouteDefinition: Sendable {
     /// Where a file listens that stands alone.
     public static let usualAddress = "127.0.0.1:8080"
 
-    /// An address of this machine that a file that runs doesn't listen on, 127.0.0.1:8080 or the first behind it: who builds a route beside a
-    /// Recast that runs tries its file there, too.
+    /// An address of this machine that a file that runs doesn't listen on, 127.0.0.1:8080 or the first behind it: who builds a
+    /// route beside a Recast that runs tries its file there, too.
     public static func listen(beside running: SettingsFile) -> String {
         let settings = running.settings
         var taken: Set<Int> = []

@@ -1,6 +1,7 @@
 internal import Octets
 
-/// Files and a document into JSON or another format of documents: a file is a base64 string, or an object with one, at its place, written while it comes.
+/// Files and a document into JSON or another format of documents: a file is a base64 string, or an object with one, at its place,
+/// written while it comes.
 ///
 /// The places of the files so far are kept as a tree of names, without content. A file goes on in the objects and arrays
 /// that the one before it left open; one that would have to go back into a closed one is refused. Keys make an array when
