@@ -25,8 +25,9 @@ enum {
     /* Streams that may be reset at once, and a second (CVE-2023-44487). */
     RESETS_AT_ONCE = 200,
     RESETS_A_SECOND = 50,
-    /* Acknowledgements of SETTINGS and PING that wait to be sent. */
-    MOST_ACKNOWLEDGEMENTS = 100,
+    /* Acknowledgements of SETTINGS and PING that wait to be sent: more than Nuisance lets a peer cause at once, which ends the connection
+       with a word to it, as this doesn't. */
+    MOST_ACKNOWLEDGEMENTS = 1100,
     LONGEST_HEAD_SENT = 1 << 20,
     /* Fields that need no memory of their own. */
     ORDINARY_FIELDS = 64

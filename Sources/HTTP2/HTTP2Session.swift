@@ -395,8 +395,8 @@ public class HTTP2Session {
         }
     }
 
-    /// Whether a stream of a client's is over, so that nothing can be on its way for it (RFC 9113 §5.1). Once one was reset here, that can't
-    /// be told: the peer may not have heard of it.
+    /// Whether a stream of a client's is over, so that nothing can be on its way for it (RFC 9113 §5.1). Once one was reset here,
+    /// that can't be told: the peer may not have heard of it.
     private func isStray(_ id: Int32) -> Bool { id <= newest && id % 2 == 1 && !hasReset && find(id) == nil }
 
     fileprivate final func frame(_ id: Int32, _ type: UInt8, _ flags: UInt8, _ code: UInt32) -> Int32 {

@@ -265,6 +265,9 @@ public final class HTTP2Stream {
 
     /// Bytes that wait for the client.
     public var queued: Int { output.count }
+    /// Whether something that was said isn't sent yet: bytes, or the end alone, for which nghttp2 waits until the peer gives the stream
+    /// a window again where content has spent it.
+    public var awaitsSending: Bool { !output.isEmpty || state.isOutputEnded && !state.isEndSent }
     /// Whether the client takes less than comes: `HTTP2StreamHandler.drained` says when it has room again.
     public var isFull: Bool { state.isAboveHighWatermark }
 

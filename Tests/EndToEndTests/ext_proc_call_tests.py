@@ -350,6 +350,19 @@ class SlowClientTests(CallTestCase):
     def test_a_conversion(self):
         self.assert_bounded("/parts", "multipart/form-data; boundary=x", BEGIN_PART)
 
+    def test_a_response_that_is_the_data_plane_s_own(self):
+        """One that comes before the request is whole passes; what of it waits for the data plane is bounded all the same."""
+        before = memory_of(self.recast.process, "VmHWM")
+        call = Processing(self.connect(gives=False), FULL_DUPLEX)
+        call.headers("request", pseudo("POST", "/form-json", FORM))
+        call.headers("response", [(":status", "200"), ("content-type", "a/b")])
+        # One message whose content never ends.
+        length = 1 << 30
+        call.send_raw(struct.pack("!BI", 0, length + 20) + varint(5 << 3 | 2) + varint(length + 10) + b"\x0a" + varint(length))
+        self.assertLess(call.client.fill(call.stream, b"z" * 16_384, most=64 * MIB), 8 * MIB)
+        self.assertLess(memory_of(self.recast.process, "VmHWM") - before, 8 * MIB)
+        self.assert_alive()
+
     def test_others_on_the_connection_go_on(self):
         """The window of one call is full, that of the connection isn't."""
         client = self.connect(gives=False, window=65_535)

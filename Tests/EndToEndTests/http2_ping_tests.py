@@ -3,8 +3,8 @@
 from admin import Admin, admin_port
 from ext_proc_client import ExtProcTestCase, Processing
 from ext_proc_client import pseudo as processed
-from harness import FORM
-from http2_client import ACK, PING, HTTP2TestCase, ping
+from harness import FORM, Recast
+from http2_client import ACK, PING, HTTP2Client, HTTP2TestCase, ping, pseudo
 from lifecycle_support import wait_until
 
 SETTINGS = "http2: { ping: 200ms }\ntimeouts: { keep_alive: 1s }\n"
@@ -36,6 +36,18 @@ class PingTests(HTTP2TestCase):
         self.release.set()
         self.assertEqual(client.response(stream).status, 200)
         self.assertEqual(client.goaways, [])
+
+    def test_many_questions_at_once_are_answered(self):
+        """As many as a peer may ask at once (docs/http2.md), in one read or in many."""
+        for count in (99, 100, 101, 150, 900):
+            with self.subTest(count):
+                client = self.http2()
+                stream = client.request()
+                client.send(ping(b"whatever") * count)
+                client.until(lambda: sum(kind == PING and flags & ACK for kind, flags, _ in client.frames) == count)  # noqa: B023
+                self.release.set()
+                self.assertEqual(client.response(stream).status, 200)
+                self.release.clear()
 
     def test_anything_that_comes_is_a_sign_of_life(self):
         """As in gRPC: who is about to send needn't answer first."""
@@ -73,6 +85,40 @@ class PingTests(HTTP2TestCase):
         self.assertEqual(client.exchange().status, 200)
         client.rest()
         self.assertEqual(asked(client), 0)
+
+
+class IdleTests(HTTP2TestCase):
+    """How long a connection without a request is kept: what it had counts, however soon it was answered."""
+    routes = '  - { name: plain, match: "/plain*", upstream: app }\n'
+
+    def at_once(self, client):
+        """Answered here, in the tick in which it came."""
+        stream = client.open(pseudo("OPTIONS", "*"))
+        self.assertEqual(client.response(stream).status, 204)
+
+    def ends(self, settings):
+        """A client whose connection has ended after an answer, and one that has asked for nothing, by the order of their ends."""
+        recast = Recast(self.routes, {"app": f"127.0.0.1:{self.upstream.port}"}, settings=settings)
+        self.addCleanup(recast.remove)
+        self.addCleanup(recast.stop)
+        busy, silent = HTTP2Client(recast.port), HTTP2Client(recast.port)
+        self.addCleanup(busy.socket.close)
+        self.addCleanup(silent.socket.close)
+        self.at_once(busy)
+        return busy, silent
+
+    def test_a_connection_that_had_a_request_outlives_one_that_had_none(self):
+        busy, silent = self.ends("timeouts: { header: 500ms, keep_alive: 60s }\n")
+        for _ in range(3):
+            silent.rest()  # its time for a first request is over, and so is that of the other
+            self.at_once(busy)
+            silent = HTTP2Client(silent.socket.getpeername()[1])
+            self.addCleanup(silent.socket.close)
+
+    def test_a_connection_that_had_a_request_ends_when_it_is_idle(self):
+        busy, silent = self.ends("timeouts: { header: 60s, keep_alive: 500ms }\n")
+        busy.rest()
+        self.at_once(silent)
 
 
 class ProcessingPingTests(ExtProcTestCase):

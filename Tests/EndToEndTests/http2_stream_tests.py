@@ -424,6 +424,25 @@ class BreakingOffTests(StreamTestCase):
             client.pause()  # its answer goes before other frames
             self.assertGreaterEqual(client.window, 512 * 1024)
 
+    def test_a_stream_of_which_only_the_end_is_left_is_given_up(self):
+        """Its content has filled the window to the last byte, and nghttp2 sends no end without one."""
+        more = threading.Event()
+
+        def script(exchange):
+            exchange.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3e8\r\n" + "s" * 1000 + "\r\n")
+            more.wait(DEADLINE)
+            exchange.send("0\r\n\r\n")
+
+        self.upstream.script = script
+        for window in (1000, 1001):
+            with self.subTest(window=window), self.http2(window=window, gives=False) as client:
+                more.clear()
+                record = client.streams[client.request(path="/plain/end")]
+                client.until(lambda: record.count == 1000)  # noqa: B023
+                more.set()
+                client.until(lambda: record.is_over)  # noqa: B023
+                self.assertEqual(record.ended, window > 1000)
+
     def test_a_stream_that_takes_nothing_is_given_up_and_others_go_on(self):
         def script(exchange):
             exchange.read_body()

@@ -155,14 +155,20 @@ class ResponseTests(HTTP2UpstreamTestCase):
 
     def test_content_where_none_may_be(self):
         """It never becomes part of the next response."""
-        for method, status in (("HEAD", 200), ("GET", 204), ("GET", 304)):
-            with self.subTest(method, status=status):
-                def script(exchange, status=status):
+        for method, status, length in (("HEAD", 200, None), ("GET", 204, None), ("GET", 304, None), ("GET", 205, None), ("GET", 205, 19),
+                                       ("GET", 205, 0), ("POST", 205, None)):
+            with self.subTest(method, status=status, length=length):
+                def script(exchange, status=status, length=length):
                     exchange.read_body()
-                    exchange.respond(status)
+                    exchange.respond(status, [("content-length", str(length))] if length is not None else [])
                     exchange.content(b"HTTP/1.1 200 OK\r\n\r\n", end=True)
 
                 self.upstream.script = script
+                with HTTP2Client(self.recast.port) as other:
+                    record = other.over(other.request(method, "/"))
+                    self.assertTrue(record.reset is not None or (record.status in (status, 502)), record.status)
+                    if record.status == status:
+                        self.assertEqual(record.body, b"")
                 client = self.client()
                 client.request(method, "/")
                 try:
@@ -173,6 +179,22 @@ class ResponseTests(HTTP2UpstreamTestCase):
                     self.assertEqual(client.response().body, b"next")
                 except (Closed, OSError):
                     pass
+
+    def test_trailers_behind_no_content(self):
+        """A call that fails has nothing but trailers, and may say so."""
+        for length in (None, "0", "3"):
+            with self.subTest(length=length):
+                def script(exchange, length=length):
+                    exchange.read_body()
+                    exchange.respond(200, [("content-type", "application/grpc"), *([("content-length", length)] if length else [])])
+                    if length == "3":
+                        exchange.content(b"abc")
+                    exchange.trailers([("grpc-status", "5"), ("grpc-message", "not found")])
+
+                self.upstream.script = script
+                with HTTP2Client(self.recast.port) as client:
+                    response = client.exchange("POST", "/", [("content-type", "application/grpc"), ("te", "trailers")], b"")
+                    self.assertEqual((response.status, dict(response.trailers or {}).get("grpc-status")), (200, "5"))
 
     def test_lengths_that_are_not_true(self):
         """A response is cut, or 502, when its content isn't as long as it said; never whole."""

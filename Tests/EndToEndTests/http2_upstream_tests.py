@@ -7,9 +7,10 @@ import tempfile
 import threading
 import time
 
-from harness import DEADLINE, FORM, free_port, select_nothing
+from harness import DEADLINE, FORM, Closed, free_port, select_nothing
 from http2_client import (CANCEL, DATA, END_HEADERS, END_STREAM, HEADERS, INTERNAL_ERROR, LAST_OF_ALL, MAX_CONCURRENT_STREAMS, NO_ERROR,
                           REFUSED_STREAM, HTTP2Client, block, frame, window_update)
+from http2_upstream import HTTP2Upstream
 from http2_upstream_support import ROUTES, HTTP2ServerTestCase
 from lifecycle_support import reload, wait_until
 
@@ -101,6 +102,29 @@ class StreamsTests(HTTP2ServerTestCase):
         self.proxy(server)
         answers = self.side_by_side(20, lambda number: self.outcome("POST", "/", b"%03d" % number))
         self.assertEqual(answers, [(200, b"%03d" % number * 5000) for number in range(20)])
+
+
+class StalledConnectionTests(HTTP2ServerTestCase):
+    def test_who_waits_for_a_connection_takes_a_stream_that_is_free_before(self):
+        """The server takes one request at a time, and leaves every connection but the first one without a word."""
+        leave = threading.Event()
+        self.addCleanup(leave.set)
+
+        served = []
+
+        def greeting(connection):
+            if not served:
+                served.append(connection)
+                return connection.tell([(MAX_CONCURRENT_STREAMS, 1)])
+            leave.wait(DEADLINE)
+            connection.close()
+            raise Closed("it is left")
+
+        server = HTTP2Upstream(greeting=greeting)
+        self.addCleanup(server.stop)
+        self.proxy(server, upstream="connect: 10s")
+        self.assertEqual(self.send().status, 200)
+        self.assertEqual(self.side_by_side(6, lambda _: self.send().status), [200] * 6)
 
 
 class GoawayTests(HTTP2ServerTestCase):

@@ -79,6 +79,7 @@ struct ServerSessionTests {
         "What may not stand in a head is answered, or the stream is reset",
         arguments: [
             ([(":method", "GET"), (":scheme", "ftp"), (":path", "/"), (":authority", "a")], "http_bad_scheme"),
+            ([(":method", "CONNECT"), (":authority", "a:443")], "http_method_not_supported"),
             ([(":method", "G T"), (":scheme", "http"), (":path", "/"), (":authority", "a")], ""),
             ([(":method", "GET"), (":scheme", "http"), (":path", "/a b"), (":authority", "a")], ""),
             ([(":method", "GET"), (":scheme", "http"), (":path", "/#a"), (":authority", "a")], "http_bad_target_byte"),

@@ -323,6 +323,10 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
 
     private func takeResponse(_ content: Span<UInt8>) -> Int {
         if passesResponse {
+            guard !isFull else {
+                stream.pause()
+                return 0
+            }
             response.send(content, to: &output)
             return content.count
         }
@@ -545,8 +549,11 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
 
     /// Hands the messages that wait to the stream.
     private func sendOutput() {
-        request.flush(to: &output)
-        response.flush(to: &output)
+        // Behind an immediate response nothing is wanted of the messages.
+        if !isAnswered {
+            request.flush(to: &output)
+            response.flush(to: &output)
+        }
         guard !output.isEmpty else { return }
         _ = stream.write(output.span)
         output.removeAll()
@@ -614,6 +621,7 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
     // MARK: The stream and the connection
 
     func drained(_ stream: HTTP2Stream) {
+        if passesResponse { connection.resume(self) }
         exchange?.upstreamDrained()
         exchange?.downstreamDrained()
     }

@@ -66,6 +66,8 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
     private var timer: Timer!
     @safe @exclusivity(unchecked) private var phase = Phase.open
     private var wait = Wait.nothing
+    /// How many requests there had been when another one was last waited for.
+    private var awaitedBehind = 0
     /// For which of the session's heads the timer was set.
     private var awaitedHead = 0
     @safe @exclusivity(unchecked) private var isScheduled = false
@@ -281,7 +283,8 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
         } else if session.openStreams > 0 {
             since = 0
             if wait != .write, wait != .sign, wait != .ping { arm(.sign, pingTime) }
-        } else if wait != .request {
+        } else if wait != .request || awaitedBehind != session.requests {
+            // Requests that begin and end in one tick were never waited for.
             since = worker.loop.now
             let isFirst = session.requests == 0
             awaitRequest(within: isFirst ? worker.clientTimes.head : worker.keepAliveTime)
@@ -289,6 +292,7 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
     }
 
     private func awaitRequest(within time: UInt64) {
+        awaitedBehind = session.requests
         let time = worker.isClosingIdle ? worker.drainIdleTime : time
         let first = min(time, Self.restTime)
         timeLeft = time - first

@@ -173,13 +173,13 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
         if !requestComplete { stream.resetWhenSent() }
         // What still comes is dropped, and its window given back.
         stream.drop()
-        if stream.queued > 0 { connection.noteEnding(self) }
+        if stream.awaitsSending { connection.noteEnding(self) }
         connection.schedule()
     }
 
     /// What could be sent in this tick has been: of a response that is whole, what is left must be taken within its time.
     func expectRest() {
-        if !isClosed, exchange == nil, let stream, stream.queued > 0 { expectDrain() }
+        if !isClosed, exchange == nil, let stream, stream.awaitsSending { expectDrain() }
     }
 
     // MARK: ResponseSink
@@ -203,7 +203,9 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
         adding addFields: (inout OutputBuffer, HeadEdits.Position) -> Void
     ) {
         status = response.status ?? head.status
-        hasContent = !response.length.isEmpty
+        // Trailers may follow content of no bytes, too.
+        hasContent =
+            !response.length.isEmpty || response.length == .known(0) && exchange?.passesResponseTrailers == true
         let position = response.edits.write(head, into: &lines)
         addFields(&lines, position)
         switch response.length {

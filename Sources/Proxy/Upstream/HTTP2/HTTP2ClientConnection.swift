@@ -194,7 +194,10 @@ final class HTTP2ClientConnection: StreamHandler, ClientSessionOwner, TickTask {
         if session.isOver { return session.failure == nil ? close() : fail() }
         settleIdle()
         // A stream that was given up makes room when its last frame has gone out.
-        if hasRoom { pool.noteRoom() }
+        if hasRoom {
+            endpoint.streamQueue?.noteRoom()
+            pool.noteRoom()
+        }
     }
 
     /// Hands what the session has to the stream, until that is full.

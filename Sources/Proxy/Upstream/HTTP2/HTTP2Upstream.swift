@@ -52,6 +52,8 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
     private var responseTrailers = TrailerLines()
     /// Whether some of it came.
     private var isAnswered = false
+    /// Whether its head says that it has no content.
+    private var lacksContent = false
     private var isBlocked = false
     private var isTouched = false
     private var awaitsTick = false
@@ -196,6 +198,7 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
         }
         // The stream's end says it where no field does; to a client of HTTP/1 a field must.
         if isComplete, framing == .untilClose { framing = exchange.request.version == .http2 ? .none : .length(0) }
+        lacksContent = framing.isEmpty
         phase = .body
         pool.tally.count(status: self.head.status, after: pool.loop.now &- begunAt)
         pool.noteResponse(self.head.status, from: endpoint)
@@ -204,6 +207,14 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
 
     func received(_ content: Span<UInt8>, on stream: HTTP2Stream) -> Int {
         guard let exchange, phase == .body else { return content.count }
+        // nghttp2 sees to it where the request was HEAD, or the status 204 or 304, and where a length was told. To a 205 content may
+        // come that it mustn't have (RFC 9110 §15.3.6), and which the client's framing has no place for.
+        guard !lacksContent else {
+            stream.handler = nil
+            stream.reset(.protocolError)
+            misread(.malformed)
+            return content.count
+        }
         touch()
         var count = content.count
         if let throttle = exchange.responseThrottle {

@@ -32,6 +32,13 @@ final class StreamQueue: TickTask {
     /// Forgets a request that waits no more. A connection that is made for it is kept.
     func remove(_ wait: UpstreamWait) { waiting.removeAll { $0 === wait } }
 
+    /// A connection has room again: who waits for one that is being made needn't.
+    func noteRoom() {
+        guard !waiting.isEmpty, !isScheduled else { return }
+        isScheduled = true
+        pool.loop.afterTick(self)
+    }
+
     func tickEnded() {
         isScheduled = false
         defer { settle() }
@@ -65,7 +72,9 @@ final class StreamQueue: TickTask {
                 serve(madeIn: connection.connectTime)
                 // One that takes no stream at all would be followed by others like it.
                 mayServe ? tickEnded() : fail(.overloaded)
-            case .failure(let error): fail(error.failure)
+            case .failure(let error):
+                serve(madeIn: 0)
+                fail(error.failure)
             }
         }
     }
