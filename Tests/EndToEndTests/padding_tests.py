@@ -30,6 +30,7 @@ class PaddingTests(ProxyTestCase):
     upstream: app
     request: { decode: { as: json }, fields: { n: integer }, encode: { as: form } }
   - { name: chunked, match: /chunked, upstream: chunking, request: multipart -> multipart }
+  - { name: members, match: /members, upstream: app, request: json -> multipart, limits: { tree: 64MiB } }
   - { name: counted, match: /counted, upstream: counting, request: multipart -> multipart }
 """
 
@@ -90,6 +91,19 @@ class PaddingTests(ProxyTestCase):
                 self.assertEqual(received.body.rstrip(b"\n"), body)
                 padding = len(received.body) - len(body)
                 self.assertEqual(padding > 0, size >= HELD, padding)
+
+    def test_a_document_of_many_values_has_a_length_or_goes_in_chunks(self):
+        """However many there are, whatever stands in front, and however the body is cut."""
+        for count in (1_000, 5_000, 50_000, 200_000):
+            for value, front in ((1, "a"), ({"id": 1, "name": "a name"}, "a text " * 20)):
+                with self.subTest(count=count, value=value):
+                    self.upstream.reset()
+                    document = json.dumps({"t": front, "a": [value] * count}).encode()
+                    self.assertEqual(self.send("POST", "/members", document, JSON).status, 200)
+                    received = self.upstream.one()
+                    parts = received.body.count(b"Content-Disposition: form-data; name=")
+                    self.assertEqual(parts, 1 + count * (1 if value == 1 else 2))
+                    self.assertEqual("transfer-encoding" in received.fields, len(received.body) > 8 << 20, len(received.body))
 
     def test_documents_and_base64_are_followed_by_white_space(self):
         self.assertEqual(self.upload("/files").status, 200)

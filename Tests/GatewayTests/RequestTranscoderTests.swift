@@ -87,7 +87,7 @@ import Transcoding
                     #expect(at == piece.count, "done, with \(piece.count - at) bytes left")
                     if streams, transcoder.outputCount > 0 { stream(&transcoder) }
                     return
-                case .full: stream(&transcoder)
+                case .full: if framing != nil || !transcoder.bufferMore(isWhole: false) { stream(&transcoder) }
                 case .tick: nextTick(&transcoder)
                 case .held: turn(&transcoder)
                 }
@@ -105,7 +105,7 @@ import Transcoding
             loop: while true {
                 switch try transcoder.finish() {
                 case .done: break loop
-                case .full: if framing != nil || !transcoder.bufferMore() { stream(&transcoder) }
+                case .full: if framing != nil || !transcoder.bufferMore(isWhole: true) { stream(&transcoder) }
                 case .tick: nextTick(&transcoder)
                 case .held: turn(&transcoder)
                 }
@@ -327,6 +327,46 @@ import Transcoding
         #expect(refusal?.code == (more < 0 ? "limit_decompressed" : nil))
         let faults = [transcoder.takeCodingFault(), transcoder.takeCodingFault()]
         #expect(faults == [more < 0, false])
+    }
+
+    @Test(
+        "a document of many values has its length, or goes in chunks where it is long, and is never refused",
+        arguments: [900, 999, 1000, 1001, 1002, 4000, 5000, 20_000, 60_000, 150_000], [BodyEncoding.multipart, .xml])
+    func manyValues(_ count: Int, _ output: BodyEncoding) throws {
+        var plan = ConversionPlan(inputs: [.json], output: output)
+        plan.limits.tree = .max
+        plan.xmlEncoding.root = .wrap
+        for (before, value) in [("", "1"), (#"{"text":"some more than a digit"},"#, #"{"id":1,"name":"a name"}"#)] {
+            let values = Array(repeating: value, count: count).joined(separator: ",")
+            let body = Array((#"{"a":["# + before + values + "]}").utf8)
+            for cut in [Cut.whole(body), .every(4096, of: body)] {
+                let rig = try Rig(plan)
+                var transcoder = RequestTranscoder()
+                try rig.begin(&transcoder, type: "application/json", framing: .length(body.count))
+                var front = Front(streams: false)
+                try front.run(&transcoder, cut.slices)
+                if case .length(let length) = front.framing {
+                    #expect(length == front.output.count + front.padding.count)
+                } else {
+                    #expect(front.framing == .chunked && front.output.count > 8 << 20)
+                }
+            }
+        }
+    }
+
+    @Test("a short document whose names become longer has its length", arguments: [100, 7_000, 20_000, 80_000])
+    func longerNames(_ count: Int) throws {
+        var plan = ConversionPlan(inputs: [.json], output: .json)
+        let longer = try FieldPath(parsing: "a[*].a_name_of_30_bytes_in_all_000000")
+        plan.map.rename = [.init(from: try FieldPath(parsing: "a[*].b"), to: longer)]
+        let body = Array((#"{"a":["# + Array(repeating: #"{"b":1}"#, count: count).joined(separator: ",") + "]}").utf8)
+        let rig = try Rig(plan)
+        var transcoder = RequestTranscoder()
+        try rig.begin(&transcoder, type: "application/json", framing: .length(body.count))
+        var front = Front(streams: false)
+        try front.run(&transcoder, Cut.every(4096, of: body).slices)
+        #expect(front.output.count > body.count + 30 * count)
+        if case .length(let length) = front.framing { #expect(length == front.output.count + front.padding.count) }
     }
 
     @Test(

@@ -120,7 +120,7 @@ import Transcoding
         "a body that turns out bad after the upstream request has begun aborts it: no last chunk"
     )
     func abortedUpstream() throws {
-        let large = String(repeating: "x", count: 400_000)
+        let large = String(repeating: "x", count: 600_000)
         let part = "--x\r\nContent-Disposition: form-data; name=a; filename=f\r\n\r\n\(large)"
         let bodies: [(Route, String, String)] = [
             (convert(.json, .form), jsonType, #"{"a":"\#(large)","b":}"#),

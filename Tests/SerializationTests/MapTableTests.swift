@@ -332,4 +332,22 @@ struct MapTableTests {
         }
         #expect(plan.validate().isEmpty)
     }
+
+    @Test(
+        "a field that is pushed where a rule needs an object is a conflict on each way",
+        arguments: [BodyEncoding.form, .multipart, .json])
+    func pushedBesides(_ output: BodyEncoding) {
+        func result(_ map: FieldMap, _ body: String) -> String { convert(plan(.form, output) { $0.map = map }, body) }
+        let five = set(("a.b", .literal(.number("5"))))
+        #expect(result(five, "a[]=1") == "!map_conflict a.b")
+        #expect(result(five, "a[][c]=1") == "!map_conflict a.b")
+        #expect(!result(five, "a[c]=1").hasPrefix("!"))
+        #expect(!result(five, "b[]=1").hasPrefix("!"))
+        #expect(!result(five, "a[c][]=1").hasPrefix("!"))
+        let moved = rename(("a", "x.y"))
+        #expect(result(moved, "a=1&x[]=2") == "!map_conflict x.y")
+        #expect(result(moved, "x[]=2&a=1") == "!map_conflict x.y")
+        #expect(!result(moved, "x[]=2").hasPrefix("!"))
+        #expect(!result(moved, "a=1&x[z]=2").hasPrefix("!"))
+    }
 }

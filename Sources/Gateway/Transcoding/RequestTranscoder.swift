@@ -371,10 +371,16 @@ package struct RequestTranscoder: ~Copyable {
         conversion?.withOutput { $0.highWatermark = count }
     }
 
-    /// Makes more room for the output where the input is whole and only its output is left, since its exact length is known once it
-    /// is there. Returns false where there is no more room to be had.
-    package mutating func bufferMore() -> Bool {
+    /// Makes more room for the output, since its exact length is known once it is there: where the input is whole and only its output
+    /// is left, or comes with a length from which the output's can't be told. Returns false where there is no more room to be had.
+    ///
+    /// - Parameter isWhole: whether all of the input has come.
+    package mutating func bufferMore(isWhole: Bool) -> Bool {
         guard let conversion, !isStreaming, !writesQuery, decoder == nil || isDecoderSpent else { return false }
+        guard
+            isWhole
+                || length.map({ conversion.mayOutgrowBound(ofBody: $0, short: 2 * Self.bufferOfKnownLength) }) ?? false
+        else { return false }
         let count = conversion.outputCount
         guard count < Self.bufferOfWholeDocument else { return false }
         setHighWatermark(min(2 * count, Self.bufferOfWholeDocument))
@@ -405,14 +411,14 @@ package struct RequestTranscoder: ~Copyable {
         isPadded = isStreaming && padding != nil
     }
 
-    /// Sees that the output, and `passing` bytes behind it, fit the length that was announced; only escapes can have used up what a
-    /// bound allows them.
+    /// Sees that the output, and `passing` bytes behind it, fit the length that was announced. Escapes can have used up what a bound
+    /// allows them, and so can fields of a document, of which there is no limit, behind a long beginning with few.
     private func checkLength(_ conversion: Conversion, passing: Int) throws(Refusal) {
         guard let announced, takenCount + conversion.outputCount + passing > announced else { return }
         let error = ConversionError(
             .unrepresentable, code: "length_outgrown",
             reason:
-                "the converted body is longer than the length that was announced for it: its texts grow too much by escapes",
+                "the converted body is longer than the length that was announced for it: its texts grow too much by escapes, or it has many more fields than its beginning",
             setting: "upstreams.\(upstream).framing")
         throw .conversion(error, accepted: [])
     }

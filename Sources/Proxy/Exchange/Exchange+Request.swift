@@ -484,6 +484,7 @@ extension Exchange {
             try spoolOutput()
             return true
         case .connection:
+            if try bufferMore(isWhole: false) { return true }
             try connect(framing: requestTranscoder.beginStreaming(to: upstreamName))
             guard machine.upstream == .open else { return false }
         case .buffer: return false
@@ -594,7 +595,7 @@ extension Exchange {
                 if began != 0 { noteTranscoding(since: began) }
                 return true
             case .full:
-                if try bufferMore() { continue }
+                if try bufferMore(isWhole: true) { continue }
                 guard try pushOutput() else {
                     upstream?.expectProgress()
                     return false
@@ -613,9 +614,9 @@ extension Exchange {
     }
 
     /// Makes more room for output in front of the head, where the upstream wants a length if it can have one.
-    func bufferMore() throws(Refusal) -> Bool {
+    func bufferMore(isWhole: Bool) throws(Refusal) -> Bool {
         guard machine.upstream == .none, let route, let snapshot,
-            framing(of: route, snapshot).mode == .auto, requestTranscoder.bufferMore()
+            framing(of: route, snapshot).mode == .auto, requestTranscoder.bufferMore(isWhole: isWhole)
         else { return false }
         try payForRequest()
         return true

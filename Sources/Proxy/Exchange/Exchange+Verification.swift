@@ -276,7 +276,7 @@ extension Exchange {
             switch outcome {
             case .done: break
             case .full:
-                if try bufferMore() { continue }
+                if try bufferMore(isWhole: true) { continue }
                 guard try pushOutput() else {
                     upstream?.expectProgress()
                     return false

@@ -59,6 +59,8 @@ public struct HTTPRequestSerializer: RequestSerializer, DocumentRequestSerialize
         head.hasValue = false
         // What the form encoder refuses are files.
         guard (try? encoder.beginPart(head)) != nil else { return "" }
-        return encoder.output.span.lossyString()
+        // WHATWG's forms have a `=` behind each name; those of the text are escaped.
+        let text = encoder.output.span.lossyString()
+        return text.hasSuffix("=") ? String(text.dropLast()) : text
     }
 }

@@ -56,6 +56,7 @@ public final class MultipartBodyStream {
     /// Bytes of the body at hand that have been read.
     private var bodyRead = 0
     private var failure: SerializationError?
+    private var hasThrown = false
     /// What `pacedBytes` still has to wait.
     private var owedDelay = Duration.zero
 
@@ -66,8 +67,9 @@ public final class MultipartBodyStream {
         begin(form.isEmpty ? .finalBoundary : .boundary(part: 0))
     }
 
-    /// Whether there may be more bytes. False after the last one, and after an error was thrown.
-    public var hasBytesAvailable: Bool { phase != .done && failure == nil }
+    /// Whether there may be more bytes. False after the last one, and after an error was thrown: a fault behind bytes that were returned
+    /// is still to be thrown, so a loop that reads while this holds hears of it.
+    public var hasBytesAvailable: Bool { phase != .done && !hasThrown }
 
     /// Another stream over the same form, from its start: for a retry. Throws as `MultipartFormData.makeStream()`.
     public func copy() throws(SerializationError) -> MultipartBodyStream { try form.makeStream() }
@@ -78,7 +80,10 @@ public final class MultipartBodyStream {
     /// `lengthMismatch`, `streamConsumed`, `fileUnreachable`. Bytes read before the fault are returned first; the next call
     /// throws.
     public func read(upTo count: Int) throws(SerializationError) -> [UInt8] {
-        if let failure { throw failure }
+        if let failure {
+            hasThrown = true
+            throw failure
+        }
         // No body is longer than that, and offsets can be added to it.
         let count = min(count, form.packetSize ?? count, Int.max / 4)
         var bytes: [UInt8] = []
@@ -88,7 +93,10 @@ public final class MultipartBodyStream {
             failure = error
             reader = nil
             opened = .nothing
-            if bytes.isEmpty { throw error }
+            if bytes.isEmpty {
+                hasThrown = true
+                throw error
+            }
         }
         bytesRead += bytes.count
         return bytes

@@ -32,7 +32,15 @@ public struct ResponseValidation: Hashable, Sendable, Codable {
         matchesWildcards = true
         let accept = request.headerFields[.accept] ?? "*/*"
         acceptableContentTypes = Set(
-            accept.split(separator: ",").compactMap { Self.mediaType(of: String($0)) })
+            accept.split(separator: ",").filter { !Self.isExcluded($0) }.compactMap { Self.mediaType(of: String($0)) })
+    }
+
+    /// Whether the range has a weight of 0: it is not acceptable (RFC 9110 §12.4.2).
+    private static func isExcluded(_ range: Substring) -> Bool {
+        range.split(separator: ";").dropFirst().contains { parameter in
+            let parts = parameter.split(separator: "=", maxSplits: 1).map { $0.filter { $0 != " " && $0 != "\t" } }
+            return parts.count == 2 && parts[0].lowercased() == "q" && Double(parts[1]) == 0
+        }
     }
 
     /// Whether that media type is acceptable.

@@ -350,20 +350,28 @@ private final class DecodedDocument {
         }
         guard hasNumber(node) else { return nil }
         let text = tree.string(node)
-        if let exact = T(text) { return exact }
-        // 5.0 and 5e2 are integers too, as far as a Double is exact.
-        guard let double = Double(text), abs(double) < 0x1p53 else { return nil }
-        return T(exactly: double)
+        // 5.0 and 5e2 are integers, too.
+        return T(text) ?? T(wholeNumber: text)
     }
 
     private func real(_ node: Tree.Node) -> Double? {
         let kind = tree.kind(node)
         // It is a number of JSON's, too.
         if kind == .number || readsText && kind == .string, let short = tree.shortReal(node) { return short }
-        return hasNumber(node) ? Double(tree.string(node)) : nil
+        return hasNumber(node) ? fitting(Double(tree.string(node)), node) : nil
     }
 
-    private func single(_ node: Tree.Node) -> Float? { hasNumber(node) ? Float(tree.string(node)) : nil }
+    private func single(_ node: Tree.Node) -> Float? {
+        hasNumber(node) ? fitting(Float(tree.string(node)), node) : nil
+    }
+
+    /// The number that a node's text became; nil where the text is that of a finite one, and too large for its type.
+    private func fitting<T: BinaryFloatingPoint>(_ number: T?, _ node: Tree.Node) -> T? {
+        guard let number, !number.isFinite, let last = tree.string(node).utf8.last, ASCII.isDigit(last) else {
+            return number
+        }
+        return nil
+    }
 
     /// The point in time; nil where the value is none and no text.
     private func time(_ decoder: NodeDecoder) throws -> Timestamp? {

@@ -24,6 +24,8 @@ public final class Conversion {
     /// The encoding of the input.
     public let inputEncoding: BodyEncoding
     @safe @exclusivity(unchecked) internal private(set) var sources: [[UInt8]]
+    /// Those that the plan uses.
+    private let usedSources: Range<Int>
     @safe @exclusivity(unchecked) private var stage = Stage.reading
     /// The Content-Type of the last body that was begun with `restart`.
     @safe @exclusivity(unchecked) private var acceptedType = ByteStore()
@@ -38,8 +40,11 @@ public final class Conversion {
     public var consumedCount: Int { consumed }
     @safe @exclusivity(unchecked) private var consumed = 0
 
-    private init(plan: ConversionPlan, input: BodyEncoding, sources: [[UInt8]], pipeline: RunningPipeline) {
+    private init(
+        plan: ConversionPlan, input: BodyEncoding, sources: [[UInt8]], used: Range<Int>, pipeline: RunningPipeline
+    ) {
         self.plan = plan
+        usedSources = used
         self.pipeline = pipeline
         self.sources = sources
         inputEncoding = input
@@ -53,14 +58,27 @@ public final class Conversion {
     ///     See `ConversionPlan.inputEncoding(for:)`.
     ///   - sources: The texts for the values that the plan takes from the request's head, by their indices.
     ///
-    /// Throws 415 for a type or a charset that the plan doesn't take, and 400 for a boundary that can't be one.
+    /// Throws 415 for a type or a charset that the plan doesn't take, 400 for a boundary that can't be one, and `plan_source` for a value
+    /// of the request's head that `sources` lacks.
     public static func make(
         plan: ConversionPlan, contentType: Span<UInt8>, sources: [[UInt8]] = []
     ) throws(ConversionError) -> Conversion {
         let input = try plan.inputEncoding(for: contentType)
         let plan = plan.decided(for: input)
+        let used = plan.map.usedSources
+        try Self.check(sources, for: used)
         let pipeline = try PipelineTable(plan, input: input, sources: sources).pipeline(contentType: contentType)
-        return Conversion(plan: plan, input: input, sources: sources, pipeline: pipeline)
+        return Conversion(plan: plan, input: input, sources: sources, used: used, pipeline: pipeline)
+    }
+
+    /// Sees that there is a text for each value that the plan takes from the request's head.
+    private static func check(_ sources: [[UInt8]], for used: Range<Int>) throws(ConversionError) {
+        guard used.lowerBound < 0 || used.upperBound > sources.count else { return }
+        throw ConversionError(
+            .unrepresentable, code: "plan_source",
+            reason:
+                "the plan takes value \(used.lowerBound < 0 ? used.lowerBound : used.upperBound - 1) of the request's head, and \(sources.count) are given",
+            setting: "map")
     }
 
     // MARK: The body
@@ -68,7 +86,7 @@ public final class Conversion {
     /// Takes the next bytes of the input and returns how many it consumed: all, unless the output is full. The caller then
     /// takes output and feeds the rest again.
     ///
-    /// Throws what is wrong with the input, and `limit_body` beyond `limits.body` bytes.
+    /// Throws what is wrong with the input, `limit_body` beyond `limits.body` bytes, and `conversion_ended` for bytes behind `finish`.
     public func feed(_ input: Span<UInt8>) throws(ConversionError) -> Int {
         guard try takes(input.count) else { return 0 }
         do throws(ConversionError) {
@@ -105,7 +123,11 @@ public final class Conversion {
         switch stage {
         case .failed(let error): throw error
         case .reading: break
-        case .ending, .done: return false
+        case .ending, .done:
+            guard count > 0 else { return false }
+            throw ConversionError(
+                .malformed, code: "conversion_ended", reason: "bytes came behind the end of the input", offset: consumed
+            )
         }
         guard count <= limit - consumed else {
             let error = ConversionError.limit("body", of: bodyLimit, what: "the body", offset: bodyLimit)
@@ -149,6 +171,12 @@ public final class Conversion {
             acceptedType.removeAll()
             acceptedType.append(contentsOf: contentType)
             hasAccepted = true
+        }
+        do throws(ConversionError) {
+            try Self.check(sources, for: usedSources)
+        } catch {
+            stage = .failed(error)
+            throw error
         }
         self.sources = sources
         consumed = 0
@@ -212,8 +240,10 @@ public final class Conversion {
 /// For programs that have arrays of bytes and no buffers of their own.
 extension Conversion {
     /// A conversion of one body by `plan`; see `make(plan:contentType:sources:)` with bytes.
-    public static func make(plan: ConversionPlan, contentType: String) throws(ConversionError) -> Conversion {
-        try make(plan: plan, contentType: contentType.utf8Span.span)
+    public static func make(
+        plan: ConversionPlan, contentType: String, sources: [[UInt8]] = []
+    ) throws(ConversionError) -> Conversion {
+        try make(plan: plan, contentType: contentType.utf8Span.span, sources: sources)
     }
 
     /// Takes a piece of the input, all of it, and returns the output that there is now, perhaps none.
@@ -253,12 +283,14 @@ extension ConversionPlan {
     /// - Parameters:
     ///   - body: the whole input.
     ///   - contentType: the input's Content-Type, which chooses among `inputs`; for multipart it holds the boundary.
+    ///   - sources: the texts for the values that the plan takes from the request's head, by their indices.
     /// - Returns: the output with its Content-Type.
-    /// - Throws: what is wrong with the plan, the input, or what the output can't carry.
+    /// - Throws: the first of what `validate()` finds wrong with the plan, what is wrong with the input, or what the output can't carry.
     public func convert(
-        _ body: [UInt8], contentType: String
+        _ body: [UInt8], contentType: String, sources: [[UInt8]] = []
     ) throws(ConversionError) -> (contentType: String, body: [UInt8]) {
-        let conversion = try Conversion.make(plan: self, contentType: contentType)
+        if let fault = validate().first { throw fault }
+        let conversion = try Conversion.make(plan: self, contentType: contentType, sources: sources)
         let output = try conversion.convert(body) + conversion.convertEnd()
         return (String(decoding: conversion.contentType, as: UTF8.self), output)
     }

@@ -115,13 +115,22 @@ extension ConversionPlan {
         return faults
     }
 
+    /// Values that a plan may take from a request's head.
+    private static let mostSources = 10_000
+
     /// What the assigned values run into by themselves: one inside another that is no object, a number that is none, a null
     /// that the output refuses.
     private func faultOfAssignments() -> ConversionError? {
         var count = 0
         for assignment in map.set + map.append {
             switch assignment.value {
-            case .source(let index): count = max(count, index + 1)
+            case .source(let index):
+                guard (0..<Self.mostSources).contains(index) else {
+                    return ConversionError(
+                        .unrepresentable, code: "plan_source", reason: "there is no value \(index) of a request's head",
+                        field: assignment.path.description, setting: "map")
+                }
+                count = max(count, index + 1)
             case .literal(let literal):
                 if let text = literal.badNumber {
                     return ConversionError(

@@ -67,6 +67,14 @@ internal struct MappedName: FieldSegments {
         segmentCount < path.segments.count && begins(with: path, count: segmentCount)
     }
 
+    /// Whether the field is pushed into an array that `path` leads through as through an object.
+    func isPushedBeside(_ path: FieldPath) -> Bool {
+        guard let at = (0..<segmentCount).first(where: { kind($0) == .push }), at > 0, at < path.segments.count,
+            case .key = path.segments[at]
+        else { return false }
+        return begins(with: path, count: at)
+    }
+
     /// Puts the place that `rename` names for the one that it stands at.
     mutating func move(_ rename: FieldMap.Rename) {
         let shared = rename.sharedPrefix

@@ -1,7 +1,8 @@
 /// The map of a route on the names of fields that pass one by one.
 ///
 /// Gives what `Tree.apply` gives on the whole document, and refuses what that refuses, from a few bits for each rule. What
-/// can't be told from a name alone, wildcards in renames and indices, the plan sends to a tree instead.
+/// can't be told from a name alone, wildcards in renames and indices, the plan sends to a tree instead. One thing it lets pass: a number
+/// in brackets is a key where a rule puts another key beside it, while a tree may have made an array of it before the rule came.
 internal struct NameMapper {
     enum Verdict {
         case unchanged, renamed
@@ -36,7 +37,7 @@ internal struct NameMapper {
                 name.move(rename)
                 observer?.concerns("map.rename \(rename.from) to \(rename.to)")
                 verdict = .renamed
-            } else if name.isAtOrBelow(rename.to) || name.isAbove(rename.to) {
+            } else if name.isAtOrBelow(rename.to) || name.isAbove(rename.to) || name.isPushedBeside(rename.to) {
                 try renames.meet(index)
             }
         }
@@ -47,6 +48,9 @@ internal struct NameMapper {
             }
             if name.isAbove(assignment.path) {
                 throw MapConflict.parentIsScalar.error(at: assignment.path)
+            }
+            if name.isPushedBeside(assignment.path) {
+                throw MapConflict.parentIsArray.error(at: assignment.path)
             }
         }
         return verdict

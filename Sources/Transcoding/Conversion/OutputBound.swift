@@ -14,8 +14,20 @@ extension Conversion {
     ///
     /// The bound is of use while its part for fields to come is at most a quarter of `length`, or 384 KiB.
     public func outputBound(ofBody length: Int) -> Int? {
-        guard padding != nil, !plan.readsOtherCharsets, !plan.changesImages else { return nil }
+        guard length <= OutputBound.longest, padding != nil, !plan.readsOtherCharsets, !plan.changesImages else {
+            return nil
+        }
         return OutputBound(self, remaining: max(0, length - consumedCount), length: length).bytes
+    }
+
+    /// Whether the body may have more fields than `outputBound` counts, since no limit stops them, and each is longer in the output: of a
+    /// document that becomes a multipart body or another kind of document. The body of `length` bytes then has to be whole before its
+    /// length is known, where it has at most `short`, or its beginning lets expect so many.
+    package func mayOutgrowBound(ofBody length: Int, short: Int) -> Bool {
+        guard padding != nil, !OutputBound.limitsFields(of: inputEncoding),
+            OutputBound.structure(of: plan, from: inputEncoding, count: 1) > 0 || !plan.map.rename.isEmpty
+        else { return false }
+        return length <= short || OutputBound.expectsMany(self, length: length)
     }
 }
 
@@ -24,6 +36,8 @@ private struct OutputBound {
     /// The bound; nil where fields to come make too much of it.
     let bytes: Int?
 
+    /// Bytes of a body beyond which no bound is told, 256 TiB: below it all sums are numbers.
+    static let longest = 1 << 48
     /// Bytes that texts and names may grow by escapes: a thirty-second of the body, at least 64 KiB and at most 1 MiB.
     static func allowance(for length: Int) -> Int { min(max(length / 32, 64 * 1024), 1024 * 1024) }
     /// Filenames that are counted as written twice: their growth is some 32 KiB, in effect a constant that only bodies near their
@@ -38,14 +52,19 @@ private struct OutputBound {
         let input = conversion.inputEncoding
         let isDocument = conversion.padding == .spaces
         let seen = conversion.accounting
-        let coming = max(0, min(Self.allowed(by: plan, from: input) - seen.parts, remaining / input.shortestField)) + 1
+        let shortest = remaining / input.shortestField
+        let allowed = Self.allowed(by: plan, from: input)
+        // A document that lets expect more fields than are allowed for may have any number of them.
+        let isBeyond = !Self.limitsFields(of: input) && Self.expectsMany(conversion, length: length)
+        let coming = (isBeyond ? shortest : max(0, min(allowed - seen.parts, shortest))) + 1
         // Fields that a tree holds are not in what is to come.
         let isHeld = conversion.heldCount > 0
         let fields = Self.structure(of: plan, from: input, count: coming + (isHeld ? seen.parts : 0))
         let filenames =
             plan.writesCameFilenames(from: input)
             ? min(coming, Self.filenamesWrittenTwice) * FileRule.Filename.usualGrowth : 0
-        let changes = plan.map.growth(coming: coming, remaining: remaining, sources: conversion.sources)
+        let changes = plan.map.growth(
+            coming: coming, ofDocument: Self.limitsFields(of: input) ? 0 : remaining, sources: conversion.sources)
         guard fields + changes <= Self.worthwhile(for: length) else {
             bytes = nil
             return
@@ -57,7 +76,21 @@ private struct OutputBound {
         bytes = content + held + changes + max(fields, Self.allowance(for: length)) + filenames + Self.end
     }
 
-    /// Fields and files that a body may have.
+    /// Whether a document of `length` bytes, if it goes on as it began, has more fields than are allowed for, and needs more room for what
+    /// stands around them than there is for escapes.
+    static func expectsMany(_ conversion: Conversion, length: Int) -> Bool {
+        let plan = conversion.plan
+        let input = conversion.inputEncoding
+        let begun = Double(max(1, conversion.consumedCount))
+        let expected = Int(min(Double(conversion.accounting.parts) / begun * Double(length), 1e15))
+        let allowed = allowed(by: plan, from: input)
+        return expected > allowed && structure(of: plan, from: input, count: expected) > allowance(for: length)
+    }
+
+    /// Whether a body of that encoding has a limit of fields or parts, as forms and multipart bodies do.
+    static func limitsFields(of input: BodyEncoding) -> Bool { input == .form || input == .multipart }
+
+    /// Fields and files that a body may have; a document has seldom more.
     static func allowed(by plan: ConversionPlan, from input: BodyEncoding) -> Int {
         input == .multipart ? plan.limits.parts : plan.limits.fields
     }
@@ -137,14 +170,25 @@ extension FileRule.Filename {
 }
 
 extension FieldMap {
-    /// What the map adds at most while `coming` fields come in, or members for which `remaining` bytes are left.
-    fileprivate func growth(coming: Int, remaining: Int, sources: [[UInt8]]) -> Int {
+    /// The values of the request's head that rules take, from the lowest index to behind the highest; empty where none does.
+    internal var usedSources: Range<Int> {
+        var used = 0..<0
+        for assignment in set + append {
+            guard case .source(let index) = assignment.value else { continue }
+            used = min(used.lowerBound, index)..<max(used.upperBound, index == .max ? .max : index + 1)
+        }
+        return used
+    }
+
+    /// What the map adds at most while `coming` fields come in, or members of a document for which `remaining` bytes are left.
+    fileprivate func growth(coming: Int, ofDocument remaining: Int, sources: [[UInt8]]) -> Int {
         var bytes = 0
         for change in rename {
             let longer = change.to.length - change.from.length
             guard longer > 0 else { continue }
-            // A path without a wildcard names one field, which a flat body may repeat.
-            bytes += longer * (change.from.hasWildcard ? max(coming, remaining / (change.from.length + 3)) : coming)
+            // A path without a wildcard names one field, which a flat body may repeat. Behind a wildcard a document spells the last key
+            // alone each time.
+            bytes += longer * (change.from.hasWildcard ? max(coming, remaining / change.from.shortestMember) : coming)
         }
         for assignment in set + append {
             let value =
@@ -165,6 +209,13 @@ extension FieldPath {
             guard case .key(let name) = segment else { return sum + 12 }
             return sum + name.count + 2
         }
+    }
+
+    /// The bytes that what stands at the path takes at least, each time, in a document: its last key in quotes, a colon, a value of one
+    /// byte and a comma. An element has no key.
+    fileprivate var shortestMember: Int {
+        guard case .key(let name)? = segments.last else { return 2 }
+        return name.count + 5
     }
 }
 

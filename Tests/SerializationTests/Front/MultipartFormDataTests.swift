@@ -87,6 +87,29 @@ struct MultipartFormDataTests {
         #expect(try form.encode() == whole)
     }
 
+    @Test("A loop that reads while there are bytes hears of a fault", arguments: [1, 7, 100, 4096])
+    func faultInLoop(size: Int) throws {
+        for gives in [0, 3] {
+            var form = try MultipartFormData(boundary: "b")
+            try form.append("hello", name: "a")
+            var left = gives
+            let source = BodySource.once { count in
+                let given = min(count, left)
+                left -= given
+                return Array(repeating: 0x78, count: given)
+            }
+            try form.append(source, length: 5, name: "x", fileName: nil, mimeType: "text/plain")
+            let stream = try form.makeStream()
+            var count = 0
+            let error = #expect(throws: SerializationError.self) {
+                while stream.hasBytesAvailable { count += try stream.read(upTo: size).count }
+            }
+            #expect(error?.kind == .lengthMismatch)
+            #expect(count == stream.bytesRead && count < stream.contentLength)
+            #expect(!stream.hasBytesAvailable)
+        }
+    }
+
     @Test("A reader may ask for as much as there is, and for nothing")
     func extremeSizes() throws {
         let stream = try form().makeStream()

@@ -67,6 +67,11 @@ struct RequestSerializerTests {
             HTTPRequestSerializer.percentEscaped(":#[]@!$&'()*+,;=?/")
                 == "%3A%23%5B%5D%40%21%24%26%27%28%29%2A%2B%2C%3B%3D?/")
         #expect(HTTPRequestSerializer.percentEscaped("") == "")
+        for dialect in Dialect.allCases {
+            #expect(HTTPRequestSerializer.percentEscaped("a", dialect: dialect) == "a")
+            #expect(HTTPRequestSerializer.percentEscaped("a=", dialect: dialect) == "a%3D")
+            #expect(HTTPRequestSerializer.percentEscaped("=b&", dialect: dialect) == "%3Db%26")
+        }
     }
 
     @Test("A default header field is read, and nil for one that was not set")

@@ -70,9 +70,11 @@ struct ResponseSerializerTests {
         #expect(!serializer.validation.accepts(contentType: "application/json5"))
         var request = HTTPRequest(method: .get, scheme: nil, authority: nil, path: "/")
         #expect(ResponseValidation(accept: request).accepts(contentType: "a/b"))
-        request.headerFields[.accept] = "text/*;q=0.5, application/json"
+        request.headerFields[.accept] = "text/*;q=0.5, application/json, image/png;q=0, image/gif; Q = 0.000"
         let validation = ResponseValidation(accept: request)
-        for (type, isFine) in [("text/plain", true), ("application/json", true), ("image/png", false)] {
+        for (type, isFine) in [
+            ("text/plain", true), ("application/json", true), ("image/png", false), ("image/gif", false),
+        ] {
             #expect(validation.accepts(contentType: type) == isFine)
         }
     }

@@ -39,6 +39,62 @@ struct ValueCodingTests {
         #expect(try value.decode(Order.self) == order)
     }
 
+    @Test("Numbers beyond a type are refused with their path", arguments: ["1e400", "-1e999", "1e309"])
+    func tooLarge(text: String) throws {
+        struct Numbers: Decodable {
+            var a: [Double]
+        }
+        let body = Array("{\"a\":[0,\(text)]}".utf8)
+        let value = try Value(decoding: body, as: .json)
+        let error = #expect(throws: DecodingError.self) { try value.decode(Numbers.self) }
+        #expect(error.map { "\($0)" }?.contains("fit") == true)
+        #expect(throws: DecodingError.self) { try value["a"]?.decode([Float].self) }
+        #expect(throws: DecodingError.self) {
+            try Value(decoding: Array("[1e39]".utf8), as: .json).decode([Float].self)
+        }
+        #expect(try Value(decoding: Array("[1e39,1e-400]".utf8), as: .json).decode([Double].self) == [1e39, 0])
+    }
+
+    @Test(
+        "Numbers that are integers are read exactly, however they are spelled",
+        arguments: [
+            ("1e16", 10_000_000_000_000_000), ("1e18", 1_000_000_000_000_000_000), ("1E+18", 1_000_000_000_000_000_000),
+            ("9007199254740993.0", 9_007_199_254_740_993), ("-9007199254740993.000", -9_007_199_254_740_993),
+            ("92233720368547758070e-1", Int.max), ("-9.223372036854775808e18", Int.min), ("0e999999999999999999999", 0),
+            ("0.0", 0), ("-0.0e5", 0), ("1200e-2", 12), ("0.00012e5", 12), ("9.3e18", nil), ("-9.3e18", nil),
+            ("1e-1", nil),
+            ("1.5", nil), ("1e40", nil), ("1e999999999999999999999", nil), ("1e-999999999999999999999", nil),
+            ("9223372036854775808.0", nil), ("0.1e0", nil), ("123e-1", nil),
+        ] as [(String, Int?)])
+    func exactIntegers(text: String, expected: Int?) throws {
+        let value = try Value(decoding: Array("[\(text)]".utf8), as: .json)
+        #expect(value[0]?.int == expected)
+        if let expected {
+            #expect(try value.decode([Int].self) == [expected])
+        } else {
+            #expect(throws: DecodingError.self) { try value.decode([Int].self) }
+        }
+        // Where Foundation has an integer, it is the same.
+        if let theirs = try? JSONDecoder().decode([Int].self, from: Data("[\(text)]".utf8)) {
+            #expect(expected == theirs[0] || expected == nil)
+        }
+    }
+
+    @Test("Each width has its own bounds")
+    func widths() throws {
+        func decoded<T: Decodable & FixedWidthInteger>(_ text: String, _ type: T.Type) -> T? {
+            (try? Value(decoding: Array("[\(text)]".utf8), as: .json).decode([T].self))?[0]
+        }
+        #expect(decoded("1e19", UInt64.self) == 10_000_000_000_000_000_000)
+        #expect(decoded("2e19", UInt64.self) == nil)
+        #expect(decoded("12.7e1", Int8.self) == 127)
+        #expect(decoded("12.8e1", Int8.self) == nil)
+        #expect(decoded("-12.8e1", Int8.self) == -128)
+        #expect(decoded("2.55e2", UInt8.self) == 255)
+        #expect(decoded("-1e0", UInt8.self) == nil)
+        #expect(decoded("1e38", Int128.self) == Int128("100000000000000000000000000000000000000"))
+    }
+
     class Animal: Codable {
         var name = "n"
     }

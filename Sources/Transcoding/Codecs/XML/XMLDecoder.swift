@@ -10,7 +10,8 @@ extension XML {
     /// Errors are `XML.Fault`s and the limits `depth` (open elements), `field` (an element's text, an attribute's
     /// value), `key`, `number`, `tree` (the document as a tree, and one tag, comment or CDATA section in its bytes),
     /// and the options' `attributeLimit`, `instructionLimit` and `nameLimit`. Each has the offset from the start of the
-    /// body and the path of the element. After an error the decoder takes nothing until `reset()`.
+    /// body and the path of the element. After an error the decoder takes nothing until `reset()`: it throws the
+    /// same again, and `xml_ended` behind the document's end.
     ///
     /// Time is linear in the bytes. Memory is the tree, and a block of 4 KiB or one token.
     public struct Decoder: EventDecoder, ~Copyable {
@@ -22,6 +23,12 @@ extension XML {
         private var document: Document
         /// Whether the document has ended, or an error was thrown.
         private var isDone = false
+        /// What is thrown from there on.
+        private var fault = ended
+        private static var ended: ConversionError {
+            ConversionError(
+                .malformed, code: "xml_ended", reason: "bytes, or another end, came behind the document's end")
+        }
 
         /// A decoder for a first body.
         ///
@@ -39,6 +46,7 @@ extension XML {
             tokenizer.reset()
             block.removeAll()
             document.reset()
+            if isDone { fault = Self.ended }
             isDone = false
         }
 
@@ -91,17 +99,23 @@ extension XML {
             do throws(Tokenizer.Stop) {
                 try tokenizer.finish()
             } catch {
-                throw document.failure(error)
+                fault = document.failure(error)
+                throw fault
             }
         }
 
         private mutating func readBlock() throws(ConversionError) {
-            precondition(!isDone, "a decoder that has ended or failed was fed before its reset")
+            if isDone { throw fault }
             isDone = true
             // What a span points into stands in a local variable: a span of a property would borrow all of self.
             var block = ByteStore()
             swap(&block, &self.block)
-            try document.read(block.span, with: &tokenizer)
+            do throws(ConversionError) {
+                try document.read(block.span, with: &tokenizer)
+            } catch {
+                fault = error
+                throw error
+            }
             block.removeAll()
             swap(&block, &self.block)
             isDone = false
