@@ -344,6 +344,27 @@ class ResponseCodingTests(ProxyTestCase):
             response = self.send("GET", "/plain/a", fields=(f"If-None-Match: {held}", "Accept-Encoding: gzip"))
             self.assertEqual((response.status, response.fields.get("etag")), (304, tag))
 
+    def test_head_and_304_of_a_converted_answer_say_that_it_varies(self):
+        """A cache would else give one client the other's form."""
+        body = b'{"text": "' + b"x" * 500 + b'"}'
+
+        def script(exchange):
+            exchange.read_body()
+            if exchange.received.method == "HEAD":
+                exchange.send(f'HTTP/1.1 200 OK\r\nContent-Type: {JSON}\r\nContent-Length: {len(body)}\r\nETag: "x"\r\n\r\n')
+            elif "if-none-match" in exchange.received.fields:
+                exchange.send('HTTP/1.1 304 Not Modified\r\nETag: "x"\r\n\r\n')
+            else:
+                exchange.send(f'HTTP/1.1 200 OK\r\nContent-Type: {JSON}\r\nContent-Length: {len(body)}\r\nETag: "x"\r\n\r\n'.encode() + body)
+
+        self.upstream.script = script
+        for target, varies in (("/shrink", "Accept-Encoding"), ("/back", None)):
+            for accepted in ((), ("Accept-Encoding: gzip",)):
+                for method, fields, status in (("GET", (), 200), ("HEAD", (), 200), ("GET", ('If-None-Match: W/"x"',), 304)):
+                    with self.subTest(target, method=method, status=status, accepted=accepted):
+                        response = self.send(method, target, fields=(*fields, *accepted))
+                        self.assertEqual((response.status, response.fields.get("vary"), response.fields.get("etag")), (status, varies, 'W/"x"'))
+
     def test_streamed_events_come_through_at_once(self):
         more = threading.Event()
 

@@ -303,7 +303,8 @@ extension Exchange {
         if head.status == 304 {
             // It has no type that a rule could ask for. Its tag is to be that of the response which it renews.
             let tag: HeadChanges = rules.converts ? .weakTag : []
-            let vary: HeadChanges = rules.readsAccept ? .variesByAccept : []
+            var vary: HeadChanges = rules.readsAccept ? .variesByAccept : []
+            if rules.converts, codesConverted(nil) { vary.formUnion(.variesByCoding) }
             return try beginResponse(head, length: length, changes: tag.union(vary))
         }
         let choice = rules.choose(for: head, to: request)
@@ -327,8 +328,10 @@ extension Exchange {
             let converts =
                 head.isConvertible(by: conversion) && route?.undoneCodings(of: head) != nil
                 && !Framing.declaresEmpty(head)
+            guard converts else { return try beginResponse(head, length: length, changes: changes) }
+            let vary: HeadChanges = codesConverted(conversion.plan.output) ? .variesByCoding : []
             return try beginResponse(
-                head, length: length, changes: converts ? changes.union([.otherBytes, .weakTag]) : changes)
+                head, length: length, changes: changes.union([.otherBytes, .weakTag]).union(vary))
         }
         try convert(rule, conversion, head, length: length, changes: changes, status: head.status)
     }
@@ -453,6 +456,15 @@ extension Exchange {
             worker.counters.coding.countError(error.code, .responseDecoded)
         }
         return .upstreamBody(error)
+    }
+
+    /// Whether a converted response of that encoding gets a coding, for some client, if it is long enough: what HEAD and 304 tell of it. They
+    /// name no coding, since nobody knows how long the content would be.
+    ///
+    /// - Parameter output: nil: any.
+    private func codesConverted(_ output: BodyEncoding?) -> Bool {
+        guard let compression = route?.compression, request.capabilities.contains(.unsizedBodies) else { return false }
+        return output.map { compression.takes(type: Array($0.mediaType.utf8).span) } ?? true
     }
 
     /// Whether a converted response is one that gets a coding where the client takes it.
