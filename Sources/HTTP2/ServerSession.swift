@@ -140,10 +140,11 @@ private struct RequestLine: ~Copyable {
 
     /// Writes the request line, which pseudo-header fields bring, before the first other field.
     func begin(_ builder: inout HeadBuilder, isSecure: Bool, into head: inout MessageHead) throws(WireError) {
-        // It has neither a scheme nor a path (RFC 9113 §8.5), and is refused for what it is.
-        guard !method.span.isEqual(to: "CONNECT") else { throw HeadBuilder.methodFault }
         // Who ends TLS in front of us says what its own client used; which of both it was, forwarding fields tell.
-        guard scheme.span.isEqual(to: "http") || scheme.span.isEqual(to: "https") else { throw HeadBuilder.schemeFault }
+        guard scheme.span.isEqual(to: "http") || scheme.span.isEqual(to: "https") else {
+            // CONNECT has none (RFC 9113 §8.5), and is refused for what it is.
+            throw method.span.isEqual(to: "CONNECT") ? HeadBuilder.methodFault : HeadBuilder.schemeFault
+        }
         guard hasAuthority else {
             return try builder.beginRequest(
                 method: method.span, isSecure: isSecure, path: path.span, version: .http2, into: &head)

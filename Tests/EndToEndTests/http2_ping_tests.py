@@ -96,8 +96,8 @@ class IdleTests(HTTP2TestCase):
         stream = client.open(pseudo("OPTIONS", "*"))
         self.assertEqual(client.response(stream).status, 204)
 
-    def ends(self, settings):
-        """A client whose connection has ended after an answer, and one that has asked for nothing, by the order of their ends."""
+    def clients(self, settings):
+        """One that had an answer, and one that has asked for nothing."""
         recast = Recast(self.routes, {"app": f"127.0.0.1:{self.upstream.port}"}, settings=settings)
         self.addCleanup(recast.remove)
         self.addCleanup(recast.stop)
@@ -108,7 +108,7 @@ class IdleTests(HTTP2TestCase):
         return busy, silent
 
     def test_a_connection_that_had_a_request_outlives_one_that_had_none(self):
-        busy, silent = self.ends("timeouts: { header: 500ms, keep_alive: 60s }\n")
+        busy, silent = self.clients("timeouts: { header: 500ms, keep_alive: 60s }\n")
         for _ in range(3):
             silent.rest()  # its time for a first request is over, and so is that of the other
             self.at_once(busy)
@@ -116,7 +116,7 @@ class IdleTests(HTTP2TestCase):
             self.addCleanup(silent.socket.close)
 
     def test_a_connection_that_had_a_request_ends_when_it_is_idle(self):
-        busy, silent = self.ends("timeouts: { header: 60s, keep_alive: 500ms }\n")
+        busy, silent = self.clients("timeouts: { header: 60s, keep_alive: 500ms }\n")
         busy.rest()
         self.at_once(silent)
 

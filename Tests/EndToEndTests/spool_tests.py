@@ -254,6 +254,11 @@ class FullDisk(ProxyTestCase):
             pass
         return client.response()
 
+    def assert_refused(self, times):
+        for _ in range(times):
+            self.assert_problem(self.upload(256 * KIB), 507, "spool_full")
+            self.assert_untouched()
+
     def assert_said_once(self):
         self.assertEqual(self.recast.error_text().count("the disk is full"), 1, "said once, not for each request")
 
@@ -262,9 +267,7 @@ class FullDiskTests(FullDisk):
     routes = '  - { name: plain, match: "/*", upstream: spooled }\n'
 
     def test_row44_a_full_disk_is_a_507_and_serving_goes_on(self):
-        for _ in range(20):  # a descriptor or a page that stays would fill it for good
-            self.assert_problem(self.upload(256 * KIB), 507, "spool_full")
-            self.assert_untouched()
+        self.assert_refused(times=20)  # a descriptor or a page that stays would fill it for good
         self.assertEqual(self.upload(48 * KIB).status, 200)
         self.assertEqual(len(self.upstream.one().body), 48 * KIB)
         self.assertIn("the disk is full", self.recast.error_text())
@@ -278,9 +281,7 @@ class FullDiskOfVerifiedTests(FullDisk):
     fields = f"X-Hub-Signature-256: sha256={'0' * 64}\r\n"
 
     def test_a_full_disk_is_a_507_and_the_operator_hears_of_it(self):
-        for _ in range(3):
-            self.assert_problem(self.upload(256 * KIB), 507, "spool_full")
-            self.assert_untouched()
+        self.assert_refused(times=3)
         self.assert_said_once()
 
 
@@ -290,9 +291,7 @@ class FullDiskOfSignedTests(FullDisk):
     routes = '  - { name: plain, match: "/*", upstream: spooled, sign: { preset: github, secret: a-secret-of-some-length } }\n'
 
     def test_a_full_disk_is_a_507_and_the_operator_hears_of_it(self):
-        for _ in range(3):
-            self.assert_problem(self.upload(256 * KIB), 507, "spool_full")
-            self.assert_untouched()
+        self.assert_refused(times=3)
         self.assert_said_once()
 
 

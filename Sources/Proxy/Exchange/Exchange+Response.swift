@@ -458,8 +458,8 @@ extension Exchange {
         return .upstreamBody(error)
     }
 
-    /// Whether a converted response of that encoding gets a coding, for some client, if it is long enough: what HEAD and 304 tell of it. They
-    /// name no coding, since nobody knows how long the content would be.
+    /// Whether a converted response of that encoding gets a coding, for some client, if it is long enough: what HEAD and 304 tell of
+    /// it. They name no coding, since nobody knows how long the content would be.
     ///
     /// - Parameter output: nil: any.
     private func codesConverted(_ output: BodyEncoding?) -> Bool {

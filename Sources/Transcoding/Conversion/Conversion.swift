@@ -296,6 +296,18 @@ extension ConversionPlan {
     }
 }
 
+extension FieldMap {
+    /// The values of the request's head that rules take, from the lowest index to behind the highest; empty where none does.
+    fileprivate var usedSources: Range<Int> {
+        var used = 0..<0
+        for assignment in set + append {
+            guard case .source(let index) = assignment.value else { continue }
+            used = min(used.lowerBound, index)..<max(used.upperBound, index == .max ? .max : index + 1)
+        }
+        return used
+    }
+}
+
 extension ByteStore {
     /// Whether the bytes are those of `text`. A span of a stored property can't leave the access to its owner.
     fileprivate func holds(_ text: Span<UInt8>) -> Bool { span.isEqual(to: text) }

@@ -170,16 +170,6 @@ extension FileRule.Filename {
 }
 
 extension FieldMap {
-    /// The values of the request's head that rules take, from the lowest index to behind the highest; empty where none does.
-    internal var usedSources: Range<Int> {
-        var used = 0..<0
-        for assignment in set + append {
-            guard case .source(let index) = assignment.value else { continue }
-            used = min(used.lowerBound, index)..<max(used.upperBound, index == .max ? .max : index + 1)
-        }
-        return used
-    }
-
     /// What the map adds at most while `coming` fields come in, or members of a document for which `remaining` bytes are left.
     fileprivate func growth(coming: Int, ofDocument remaining: Int, sources: [[UInt8]]) -> Int {
         var bytes = 0

@@ -192,9 +192,7 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
         do throws(WireError) {
             framing = try Framing.response(self.head, toHead: exchange.request.methodKind == .head)
         } catch {
-            stream.handler = nil
-            stream.reset(.protocolError)
-            return misread(.wire(error))
+            return giveUp(stream, .wire(error))
         }
         // The stream's end says it where no field does; to a client of HTTP/1 a field must.
         if isComplete, framing == .untilClose { framing = exchange.request.version == .http2 ? .none : .length(0) }
@@ -210,9 +208,7 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
         // nghttp2 sees to it where the request was HEAD, or the status 204 or 304, and where a length was told. To a 205 content may
         // come that it mustn't have (RFC 9110 §15.3.6), and which the client's framing has no place for.
         guard !lacksContent else {
-            stream.handler = nil
-            stream.reset(.protocolError)
-            misread(.malformed)
+            giveUp(stream, .malformed)
             return content.count
         }
         touch()
@@ -282,6 +278,13 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
         // All was said on both sides, and the exchange still has something to do with it.
         if phase == .done, code == .noError { return self.stream = nil }
         fail(code, isMalformed: stream.isMalformed || connection.isFaulty)
+    }
+
+    /// The response has a fault that nghttp2 doesn't see.
+    private func giveUp(_ stream: HTTP2Stream, _ fault: ResponseFault) {
+        stream.handler = nil
+        stream.reset(.protocolError)
+        misread(fault)
     }
 
     func misread(_ error: WireError, on stream: HTTP2Stream) { misread(.wire(error)) }
