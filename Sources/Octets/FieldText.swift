@@ -8,9 +8,8 @@ public enum FieldText {
     public static var overhang: Int { 16 }
 
     /// What each byte becomes in a form (WHATWG URL §5.2): its bytes, lowest first, and their number in the highest eight
-    /// bits. For `spaces: percent` and for `spaces: plus`.
+    /// bits. For `spaces: percent`.
     public static let percentTable = makeTable(keeping: .formUnescaped, plusForSpace: false)
-    public static let plusTable = makeTable(keeping: .formUnescaped, plusForSpace: true)
 
     /// What each byte becomes where those of `kept` stand for themselves, which letters, digits, `-`, `.` and `_` must be
     /// among: the loops don't look them up.

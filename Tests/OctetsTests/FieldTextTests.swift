@@ -61,7 +61,7 @@ struct FieldTextTests {
         for plus in [false, true] {
             var wanted = OutputBuffer()
             wanted.append(formEncoding: bytes.span, plusForSpace: plus)
-            let table = plus ? FieldText.plusTable : FieldText.percentTable
+            let table = FieldText.makeTable(keeping: .formUnescaped, plusForSpace: plus)
             for readable in [0, count, count + 16] {
                 var target = [UInt8](repeating: 0, count: 3 * count + FieldText.overhang)
                 let written = unsafe Self.withBlocks(bytes) { source in
@@ -96,7 +96,7 @@ struct FieldTextTests {
 
     @Test("a run of a text is encoded up to a stop, the last bytes or the end of the room", arguments: [true, false])
     func encodeRun(hasPlus: Bool) {
-        let table = hasPlus ? FieldText.plusTable : FieldText.percentTable
+        let table = FieldText.makeTable(keeping: .formUnescaped, plusForSpace: hasPlus)
         let hasBlocks = Self.run([UInt8](repeating: 0x61, count: 64), room: 128, table).taken > 0
         for byte in UInt8.min...UInt8.max {
             for place in [0, 1, 15, 16, 30, 31, 32, 33, 47, 70] {

@@ -31,7 +31,7 @@ struct MultipartDecoderTests {
                 decoder.reset(boundary: Multipart.b)
                 let recording = FieldRecorder.record(cut, with: &decoder)
                 if hasDelimiter {
-                    // `--b--` at the very end of such a content ends the body, and what follows is the epilogue.
+                    // `--b--` at the end of such a content ends the body, and what follows is the epilogue.
                     guard recording.failure == nil else { continue }
                     #expect(recording.parts.count == 1 && recording.parts[0].content.bytes.count < content.count)
                 } else {
@@ -87,6 +87,10 @@ struct MultipartDecoderTests {
         ("--b--", nil, nil, 0),
         ("\r\n\r\n--b--", nil, nil, 0),
         ("--b--\r\nepilogue -- \r\n--\r\n", nil, nil, 0),
+        ("--b--\nx", nil, nil, 0), ("--b-- \t\r\n", nil, nil, 0), ("--b--\r", nil, nil, 0),
+        ("--b--x", "multipart_delimiter", 5, 0), ("--b---", "multipart_delimiter", 5, 0),
+        ("--b--\0", "multipart_delimiter", 5, 0), ("--b-x", "multipart_delimiter", 4, 0),
+        ("--b\r\n\(disposition)\r\n\r\nv\r\n--b--foo\r\nw\r\n--b--", "multipart_delimiter", 57, 1),
         ("x\r\n--b--", "multipart_end_after_preamble", 7, 0),
         ("\n--b--", "multipart_boundary_in_line", 1, 0),
         ("x--b\r\n\(disposition)\r\n\r\nv\r\n--b--", "multipart_boundary_in_line", 1, 0),

@@ -5,17 +5,23 @@ public import Transcoding
 /// Sends parameters as a property list, application/x-plist. The counterpart of `AFPropertyListRequestSerializer`.
 ///
 /// For GET, HEAD and DELETE it does what `HTTPRequestSerializer` does. Without parameters there is no body and no
-/// Content-Type. Null, sets and what else a property list can't hold are refused with `unwritablePropertyList`.
+/// Content-Type. Sets, what else a property list can't hold, and null unless `writingOptions` say otherwise, are refused with
+/// `unwritablePropertyList`.
 public struct PropertyListRequestSerializer: RequestSerializer, DocumentRequestSerializer {
     /// Header fields, methods and the form encoding.
     public var settings: RequestSettings
-    /// XML, which is the default, or binary. Both have the same media type.
-    public var format: PropertyList.Format
+    /// What is written of nulls, large integers and parts of seconds: all refused, unless said otherwise.
+    public var writingOptions = PropertyList.EncodingOptions()
+    /// XML, which is the default, or binary: that of `writingOptions`. Both have the same media type.
+    public var format: PropertyList.Format {
+        get { writingOptions.format }
+        set { writingOptions.format = newValue }
+    }
 
     /// A serializer with the rules of `dialect` for what goes into the query.
     public init(format: PropertyList.Format = .xml, dialect: Dialect = .afnetworking) {
         settings = RequestSettings(dialect: dialect)
-        self.format = format
+        writingOptions.format = format
     }
 
     /// See `RequestSerializer`.
@@ -41,7 +47,7 @@ public struct PropertyListRequestSerializer: RequestSerializer, DocumentRequestS
     private func body(of parameters: RequestParameters) throws(SerializationError) -> [UInt8] {
         do throws(ConversionError) {
             var options = DocumentOptions()
-            options.propertyListFormat = format
+            options.propertyListEncoding = writingOptions
             // Apple's writer sorts, and many a server compares bytes.
             options.order = .sorted
             options.limits = settings.limits

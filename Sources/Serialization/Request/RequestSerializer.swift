@@ -24,7 +24,7 @@ extension RequestSerializer {
     ///   - url: an absolute URL, `https://example.com/p?a=1`, or a path. Its query is kept; its fragment isn't sent.
     ///   - parameters: an object; JSON and property lists take arrays too. Nil: none.
     ///   - headerFields: fields of this call. They are written last and take the place of any other of their name, also of
-    ///     Content-Type, but not of the Content-Length of a body.
+    ///     Content-Type, but not of the Content-Length of a body, beside which there is no Transfer-Encoding.
     /// - Throws: `invalidURL`, `invalidParameters` and what the serializer adds.
     public func request(
         method: HTTPRequest.Method, url: String, parameters: Value? = nil, headerFields: HTTPFields = [:]

@@ -4,7 +4,8 @@ public import Transcoding
 
 /// What all request serializers have in common.
 public struct RequestSettings: Sendable {
-    /// Makes the query or the form body of the parameters. Nil is an empty text; the text is used as it is.
+    /// Makes the query or the form body of the parameters. Nil is an empty text. A body is the text as it is; in a query, what
+    /// may not stand there becomes percent escapes as in a URL, `#` too, and a control is refused with `querySerialization`.
     public typealias QuerySerialization = @Sendable (_ request: HTTPRequest, _ parameters: Value) throws -> String?
 
     /// Fields that every request gets unless it has them already.
@@ -64,6 +65,15 @@ extension RequestSettings {
         }
     }
 
+    /// A text of the caller's as it can stand in a query.
+    private static func escaped(_ query: String) throws(SerializationError) -> String {
+        guard query.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
+            throw SerializationError(
+                .querySerialization, reason: "the custom query serialization made a text with a control in it")
+        }
+        return RequestURL.escaped(query).replacing("#", with: "%23")
+    }
+
     internal func query(of parameters: RequestParameters) throws(SerializationError) -> String {
         do throws(ConversionError) {
             return try parameters.form(encoding, limits)
@@ -78,7 +88,8 @@ extension RequestSettings {
         _ head: HTTPRequest, parameters: RequestParameters?
     ) throws(SerializationError) -> SerializedRequest {
         var head = head
-        let query = try query(of: parameters, for: head)
+        var query = try query(of: parameters, for: head)
+        if querySerialization != nil { query = try Self.escaped(query) }
         head.path = RequestURL.appending(
             query, to: head.path ?? "/", keepsEmpty: encoding.dialect == .afnetworking)
         return SerializedRequest(head: head)
@@ -107,10 +118,13 @@ extension RequestSettings {
     /// Sets Authorization to the Basic credentials of `username` and `password`, in UTF-8 (RFC 7617).
     ///
     /// A colon in the user name can't be told from the one that ends it, so that name is refused with
-    /// `invalidHeaderField`, except under the dialect `afnetworking`, which sends it.
+    /// `invalidHeaderField`, except under the dialect `afnetworking`, which sends it. So are controls in either (§2).
     public mutating func setAuthorization(username: String, password: String) throws(SerializationError) {
         guard encoding.dialect == .afnetworking || !username.utf8.contains(UInt8(ascii: ":")) else {
             throw SerializationError(.invalidHeaderField, reason: "a user name of Basic credentials has no colon")
+        }
+        guard (username + password).utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
+            throw SerializationError(.invalidHeaderField, reason: "Basic credentials have no controls")
         }
         headerFields[.authorization] = "Basic " + Value.base64(Array("\(username):\(password)".utf8))
     }

@@ -45,15 +45,18 @@ public struct SerializedRequest: Sendable {
     /// The bytes of the body; nil where the request has none, which is not the same as an empty one.
     public var contentLength: Int? { body.contentLength }
 
-    /// The request with this body, and a Content-Length that is the body's, whatever the head said.
+    /// The request with this body, and a Content-Length that is the body's and no other framing, whatever the head said.
     internal init(head: HTTPRequest, sending body: RequestBody) {
         self.init(head: head, body: body)
         setContentLength()
     }
 
-    /// Sets Content-Length to the length of the body, where there is one: what it says must be what is sent.
+    /// Sets Content-Length to the length of the body, where there is one: what it says must be what is sent. A
+    /// Transfer-Encoding beside it would make two framings of one body (RFC 9112 §6.2), and is taken away.
     internal mutating func setContentLength() {
-        if let contentLength { head.headerFields[.contentLength] = String(contentLength) }
+        guard let contentLength else { return }
+        head.headerFields[.contentLength] = String(contentLength)
+        head.headerFields[.transferEncoding] = nil
     }
 }
 

@@ -21,9 +21,9 @@ public enum EmptyBodies: String, Hashable, Sendable, Codable, CaseIterable {
         SerializationError(.emptyBody, reason: "the response has no body", underlying: error)
     }
 
-    /// The body without the line `)]}',` that keeps scripts from reading it.
+    /// The body without the line `)]}',` that keeps scripts from reading it, whether CR LF or LF ends it.
     internal static func droppingXSSIPrefix(_ body: [UInt8]) -> [UInt8] {
-        let prefix = Array(")]}',\n".utf8)
-        return body.starts(with: prefix) ? Array(body.dropFirst(prefix.count)) : body
+        let line = [")]}',\n", ")]}',\r\n"].first { body.starts(with: $0.utf8) }
+        return line.map { Array(body.dropFirst($0.utf8.count)) } ?? body
     }
 }

@@ -4,9 +4,10 @@ internal import Transcoding
 
 /// Gives a body as text. The counterpart of Alamofire's `StringResponseSerializer`.
 ///
-/// The charset is that of the serializer, else that of the Content-Type, else ISO 8859-1, which every body is.
+/// The charset is that of the serializer, else that of the Content-Type, else ISO 8859-1, which every body is. A Content-Type may
+/// name any charset that `Transcoding.Charset` knows.
 public struct StringResponseSerializer: ResponseSerializer, Hashable, Codable {
-    /// A charset that text is read in.
+    /// A charset that all bodies are read in, whatever they say.
     public enum Charset: String, Hashable, Sendable, Codable, CaseIterable {
         /// UTF-8 (RFC 3629).
         case utf8 = "utf-8"
@@ -38,39 +39,43 @@ public struct StringResponseSerializer: ResponseSerializer, Hashable, Codable {
             let isFine = emptyBodies.allows(response, request)
             return ResponseResult(value: isFine ? "" : nil, error: isFine ? error : EmptyBodies.fault(beneath: error))
         }
-        guard let charset = charset ?? Self.charset(of: response) else {
-            return unreadable(
-                nil, "the charset of the response is none of utf-8, us-ascii and iso-8859-1", beneath: error)
-        }
+        let label = charset?.rawValue ?? Self.charset(of: response)
         let bytes = dropsXSSIPrefix ? EmptyBodies.droppingXSSIPrefix(body) : body
-        let text: String? =
-            switch charset {
-            case .utf8: String(validating: bytes, as: UTF8.self)
-            case .ascii: bytes.allSatisfy { $0 < 0x80 } ? String(decoding: bytes, as: UTF8.self) : nil
-            case .latin1: String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
+        let text: String?
+        switch Charset(rawValue: label) {
+        case .utf8: text = String(validating: bytes, as: UTF8.self)
+        case .ascii: text = bytes.allSatisfy { $0 < 0x80 } ? String(decoding: bytes, as: UTF8.self) : nil
+        case .latin1: text = String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
+        case nil:
+            guard let other = Transcoding.Charset(label: label), other.isInstalled else {
+                return unreadable(nil, "the charset that the response names is not known here", beneath: error)
             }
-        guard let text else { return unreadable(nil, "the body is not \(charset.rawValue)", beneath: error) }
+            text = other.text(of: bytes.span)
+        }
+        guard let text else { return unreadable(nil, "the body is not \(label)", beneath: error) }
         return ResponseResult(value: text, error: error)
     }
 
     /// The object among those of all serializers.
     public func responseObject(_ output: String) -> ResponseObject { .text(output) }
 
-    /// What the Content-Type says, ISO 8859-1 where it says nothing, nil for another charset.
-    private static func charset(of response: HTTPResponse) -> Charset? {
-        guard let value = response.headerFields[.contentType] else { return .latin1 }
+    /// The label that the Content-Type has, in lower case and by the name it has above where it is one of those; that of ISO 8859-1
+    /// where there is none.
+    private static func charset(of response: HTTPResponse) -> String {
+        let latin1 = Charset.latin1.rawValue
+        guard let value = response.headerFields[.contentType] else { return latin1 }
         let bytes = Array(value.utf8)
-        guard let end = ContentType.endOfMediaType(in: bytes.span) else { return .latin1 }
+        guard let end = ContentType.endOfMediaType(in: bytes.span) else { return latin1 }
         var parameters = HeaderParameters(from: end, grammar: .contentType)
         while let parameter = try? parameters.next(in: bytes.span) {
             guard bytes.span.extracting(parameter.name).isEqualIgnoringCase(to: "charset") else { continue }
             switch bytes.span.extracting(parameter.value).lossyString().lowercased() {
-            case "utf-8", "utf8": return .utf8
-            case "us-ascii", "ascii": return .ascii
-            case "iso-8859-1", "latin1": return .latin1
-            default: return nil
+            case "utf8": return Charset.utf8.rawValue
+            case "ascii": return Charset.ascii.rawValue
+            case "latin1": return latin1
+            case let label: return label
             }
         }
-        return .latin1
+        return latin1
     }
 }

@@ -16,8 +16,8 @@ public enum DocumentFormat: String, Hashable, Sendable, CaseIterable {
 
 /// How `Value` reads and writes documents.
 public struct DocumentOptions: Hashable, Sendable {
-    /// What happens to a repeated member of a JSON object: refused unless said otherwise. `array` is not for documents and
-    /// keeps both, as `keep` does.
+    /// What happens to a repeated member of an object of JSON or a property list: refused unless said otherwise. `array` is not
+    /// for documents and keeps both, as `keep` does.
     public var duplicates = DuplicatePolicy.reject
     /// The order in which members are written.
     public var order = MemberOrder.input
@@ -25,8 +25,10 @@ public struct DocumentOptions: Hashable, Sendable {
     public var formDecoding = FieldDecodingOptions()
     /// How a form is written.
     public var formEncoding = FieldEncodingOptions()
-    /// How a property list is written.
-    public var propertyListFormat = PropertyList.Format.xml
+    /// How a property list is read; `duplicates` above holds in the place of its own.
+    public var propertyListDecoding = PropertyList.DecodingOptions()
+    /// How a property list is written: as XML unless said otherwise.
+    public var propertyListEncoding = PropertyList.EncodingOptions()
     /// How the elements and attributes of XML become members.
     public var xmlDecoding = XML.DecodingOptions()
     /// How members become elements and attributes of XML.
@@ -43,8 +45,15 @@ public struct DocumentOptions: Hashable, Sendable {
         return decoding
     }
 
-    internal var propertyListDecoding: PropertyList.DecodingOptions {
-        var decoding = PropertyList.DecodingOptions()
+    /// The format of property lists that are written, which is that of `propertyListEncoding`.
+    public var propertyListFormat: PropertyList.Format {
+        get { propertyListEncoding.format }
+        set { propertyListEncoding.format = newValue }
+    }
+
+    /// How a property list is read, with the policy of repeated members that all formats have.
+    internal var propertyListReading: PropertyList.DecodingOptions {
+        var decoding = propertyListDecoding
         decoding.duplicates = duplicates
         return decoding
     }
@@ -160,9 +169,7 @@ extension DocumentSource where Self: ~Copyable {
             let text = try form(options.formEncoding, spelling, limits: options.limits)
             return text.span.copied()
         case .propertyList:
-            var encoding = PropertyList.EncodingOptions()
-            encoding.format = options.propertyListFormat
-            var encoder = PropertyList.Encoder(options: encoding, limits: options.limits)
+            var encoder = PropertyList.Encoder(options: options.propertyListEncoding, limits: options.limits)
             encoder.output.highWatermark = .max
             try emit(into: &encoder, as: spelling)
             try encoder.finish()
@@ -200,7 +207,7 @@ extension Span where Element == UInt8 {
             _ = try decoder.feed(self, into: &sink)
             try decoder.finish(into: &sink)
         case .propertyList:
-            var decoder = PropertyList.Decoder(options: options.propertyListDecoding, limits: options.limits)
+            var decoder = PropertyList.Decoder(options: options.propertyListReading, limits: options.limits)
             _ = try decoder.feed(self, into: &sink)
             try decoder.finish(into: &sink)
         case .xml:
@@ -222,7 +229,7 @@ extension Tree {
         case .json: try read(json: bytes, options: options.jsonDecoding, limits: options.limits)
         case .form: try read(form: bytes, options: options.formDecoding, limits: options.limits)
         case .propertyList:
-            try read(propertyList: bytes, options: options.propertyListDecoding, limits: options.limits)
+            try read(propertyList: bytes, options: options.propertyListReading, limits: options.limits)
         case .xml: try read(xml: bytes, options: options.xmlDecoding, limits: options.limits)
         }
     }

@@ -24,8 +24,9 @@ public enum Value: Hashable, Sendable {
     case date(Timestamp)
     /// Values in their order.
     case array([Value])
-    /// Values without an order. Forms and multipart bodies repeat the name, `s=a&s=b`, sorted by their text; JSON and
-    /// property lists can't carry it.
+    /// Values without an order. AFNetworking's forms and multipart bodies repeat the name, `s=a&s=b`, sorted by their text;
+    /// everything else writes them as an array, sorted so, but property lists and the bodies of `JSONRequestSerializer`, which
+    /// refuse a set.
     case set(Set<Value>)
     /// Members with names, in their order.
     case object(Object)
@@ -218,7 +219,8 @@ extension Value {
     /// its elements.
     ///
     /// Throws `value_number` for a number that is not finite, `limit_depth` for more than `limits.depth` nested arrays and
-    /// objects, and what the sink throws.
+    /// objects, and what the sink throws. The error's `field` is the JSON Pointer to the value at fault where the sink names none.
+    /// Each level takes room on the stack: a thousand are safe on any thread.
     public func emit<Sink: EventSink & ~Copyable>(
         into sink: inout Sink, order: MemberOrder = .input, limits: Limits = Limits()
     ) throws(ConversionError) {
@@ -231,17 +233,24 @@ extension Value {
     internal func emit<Sink: EventSink & ~Copyable>(
         into sink: inout Sink, as spelling: ValueSpelling
     ) throws(ConversionError) {
-        try emit(into: &sink, as: spelling, level: 0)
+        var place: [String]?
+        do throws(ConversionError) {
+            try emit(into: &sink, as: spelling, level: 0, place: &place)
+        } catch {
+            throw error.below((place ?? []).reversed())
+        }
     }
 
+    /// - Parameter place: what an error that is found here leaves of its way out, innermost first: names and indices. A sink names the
+    ///   fields of its own errors.
     private func emit<Sink: EventSink & ~Copyable>(
-        into sink: inout Sink, as spelling: ValueSpelling, level: Int
+        into sink: inout Sink, as spelling: ValueSpelling, level: Int, place: inout [String]?
     ) throws(ConversionError) {
         switch self {
         case .null: try sink.null()
         case .bool(let value): try sink.bool(value)
         case .number(let number):
-            guard number.isFinite else { throw ValueFault.number.error() }
+            guard number.isFinite else { throw Self.fault(.number, &place) }
             try sink.number(Array(number.text.utf8).span)
         case .string(let text): try sink.string(Array(text.utf8).span, isLast: true)
         case .data(let bytes):
@@ -252,59 +261,76 @@ extension Value {
             try sink.fileContent(bytes.span, isLast: true)
         case .date(let date): try Self.emit(date, into: &sink, as: spelling.dates)
         case .array(let elements):
-            try Self.check(level, spelling)
+            try Self.check(level, spelling, &place)
             try sink.beginArray()
-            for element in elements { try element.emitElement(into: &sink, as: spelling, level: level + 1) }
+            try Self.emit(elements, into: &sink, as: spelling, level: level + 1, place: &place)
             try sink.endArray()
         case .set(let elements):
-            guard spelling.sets != .refused else { throw ValueFault.set.error() }
-            try Self.check(level, spelling)
+            guard spelling.sets != .refused else { throw Self.fault(.set, &place) }
+            try Self.check(level, spelling, &place)
             if spelling.sets == .spread {
                 // Only the root comes here: fields under the name that it has not.
                 try sink.beginObject()
-                try Self.emit(Object.Member(key: "", value: self), into: &sink, as: spelling, level: level)
+                let member = Object.Member(key: "", value: self)
+                try Self.emit(member, into: &sink, as: spelling, level: level, place: &place)
                 return try sink.endObject()
             }
             try sink.beginArray()
-            for element in Self.sorted(elements) {
-                try element.emitElement(into: &sink, as: spelling, level: level + 1)
-            }
+            try Self.emit(Self.sorted(elements), into: &sink, as: spelling, level: level + 1, place: &place)
             try sink.endArray()
         case .object(let members):
-            try Self.check(level, spelling)
+            try Self.check(level, spelling, &place)
             try sink.beginObject()
             if spelling.order == .sorted {
-                for member in members.sorted() { try Self.emit(member, into: &sink, as: spelling, level: level + 1) }
+                for member in members.sorted() {
+                    try Self.emit(member, into: &sink, as: spelling, level: level + 1, place: &place)
+                }
             } else {
-                for member in members { try Self.emit(member, into: &sink, as: spelling, level: level + 1) }
+                for member in members {
+                    try Self.emit(member, into: &sink, as: spelling, level: level + 1, place: &place)
+                }
             }
             try sink.endObject()
         }
     }
 
     private static func emit<Sink: EventSink & ~Copyable>(
-        _ member: Object.Member, into sink: inout Sink, as spelling: ValueSpelling, level: Int
+        _ member: Object.Member, into sink: inout Sink, as spelling: ValueSpelling, level: Int, place: inout [String]?
     ) throws(ConversionError) {
         if case .set(let elements) = member.value, spelling.sets == .spread {
-            try check(level, spelling)
+            try check(level, spelling, &place)
             for element in sorted(elements) {
                 let one = Object.Member(key: member.key, value: element)
-                try emit(one, into: &sink, as: spelling, level: level + 1)
+                try emit(one, into: &sink, as: spelling, level: level + 1, place: &place)
             }
             return
         }
-        try sink.key(Array(member.key.utf8).span)
-        try member.value.emit(into: &sink, as: spelling, level: level)
+        do throws(ConversionError) {
+            try sink.key(Array(member.key.utf8).span)
+            try member.value.emit(into: &sink, as: spelling, level: level, place: &place)
+        } catch {
+            place?.append(member.key)
+            throw error
+        }
     }
 
-    private func emitElement<Sink: EventSink & ~Copyable>(
-        into sink: inout Sink, as spelling: ValueSpelling, level: Int
+    /// Emits the elements of an array, or of a set whose elements are an array's.
+    private static func emit<Sink: EventSink & ~Copyable>(
+        _ elements: [Value], into sink: inout Sink, as spelling: ValueSpelling, level: Int, place: inout [String]?
     ) throws(ConversionError) {
-        guard case .set(let elements) = self, spelling.sets == .spread else {
-            return try emit(into: &sink, as: spelling, level: level)
+        for (index, element) in elements.enumerated() {
+            do throws(ConversionError) {
+                if case .set(let further) = element, spelling.sets == .spread {
+                    try check(level, spelling, &place)
+                    try emit(sorted(further), into: &sink, as: spelling, level: level + 1, place: &place)
+                } else {
+                    try element.emit(into: &sink, as: spelling, level: level, place: &place)
+                }
+            } catch {
+                place?.append(String(index))
+                throw error
+            }
         }
-        try Self.check(level, spelling)
-        for element in Self.sorted(elements) { try element.emitElement(into: &sink, as: spelling, level: level + 1) }
     }
 
     private static func emit<Sink: EventSink & ~Copyable>(
@@ -318,8 +344,16 @@ extension Value {
         }
     }
 
-    private static func check(_ level: Int, _ spelling: ValueSpelling) throws(ConversionError) {
+    private static func fault(_ fault: ValueFault, _ place: inout [String]?) -> ConversionError {
+        place = []
+        return fault.error()
+    }
+
+    private static func check(
+        _ level: Int, _ spelling: ValueSpelling, _ place: inout [String]?
+    ) throws(ConversionError) {
         guard level < spelling.depth else {
+            place = []
             throw .limit("depth", of: spelling.depth, what: "the nesting of the value")
         }
     }
@@ -345,5 +379,18 @@ internal enum ValueFault {
 
     private static func error(_ code: String, _ reason: String) -> ConversionError {
         ConversionError(.unrepresentable, code: code, reason: reason)
+    }
+}
+
+extension ConversionError {
+    /// The error with the JSON Pointer (RFC 6901 §3) of `path`, names and indices from the outside in, in front of the one that it
+    /// has. The root's is none.
+    internal func below(_ path: some Sequence<String>) -> ConversionError {
+        let pointer = path.reduce(into: "") { pointer, step in
+            pointer += "/" + step.replacing("~", with: "~0").replacing("/", with: "~1")
+        }
+        var error = self
+        if !pointer.isEmpty { error.field = pointer + (field ?? "") }
+        return error
     }
 }

@@ -3,8 +3,8 @@ public import Transcoding
 
 /// Makes a `Value` of the events of a document.
 ///
-/// Bounded by `limits.tree`: every byte of a name or a scalar counts one and every value `Tree.nodeCost`. A decoder has
-/// checked the order of the events and the depth.
+/// Bounded by `limits.tree`: every byte of a name or a scalar counts one and every value 48. A decoder has checked the depth and
+/// the order of the events; an end or a name where there can be none is refused with `event_order`.
 public struct ValueBuilder: EventSink {
     /// An open array or object.
     private struct Level {
@@ -46,7 +46,8 @@ public struct ValueBuilder: EventSink {
 
     /// See `EventSink`.
     public mutating func endObject() throws(ConversionError) {
-        put(.object(Value.Object(levels.removeLast().members)))
+        guard let level = levels.popLast(), level.isObject else { throw Self.outOfOrder }
+        put(.object(Value.Object(level.members)))
     }
 
     /// See `EventSink`.
@@ -57,12 +58,14 @@ public struct ValueBuilder: EventSink {
 
     /// See `EventSink`.
     public mutating func endArray() throws(ConversionError) {
-        put(.array(levels.removeLast().elements))
+        guard let level = levels.popLast(), !level.isObject else { throw Self.outOfOrder }
+        put(.array(level.elements))
     }
 
     /// See `EventSink`.
     public mutating func key(_ name: Span<UInt8>) throws(ConversionError) {
         try charge(name.count, isNode: false)
+        guard levels.last?.isObject == true else { throw Self.outOfOrder }
         levels[levels.count - 1].key = name.lossyString()
         if replacesRepeated { levels[levels.count - 1].keyBytes = name.copied() }
     }
@@ -117,6 +120,10 @@ public struct ValueBuilder: EventSink {
 
     /// See `EventSink`.
     public mutating func fileContent(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {}
+
+    private static var outOfOrder: ConversionError {
+        ConversionError(.malformed, code: "event_order", reason: "an end or a name comes where there can be none")
+    }
 
     private mutating func charge(_ bytes: Int, isNode: Bool = true) throws(ConversionError) {
         cost += bytes + (isNode ? Tree.nodeCost : 0)

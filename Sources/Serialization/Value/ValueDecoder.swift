@@ -16,8 +16,8 @@ public import Transcoding
 /// let decoder = ValueDecoder(reading: .php)
 /// ```
 public struct ValueDecoder: Sendable {
-    /// Makes an instance of a type that knows no better, as `Foundation.Date`; nil where the type's own way is right. It is
-    /// asked for every value, so a document is decoded faster without one.
+    /// Makes an instance of a type that knows no better, as `Foundation.Date`; nil where the type's own way is right; an
+    /// error ends the decoding. It is asked for every value, so a document is decoded faster without one.
     ///
     /// ```swift
     /// let times = decoder
@@ -26,11 +26,11 @@ public struct ValueDecoder: Sendable {
     ///     return Date(timeIntervalSince1970: time.secondsSince1970)
     /// }
     /// ```
-    public var transform: @Sendable (Value, any Decodable.Type) -> (any Decodable)? {
+    public var transform: @Sendable (Value, any Decodable.Type) throws -> (any Decodable)? {
         get { chosenTransform ?? { _, _ in nil } }
         set { chosenTransform = newValue }
     }
-    fileprivate var chosenTransform: (@Sendable (Value, any Decodable.Type) -> (any Decodable)?)?
+    fileprivate var chosenTransform: (@Sendable (Value, any Decodable.Type) throws -> (any Decodable)?)?
     /// Whether numbers, booleans and nulls are read from text, as `spelling` writes them. False at first.
     public var readsText = false
     /// How a form or a multipart body was written whose texts are read:
@@ -40,6 +40,9 @@ public struct ValueDecoder: Sendable {
     ///   for, the text stays: nothing tells the two apart.
     /// - `dialect`: the texts of times that `afnetworking` and `alamofire` have.
     public var spelling = FieldEncodingOptions()
+
+    /// What types that decode themselves find in `userInfo` of their decoder.
+    public var userInfo: [CodingUserInfoKey: any Sendable] = [:]
 
     /// A decoder without a transform, which reads no text as numbers.
     public init() {}
@@ -118,7 +121,8 @@ private final class DecodedDocument {
     @safe @exclusivity(unchecked) fileprivate var tree: Tree
     fileprivate let readsText: Bool
     fileprivate let spelling: FieldEncodingOptions
-    private let transform: (@Sendable (Value, any Decodable.Type) -> (any Decodable)?)?
+    private let transform: (@Sendable (Value, any Decodable.Type) throws -> (any Decodable)?)?
+    fileprivate let userInfo: [CodingUserInfoKey: any Sendable]
     /// Whether there is a transform: looking at it counts references.
     fileprivate let hasTransform: Bool
     /// Whether what is `collected` was a set of a `Value`; in a form it is an array.
@@ -136,6 +140,7 @@ private final class DecodedDocument {
         spelling = settings.spelling
         transform = settings.chosenTransform
         hasTransform = settings.chosenTransform != nil
+        userInfo = settings.userInfo
         self.setsAreCollected = setsAreCollected
     }
 
@@ -192,7 +197,7 @@ private final class DecodedDocument {
     @inline(never)
     private func decodeTransformed<T: Decodable>(_ type: T.Type, of decoder: NodeDecoder) throws -> T {
         // Two steps: no value at all, cast to an optional type, would be a nil of it.
-        if let transform, let transformed = transform(value(of: decoder.node), type), let made = transformed as? T {
+        if let transform, let transformed = try transform(value(of: decoder.node), type), let made = transformed as? T {
             return made
         }
         return try decodeOwn(type, of: decoder)
@@ -400,16 +405,17 @@ private final class DecodedDocument {
 
     fileprivate func mismatch(_ type: Any.Type, _ decoder: NodeDecoder) -> DecodingError {
         let context = DecodingError.Context(
-            codingPath: decoder.codingPath, debugDescription: "found \(Self.name(of: tree.kind(decoder.node)))")
+            codingPath: decoder.codingPath,
+            debugDescription: "found \(Self.name(of: tree.kind(decoder.node), for: type))")
         return isNull(decoder.node) ? .valueNotFound(type, context) : .typeMismatch(type, context)
     }
 
     /// What a value is, for messages, which never quote it.
-    private static func name(of kind: Tree.Kind) -> String {
+    private static func name(of kind: Tree.Kind, for type: Any.Type) -> String {
         switch kind {
         case .null: "null"
         case .yes, .no: "a boolean"
-        case .number: "a number that doesn't fit"
+        case .number: type is any Numeric.Type ? "a number that doesn't fit" : "a number"
         case .string: "a string"
         case .data: "bytes"
         case .date: "a date"
@@ -426,7 +432,7 @@ private struct NodeDecoder: Decoder, SingleValueDecodingContainer {
     let step: Int32
 
     var codingPath: [any CodingKey] { document.path(of: step) }
-    var userInfo: [CodingUserInfoKey: Any] { [:] }
+    var userInfo: [CodingUserInfoKey: Any] { document.userInfo }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
         guard document.tree.kind(node).hasNames else { throw document.mismatch([String: Any].self, self) }

@@ -25,18 +25,21 @@ public struct ValueEncoder: Sendable {
     }
 
     /// Gives the value for types that know no better: `Foundation.Date`, for one, which encodes itself as a bare number. Nil
-    /// where the type's own way is right. It is asked for every value, so a document is encoded faster without one.
+    /// where the type's own way is right; an error ends the encoding. It is asked for every value, so a document is encoded
+    /// faster without one.
     ///
     /// ```swift
     /// encoder.transform = { ($0 as? Date).flatMap { Timestamp(secondsSince1970: $0.timeIntervalSince1970) }.map(Value.date) }
     /// ```
-    public var transform: @Sendable (any Encodable) -> Value? {
+    public var transform: @Sendable (any Encodable) throws -> Value? {
         get { chosenTransform ?? { _ in nil } }
         set { chosenTransform = newValue }
     }
-    fileprivate var chosenTransform: (@Sendable (any Encodable) -> Value?)?
+    fileprivate var chosenTransform: (@Sendable (any Encodable) throws -> Value?)?
     /// What becomes of optional properties that are nil: they are left out at first. A nil in an array is a null either way.
     public var nils = NilStrategy.omit
+    /// What types that encode themselves find in `userInfo` of their encoder.
+    public var userInfo: [CodingUserInfoKey: any Sendable] = [:]
 
     /// An encoder without a transform, which leaves nil out.
     public init() {}
@@ -56,8 +59,9 @@ public struct ValueEncoder: Sendable {
     ///   - source: an object or an array for a form, a property list and XML; JSON takes any value.
     ///   - format: the format of the document.
     ///   - options: the options of the format; `limits.depth` bounds the nesting, besides the 128 that no type may pass.
-    /// - Throws: what `encode(_:)` throws, and a `ConversionError` that names the field where the format can't carry a value:
-    ///   `value_number` for a number that is not finite, `limit_depth`, and what `Value.encoded(as:options:)` throws.
+    /// - Throws: what `encode(_:)` throws, and a `ConversionError` whose `field` is the JSON Pointer to a value that the format
+    ///   can't carry: `value_number` for a number that is not finite, `value_set`, `limit_depth`; and what
+    ///   `Value.encoded(as:options:)` throws.
     public func encode(
         _ source: some Encodable, as format: DocumentFormat, options: DocumentOptions = DocumentOptions()
     ) throws -> [UInt8] {
@@ -98,8 +102,9 @@ internal final class EncodedDocument {
     @safe @exclusivity(unchecked) var tree: Tree
     /// What a container could not throw where it was asked for.
     private var fault: (any Error)?
-    private let transform: (@Sendable (any Encodable) -> Value?)?
+    private let transform: (@Sendable (any Encodable) throws -> Value?)?
     fileprivate let writesNil: Bool
+    fileprivate let userInfo: [CodingUserInfoKey: any Sendable]
     /// How dates, sets and numbers are written; nil on the way to a `Value`, which has them all.
     fileprivate let spelling: ValueSpelling?
     /// The steps of all coding paths of values whose encoding has begun and not ended.
@@ -115,6 +120,7 @@ internal final class EncodedDocument {
         tree = Tree(limits: limits)
         transform = settings.chosenTransform
         writesNil = settings.nils == .null
+        userInfo = settings.userInfo
         self.spelling = spelling
     }
 
@@ -175,14 +181,16 @@ internal final class EncodedDocument {
     }
 
     fileprivate func encode<T: Encodable>(_ value: T, into node: Tree.Node, at step: Int32) throws {
-        if let transform, let value = transform(value) { return try put(value, into: node, depth: depth(of: step)) }
-        if Scalar.holds(T.self) { return try put(scalar: value, into: node) }
+        if let transform, let value = try transform(value) { return try put(value, into: node, at: step) }
+        if Scalar.holds(T.self) {
+            return try orPlaced(step) { () throws(ConversionError) in try put(scalar: value, into: node) }
+        }
         if T.self == [UInt8].self, let bytes = value as? [UInt8] { return try tree.setText(node, .data, bytes.span) }
         if T.self == Timestamp.self, let time = value as? Timestamp {
-            return try put(.date(time), into: node, depth: depth(of: step))
+            return try put(.date(time), into: node, at: step)
         }
         if T.self == Value.self, let value = value as? Value {
-            return try put(value, into: node, depth: depth(of: step))
+            return try put(value, into: node, at: step)
         }
         guard depth(of: step) <= Self.depthLimit else { throw tooDeep(step, value) }
         try value.encode(to: NodeEncoder(document: self, node: node, step: step))
@@ -234,8 +242,29 @@ internal final class EncodedDocument {
         try tree.setText(node, .number, utf8: text)
     }
 
-    /// Writes a value into a node, as the spelling has it.
-    fileprivate func put(_ value: Value, into node: Tree.Node, depth: Int) throws(ConversionError) {
+    private func put(_ value: Value, into node: Tree.Node, at step: Int32) throws(ConversionError) {
+        try orPlaced(step) { () throws(ConversionError) in try put(value, into: node, depth: depth(of: step)) }
+    }
+
+    /// Does what can fail within the value at `step`, and puts the way to that in front of the error's.
+    fileprivate func orPlaced(
+        _ step: Int32, _ body: () throws(ConversionError) -> Void
+    ) throws(ConversionError) {
+        do throws(ConversionError) { try body() } catch { throw placed(error, at: step) }
+    }
+
+    private func placed(_ error: ConversionError, at step: Int32) -> ConversionError {
+        error.below(path(of: step).map(\.stringValue))
+    }
+
+    /// The error of a scalar that is a member or an element of the value at `step`.
+    @inline(never)
+    fileprivate func placed(_ error: ConversionError, at step: Int32, _ name: TextRange) -> ConversionError {
+        placed(error.below([tree.key(name, ValueKey.self).stringValue]), at: step)
+    }
+
+    /// Writes a value into a node, as the spelling has it. An error's field is the way from that value to the one at fault.
+    private func put(_ value: Value, into node: Tree.Node, depth: Int) throws(ConversionError) {
         switch value {
         case .null: tree.setKind(node, .null)
         case .bool(let value): tree.setKind(node, value ? .yes : .no)
@@ -285,7 +314,9 @@ internal final class EncodedDocument {
         }
         let node = try tree.makeNode(.keyed)
         tree.append(node, to: parent)
-        try put(value, into: node, depth: depth + 1)
+        do throws(ConversionError) { try put(value, into: node, depth: depth + 1) } catch {
+            throw error.below([String(tree.childCount(parent) - 1)])
+        }
     }
 
     /// Appends a member, also under a name that another one has, or one for each element of a set.
@@ -298,13 +329,13 @@ internal final class EncodedDocument {
         }
         let node = try tree.makeNode(.keyed)
         try tree.append(node, to: parent, named: name)
-        try put(value, into: node, depth: depth + 1)
+        do throws(ConversionError) { try put(value, into: node, depth: depth + 1) } catch { throw error.below([name]) }
     }
 
     /// The value itself where it is one whose elements go out one by one; those become members or elements of their parent.
-    fileprivate func spreads<T: Encodable>(_ value: T) -> Value? {
+    fileprivate func spreads<T: Encodable>(_ value: T) throws -> Value? {
         guard spelling?.sets == .spread else { return nil }
-        let made = transform.flatMap { $0(value) } ?? (T.self == Value.self ? value as? Value : nil)
+        let made = try transform.flatMap { try $0(value) } ?? (T.self == Value.self ? value as? Value : nil)
         if case .set? = made { return made }
         return nil
     }
@@ -314,7 +345,7 @@ internal final class EncodedDocument {
     /// Makes a node that nothing is in a container, or leaves the one that it is. What it can't become is a fault.
     fileprivate func begin(_ kind: Tree.Kind, _ node: Tree.Node, at step: Int32) {
         let depth = depth(of: step)
-        if let spelling, depth >= spelling.depth { refuse(Self.depthPassed(spelling)) }
+        if let spelling, depth >= spelling.depth { refuse(placed(Self.depthPassed(spelling), at: step)) }
         if depth >= Self.depthLimit { refuse(tooDeep(step, ())) }
         let found = tree.kind(node)
         if found == .keyed { tree.setKind(node, kind) } else if found != kind { refuse(conflict(step)) }
@@ -358,7 +389,7 @@ private struct NodeEncoder: Encoder, SingleValueEncodingContainer {
     let step: Int32
 
     var codingPath: [any CodingKey] { document.path(of: step) }
-    var userInfo: [CodingUserInfoKey: Any] { [:] }
+    var userInfo: [CodingUserInfoKey: Any] { document.userInfo }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
         document.begin(.object, node, at: step)
@@ -390,7 +421,11 @@ private struct NodeEncoder: Encoder, SingleValueEncodingContainer {
 
     mutating func encode<T: Encodable>(_ value: T) throws {
         try checkEmpty()
-        if document.takes(T.self) { return try document.put(scalar: value, into: node) }
+        if document.takes(T.self) {
+            return try document.orPlaced(step) { () throws(ConversionError) in
+                try document.put(scalar: value, into: node)
+            }
+        }
         do {
             try document.encode(value, into: node, at: step)
         } catch {
@@ -420,7 +455,9 @@ private struct KeyedNode<Key: CodingKey>: KeyedEncodingContainerProtocol {
         let document = encoder.document
         if document.takes(T.self) {
             let node = try document.tree.makeMember(key.stringValue, of: encoder.node)
-            return try document.put(scalar: value, into: node)
+            do throws(ConversionError) { return try document.put(scalar: value, into: node) } catch {
+                throw document.placed(error, at: encoder.step, document.tree.nameRange(node))
+            }
         }
         try encodeGeneral(value, forKey: key)
     }
@@ -433,10 +470,11 @@ private struct KeyedNode<Key: CodingKey>: KeyedEncodingContainerProtocol {
     @inline(never)
     private func encodeGeneral<T: Encodable>(_ value: T, forKey key: Key) throws {
         let document = encoder.document
-        if let set = document.spreads(value) {
-            try document.append(
-                set, named: key.stringValue, to: encoder.node, depth: document.depth(of: encoder.step))
-            return
+        if let set = try document.spreads(value) {
+            return try document.orPlaced(encoder.step) { () throws(ConversionError) in
+                let depth = document.depth(of: encoder.step)
+                try document.append(set, named: key.stringValue, to: encoder.node, depth: depth)
+            }
         }
         let name = try document.tree.store(utf8: key.stringValue)
         let node = try document.node(for: value, from: encoder.step, name, Key.self)
@@ -505,10 +543,15 @@ private struct UnkeyedNode: UnkeyedEncodingContainer {
     mutating func encode<T: Encodable>(_ value: T) throws {
         let document = encoder.document
         if document.takes(T.self) {
-            return try document.put(scalar: value, into: document.tree.makeElement(of: encoder.node))
+            let node = try document.tree.makeElement(of: encoder.node)
+            do throws(ConversionError) { return try document.put(scalar: value, into: node) } catch {
+                throw document.placed(error, at: encoder.step, TextRange(index: count - 1))
+            }
         }
-        if let set = document.spreads(value) {
-            return try document.append(set, to: encoder.node, depth: document.depth(of: encoder.step))
+        if let set = try document.spreads(value) {
+            return try document.orPlaced(encoder.step) { () throws(ConversionError) in
+                try document.append(set, to: encoder.node, depth: document.depth(of: encoder.step))
+            }
         }
         let node = try document.node(for: value, from: encoder.step, TextRange(index: count), nil)
         document.tree.append(node, to: encoder.node)

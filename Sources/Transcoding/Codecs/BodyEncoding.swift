@@ -2,8 +2,7 @@ internal import Octets
 
 /// The encodings a conversion reads and writes.
 ///
-/// All that is to be known of an encoding without its codecs stands here; `PipelineCodecs.swift` and `PipelineTable.swift` have
-/// those. CONTRIBUTING.md says how one is added.
+/// What each reads and writes is said with its codec: `JSON`, `Form`, `Multipart`, `PropertyList`, `XML`.
 public enum BodyEncoding: String, Hashable, Sendable, CaseIterable {
     /// `application/x-www-form-urlencoded`, JSON of RFC 8259, and `multipart/form-data` of RFC 7578.
     case form, json, multipart

@@ -9,7 +9,7 @@ extension Conversion {
     /// `consumedCount` were fed; nil where no bound is close enough to be of use.
     ///
     /// What grows by structure (delimiters, names, base64, what a map adds) is counted at its most. What grows by rare
-    /// escapes in texts and names has an allowance (`OutputBound.allowance`): a body that needs more than that comes out longer
+    /// escapes in texts and names has an allowance, a 32nd of `length` but 64 KiB to 1 MiB: a body that needs more comes out longer
     /// than the bound says, and a caller that relied on it has to refuse the body then.
     ///
     /// The bound is of use while its part for fields to come is at most a quarter of `length`, or 384 KiB.

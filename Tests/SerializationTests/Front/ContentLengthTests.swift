@@ -3,7 +3,7 @@ import Serialization
 import Testing
 import Transcoding
 
-/// Content-Length is set wherever there is a body, and says its length.
+/// Content-Length is set wherever there is a body, says its length, and is its only framing.
 @Suite("Content-Length of requests")
 struct ContentLengthTests {
     static let parameters: Value = ["a": "\u{E9}", "b": [1, 2]]
@@ -11,6 +11,7 @@ struct ContentLengthTests {
     private func check(_ request: SerializedRequest, _ comment: Comment? = nil) throws {
         let length = request.head.headerFields[.contentLength]
         #expect(length == request.contentLength.map(String.init), comment)
+        #expect(request.head.headerFields[.transferEncoding] == nil, comment)
         switch request.body {
         case .none: #expect(length == nil, comment)
         case .bytes(let bytes): #expect(length == String(bytes.count), comment)
@@ -43,7 +44,8 @@ struct ContentLengthTests {
     func callers() throws {
         var serializer = HTTPRequestSerializer()
         serializer.headerFields[.contentLength] = "3"
-        let fields: HTTPFields = [.contentLength: "5", .contentType: "text/x"]
+        serializer.headerFields[.transferEncoding] = "chunked"
+        let fields: HTTPFields = [.contentLength: "5", .contentType: "text/x", .transferEncoding: "gzip, chunked"]
         let request = try serializer.request(
             method: .post, url: "/", parameters: Self.parameters, headerFields: fields)
         try check(request)
@@ -52,6 +54,7 @@ struct ContentLengthTests {
         try check(multipart)
         var head = HTTPRequest(method: .post, scheme: nil, authority: nil, path: "/")
         head.headerFields[.contentLength] = "9"
+        head.headerFields[.transferEncoding] = "chunked"
         try check(serializer.serialize(head, parameters: Self.parameters))
     }
 }

@@ -246,6 +246,7 @@ struct DirectCodingTests {
         for number in [Double.nan, .infinity, -.infinity] {
             let error = #expect(throws: ConversionError.self) { try ValueEncoder().encode([number], as: .json) }
             #expect(error?.code == "value_number")
+            #expect(error?.field == "/0")
         }
         let error = #expect(throws: ConversionError.self) {
             try ValueDecoder().decode([Int].self, from: "[1,2", as: .json)
@@ -261,6 +262,95 @@ struct DirectCodingTests {
         let bytes = try ValueEncoder().encode(texts, as: .json)
         #expect(try JSONDecoder().decode([String].self, from: Data(bytes)) == texts)
         #expect(try ValueDecoder().decode([String].self, from: bytes, as: .json) == texts)
+    }
+
+    /// Values with one that JSON or a property list can't carry, the format, the depth, and what the error says.
+    static let unwritable: [(value: Value, format: DocumentFormat, depth: Int, code: String, field: String?)] = [
+        (Value(Double.nan), .json, 32, "value_number", nil),
+        (["a": [1, ["b/c": ["~": Value(Double.infinity)]]]], .json, 32, "value_number", "/a/1/b~1c/~0"),
+        (["a": ["b": .set([1])]], .propertyList, 32, "value_set", "/a/b"),
+        (.set(["x"]), .propertyList, 32, "value_set", nil),
+        (["a": [[1]]], .json, 2, "limit_depth", "/a/0"),
+        (["a": 1], .json, 0, "limit_depth", nil),
+    ]
+
+    @Test("An error names the value at fault, whichever way it was encoded", arguments: unwritable)
+    func places(value: Value, format: DocumentFormat, depth: Int, code: String, field: String?) throws {
+        struct Outer: Encodable {
+            var outer: [Value]
+        }
+        var options = DocumentOptions()
+        options.limits.depth = depth
+        let direct = #expect(throws: ConversionError.self) { try value.encoded(as: format, options: options) }
+        let encoded = #expect(throws: ConversionError.self) {
+            try ValueEncoder().encode(value, as: format, options: options)
+        }
+        options.limits.depth += 2
+        let within = #expect(throws: ConversionError.self) {
+            try ValueEncoder().encode(Outer(outer: [.null, value]), as: format, options: options)
+        }
+        for error in [direct, encoded, within] { #expect(error?.code == code) }
+        #expect(direct?.field == field)
+        #expect(encoded?.field == field)
+        #expect(within?.field == "/outer/1" + (field ?? ""))
+    }
+
+    @Test("An error names the property at fault, in every kind of container")
+    func propertyPlaces() throws {
+        struct Row: Encodable {
+            var weight: Double
+        }
+        struct Rows: Encodable {
+            var rows: [Row]
+            var single: [String: Double?] = [:]
+        }
+        struct Late: Encodable {
+            enum CodingKeys: CodingKey { case list, other }
+            func encode(to encoder: any Encoder) throws {
+                var container = encoder.container(keyedBy: CodingKeys.self)
+                var nested = container.nestedUnkeyedContainer(forKey: .list)
+                try container.encode(1, forKey: .other)
+                try nested.encode(1.5)
+                try nested.encode(Float.nan)
+            }
+        }
+        let place = { (source: any Encodable) in
+            (#expect(throws: ConversionError.self) { try ValueEncoder().encode(source, as: .json) })?.field
+        }
+        #expect(place(Row(weight: .nan)) == "/weight")
+        #expect(place(Rows(rows: [Row(weight: 1), Row(weight: .infinity)])) == "/rows/1/weight")
+        #expect(place(Rows(rows: [], single: ["a/b": .nan])) == "/single/a~1b")
+        #expect(place(Late()) == "/list/1")
+        #expect(place(Double.nan) == nil)
+    }
+
+    @Test("A transform may throw, and types find what the program left for them")
+    func transformsThrow() throws {
+        struct Refusal: Error {}
+        let key = CodingUserInfoKey(rawValue: "currency")!
+        struct Price: Codable {
+            var text: String
+            init(_ text: String) { self.text = text }
+            init(from decoder: any Decoder) throws {
+                let currency = decoder.userInfo[CodingUserInfoKey(rawValue: "currency")!] as? String
+                text = try decoder.singleValueContainer().decode(String.self) + (currency ?? "?")
+            }
+            func encode(to encoder: any Encoder) throws {
+                let currency = encoder.userInfo[CodingUserInfoKey(rawValue: "currency")!] as? String
+                var container = encoder.singleValueContainer()
+                try container.encode(text + (currency ?? "?"))
+            }
+        }
+        var encoder = ValueEncoder()
+        encoder.userInfo[key] = "EUR"
+        #expect(try text(encoder.encode([Price("1")], as: .json)) == #"["1EUR"]"#)
+        encoder.transform = { _ in throw Refusal() }
+        #expect(throws: Refusal.self) { try encoder.encode([1], as: .json) }
+        var decoder = ValueDecoder()
+        decoder.userInfo[key] = "USD"
+        #expect(try decoder.decode([Price].self, from: #"["2"]"#, as: .json).map(\.text) == ["2USD"])
+        decoder.transform = { _, _ in throw Refusal() }
+        #expect(throws: Refusal.self) { try decoder.decode([Int].self, from: "[1]", as: .json) }
     }
 
     @Test("A transform is asked for every value, of documents too")

@@ -130,7 +130,9 @@ struct RequestSerializerTests {
         ("http://h", "/?b=2"), ("http://h?a=1", "/?a=1&b=2"), ("http://h/p?a=1&", "/p?a=1&b=2"),
         ("http://h/p#frag", "/p?b=2"), ("http://h/p?a#f?g", "/p?a&b=2"), ("/p", "/p?b=2"), ("url", "url?b=2"),
         ("http://h/a b?\u{e9}[1]", "/a%20b?%C3%A9%5B1%5D&b=2"), ("HTTP://h:8080/", "/?b=2"), ("http://[::1]/", "/?b=2"),
-        ("http://h/p?", "/p?b=2"),
+        ("http://h/p?", "/p?b=2"), ("http://[::ffff:1.2.3.4]:65535/", "/?b=2"), ("http://[v1.a:b]", "/?b=2"),
+        ("http://h:/p", "/p?b=2"), ("http://a%41.example/", "/?b=2"), ("/p:q", "/p:q?b=2"), ("p/q:r", "p/q:r?b=2"),
+        ("/100%?a=%4&c=%41", "/100%25?a=%254&c=%41&b=2"),
     ]
 
     @Test("The query goes behind the one that is there and in front of the fragment", arguments: targets)
@@ -155,6 +157,12 @@ struct RequestSerializerTests {
         "A URL that can't be asked for is refused",
         arguments: [
             "", "http://", "http:///p", "http://a b/", "http://h/\r\nX: y", "http://user@h/", "http://h\u{e9}/",
+            "http://[::1/", "http://[::1", "http://[::g]/", "http://[1:2:3:4:5:6:7:8:9]/", "http://[]/",
+            "http://[v.a]/",
+            "http://[v1.]/", "http://[::1]x/", "http://[fe80::1%eth0]/", "http://a[b]/", "http://h]/", "http://h%zz/",
+            "http://:80/", "http://h:65536/", "http://h:8o/", "http://h:80:80/", "http://h:-1/", "host:80",
+            "mailto:a@b.c",
+            "http:/p", "h:p?q", "1:2",
         ])
     func badURL(url: String) throws {
         let error = #expect(throws: SerializationError.self) { try serializer.request(method: .get, url: url) }
@@ -269,6 +277,57 @@ struct RequestSerializerTests {
                 ] { #expect(direct == byValue) }
             }
         }
+    }
+
+    @Test("The text of a query serialization can stand in a query, or is refused; in a body it is as it is")
+    func customQueryText() throws {
+        var serializer = HTTPRequestSerializer(dialect: .recast)
+        for (text, query) in [
+            ("a=b", "a=b"), ("a b#c=\u{fc}&d=%zz%41", "a%20b%23c=%C3%BC&d=%25zz%41"), ("", nil), ("a=1\r\nX: y", "!"),
+            ("a\u{0}", "!"), ("a\u{7f}", "!"),
+        ] {
+            serializer.querySerialization = { _, _ in text }
+            if query == "!" {
+                let error = #expect(throws: SerializationError.self) {
+                    try serializer.request(method: .get, url: "/p", parameters: ["a": 1])
+                }
+                #expect(error?.kind == .querySerialization)
+            } else {
+                #expect(try serializer.request(method: .get, url: "/p", parameters: ["a": 1]).query == query)
+            }
+            #expect(try serializer.request(method: .post, url: "/p", parameters: ["a": 1]).bodyBytes?.text == text)
+        }
+    }
+
+    @Test("Basic credentials have no controls")
+    func credentials() throws {
+        for dialect in [Dialect.afnetworking, .recast] {
+            var serializer = HTTPRequestSerializer(dialect: dialect)
+            for (name, password) in [("a\r\n", "b"), ("a", "b\u{0}"), ("a\u{7f}", "")] {
+                let error = #expect(throws: SerializationError.self) {
+                    try serializer.setAuthorization(username: name, password: password)
+                }
+                #expect(error?.kind == .invalidHeaderField)
+            }
+            try serializer.setAuthorization(username: "J\u{fc}rgen", password: "a b")
+            #expect(serializer.value(forHeaderField: "Authorization") == "Basic SsO8cmdlbjphIGI=")
+        }
+    }
+
+    @Test("A property list is written as the options of the serializer say")
+    func propertyListOptions() throws {
+        var serializer = PropertyListRequestSerializer()
+        let parameters: Value = ["a": .null, "b": 1]
+        #expect(throws: SerializationError.self) {
+            try serializer.request(method: .post, url: "/", parameters: parameters)
+        }
+        serializer.writingOptions.nulls = .omit
+        #expect(serializer.format == .xml)
+        let xml = try serializer.request(method: .post, url: "/", parameters: parameters)
+        #expect(try Value(decoding: xml.bodyBytes ?? [], as: .propertyList) == ["b": 1])
+        serializer.format = .binary
+        let binary = try serializer.request(method: .post, url: "/", encoding: ["b": 1])
+        #expect(binary.bodyBytes?.starts(with: "bplist00".utf8) == true)
     }
 
     @Test("A query serialization gets the value of a type")

@@ -200,11 +200,27 @@ struct ResponseSerializerTests {
             ("text/plain; charset=utf-8", [0xC3, 0xA9], "é"), ("text/plain", [0xE9], "é"),
             ("text/plain; charset=\"ISO-8859-1\"", [0xE9], "é"), ("text/plain; charset=utf-8", [0xE9], nil),
             ("text/plain; charset=us-ascii", [0xE9], nil), ("text/plain; charset=utf-16", [0x61], nil),
+            ("text/plain; charset=utf-16", [0x61, 0], "a"), ("text/plain; charset=Windows-1252", [0x80], "€"),
+            ("text/plain; charset=\"shift_jis\"", [0x82, 0xA0], "あ"), ("text/plain; charset=shift_jis", [0x82], nil),
+            ("text/plain; charset=nonsense", [0x61], nil), ("text/plain; charset=\"\"", [0x61], nil),
         ] as [(String, [UInt8], String?)])
     func strings(type: String, body: [UInt8], text: String?) {
         let result = StringResponseSerializer().serialize(response(200, type), body: body)
         #expect(result.value == text)
         #expect((result.error == nil) == (text != nil))
+    }
+
+    @Test("The line that keeps scripts away is dropped with either line end, and no other line is")
+    func scriptGuard() throws {
+        var serializer = StringResponseSerializer()
+        serializer.dropsXSSIPrefix = true
+        for (body, text) in [
+            (")]}',\n{}", "{}"), (")]}',\r\n{}", "{}"), (")]}',{}", ")]}',{}"), (")]}'\n{}", ")]}'\n{}"),
+            (" )]}',\n", " )]}',\n"), (")]}',\n)]}',\n", ")]}',\n"),
+        ] {
+            let result = serializer.serialize(response(200, "text/plain"), body: Array(body.utf8))
+            #expect(try result.get() == text)
+        }
     }
 
     @Test("Of several serializers the first that makes an object wins")

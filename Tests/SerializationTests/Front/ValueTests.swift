@@ -94,6 +94,33 @@ struct ValueTests {
         }
     }
 
+    @Test("Events that come out of order are refused")
+    func eventOrder() throws {
+        let events: [(name: String, send: (inout ValueBuilder) throws -> Void)] = [
+            ("end of an object", { try $0.endObject() }), ("end of an array", { try $0.endArray() }),
+            ("a name at the root", { try $0.key([0x61].span) }),
+            (
+                "a name in an array",
+                {
+                    try $0.beginArray()
+                    try $0.key([0x61].span)
+                }
+            ),
+            (
+                "the other end",
+                {
+                    try $0.beginObject()
+                    try $0.endArray()
+                }
+            ),
+        ]
+        for (name, send) in events {
+            var builder = ValueBuilder(limits: .init())
+            let error = #expect(throws: ConversionError.self, "\(name)") { try send(&builder) }
+            #expect(error?.code == "event_order", "\(name)")
+        }
+    }
+
     @Test(
         "Numbers are texts in JSON's grammar",
         arguments: [

@@ -1,5 +1,4 @@
 /// application/x-www-form-urlencoded: bytes to fields and back, by the rules of the WHATWG URL standard §5.
 ///
-/// Names are taken and written whole, brackets and all. What structure they spell is the business of `FieldName`, on the
-/// way in, and of `Flattener`, on the way out.
+/// Names are taken and written whole, brackets and all. What structure they spell is the business of a `Dialect`.
 public enum Form {}

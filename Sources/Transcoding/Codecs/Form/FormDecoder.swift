@@ -8,7 +8,7 @@ extension Form {
     /// `percent: strict`. A name without `=` is a field with an empty value whose head says `hasValue == false`. After
     /// decoding, names and values are UTF-8; what is not is treated by `invalid_utf8`.
     ///
-    /// Under `dialect: rack` the spaces behind a `&` belong to it. Under `dialect: qs` pairs are read whole, see `QSPair`,
+    /// Under `dialect: rack` the spaces behind a `&` belong to it. Under `dialect: qs` pairs are read whole,
     /// each at most three times as long as its name and its value may be. Where a library's limit counts empty pairs,
     /// `limits.fields` does.
     ///

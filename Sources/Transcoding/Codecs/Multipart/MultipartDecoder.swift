@@ -4,9 +4,9 @@ extension Multipart {
     /// Reads multipart/form-data into fields and files, as the bytes arrive.
     ///
     /// The grammar is that of RFC 2046 §5.1.1 and RFC 7578, read strictly so that no other parser can read the same
-    /// bytes in another way: a line that begins with the boundary and goes on with anything but spaces, or two hyphens,
-    /// is refused, and so is a boundary in the preamble's middle or one that shares the line end of the headers.
-    /// Preamble and epilogue are discarded. A part with a filename is a file; the others are text, which is handed on in
+    /// bytes in another way: a line that begins with the boundary and goes on with anything but spaces, or two hyphens and behind
+    /// them anything but spaces, is refused, and so is a boundary in the preamble's middle or one that shares the line end of
+    /// the headers. Preamble and epilogue are discarded. A part with a filename is a file; the others are text, which is handed on in
     /// UTF-8: read in the charset that the part declares, or else that of `options.charsets` (`invalidUTF8`).
     /// `charsetHint`, `transferEncoding` and `mixed` say what else is read of a content.
     ///
@@ -35,6 +35,8 @@ extension Multipart {
         private enum DelimiterEnd {
             /// Right behind the boundary: a hyphen, a space or a carriage return.
             case start
+            /// Behind the second hyphen: a space or a line end, also a bare line feed, or nothing more.
+            case hyphens
             /// Behind that many spaces and tabs: another one or a carriage return.
             case padding(Int)
             case carriageReturn
@@ -172,7 +174,7 @@ extension Multipart {
         public mutating func finish<Sink: FieldSink & ~Copyable>(into sink: inout Sink) throws(ConversionError) {
             if let failure { throw failure }
             switch state {
-            case .epilogue: return
+            case .epilogue, .delimiterEnd(.hyphens): return
             case .preamble: throw Fault.boundaryNotFound.error(offset: consumed)
             case .delimiterEnd, .headers, .content: throw fault(.truncated, at: consumed)
             }
@@ -222,7 +224,12 @@ extension Multipart.Decoder {
         case (.start, UInt8(ascii: "-")): state = .delimiterEnd(.hyphen)
         case (.hyphen, UInt8(ascii: "-")):
             guard parts > partsBefore || !hasPreamble else { throw fault(.endAfterPreamble, at: consumed + at) }
+            state = .delimiterEnd(.hyphens)
+        case (.hyphens, ASCII.space), (.hyphens, ASCII.tab), (.hyphens, ASCII.carriageReturn),
+            (.hyphens, ASCII.lineFeed):
+            // The byte is the epilogue's first.
             state = .epilogue
+            return
         case (.carriageReturn, ASCII.lineFeed): try beginHeaders(at: consumed + at + 1)
         default: throw fault(.delimiter, at: consumed + at)
         }

@@ -38,7 +38,9 @@ extension Multipart {
                 .malformed(
                     "multipart_boundary_in_line", "the boundary stands in the preamble but not at the start of a line")
             case .delimiter:
-                .malformed("multipart_delimiter", "the boundary is followed by neither a line end nor two hyphens")
+                .malformed(
+                    "multipart_delimiter",
+                    "the boundary is followed by neither a line end nor two hyphens that end the line")
             case .delimiterGlued:
                 .malformed(
                     "multipart_delimiter_glued", "the boundary follows the part's headers without a line end of its own"

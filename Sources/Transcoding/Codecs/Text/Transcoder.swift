@@ -181,3 +181,14 @@ internal import Octets
         return status
     }
 }
+
+extension Charset {
+    /// The text that bytes are in this charset; nil where they are none, or where this system can't convert from it.
+    package func text(of bytes: Span<UInt8>) -> String? {
+        guard !isUTF8 else { return String(validating: bytes.copied(), as: UTF8.self) }
+        guard let transcoder = Transcoder(self, mode: nil) else { return nil }
+        var text: [UInt8] = []
+        guard (try? transcoder.convert(whole: bytes, to: &text)) != nil else { return nil }
+        return String(decoding: text, as: UTF8.self)
+    }
+}

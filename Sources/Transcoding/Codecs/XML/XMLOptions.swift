@@ -126,8 +126,9 @@ extension XML {
         public var booleans = BooleanStyle.literal
         /// Whether `<?xml version="1.0" encoding="UTF-8"?>` and a line feed come first.
         public var declaration = true
-        /// Spaces by which a level is indented, on a line of its own for each element; 0: everything on one line.
-        public var indentation = 0
+        /// Spaces by which a level is indented, on a line of its own for each element; 0: everything on one line. At most 16: what
+        /// is set beyond that is 16, and 0 where it is less.
+        public var indentation = 0 { didSet { indentation = min(max(indentation, 0), 16) } }
         /// How members become elements, attributes and text; see `XML.Convention`.
         public var convention = Convention.attributes
         /// What happens to a member's name that is no name in XML: the document is refused with 422.
