@@ -174,6 +174,18 @@ struct SettingsNotes {
                     "secret_short", "a secret of \(short) bytes can be guessed from one signed request",
                     "have the sender make one of \(Self.shortSecret) bytes or more")
             }
+            if let verification = route.verification, let replay = verification.replay,
+                let past = verification.options.scheme.tolerance.past
+            {
+                // One that comes before its time is taken from then on, until its time is over.
+                let holds = past + (verification.options.scheme.tolerance.future ?? 0)
+                if replay.time / 1_000_000 < UInt64(holds) {
+                    note(
+                        "replay_short",
+                        "a request is remembered for a shorter time than its signature holds, and can be sent again behind that",
+                        "write replay: \((holds + 999) / 1000)s or more")
+                }
+            }
             if route.verification != nil || route.authorization != nil, let listener = open.first {
                 note(
                     "verified_in_the_clear",

@@ -5,8 +5,12 @@ internal import Transcoding
 enum BodyFields {
     typealias Field = (name: [UInt8], value: [UInt8])
 
-    /// The texts of a form or of a multipart body in their order, files left out; nil of another type.
-    static func fields(_ content: Span<UInt8>, contentType: Span<UInt8>) throws(SignatureFault) -> [Field]? {
+    /// The texts of a form or of a multipart body in their order; nil of another type.
+    ///
+    /// - Parameter refusesFiles: whether a file throws; else files are left out.
+    static func fields(
+        _ content: Span<UInt8>, contentType: Span<UInt8>, refusesFiles: Bool = false
+    ) throws(SignatureFault) -> [Field]? {
         var limits = Limits()
         // How much there is to read is known: it was held.
         limits.field = max(limits.field, content.count)
@@ -29,6 +33,7 @@ enum BodyFields {
         } catch {
             throw .body
         }
+        if refusesFiles, sink.hasFiles { throw .body }
         return sink.fields
     }
 
@@ -77,6 +82,7 @@ enum BodyFields {
 /// The fields that have come; a class, since decoders lend their sink.
 private final class Fields {
     var fields: [BodyFields.Field] = []
+    var hasFiles = false
 }
 
 private struct FieldTaker: FieldSink {
@@ -89,7 +95,7 @@ private struct FieldTaker: FieldSink {
 
     mutating func beginPart(_ head: borrowing PartHead) throws(ConversionError) {
         isFile = head.isFile
-        if !isFile { fields.fields.append((head.name.copied(), [])) }
+        if isFile { fields.hasFiles = true } else { fields.fields.append((head.name.copied(), [])) }
     }
 
     mutating func content(_ piece: Span<UInt8>, isLast: Bool) throws(ConversionError) {

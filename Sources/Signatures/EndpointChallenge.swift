@@ -84,9 +84,12 @@ package enum EndpointChallenge: Hashable, Sendable {
             guard ConstantTime.isSame(token: given.span, as: token.span) else { throw .mismatch }
             return Answer(text: challenge)
         case .x:
-            // The same HMAC signs bodies: whoever could have any text signed here could forge each of them. A body is a JSON text, so
-            // a token must look like none.
-            guard Self.isToken(challenge), let key = Self.shared(secrets) else { throw .malformed }
+            // The same HMAC signs bodies: whoever could have any text signed here could forge each of them. So a token must be
+            // neither a JSON text nor a form, and no body that looks like a token is taken (`SignatureVerifier.finish`).
+            guard Self.isToken(challenge), !Self.isForm(challenge),
+                (try? BodyFields.Document(json: challenge.span)) == nil,
+                let key = Self.shared(secrets)
+            else { throw .malformed }
             let mac = Digest.hmac(challenge.span, key: key.span, .sha256)
             return Answer(
                 json: Self.object(("response_token", Array("sha256=".utf8) + BinaryEncoding.base64.encode(mac.span))))
@@ -147,16 +150,26 @@ package enum EndpointChallenge: Hashable, Sendable {
     }
 
     /// Whether it has letters, digits and the few signs of base64 and of UUIDs alone.
-    private static func isToken(_ text: [UInt8]) -> Bool {
-        !text.isEmpty
-            && text.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "="),
-                    UInt8(ascii: "+"), UInt8(ascii: "/"), UInt8(ascii: "."):
-                    true
-                default: false
-                }
+    private static func isToken(_ text: [UInt8]) -> Bool { !text.isEmpty && hasTokenBytes(text.span) }
+
+    /// Whether all of these bytes are such.
+    static func hasTokenBytes(_ text: Span<UInt8>) -> Bool {
+        for at in text.indices {
+            switch text[at] {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "="),
+                UInt8(ascii: "+"), UInt8(ascii: "/"), UInt8(ascii: "."):
+                break
+            default: return false
             }
+        }
+        return true
+    }
+
+    /// Whether a token has a `=` that isn't the end of base64, which makes it a form's name and value.
+    private static func isForm(_ token: [UInt8]) -> Bool {
+        guard let first = token.firstIndex(of: UInt8(ascii: "=")) else { return false }
+        let end = token.count - first
+        return end > 2 || token.count % 4 != 0 || token[first...].contains { $0 != UInt8(ascii: "=") }
     }
 }

@@ -274,8 +274,8 @@ struct ContentDigests {
 /// The signature is over the head: it is known at once. The content is compared with the digest that the head has of it, as it comes.
 struct MessageSignatureCheck {
     private var digests: [ContentDigests] = []
-    /// The signature itself, which is another one for each request where it has a time.
-    let id: [UInt8]
+    /// What was signed: the signature base.
+    let signed: [UInt8]
 
     /// Signatures of one request that are looked at.
     private static let most = 16
@@ -288,17 +288,22 @@ struct MessageSignatureCheck {
         let inputs = try Self.dictionary("signature-input", message)
         let signatures = try Self.dictionary("signature", message)
         let rule = options.scheme.messageSignature
+        func read(_ label: String, _ member: StructuredField.Member) throws(SignatureFault) -> Candidate {
+            guard case .list(let input) = member else { throw .malformed }
+            guard case .item(let item)? = signatures.first(where: { $0.key == label })?.value,
+                case .bytes(let signature) = item.value
+            else { throw .malformed }
+            return Candidate(input: input, signature: signature, options: options, now: now)
+        }
+        if options.remembers, inputs.count > Self.most { throw .malformed }
         var fault: SignatureFault?
         for (label, member) in inputs.prefix(Self.most) where rule.label == nil || rule.label == label {
             do throws(SignatureFault) {
-                guard case .list(let input) = member else { throw .malformed }
-                guard case .item(let item)? = signatures.first(where: { $0.key == label })?.value,
-                    case .bytes(let signature) = item.value
-                else { throw .malformed }
-                let candidate = Candidate(input: input, signature: signature, options: options, now: now)
-                try candidate.check(message)
-                digests = try candidate.digests(message, hasContent: !request.framing.isEmpty)
-                id = signature
+                let chosen = try read(label, member)
+                let base = try chosen.check(message)
+                digests = try chosen.digests(message, hasContent: !request.framing.isEmpty)
+                if options.remembers { try Self.refuseSecond(base, message, inputs, read) }
+                signed = base
                 return
             } catch {
                 // What is wrong with the first that could be ours says most.
@@ -306,6 +311,23 @@ struct MessageSignatureCheck {
             }
         }
         throw fault ?? .missing
+    }
+
+    /// Each of two signatures that hold would be a request of its own: whoever has recorded both could send it again with the other
+    /// one alone. A label tells nothing: it isn't signed.
+    private static func refuseSecond(
+        _ base: [UInt8], _ message: SignedMessage, _ inputs: [(key: String, value: StructuredField.Member)],
+        _ read: (String, StructuredField.Member) throws(SignatureFault) -> Candidate
+    ) throws(SignatureFault) {
+        for (label, member) in inputs {
+            var other: [UInt8]?
+            do throws(SignatureFault) {
+                other = try read(label, member).check(message)
+            } catch {
+                continue
+            }
+            if other != base { throw .duplicated }
+        }
     }
 
     func update(_ content: Span<UInt8>) { for digest in digests { digest.update(content) } }
@@ -355,9 +377,10 @@ struct MessageSignatureCheck {
 
         private var rule: MessageSignatureRule { options.scheme.messageSignature }
 
-        func check(_ message: SignedMessage) throws(SignatureFault) {
+        /// The base that it is over, where it holds.
+        func check(_ message: SignedMessage) throws(SignatureFault) -> [UInt8] {
             try checkTimes()
-            try checkCover(message)
+            try checkCover()
             let base = try message.base(input)
             let asked = try text(of: "alg")
             if let asked, let only = rule.algorithm, asked != only { throw .mismatch }
@@ -366,7 +389,7 @@ struct MessageSignatureCheck {
                 guard let name = MessageSignatureAlgorithm.name(of: secret, asked: asked ?? rule.algorithm) else {
                     continue
                 }
-                if MessageSignatureAlgorithm.holds(name, secret, base, signature) { return }
+                if MessageSignatureAlgorithm.holds(name, secret, base, signature) { return base }
             }
             throw .mismatch
         }
@@ -400,7 +423,7 @@ struct MessageSignatureCheck {
         }
 
         /// Whether it covers what it must, and each component once.
-        private func checkCover(_ message: SignedMessage) throws(SignatureFault) {
+        private func checkCover() throws(SignatureFault) {
             var seen: Set<[UInt8]> = []
             for item in input.items {
                 guard case .string = item.value, seen.insert(StructuredField.text(item)).inserted else {
@@ -411,12 +434,10 @@ struct MessageSignatureCheck {
                 for name in components where !covers(name) { throw .missing }
                 return
             }
+            // A signature without the query can't be told from one of a request that had none: the query could be cut off.
             let saysWhere =
                 covers("@target-uri")
-                || covers("@authority")
-                    && (covers("@request-target")
-                        || covers("@path")
-                            && (covers("@query") || !message.target.contains(UInt8(ascii: "?"))))
+                || covers("@authority") && (covers("@request-target") || covers("@path") && covers("@query"))
             guard covers("@method"), saysWhere else { throw .missing }
         }
 

@@ -101,7 +101,7 @@ package struct MessageSigner: Sendable {
                 at = end + 1
             }
             let origin = base ?? "\(isSecure ? "https" : "http")://\(String(decoding: host, as: UTF8.self))"
-            url = origin + String(decoding: target.copied(), as: UTF8.self)
+            url = String(decoding: SignedURL(base: origin, target: target.copied()).bytes, as: UTF8.self)
         }
 
         /// Path and query.

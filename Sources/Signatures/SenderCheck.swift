@@ -8,8 +8,10 @@ struct SenderCheck {
     private let now: Int
     /// A certificate that was fetched for the request.
     private let fetched: PinnedCertificate?
-    /// What the sender calls the request.
+    /// What the sender calls the request, where that is signed so that its end is told.
     private(set) var id: [UInt8] = []
+    /// What was signed, of senders without such an id.
+    private(set) var signed: [UInt8] = []
 
     init(options: SignatureVerifier.Options, head: SignedHead, now: Int, fetched: PinnedCertificate? = nil) {
         self.options = options
@@ -68,13 +70,16 @@ struct SenderCheck {
         return bytes
     }
 
-    /// Whether one of the shared secrets has made this HMAC of one of these messages.
-    private func isSigned(_ messages: [[UInt8]], _ signature: [UInt8], _ algorithm: DigestAlgorithm) -> Bool {
+    /// Whether one of the shared secrets has made this HMAC of one of these messages, which is kept then.
+    private mutating func isSigned(_ messages: [[UInt8]], _ signature: [UInt8], _ algorithm: DigestAlgorithm) -> Bool {
         for secret in options.secrets {
             guard case .shared(let key) = secret.material else { continue }
             for message in messages {
                 let expected = Digest.hmac(message.span, key: key.span, algorithm)
-                if ConstantTime.areEqual(expected.span, signature.span) { return true }
+                if ConstantTime.areEqual(expected.span, signature.span) {
+                    signed = message
+                    return true
+                }
             }
         }
         return false
@@ -83,11 +88,13 @@ struct SenderCheck {
     // MARK: Forms
 
     /// Names and values of a form, sorted by their names' bytes; nil of content that is none. Of Twilio's fields with one name the
-    /// values are sorted too, and the same value counts once; of Mandrill's they stay in their order.
+    /// values are sorted too, and the same value counts once; of Mandrill's they stay in their order. A file throws: neither signs it.
     static func formSuffix(
         _ special: SignatureScheme.Special, _ content: Span<UInt8>, contentType: Span<UInt8>
     ) throws(SignatureFault) -> [UInt8]? {
-        guard let fields = try BodyFields.fields(content, contentType: contentType) else { return nil }
+        guard let fields = try BodyFields.fields(content, contentType: contentType, refusesFiles: true) else {
+            return nil
+        }
         let sorted = fields.enumerated().sorted {
             let (one, other) = ($0.element, $1.element)
             if one.name != other.name { return one.name.lexicographicallyPrecedes(other.name) }
@@ -118,7 +125,6 @@ struct SenderCheck {
             throw .missing
         }
         guard isSigned(head.url.portSpellings.map { $0 + suffix }, signature, .sha1) else { throw .mismatch }
-        id = signature
     }
 
     // MARK: Mandrill
@@ -131,7 +137,6 @@ struct SenderCheck {
         }
         let message = head.url.bytes + fields
         guard isSigned([message], signature, .sha1) else { throw .mismatch }
-        id = signature
     }
 
     // MARK: Mailgun
@@ -163,8 +168,8 @@ struct SenderCheck {
         else { throw .malformed }
         if let past = options.scheme.tolerance.past, now - milliseconds > past { throw .expired }
         if let future = options.scheme.tolerance.future, milliseconds - now > future { throw .future }
+        // Nothing parts the two, so the token is no id: its first digits could be made the time's last ones.
         guard isSigned([time + token], signature, .sha256) else { throw .mismatch }
-        id = token
     }
 
     // MARK: SNS
@@ -195,6 +200,8 @@ struct SenderCheck {
         for name in names {
             // What is missing is left out: a message without a subject has none.
             guard let value = document.text(name) else { continue }
+            // With a line end in another one, what follows it could be made a part of it, an id's for one.
+            guard name == "Message" || !value.contains(ASCII.lineFeed) else { throw .malformed }
             message += Array(name.utf8) + [ASCII.lineFeed] + value + [ASCII.lineFeed]
         }
         try verify(message.span, signature, .rsaPKCS1(digest), named: [".amazonaws.com", ".amazonaws.com.cn"])

@@ -17,6 +17,8 @@ package final class SignatureVerifier {
         package var publicURL: String?
         /// PayPal's id of the webhook, which is signed.
         package var webhookID = ""
+        /// Whether requests have to be known again (`SignatureVerifier.replayKey`).
+        package var remembers = false
 
         /// Keys that are made ready, by the method's index and the secret's; nil of secrets that make no such signature.
         fileprivate private(set) var keys: [[HMACKey?]] = []
@@ -60,11 +62,23 @@ package final class SignatureVerifier {
     private var messageSignature: MessageSignatureCheck?
     /// What the sender calls this request; empty where it has no name for it.
     package private(set) var id: [UInt8] = []
+    /// SHA-256 of the bytes that are signed, where the request is known by them.
+    private var signedDigest: Digest?
+    /// Whether all of the content could be the token of a challenge of X's, and how much of it there is.
+    private var mayBeToken: Bool
+    private var contentCount = 0
 
     /// Whether `id` is a name that the sender gave, and signed.
     package var hasOwnID: Bool {
         scheme.special == .payPal || scheme.special == .sns || scheme.layout.contains(.id)
     }
+
+    /// What the request is known by when it comes again, once `finish` has let it in; empty where `Options.remembers` doesn't ask.
+    ///
+    /// The sender's own id where it is signed and where its end is told from what stands behind it, else what was signed. Never
+    /// the signature's text, nor its bytes: the same signature can be written in several ways, and of ECDSA anybody can make a
+    /// second one of a first.
+    package private(set) var replayKey: [UInt8] = []
 
     /// Whether `finish` needs all of the content.
     package var needsWholeContent: Bool { scheme.needsWholeContent }
@@ -80,17 +94,14 @@ package final class SignatureVerifier {
     ) throws(SignatureFault) {
         self.options = options
         self.now = now
+        mayBeToken = options.scheme.challenge == .x
         head = SignedHead(request, target: target, isSecure: isSecure, options)
         if scheme.special == .httpMessage {
-            let check = try MessageSignatureCheck(options, request, target: target, isSecure: isSecure, now: now)
-            id = check.id
-            messageSignature = check
+            messageSignature = try MessageSignatureCheck(
+                options, request, target: target, isSecure: isSecure, now: now)
             return
         }
-        if scheme.special != nil {
-            id = try head.field(among: scheme.headers) ?? []
-            return
-        }
+        if scheme.special != nil { return }
         for name in scheme.requiredHeaders where try head.field(name) == nil { throw .missing }
         guard let (place, value) = try head.firstField(scheme.headers) else { throw .missing }
         try readSignatures(value)
@@ -102,9 +113,12 @@ package final class SignatureVerifier {
         if let separator = scheme.separator, id.contains(separator) || timestamp.contains(separator) {
             throw .malformed
         }
-        // Without a name of its own a signature is as good as one: it has the time in it, where there is one.
-        if id.isEmpty { id = value }
         beginCandidates()
+        // Without a separator the first bytes of what follows an id could be made its last ones.
+        guard options.remembers, scheme.separator == nil || id.isEmpty || !scheme.layout.contains(.id) else { return }
+        let digest = Digest(.sha256)
+        feedFront(to: digest)
+        signedDigest = digest
     }
 
     /// Takes the signatures out of their field, and the time where it stands there too.
@@ -113,13 +127,9 @@ package final class SignatureVerifier {
         case .plain(let prefix):
             let prefix = Array(prefix.utf8)
             guard value.starts(with: prefix) else { throw .malformed }
-            let rest = value[prefix.count...]
-            if scheme.methods.first?.algorithm == .equal {
-                signatures = [(0, Array(rest))]
-            } else {
-                guard let bytes = scheme.encoding.decode(Array(rest).span), !bytes.isEmpty else { throw .malformed }
-                signatures = scheme.methods.indices.map { ($0, bytes) }
-            }
+            let rest = Array(value[prefix.count...])
+            signatures = scheme.methods.indices.compactMap { index in bytes(rest, of: index).map { (index, $0) } }
+            guard !signatures.isEmpty else { throw .malformed }
         case .list(let separator, let pair, let timestampName):
             var times = 0
             for element in value.split(separator: separator) {
@@ -132,7 +142,7 @@ package final class SignatureVerifier {
                     times += 1
                 } else if let method = scheme.methods.firstIndex(where: { $0.name == name }) {
                     // One that can't be read is none, as one of a version that isn't known: another may hold.
-                    guard let bytes = scheme.encoding.decode(text.span), !bytes.isEmpty else { continue }
+                    guard let bytes = bytes(text, of: method) else { continue }
                     signatures.append((method, bytes))
                 }
             }
@@ -140,6 +150,12 @@ package final class SignatureVerifier {
             if timestampName != nil, times == 0 { throw .missing }
             guard !signatures.isEmpty else { throw .malformed }
         }
+    }
+
+    /// What a signature's text stands for: a token for itself. Nil where it stands for nothing.
+    private func bytes(_ text: [UInt8], of method: Int) -> [UInt8]? {
+        if scheme.methods[method].algorithm == .equal { return text }
+        return scheme.encoding.decode(text.span).flatMap { $0.isEmpty ? nil : $0 }
     }
 
     private func readTime(_ place: Int) throws(SignatureFault) {
@@ -175,13 +191,21 @@ package final class SignatureVerifier {
                 }
             }
         }
-        for candidate in candidates {
-            guard let digest = candidate.digest else { continue }
-            for piece in scheme.layout.pieces {
-                if piece == .body { break }
-                digest.update(text(of: piece).span)
-            }
+        for candidate in candidates { if let digest = candidate.digest { feedFront(to: digest) } }
+    }
+
+    /// What stands in front of the content.
+    private func feedFront(to digest: Digest) {
+        for piece in scheme.layout.pieces {
+            if piece == .body { break }
+            digest.update(text(of: piece).span)
         }
+    }
+
+    /// What stands behind it.
+    private func feedEnd(to digest: Digest) {
+        guard let body = scheme.layout.pieces.firstIndex(of: .body) else { return }
+        for piece in scheme.layout.pieces[(body + 1)...] { digest.update(text(of: piece).span) }
     }
 
     private func text(of piece: SignedLayout.Piece) -> [UInt8] {
@@ -200,8 +224,13 @@ package final class SignatureVerifier {
     /// Takes the next bytes of the content.
     package func update(_ content: Span<UInt8>) {
         if let messageSignature { return messageSignature.update(content) }
+        contentCount += content.count
+        if mayBeToken {
+            mayBeToken = contentCount <= EndpointChallenge.longest && EndpointChallenge.hasTokenBytes(content)
+        }
         guard scheme.special == nil, scheme.layout.contains(.body) else { return }
         for candidate in candidates { candidate.digest?.update(content) }
+        signedDigest?.update(content)
     }
 
     /// Where the certificate is kept that the request's signature is by; nil of senders that have none. Throws where it is no
@@ -222,13 +251,20 @@ package final class SignatureVerifier {
     ///   - content: all of it where `needsWholeContent`, else nothing.
     ///   - fetched: what `certificate` has named, where it was fetched.
     package func finish(_ content: Span<UInt8>, fetched: PinnedCertificate? = nil) throws(SignatureFault) {
-        if let messageSignature { return try messageSignature.finish() }
+        if let messageSignature {
+            try messageSignature.finish()
+            if options.remembers { replayKey = Digest.of(messageSignature.signed.span, .sha256) }
+            return
+        }
         if let special = scheme.special {
             var check = SenderCheck(options: options, head: head, now: now, fetched: fetched)
             try check.verify(special, content)
             id = check.id
+            if options.remembers { replayKey = hasOwnID ? id : Digest.of(check.signed.span, .sha256) }
             return
         }
+        // Anybody can have such a text signed, by asking for it as a challenge.
+        if mayBeToken, contentCount > 0 { throw .body }
         if case .member(let name)? = scheme.timestamp {
             let document = try BodyFields.Document(json: content)
             guard let text = document.text(name) else { throw .missing }
@@ -237,7 +273,14 @@ package final class SignatureVerifier {
         for candidate in candidates {
             let signed = signedBytes(candidate, content)
             for signature in signatures where scheme.methods[signature.method] == candidate.method {
-                if Self.holds(candidate, signed.span, signature.bytes.span) { return }
+                guard Self.holds(candidate, signed.span, signature.bytes.span) else { continue }
+                if let signedDigest {
+                    feedEnd(to: signedDigest)
+                    replayKey = signedDigest.finish()
+                } else if options.remembers {
+                    replayKey = id
+                }
+                return
             }
         }
         throw .mismatch
@@ -253,9 +296,7 @@ package final class SignatureVerifier {
             }
             return message
         }
-        if let body = scheme.layout.pieces.firstIndex(of: .body) {
-            for piece in scheme.layout.pieces[(body + 1)...] { digest.update(text(of: piece).span) }
-        }
+        feedEnd(to: digest)
         return digest.finish()
     }
 

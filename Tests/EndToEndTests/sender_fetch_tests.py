@@ -13,6 +13,7 @@ import zlib
 
 from admin import Admin, admin_port
 from harness import JSON, RECAST, ProxyTestCase, Upstream
+from lifecycle_support import reload
 
 HOST = "sns.eu-west-1.amazonaws.com"
 
@@ -64,6 +65,7 @@ class FetchTests(ProxyTestCase):
         context.load_cert_chain(server + ".pem", server + ".key")
         cls.sender = SenderServer(context)
         cls.addClassCleanup(cls.sender.stop)
+        shutil.copy(cls.authority + ".pem", os.path.join(cls.folder, "changing.pem"))
         fetch = f"fetch: {{ ca: {cls.authority}.pem, address: \"127.0.0.1:{cls.sender.port}\" }}"
         cls.routes = f"""
   - {{ name: sns, match: /sns, upstream: app, request: json -> form, on_other_type: pass, verify: {{ preset: sns, {fetch} }} }}
@@ -71,6 +73,8 @@ class FetchTests(ProxyTestCase):
   - {{ name: forward, match: /forward, upstream: app, verify: {{ preset: sns, {fetch} }}, challenge: forward }}
   - {{ name: report, match: /report, upstream: app, verify: {{ preset: sns, {fetch}, on_failure: report }} }}
   - {{ name: strangers, match: /strangers, upstream: app, verify: {{ preset: sns, fetch: {{ address: "127.0.0.1:{cls.sender.port}" }} }} }}
+  - {{ name: changing, match: /changing, upstream: app, verify: {{ preset: sns,
+      fetch: {{ ca: {cls.folder}/changing.pem, address: "127.0.0.1:{cls.sender.port}" }} }} }}
   - {{ name: closed, match: /closed, upstream: app, verify: {{ preset: sns, fetch: {{ address: "127.0.0.1:1" }} }} }}
   - {{ name: paypal, match: /paypal, upstream: app, verify: {{ preset: paypal, webhook_id: WH-1, {fetch} }} }}
 """
@@ -150,6 +154,25 @@ class FetchTests(ProxyTestCase):
             self.assertEqual(client.response("POST").status, 200)
         self.assertEqual(len(self.sender.requests), 1)
         self.assertEqual(len(self.upstream.wait_for(4)), 4)
+
+    def test_what_one_route_trusts_another_one_does_not(self):
+        body = self.message(self.fresh())
+        self.assertEqual(self.post("/sns", body).status, 200)
+        self.assert_problem(self.post("/strangers", body), 503, "signature_unfetched")
+        # Where two routes say the same, one has what the other has fetched.
+        self.assertEqual(self.post("/forward", body).status, 200)
+        self.assertEqual(len(self.sender.requests), 1)
+
+    def test_another_authority_in_the_file_is_another_trust(self):
+        body = self.message(self.fresh())
+        changing = os.path.join(self.folder, "changing.pem")
+        self.assertEqual(self.post("/changing", body).status, 200)
+        reload(self.recast)
+        self.assertEqual(self.post("/changing", body).status, 200)
+        self.assertEqual(len(self.sender.requests), 1)
+        shutil.copy(self.signer + ".pem", changing)
+        reload(self.recast)
+        self.assert_problem(self.post("/changing", body), 503, "signature_unfetched")
 
     def test_only_a_sender_s_own_server_is_asked(self):
         for url in ("https://sns.evil.example/signer.pem", "http://" + HOST + "/signer.pem", f"https://{HOST}.evil.example/signer.pem",

@@ -63,6 +63,7 @@ class SignTests(ProxyTestCase):
       timestamp: {{ unit: ms }}
       secret: {{ value: "{SECRET.encode().hex()}", encoding: hex }}
   - {{ name: url, match: /url, upstream: app, sign: {{ preset: square, secret: "{SECRET}", public_url: "https://shop.example/hooks" }} }}
+  - {{ name: slash, match: /slash, upstream: app, sign: {{ preset: square, secret: "{SECRET}", public_url: "https://shop.example/hooks/" }} }}
   - {{ name: twilio, match: "/twilio", upstream: app, request: json -> form, sign: {{ preset: twilio, secret: "{SECRET}", public_url: "https://t.example" }} }}
   - {{ name: ed25519, match: /ed25519, upstream: app, request: form -> json,
       sign: {{ preset: discord, secret: {{ value: "${{file:{cls.key}}}", encoding: pem }} }} }}
@@ -162,6 +163,11 @@ class SignTests(ProxyTestCase):
     def test_a_url_is_what_the_receiver_is_called(self):
         self.post("/url?a=b", b"{}")
         expected = hmac.new(SECRET.encode(), b"https://shop.example/hooks/url?a=b{}", hashlib.sha256).digest()
+        self.assertEqual(self.upstream.one().fields.get("x-square-hmacsha256-signature"), base64.b64encode(expected).decode())
+        # A slash at its end is the target's, as it is in verify.
+        self.upstream.reset()
+        self.post("/slash?a=b", b"{}")
+        expected = hmac.new(SECRET.encode(), b"https://shop.example/hooks/slash?a=b{}", hashlib.sha256).digest()
         self.assertEqual(self.upstream.one().fields.get("x-square-hmacsha256-signature"), base64.b64encode(expected).decode())
 
     def test_a_form_that_became_a_query_is_signed_where_it_stands(self):
@@ -318,6 +324,15 @@ routes:
             self.assertEqual(check("127.0.0.1:8080", "x" * 16) & warnings, set())
             self.assertEqual(check("127.0.0.1:8080", "x" * 15) & warnings, {"secret_short"})
             self.assertEqual(check("0.0.0.0:8080", "geheimgeheimgehe") & warnings, {"verified_in_the_clear"})
+            for preset, replay, is_short in (("slack", "599s", True), ("slack", "10m", False), ("stripe", "299s", True), ("stripe", "5m", False),
+                                            ("slack, tolerance: 1s", "1s", True), ("slack, tolerance: 1s", "2s", False),
+                                            ("slack, tolerance: off", "1s", False), ("github", "1s", False), ("rfc9421", "5m", True)):
+                with open(path + ".2", "w") as file:
+                    file.write("version: 1\nlisten: 127.0.0.1:8080\nupstreams: { app: 127.0.0.1:3000 }\nroutes:\n"
+                               f"  - {{ name: a, match: /a, upstream: app, verify: {{ preset: {preset}, secret: {'x' * 16}, replay: {replay} }} }}\n")
+                output = subprocess.run([RECAST, "check", path + ".2", "--json"], capture_output=True, text=True)
+                codes = {note["code"] for note in json.loads(output.stdout)["findings"]}
+                self.assertEqual("replay_short" in codes, is_short, (preset, replay, output.stdout))
             for arguments in ([], ["--json"]):
                 output = subprocess.run([RECAST, "explain", path, "a", *arguments], input="a=1", capture_output=True, text=True).stdout
                 for text in ("X-Twilio-Signature", "hmac-sha1", "https://a.example", "{id}.{timestamp}.{body}", "webhook-signature"):

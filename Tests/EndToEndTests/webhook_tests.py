@@ -147,9 +147,14 @@ class ChallengeTests(ProxyTestCase):
         answer = b'{"response_token":"sha256=' + base64.b64encode(mac("MTIz-_.9").digest()) + b'"}'
         self.assert_answer(self.get("/x?nonce=1&crc_token=MTIz-_.9"), answer, "application/json")
         # With a signature over any text everybody could forge bodies.
-        for token in ('{"a":1}', "a b", "%7B%7D", "", "[1]", '"'):
+        for token in ('{"a":1}', "a b", "%7B%7D", "", "[1]", '"', "admin%3Dtrue", "123", "true", "null"):
             response = self.get("/x?crc_token=" + token.replace('"', "%22").replace(" ", "%20").replace("{", "%7B").replace("}", "%7D"))
             self.assert_problem(response, 401, "signature_malformed")
+        # And what anybody may have signed as a token is no body.
+        signature = base64.b64encode(mac("MTIz").digest()).decode()
+        response = self.send("POST", "/x", b"MTIz", "text/plain", (f"X-Twitter-Webhooks-Signature: sha256={signature}",))
+        self.assert_problem(response, 401, "signature_body")
+        self.assertEqual(self.upstream.requests, [])
 
     def test_dropbox(self):
         self.assert_answer(self.get("/dropbox?challenge=%3Cb%3E"), b"<b>", "text/plain; charset=utf-8")
@@ -190,6 +195,9 @@ class ReplayTests(ProxyTestCase):
       verify: {{ preset: standard-webhooks, secret: "{WHSEC}", replay: 10m, on_failure: report }} }}
   - {{ name: off, match: /off, upstream: app, verify: {{ preset: standard-webhooks, secret: "{WHSEC}" }} }}
   - {{ name: slack, match: /slack, upstream: app, verify: {{ preset: slack, secret: "{SECRET}", replay: 10m }} }}
+  - {{ name: github, match: /github, upstream: app, verify: {{ preset: github, secret: "{SECRET}", replay: 10m }} }}
+  - {{ name: stripe, match: /stripe, upstream: app, verify: {{ preset: stripe, secret: "{SECRET}", replay: 10m }} }}
+  - {{ name: shopify, match: /shopify, upstream: app, verify: {{ preset: shopify, secret: "{SECRET}", replay: 10m }} }}
 """
     number = 0
 
@@ -269,6 +277,30 @@ class ReplayTests(ProxyTestCase):
         self.assertEqual(self.send("POST", "/slack", body, JSON, fields).status, 200)
         self.assertEqual(self.send("POST", "/slack", body, JSON, fields).status, 409)
         self.assertEqual(self.send("POST", "/slack", body, JSON, slack(body, at=int(time.time()) - 1)).status, 200)
+
+    def test_the_same_signature_written_otherwise_is_the_same_request(self):
+        digest = mac("{}").hexdigest()
+        at = int(time.time())
+        timed_digest = mac(f"{at}.{{}}").hexdigest()
+        encoded = base64.b64encode(mac("{}").digest()).decode()
+
+        def shopify(signature, name):
+            return (f"X-Shopify-Hmac-Sha256: {signature}", "X-Shopify-Topic: a", "X-Shopify-Shop-Domain: b", "X-Shopify-API-Version: c",
+                    f"X-Shopify-Webhook-Id: {name}")
+        for path, first, others in (
+            ("/github", (f"X-Hub-Signature-256: sha256={digest}",), [(f"X-Hub-Signature-256: sha256={digest.upper()}",)]),
+            ("/stripe", (f"Stripe-Signature: t={at},v1={timed_digest}",),
+             [(f"Stripe-Signature: t={at},v1={timed_digest},v0=00",), (f"Stripe-Signature: v1={timed_digest.upper()},t={at}",)]),
+            # Its id isn't signed, so it tells nothing.
+            ("/shopify", shopify(encoded, "1"), [shopify(encoded.rstrip("="), "1"), shopify(encoded, "2")]),
+        ):
+            with self.subTest(path):
+                self.assertEqual(self.send("POST", path, b"{}", JSON, first).status, 200)
+                for fields in others:
+                    self.assert_problem(self.send("POST", path, b"{}", JSON, fields), 409, "signature_replayed")
+        # Another content is another request.
+        fields = (f"X-Hub-Signature-256: sha256={mac('[]').hexdigest()}",)
+        self.assertEqual(self.send("POST", "/github", b"[]", JSON, fields).status, 200)
 
     def test_a_reload_forgets_nothing(self):
         one = self.identifier()

@@ -65,6 +65,24 @@ struct EndpointChallengeTests {
         #expect(
             try answer(.x, query: "crc_token=abc")
                 == #"{"response_token":"sha256=mUba1OAOkT/Ivo5dP34RCkqegy+D+wnDRShdeGONig4="}"#)
+        for token in ["YWJj", "YWI%3D", "YQ%3D%3D", "MGVhNj-_.%2B/9"] {
+            #expect(throws: Never.self, "\(token)") { _ = try answer(.x, query: "crc_token=\(token)") }
+        }
+    }
+
+    @Test("A body that anybody can have signed as a token is none of X's", arguments: [1, 3, .max])
+    func tokensAsBodies(_ cut: Int) throws {
+        let secret = SigningSecret(.shared(Array("secret".utf8)))
+        for (body, fault) in [
+            ("YWJj", .body), ("admin=true", .body), ("123", .body), ("true", .body), ("{}", nil), ("[1]", nil),
+            ("", nil),
+            (" 1", nil), (String(repeating: "x", count: 4096), .body), (String(repeating: "x", count: 4097), nil),
+        ] as [(String, SignatureFault?)] {
+            let mac = Digest.hmac(Array(body.utf8).span, key: Array("secret".utf8).span, .sha256)
+            let signature = "sha256=" + String(decoding: BinaryEncoding.base64.encode(mac.span), as: UTF8.self)
+            let sample = SampleWebhook(body, [("X-Twitter-Webhooks-Signature", signature)])
+            #expect(sample.verify(try options("twitter", secret), now: 0, cut: cut) == fault, "\(body.prefix(20))")
+        }
     }
 
     @Test(
@@ -78,6 +96,13 @@ struct EndpointChallengeTests {
             (.x, "crc_token=%7B%7D", .malformed),
             (.x, "crc_token=a%20b", .malformed), (.x, "crc_token=", .malformed),
             (.x, "crc_token=a&crc_token=b", .malformed),
+            // Forms, and JSON texts.
+            (.x, "crc_token=admin%3Dtrue", .malformed), (.x, "crc_token=abc%3D%3D%3D", .malformed),
+            (.x, "crc_token=a%3D", .malformed), (.x, "crc_token=%3D", .malformed),
+            (.x, "crc_token=abc%3Dabc%3D", .malformed),
+            (.x, "crc_token=a%26b", .malformed), (.x, "crc_token=123", .malformed),
+            (.x, "crc_token=-1.5e3", .malformed),
+            (.x, "crc_token=true", .malformed), (.x, "crc_token=false", .malformed), (.x, "crc_token=null", .malformed),
             (.dropbox, "challenge=", .malformed), (.dropbox, "", .malformed),
             (.slack, "challenge=x", .missing),
         ])

@@ -208,6 +208,29 @@ struct MessageSignatureTests {
         #expect(sample.verify(settings, now: Self.now) == .missing)
     }
 
+    @Test("The query is covered even where there is none, so that none can be cut off")
+    func noQuery() throws {
+        for (components, fault) in [
+            (["@method", "@authority", "@path"], .missing), (["@method", "@authority", "@path", "@query"], nil),
+            (["@method", "@target-uri"], nil), (["@method", "@authority", "@request-target"], nil),
+        ] as [([String], SignatureFault?)] {
+            let (_, options) = try Self.signed(Self.keys[0])
+            let scheme = Self.scheme { $0.messageSignature.components = components }
+            var message = MessageSigner.Message()
+            message.url = "https://hooks.example.com/hook"
+            message.time = Self.created * 1000
+            var sample = SampleWebhook("")
+            sample.fields = try MessageSigner(scheme, secret: Self.keys[0].signing).sign(message, [UInt8]().span)
+            var settings = SignatureVerifier.Options(scheme: Self.scheme(), secrets: options.secrets)
+            settings.publicURL = options.publicURL
+            #expect(sample.verify(settings, now: Self.now) == fault, "\(components)")
+            settings = .init(
+                scheme: Self.scheme { $0.messageSignature.components = components }, secrets: options.secrets)
+            settings.publicURL = options.publicURL
+            #expect(sample.verify(settings, now: Self.now) == nil, "\(components), as the settings say")
+        }
+    }
+
     /// A base that is written by hand, signed with the shared key, and the request that has it.
     func handmade(_ input: String, _ lines: String, _ fields: [(String, String)]) -> SignatureFault? {
         var sample = SampleWebhook("")

@@ -262,6 +262,73 @@ struct SenderTests {
         #expect(broken.verify(settings, now: Self.now) == .body)
     }
 
+    @Test("Twilio and Mandrill sign no files, so a body that has one is refused", arguments: ["twilio", "mandrill"])
+    func files(_ name: String) throws {
+        let secret = SigningSecret(.shared(Array("12345".utf8)))
+        let settings = try options(name, secret)
+        func part(_ head: String, _ content: String) -> String {
+            "--b\r\nContent-Disposition: form-data; \(head)\r\n\r\n\(content)\r\n"
+        }
+        let text = part("name=\"a\"", "1")
+        // A body in a part is the part's text, which is signed as any other.
+        let mixed =
+            "--b\r\nContent-Disposition: form-data; name=\"m\"\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n"
+            + "--c\r\nContent-Disposition: file; filename=\"x\"\r\n\r\n1\r\n--c--\r\n"
+        for (parts, signed, fault) in [
+            (text, "a1", nil), (text + part("name=\"f\"; filename=\"x\"", "1"), "a1", .body),
+            (part("name=\"f\"; filename=\"\"", ""), "", .body), (part("name=\"f\"; filename=\"x\"", "1"), "", .body),
+            (part("name=\"f\"; filename*=UTF-8''x", "1") + text, "a1", .body), (text + mixed, "a1", .mismatch),
+        ] as [(String, String, SignatureFault?)] {
+            let message = Array(("https://hooks.example.com/hook" + signed).utf8)
+            let mac = Digest.hmac(message.span, key: Array("12345".utf8).span, .sha1)
+            let sample = SampleWebhook(
+                parts + "--b--\r\n",
+                [
+                    ("Content-Type", "multipart/form-data; boundary=b"),
+                    (
+                        settings.scheme.headers[0],
+                        String(decoding: BinaryEncoding.base64.encode(mac.span), as: UTF8.self)
+                    ),
+                ])
+            #expect(sample.verify(settings, now: Self.now) == fault, "\(parts)")
+            // We don't sign what we would not take.
+            var sent = MessageSigner.Message()
+            sent.url = "https://hooks.example.com/hook"
+            sent.contentType = "multipart/form-data; boundary=b"
+            if fault == .body {
+                let signer = try MessageSigner(settings.scheme, secret: secret)
+                #expect(throws: SignatureFault.body) { try signer.sign(sent, sample.body.span) }
+            }
+        }
+    }
+
+    @Test("A token in a list is the secret itself")
+    func tokenInList() throws {
+        var scheme = SignatureScheme(name: "custom")
+        scheme.headers = ["X-Token"]
+        scheme.value = .list(separator: UInt8(ascii: ","), pair: UInt8(ascii: "="), timestamp: nil)
+        scheme.methods = [.init(name: "v1", algorithm: .equal)]
+        let settings = SignatureVerifier.Options(
+            scheme: scheme, secrets: [SigningSecret(.shared(Array("gehéim".utf8)))])
+        for (value, fault) in [
+            ("v1=gehéim", nil), ("v0=x, v1=gehéim", nil), ("v1=x,v1=gehéim", nil), ("v1=geheim", .mismatch),
+            ("v1=", .mismatch),
+            ("gehéim", .malformed),
+        ] as [(String, SignatureFault?)] {
+            #expect(SampleWebhook("{}", [("X-Token", value)]).verify(settings, now: Self.now) == fault, "\(value)")
+        }
+    }
+
+    @Test("The URL that we sign is the one that we would verify, with a slash at the base's end or without")
+    func signedURL() {
+        for base in ["https://h.example", "https://h.example/", "https://h.example/a", "https://h.example/a/"] {
+            var message = MessageSigner.Message()
+            message.read(head: Array("POST /sg?x=1 HTTP/1.1\r\nHost: a\r\n".utf8).span, base: base, isSecure: false)
+            #expect(message.url == (base.hasSuffix("/") ? String(base.dropLast()) : base) + "/sg?x=1")
+            #expect(Array(message.url.utf8) == SignedURL(base: base, target: Array("/sg?x=1".utf8)).bytes)
+        }
+    }
+
     @Test("of a list several signatures may be one that holds; versions that aren't known are skipped")
     func lists() throws {
         let row = try #require(Self.rows.first { $0.name == "stripe" })

@@ -76,6 +76,18 @@ struct SampleWebhook {
     func verify(_ options: SignatureVerifier.Options, now: Int, cut size: Int = .max, isSecure: Bool = true)
         -> SignatureFault?
     {
+        do throws(SignatureFault) {
+            _ = try replayKey(options, now: now, cut: size, isSecure: isSecure)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    /// Verifies it, and tells what it is known by when it comes again.
+    func replayKey(
+        _ options: SignatureVerifier.Options, now: Int, cut size: Int = .max, isSecure: Bool = true
+    ) throws(SignatureFault) -> [UInt8] {
         var head = MessageHead()
         var builder = HeadBuilder()
         do {
@@ -89,19 +101,15 @@ struct SampleWebhook {
         } catch {
             preconditionFailure("a sample is no request: \(error)")
         }
-        do throws(SignatureFault) {
-            let verifier = try SignatureVerifier(options, head, target: head.target, isSecure: isSecure, now: now)
-            var at = 0
-            while at < body.count {
-                let end = at + min(size, body.count - at)
-                verifier.update(body.span.extracting(at..<end))
-                at = end
-            }
-            try verifier.finish(verifier.needsWholeContent ? body.span : Span())
-            return nil
-        } catch {
-            return error
+        let verifier = try SignatureVerifier(options, head, target: head.target, isSecure: isSecure, now: now)
+        var at = 0
+        while at < body.count {
+            let end = at + min(size, body.count - at)
+            verifier.update(body.span.extracting(at..<end))
+            at = end
         }
+        try verifier.finish(verifier.needsWholeContent ? body.span : Span())
+        return verifier.replayKey
     }
 
     mutating func set(_ name: String, _ value: String) {
@@ -111,6 +119,11 @@ struct SampleWebhook {
             fields.append((name, value))
         }
     }
+}
+
+/// The same, where a local name stands in its way.
+func requestOptions(_ preset: String, _ secret: SigningSecret) throws -> SignatureVerifier.Options {
+    try options(preset, secret)
 }
 
 func options(_ preset: String, _ secrets: SigningSecret...) throws -> SignatureVerifier.Options {

@@ -14,6 +14,8 @@ public final class RequestVerification: Sendable {
     package struct Fetching: Hashable, Sendable {
         /// A PEM file of authorities; nil: those of the system.
         package var authorities: String?
+        /// SHA-256 of what that file had when the settings were read, so that another content is another trust.
+        package var authoritiesDigest: [UInt8] = []
         /// Whom to connect to in place of the sender's host; nil: that host, port 443.
         package var address: (host: String, port: UInt16)? { host.map { ($0, port) } }
         package var host: String?
@@ -63,6 +65,8 @@ public final class RequestVerification: Sendable {
         _ options: SignatureVerifier.Options, failure: Failure, limit: Int, replay: ReplayMemory.Options? = nil,
         forwardsChallenges: Bool = false, challengeToken: [UInt8]? = nil, fetching: Fetching? = nil
     ) {
+        var options = options
+        options.remembers = replay != nil
         self.options = options
         self.failure = failure
         self.limit = limit
@@ -89,6 +93,4 @@ package enum VerificationResult: Hashable, Sendable {
         case .failed(let fault): fault.rawValue
         }
     }
-
-    package static let allNames = ["verified", "challenge"] + SignatureFault.allCases.map(\.rawValue)
 }

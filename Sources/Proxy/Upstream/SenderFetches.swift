@@ -26,6 +26,13 @@ final class SenderFetches {
         case refused
     }
 
+    /// A certificate is worth what the way is that it was fetched on: whom that trusts, and where it leads. So a route has those
+    /// alone that were fetched as it says.
+    private struct Key: Hashable {
+        let location: SenderLocation
+        let options: RequestVerification.Fetching
+    }
+
     private struct Kept {
         let certificate: PinnedCertificate?
         let end: UInt64
@@ -33,11 +40,14 @@ final class SenderFetches {
 
     private let loop: EventLoop
     private let resolver: Resolver
-    private var kept: [SenderLocation: Kept] = [:]
-    private var waiting: [SenderLocation: [Completion<PinnedCertificate>]] = [:]
+    private var kept: [Key: Kept] = [:]
+    private var waiting: [Key: [Completion<PinnedCertificate>]] = [:]
     private var fetches: [Int: Fetch] = [:]
     private var nextNumber = 0
-    private var contexts: [String: TLSClientContext] = [:]
+    /// By the options, whose digest of the authorities' file is another one once that has changed.
+    private var contexts: [RequestVerification.Fetching: TLSClientContext] = [:]
+    /// Contexts that are kept: 16, more than settings have ways of fetching; reloads leave old ones behind.
+    private static let mostContexts = 16
 
     init(loop: EventLoop, resolver: Resolver) {
         self.loop = loop
@@ -49,22 +59,23 @@ final class SenderFetches {
         at location: SenderLocation, _ options: RequestVerification.Fetching,
         _ completion: @escaping Completion<PinnedCertificate>
     ) -> Outcome<PinnedCertificate> {
-        if let known = kept[location], known.end > loop.now {
+        let key = Key(location: location, options: options)
+        if let known = kept[key], known.end > loop.now {
             return known.certificate.map { .known($0) } ?? .refused
         }
-        if waiting[location] != nil {
-            waiting[location]?.append(completion)
+        if waiting[key] != nil {
+            waiting[key]?.append(completion)
             return .begun
         }
         let isBegun = begin(location, options) { [unowned self] result in
             let found = result.flatMap { bytes in
                 PinnedCertificate(pem: bytes).map { .success($0) } ?? .failure(.badResponse)
             }
-            keep(try? found.get(), of: location)
-            for completion in waiting.removeValue(forKey: location) ?? [] { completion(found) }
+            keep(try? found.get(), of: key)
+            for completion in waiting.removeValue(forKey: key) ?? [] { completion(found) }
         }
         guard isBegun else { return .refused }
-        waiting[location] = [completion]
+        waiting[key] = [completion]
         return .begun
     }
 
@@ -89,21 +100,21 @@ final class SenderFetches {
         return true
     }
 
-    private func keep(_ certificate: PinnedCertificate?, of location: SenderLocation) {
+    private func keep(_ certificate: PinnedCertificate?, of key: Key) {
         if kept.count >= Self.mostKept { kept = kept.filter { $0.value.end > loop.now && $0.value.certificate != nil } }
         if kept.count >= Self.mostKept { kept.removeAll() }
-        kept[location] = Kept(
+        kept[key] = Kept(
             certificate: certificate, end: loop.now + (certificate == nil ? Self.failureTime : Self.keepTime))
     }
 
     /// The TLS of such fetches; nil where its files can't be loaded, though they could when the settings were read.
     private func context(_ options: RequestVerification.Fetching) -> TLSClientContext? {
-        let name = options.authorities ?? ""
-        if let context = contexts[name] { return context }
+        if let context = contexts[options] { return context }
+        if contexts.count >= Self.mostContexts { contexts.removeAll() }
         var client = TLSClientOptions()
         client.authorities = options.authorities
         let context = try? TLSClientContext(client)
-        contexts[name] = context
+        contexts[options] = context
         return context
     }
 }

@@ -27,6 +27,7 @@ struct VerifyReader {
             let (section, preset) = open(node, "verify", example: "one, as in github(secret: \"${env:GITHUB_SECRET}\")")
         else { return nil }
         guard var scheme = scheme(section, preset, node.position) else { return nil }
+        if preset == nil { refuseUnsigned(scheme, node.position) }
         messageSignature(section, &scheme)
         if scheme.special == .httpMessage, let node = section.take("digest"),
             let word = context.word(node, "\"digest\"", among: ["required", "optional"])
@@ -46,7 +47,7 @@ struct VerifyReader {
                 } ?? ""
         }
         let failure = failure(section, scheme)
-        let replay = replay(section)
+        let replay = replay(section, scheme)
         let token = challengeToken(section, scheme)
         section.finish()
         let forwards = forwardsChallenges(route, answer, scheme)
@@ -246,6 +247,25 @@ struct VerifyReader {
         }
     }
 
+    /// A time or an id that isn't signed protects from nothing: whoever sends an old request again writes a new one.
+    private func refuseUnsigned(_ scheme: SignatureScheme, _ position: SettingsNode.Position) {
+        let isToken = scheme.methods.contains { $0.algorithm == .equal }
+        func need(_ piece: SignedLayout.Piece, _ name: String, _ what: String, _ key: String) {
+            if !isToken, scheme.layout.contains(piece) { return }
+            let why = isToken ? "\"algorithm: equal\" signs nothing" : "\"signed\" has no {\(name)}"
+            context.report(
+                position,
+                "\(what) isn't signed, so that anybody can write another one: \(why); "
+                    + (isToken ? "remove \(key)" : "add it, or remove \(key)"))
+        }
+        switch scheme.timestamp {
+        case nil: break
+        case .member(let name)?: need(.body, "body", "the time in \"\(name)\"", "\"timestamp\"")
+        case .headers?, .list?: need(.timestamp, "timestamp", "the time", "\"timestamp\"")
+        }
+        if !scheme.idHeaders.isEmpty { need(.id, "id", "the id", "\"id\"") }
+    }
+
     // MARK: What every sender has
 
     private func tolerance(_ section: SectionReader, _ scheme: inout SignatureScheme, hasTime: Bool) {
@@ -377,9 +397,16 @@ struct VerifyReader {
     }
 
     /// What came before, if that is remembered: for a time, or with more said of it.
-    private func replay(_ section: SectionReader) -> ReplayMemory.Options? {
+    private func replay(_ section: SectionReader, _ scheme: SignatureScheme) -> ReplayMemory.Options? {
         guard let node = section.take("replay") else {
             section.record("replay", "off", .standard)
+            return nil
+        }
+        if scheme.methods.contains(where: { $0.algorithm == .equal }), !isOff(node) {
+            context.report(
+                node.position,
+                "\"replay\" can't be had of \(scheme.name), which signs nothing: whoever has recorded one request has its token, and "
+                    + "can send any other")
             return nil
         }
         if case .scalar(let text, _) = node.content {
@@ -399,6 +426,10 @@ struct VerifyReader {
         guard let time else { return nil }
         section.record("replay.remember", Units.describe(time), .line(node.position.line))
         return ReplayMemory.Options(time: UInt64(time / .nanoseconds(1)), entries: entries.value)
+    }
+
+    private func isOff(_ node: SettingsNode) -> Bool {
+        if case .scalar("off", _) = node.content { true } else { false }
     }
 
     /// Whether certificates are fetched from the sender's host: `true`, or how.
@@ -436,6 +467,10 @@ struct VerifyReader {
                 _ = try TLSClientContext(options)
             } catch {
                 files.report(error, node)
+            }
+            // One of more than 1 MiB is known by its path alone.
+            if let path = fetching.authorities, let bytes = try? SettingsEnvironment.readBytes(path) {
+                fetching.authoritiesDigest = Digest.of(bytes.span, .sha256)
             }
         }
         section.record("fetch", "true", .line(node.position.line))
