@@ -179,7 +179,9 @@ public final class ContentDecoder {
     ) throws(CodingError) -> Int {
         guard let engine = stage?.engine, var count = stage?.count else { return bytes.count }
         // One byte beyond the limit tells that it is passed.
-        let room = min(room, limits.decompressed - count + 1)
+        // One byte more than may come shows that there are more.
+        let left = limits.decompressed - count
+        let room = left < room ? left + 1 : room
         let before = output.count
         let used = try engine.run(bytes, into: &output, room: room)
         if input { inputCount += used }

@@ -39,6 +39,11 @@ public enum Framing {
     /// Whether a response to any other request than HEAD says that not one byte follows its head, whatever its status means.
     public static func declaresEmpty(_ head: borrowing MessageHead) -> Bool { announcedLength(head) == 0 }
 
+    /// Whether Content-Length or Transfer-Encoding is there: a 204 has neither (RFC 9110 §8.6, RFC 9112 §6.1).
+    public static func declaresFraming(_ head: borrowing MessageHead) -> Bool {
+        head.contains(.contentLength) || head.contains(.transferEncoding)
+    }
+
     /// The length that Content-Length gives, whether or not a body of it follows: in an answer to HEAD it is what GET would get. nil
     /// where there is none to rely on.
     public static func announcedLength(_ head: borrowing MessageHead) -> Int? {

@@ -163,7 +163,8 @@ public struct SettingsFile: Sendable {
         let routes = routesNode.map(reader.read) ?? []
         file.refuse("tls", "belongs to an address: write listen: {address: 0.0.0.0:8443, tls: {…}}")
         file.finish()
-        substitutions = context.substitutions
+        // The longest first: one may be a part of another, of which the rest would stay.
+        substitutions = context.substitutions.sorted { $0.text.utf8.count > $1.text.utf8.count }
         effectiveOfRoutes = routes.map(\.effective)
         examplesOfRoutes = routes.map(\.examples)
         var settings = ProxySettings(

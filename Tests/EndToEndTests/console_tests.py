@@ -179,11 +179,22 @@ class ConsoleTests(ConsoleTestCase):
         _, shown = self.exchange("POST", "/plain", b"\x00\xff", "application/octet-stream", ["Content-Encoding: unknown"])
         self.assertTrue(shown["client"]["request"]["body"]["hidden"])
 
-    def test_bytes_that_are_no_text_are_shown_in_base64(self):
-        data = bytes(range(256))
-        _, shown = self.exchange("POST", "/plain", data, "application/octet-stream")
-        body = shown["upstream"]["request"]["body"]
-        self.assertEqual((body["text"], base64.b64decode(body["base64"])), (None, data))
+    def test_bytes_whose_names_nobody_can_read_are_not_shown(self):
+        secret = "hunter2-secret"
+        document = json.dumps({"password": secret})
+        for data, media_type in ((bytes(range(256)), "application/octet-stream"), (document.encode("utf-16"), JSON),
+                                 (document.encode("utf-16-le"), JSON), (f"<a><password>{secret}</password></a>".encode("utf-16"), "application/xml"),
+                                 (b"\x81\xa8password\xae" + secret.encode(), "application/msgpack"),
+                                 (b"\x81\xa8password\xae" + secret.encode(), "text/plain")):
+            with self.subTest(data=data[:20]):
+                _, shown = self.exchange("POST", "/plain", data, media_type)
+                body = shown["upstream"]["request"]["body"]
+                self.assertEqual((body["text"], body["base64"], body["size"]), (None, None, len(data)))
+                self.assertIn("can't be read", body["hidden"])
+                text = json.dumps(shown)
+                for spelled in (secret.encode(), secret.encode("utf-16-le")):
+                    self.assertNotIn(base64.b64encode(spelled).decode()[:12], text)
+                self.assertNotIn(secret, text)
 
     def test_of_a_long_body_the_beginning_is_kept(self):
         for count in (16383, 16384, 16385, 3_000_000):
@@ -435,6 +446,17 @@ class FewEntriesTests(ConsoleTestCase):
         for client in clients:
             self.assertEqual(client.response("GET").status, 200)
         wait_until("they are kept", lambda: len(self.console.list()) == 3)
+
+
+class NoMaskTests(ConsoleTestCase):
+    routes = ROUTES
+    console_settings = "{ entries: 5, mask: off }"
+
+    def test_bytes_that_are_no_text_are_shown_in_base64(self):
+        data = bytes(range(256))
+        _, shown = self.exchange("POST", "/plain", data, "application/octet-stream")
+        body = shown["upstream"]["request"]["body"]
+        self.assertEqual((body["text"], base64.b64decode(body["base64"]), body["hidden"]), (None, data, None))
 
 
 class LongBodyTests(ConsoleTestCase):

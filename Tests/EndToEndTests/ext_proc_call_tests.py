@@ -274,6 +274,21 @@ class HealthTests(CallTestCase):
 
 
 class ManyCallTests(CallTestCase):
+    def test_many_calls_before_the_limit_is_known(self):
+        """A data plane that has just connected sends what comes in: Envoy fails a request whose call is refused. These are as many
+        as the first window of a connection has room for."""
+        client = self.connect()
+        with client.at_once():
+            calls = [Processing(client) for _ in range(250)]
+            for number, call in enumerate(calls):
+                call.headers("request", pseudo("POST", "/form-json", FORM))
+                call.body("request", b"n=%d" % number, end=True)
+        for number, call in enumerate(calls):
+            message = call.take_streamed("request", call.take_headers("request", []))
+            self.assertEqual(message.json, {"n": str(number)})
+        self.assertEqual(client.goaways, [])
+        self.assertEqual(client.server_settings[MAX_CONCURRENT_STREAMS], 1000)
+
     def test_a_hundred_calls_on_one_connection(self):
         client = self.connect()
         client.until(lambda: client.server_settings)

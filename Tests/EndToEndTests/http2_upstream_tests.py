@@ -753,6 +753,38 @@ class LifeTests(HTTP2ServerTestCase):
         # Each check has a connection of its own, which ends.
         wait_until("connections of checks end", lambda: len(server.open_connections) <= 2)
 
+    def test_active_checks_that_are_answered_too_late(self):
+        """Each is answered when the next one has come. None of them passes, and none leaves a stream or a connection behind."""
+        server = self.server()
+        newest = threading.Event()
+        self.addCleanup(lambda: newest.set())
+
+        def script(exchange):
+            nonlocal newest
+            exchange.read_body()
+            if exchange.received.target == "/healthz":
+                before, newest = newest, threading.Event()
+                own = newest
+                before.set()
+                own.wait(DEADLINE)
+            exchange.answer()
+
+        server.script = script
+        self.proxy(server, upstream="health: { active: { path: /healthz, interval: 100ms, timeout: 50ms, fall: 2, rise: 2 } }")
+        wait_until("checks fail", lambda: self.metric("recast_upstream_checks_total", result="failed") > 10)
+        self.assertEqual(self.metric("recast_upstream_checks_total", result="passed"), 0)
+        self.assertLess(len(server.open_connections), 8)
+        self.assertEqual(self.send().status, 503)
+
+    def test_as_many_requests_as_may_be_on_their_way_need_a_connection(self):
+        """They count themselves while they wait for it."""
+        for most in (1, 3):
+            with self.subTest(most):
+                server = self.server()
+                self.proxy(server, upstream=f"max_requests: {most}")
+                answers = self.side_by_side(most, lambda _: self.send("POST", "/", b"x").status)
+                self.assertEqual(answers, [200] * most)
+
     def test_active_checks_of_what_speaks_no_http2(self):
         server = self.server(greeting=lambda connection: (connection.send(b"HTTP/1.1 400 Bad\r\n\r\n"), connection.close()))
         self.proxy(server, upstream="health: { active: { path: /healthz, interval: 100ms, fall: 1, rise: 1 } }")

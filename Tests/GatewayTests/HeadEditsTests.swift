@@ -214,7 +214,8 @@ import Testing
         let rules = HeaderEditor(HeaderEdits(remove: [.init(name: "server")], add: [field("Vary", "X")]))
         let type = Array("application/json".utf8)
         var added = OutputBuffer()
-        changes.appendLines(to: &added, of: head, contentType: type.span, coding: .gzip)
+        changes.appendLines(
+            to: &added, of: head, contentType: type.span, coding: .gzip, sourceFields: ["origin", "x-tenant"])
         let lines = added.span.copied()
         let converted = result(HeadEdits(response: head, changes, replacesType: true), head, rules: rules) {
             $0.append(lines)
@@ -222,7 +223,8 @@ import Testing
         #expect(
             converted.fields == [
                 "content-type": ["application/json"], "etag": ["W/\"a\""],
-                "vary": ["Origin", "Accept", "Accept-Encoding", "X"], "x-a": ["1"], "content-encoding": ["gzip"],
+                "vary": ["Origin", "Accept", "Accept-Encoding", "x-tenant", "X"], "x-a": ["1"],
+                "content-encoding": ["gzip"],
             ])
         let dropsTag = HeaderEditor(HeaderEdits(remove: [.init(name: "etag")]))
         #expect(result(HeadEdits(response: head, .weakTag), head, rules: dropsTag).fields["etag"] == nil)

@@ -39,6 +39,50 @@ enum MachineTable {
         }
     }
 
+    /// Events without their values. The switch below has no default: whoever adds an event adds a kind, and `tableIsComplete` then
+    /// asks for it in `events`.
+    enum Kind: CaseIterable {
+        case headRead, began, memoryFreed, contentArrived, paused, resumed, contentEnded, connecting, connected
+        case upstreamDrained, requestWritten, continued, interim, retried, responseHead, responseBegan
+        case responseBuffered, responseArrived, responseRead, responseEnded, responseWithdrawn, upstreamFailed
+        case upstreamTimedOut, switched, refused, responseFailed, downstreamDrained, clientHalfClosed
+        case lastRequest
+    }
+
+    static func kind(of event: ExchangeMachine.Event) -> Kind {
+        switch event {
+        case .headRead: .headRead
+        case .began: .began
+        case .memoryFreed: .memoryFreed
+        case .contentArrived: .contentArrived
+        case .paused: .paused
+        case .resumed: .resumed
+        case .contentEnded: .contentEnded
+        case .connecting: .connecting
+        case .connected: .connected
+        case .upstreamDrained: .upstreamDrained
+        case .requestWritten: .requestWritten
+        case .continued: .continued
+        case .interim: .interim
+        case .retried: .retried
+        case .responseHead: .responseHead
+        case .responseBegan: .responseBegan
+        case .responseBuffered: .responseBuffered
+        case .responseArrived: .responseArrived
+        case .responseRead: .responseRead
+        case .responseEnded: .responseEnded
+        case .responseWithdrawn: .responseWithdrawn
+        case .upstreamFailed: .upstreamFailed
+        case .upstreamTimedOut: .upstreamTimedOut
+        case .switched: .switched
+        case .refused: .refused
+        case .responseFailed: .responseFailed
+        case .downstreamDrained: .downstreamDrained
+        case .clientHalfClosed: .clientHalfClosed
+        case .lastRequest: .lastRequest
+        }
+    }
+
     /// States that exchanges come to, by a name: those of the three parts, and what else decides.
     static let states: [(name: String, machine: ExchangeMachine)] = [
         ("head", ExchangeMachine()),
@@ -57,13 +101,18 @@ enum MachineTable {
         ("content, open, buffering", content(.open, .buffering)),
         ("content, open, streaming", content(.open, .streaming)),
         ("content, open, streaming, refused", content(.open, .streaming, expectation: .refused)),
-        ("content, open, complete", content(.open, .complete, persists: false)),
-        ("content, open, complete, full", content(.open, .complete, pauses: .upstream, persists: false)),
+        ("content, open, complete", content(.open, .complete, persists: false, isAnsweredEarly: true)),
+        (
+            "content, open, complete, full",
+            content(.open, .complete, pauses: .upstream, persists: false, isAnsweredEarly: true)
+        ),
+        ("content, open, ticked", content(.open, pauses: .tick)),
         ("ending, none", state(.ending, .none)),
         ("ending, connecting", state(.ending, .connecting)),
         ("ending, open", state(.ending, .open)),
         ("ending, open, streaming", state(.ending, .open, .streaming)),
-        ("ending, open, complete", state(.ending, .open, .complete)),
+        ("ending, open, buffered, early", state(.ending, .open, .buffered, isAnsweredEarly: true)),
+        ("ending, open, complete, early", state(.ending, .open, .complete, isAnsweredEarly: true)),
         ("sent, connecting again", state(.sent, .connecting, retries: 1)),
         ("sent, open", state(.sent, .open)),
         ("sent, open, one last", state(.sent, .open, persists: false)),
@@ -71,8 +120,11 @@ enum MachineTable {
         ("sent, open, buffered", state(.sent, .open, .buffered)),
         ("sent, gone, buffered", state(.sent, .gone, .buffered)),
         ("sent, open, streaming", state(.sent, .open, .streaming)),
-        ("sent, open, complete", state(.sent, .open, .complete)),
+        ("sent, open, buffered, early", state(.sent, .open, .buffered, isAnsweredEarly: true)),
+        ("sent, open, streaming, early", state(.sent, .open, .streaming, isAnsweredEarly: true)),
+        ("sent, open, complete, early", state(.sent, .open, .complete, isAnsweredEarly: true)),
         ("discarding", state(.discarding, .gone, .complete)),
+        ("discarded, open, streaming", state(.discarded, .open, .streaming)),
     ]
 
     private static var spooled: ExchangeMachine.Plan {
@@ -92,7 +144,7 @@ enum MachineTable {
     private static func content(
         _ upstream: ExchangeMachine.Upstream = .none, _ response: ExchangeMachine.Response = .awaited,
         expectation: ExchangeMachine.Expectation = .settled, pauses: ExchangeMachine.Pauses = [],
-        plan: ExchangeMachine.Plan? = nil, persists: Bool = true, retries: Int = 0
+        plan: ExchangeMachine.Plan? = nil, persists: Bool = true, retries: Int = 0, isAnsweredEarly: Bool = false
     ) -> ExchangeMachine {
         var own = plan ?? ExchangeMachine.Plan()
         own.hasContent = true
@@ -101,16 +153,17 @@ enum MachineTable {
         return ExchangeMachine(
             request: .content, upstream: upstream, response: response, expectation: expectation, pauses: pauses,
             plan: own,
-            hasBegun: true, persists: persists, retries: retries)
+            hasBegun: true, persists: persists, retries: retries, isAnsweredEarly: isAnsweredEarly)
     }
 
     private static func state(
         _ request: ExchangeMachine.Request, _ upstream: ExchangeMachine.Upstream,
-        _ response: ExchangeMachine.Response = .awaited, persists: Bool = true, retries: Int = 0
+        _ response: ExchangeMachine.Response = .awaited, persists: Bool = true, retries: Int = 0,
+        isAnsweredEarly: Bool = false
     ) -> ExchangeMachine {
         ExchangeMachine(
             request: request, upstream: upstream, response: response, hasBegun: true, persists: persists,
-            retries: retries)
+            retries: retries, isAnsweredEarly: isAnsweredEarly)
     }
 
     private static func plan(_ change: (inout ExchangeMachine.Plan) -> Void) -> ExchangeMachine.Plan {
@@ -164,7 +217,8 @@ enum MachineTable {
         ("responseBegan until close", .responseBegan(untilClose: true, mayPersist: true)),
         ("responseBegan, one last", .responseBegan(untilClose: false, mayPersist: false)),
         ("responseBuffered", .responseBuffered),
-        ("responseArrived", .responseArrived),
+        ("responseArrived", .responseArrived(isEmpty: false)),
+        ("responseArrived, empty", .responseArrived(isEmpty: true)),
         ("responseRead", .responseRead),
         ("responseEnded", .responseEnded(isReusable: true, isEmpty: false)),
         ("responseEnded, empty", .responseEnded(isReusable: true, isEmpty: true)),
@@ -205,6 +259,7 @@ enum MachineTable {
             (ExchangeMachine.Pauses.upstream, "full"), (.rate, "slow"), (.memory, "queued"), (.tick, "ticked"),
         ] where machine.pauses.contains(pause) { words.append(name) }
         if !machine.persists { words.append("last") }
+        if machine.isAnsweredEarly { words.append("early") }
         if machine.isUntilClose { words.append("untilClose") }
         if machine.isOver { words.append("over") }
         return words.joined(separator: " ")

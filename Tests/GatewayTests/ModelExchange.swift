@@ -31,8 +31,10 @@ struct ModelExchange {
     private var retryBuffer: [Int] = []
     private var keepsRetry = false
     private var retryIsCut = false
-    /// The connection whose response the client gets.
+    /// The connection whose response the client gets, and whether it had all of the request, and nothing was queued, when that
+    /// response ended.
     private var answering: Int?
+    private var isAnsweredWhole: Bool?
     private var isReading = true
     private var clientAnswers = 0
 
@@ -211,7 +213,9 @@ struct ModelExchange {
     private mutating func continueResponse(always: Bool = false) {
         guard always || random.below(2) == 0 else { return }
         switch machine.response {
-        case .buffering where machine.upstream == .open: handle(.responseArrived)
+        case .buffering where machine.upstream == .open:
+            noteAnswer()
+            handle(.responseArrived(isEmpty: queued == 0))
         case .buffered:
             if !always, random.below(4) == 0 {
                 handle(.responseRead)
@@ -226,7 +230,12 @@ struct ModelExchange {
         }
     }
 
+    private mutating func noteAnswer() {
+        if isAnsweredWhole == nil, let current { isAnsweredWhole = connections[current].isEnded && queued == 0 }
+    }
+
     private mutating func end() {
+        noteAnswer()
         handle(.responseEnded(isReusable: random.below(3) > 0, isEmpty: queued == 0))
     }
 
@@ -265,6 +274,7 @@ struct ModelExchange {
         if machine.isOver, ![.cut, .beginTunnel, .endAndClose, .endAndKeepAlive, .endAndLinger].contains(action),
             ![
                 .answer, .closeUpstream, .returnUpstream, .finishResponse, .stopContentTimer, .releaseOutput,
+                .releaseRequest,
             ].contains(action)
         {
             faults.append("\(action) behind the end")
@@ -303,6 +313,9 @@ struct ModelExchange {
         case .closeUpstream, .returnUpstream:
             if action == .returnUpstream, let current, !connections[current].isEnded {
                 faults.append("a connection is given back in the middle of a request")
+            }
+            if action == .returnUpstream, isAnsweredWhole == false {
+                faults.append("a connection is given back that answered before it had the request")
             }
             current = nil
             isConnecting = false

@@ -4,7 +4,7 @@ import Testing
 
 /// Whether a request is sent once more, and when (F20, F21): the policy by itself.
 @Suite struct RetryPolicyTests {
-    private static let causes: [RetryCause] = [.staleConnection, .reset, .timeout, .status(503)]
+    private static let causes: [RetryCause] = [.staleConnection, .refused, .reset, .timeout, .status(503)]
 
     private func options(_ change: (inout RetryOptions) -> Void = { _ in }) -> RetryOptions {
         var options = RetryOptions()
@@ -30,9 +30,10 @@ import Testing
         return RetryPolicy.decide(cause, options, progress, budget: &budget, now: 0) { random }
     }
 
-    @Test("by default only what a reused connection lost is sent again, at once", arguments: causes)
+    @Test(
+        "by default only what a reused connection lost, or a server refused, is sent again, at once", arguments: causes)
     func standard(_ cause: RetryCause) {
-        #expect(decide(cause, options()) == (cause == .staleConnection ? .retry(after: 0) : .unwanted))
+        #expect(decide(cause, options()) == (cause.isFree ? .retry(after: 0) : .unwanted))
     }
 
     @Test("each condition is asked for by itself")
@@ -65,12 +66,13 @@ import Testing
             } == .skip(.responseStarted))
         #expect(
             decide(cause, options) {
-                $0.retries = 3; $0.isIdempotent = false
+                $0.retries = 3; $0.freeRetries = 1; $0.isIdempotent = false
             } == .skip(.attempts))
+        // Of what a server refused nothing was executed, either.
         #expect(
             decide(cause, options) {
                 $0.isIdempotent = false; $0.isBuffered = false
-            } == .skip(.notIdempotent))
+            } == .skip(cause == .refused ? .bodyTooLarge : .notIdempotent))
         #expect(decide(cause, options) { $0.isBuffered = false } == .skip(.bodyTooLarge))
         // Where nothing was sent, nothing was executed.
         let unsent = decide(cause, options) {
@@ -79,11 +81,31 @@ import Testing
         if case .retry = unsent {} else { Issue.record("\(unsent)") }
     }
 
-    @Test("a stale connection is worth one more try where the route asks for none, and no second one")
-    func stale() {
-        let none = options { $0.attempts = 0 }
-        #expect(decide(.staleConnection, none) == .retry(after: 0))
-        #expect(decide(.staleConnection, none) { $0.retries = 1 } == .skip(.attempts))
+    @Test(
+        "a stale connection and a refusal are worth one more try whatever the route asks for, and no second one",
+        arguments: [RetryCause.staleConnection, .refused], [0, 1, 5])
+    func free(_ cause: RetryCause, _ attempts: Int) {
+        let options = options { $0.attempts = attempts }
+        for retries in [0, attempts, 9] {
+            #expect(decide(cause, options) { $0.retries = retries } == .retry(after: 0))
+            #expect(
+                decide(cause, options) {
+                    $0.retries = retries; $0.freeRetries = 1
+                } == .skip(.attempts))
+        }
+    }
+
+    @Test("the route's tries are its own")
+    func attempts() {
+        let some = options {
+            all(&$0); $0.attempts = 2
+        }
+        for free in [0, 1] {
+            for retries in 0..<4 {
+                let decision = decide(.reset, some) { ($0.retries, $0.freeRetries) = (retries, free) }
+                #expect((decision == .skip(.attempts)) == (retries >= 2))
+            }
+        }
         #expect(
             decide(
                 .reset,

@@ -325,6 +325,26 @@ import Transcoding
         }
     }
 
+    @Test(
+        "F9 a 204 that frames content leaves no connection that can go on",
+        arguments: [
+            ("Content-Length: 0", 1), ("ETag: e", 1), ("Content-Length: 5", 2), ("Transfer-Encoding: chunked", 2),
+        ])
+    func noContent(field: String, connections: Int) throws {
+        try withRig { rig in
+            let answer = "HTTP/1.1 204 X\r\n\(field)\r\n\r\n"
+            let client = try rig.connect(sending: get())
+            _ = try rig.request()
+            try rig.upstream().send(answer)
+            #expect(try rig.response(to: client, .none).status == 204)
+            client.send(get())
+            _ = try rig.request(on: connections - 1)
+            rig.upstreams[connections - 1].send(ok)
+            #expect(try rig.response(to: client).text == "ok")
+            #expect(rig.upstreams.count == connections)
+        }
+    }
+
     @Test("F1 F26 hop-by-hop fields of a response stay behind, Date is added where there is none, the rest passes")
     func responseFields() throws {
         try withRig { rig in

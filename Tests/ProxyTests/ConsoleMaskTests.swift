@@ -97,7 +97,8 @@ import Testing
     func cut(body: Body) {
         let bytes = Array(body.text.utf8.map { $0 })
         for count in 0...bytes.count {
-            let (masked, isShown) = BodyMask.apply(mask, to: Array(bytes[..<count]), type: body.type)
+            let (masked, isShown) = BodyMask.apply(
+                mask, to: Array(bytes[..<count]), type: body.type, isWhole: count == bytes.count)
             let text = String(decoding: masked.output, as: UTF8.self)
             #expect(isShown)
             for secret in ["secret", "se\r\n", "x\"y", "x\\\"", "s%26", "-1.5"] where !body.shown.contains(secret) {

@@ -1,7 +1,8 @@
 import Gateway
-import Proxy
 import Testing
 import Transcoding
+
+@testable import Proxy
 
 /// Rules of forwarding that a route's settings decide: which requests are refused, and what heads say.
 @Suite struct ForwardingRuleTests {
@@ -15,6 +16,21 @@ import Transcoding
         let response = try rig.response(to: client)
         #expect(rig.upstreams.isEmpty)
         return response
+    }
+
+    @Test(
+        "the Host of an upstream has the port that its scheme doesn't say",
+        arguments: [
+            ("a.example", 80, false, "a.example"), ("a.example", 443, true, "a.example"),
+            ("a.example", 443, false, "a.example:443"), ("a.example", 80, true, "a.example:80"),
+            ("::1", 80, false, "[::1]"), ("::1", 8443, true, "[::1]:8443"),
+        ])
+    func hostOfAnUpstream(host: String, port: Int, isSecure: Bool, text: String) {
+        #expect(HostField.text(host: host, port: port, isSecure: isSecure) == text)
+        let unix = UpstreamAddress.unix(path: "/run/a")
+        let upstream = UpstreamSettings(name: "a", addresses: [unix, .tcp(host: host, port: port)])
+        if !isSecure { #expect(upstream.hostField == text) }
+        #expect(UpstreamSettings(name: "a", addresses: [unix]).hostField == "localhost")
     }
 
     @Test("R5 a method that no route takes is 405 with Allow; one that nobody knows 501")

@@ -275,15 +275,29 @@ import Transcoding
         }
     }
 
-    @Test("a 304 renews the converted response: its tag is weak as that one's, and nothing else changes")
+    @Test(
+        "a 304 renews the converted response: its tag is weak as that one's, and nothing speaks of the upstream's own bytes"
+    )
     func notModified() throws {
         try withRig([convertBack(), forward(index: 1)]) { rig in
             let client = try rig.connect(sending: getRequest)
             _ = try rig.request()
-            try rig.upstream().send("HTTP/1.1 304 Not Modified\r\nETag: \"v\"\r\nDigest: d\r\n\r\n")
+            let own = [
+                "Digest: d", "Content-Type: application/json", "Content-Encoding: gzip", "Content-MD5: m",
+                "Content-Length: 7",
+            ]
+            let fields = (own + ["Cache-Control: max-age=1"]).joined(separator: "\r\n")
+            try rig.upstream().send("HTTP/1.1 304 Not Modified\r\nETag: \"v\"\r\n\(fields)\r\n\r\n")
             let response = try rig.response(to: client, .none)
-            #expect(response.status == 304 && response["ETag"] == "W/\"v\"" && response["Digest"] == "d")
+            #expect(response.status == 304 && response["ETag"] == "W/\"v\"" && response["Cache-Control"] == "max-age=1")
+            for field in own { #expect(response[String(field.prefix { $0 != ":" })] == nil, "\(field)") }
             #expect(client.rest.isEmpty)
+            // To HEAD, too.
+            client.send("HEAD / HTTP/1.1\r\nHost: a\r\n\r\n")
+            _ = try rig.request()
+            try rig.upstream().send("HTTP/1.1 304 Not Modified\r\nETag: \"v\"\r\n\(fields)\r\n\r\n")
+            let head = try rig.response(to: client, .none)
+            for field in own { #expect(head[String(field.prefix { $0 != ":" })] == nil, "\(field)") }
         }
     }
 
@@ -346,6 +360,30 @@ import Transcoding
             client.send(String(request.suffix(500)))
             _ = try rig.request()
             try rig.until("the end") { client.isOver }
+        }
+    }
+
+    @Test(
+        "a connection that answered before it had the upload serves no other request, however long the conversion takes"
+    )
+    func earlyAnswerThatTakesTicks() throws {
+        let value = String(repeating: "v", count: 3_000_000)
+        var limits = Limits()
+        limits.field = 4_000_000
+        limits.tree = 4_000_000
+        try withRig([convertBack(limits: limits)], unix: true) { rig in
+            let request = post("/", "text/plain", String(repeating: "b", count: 1000))
+            let client = try rig.connect(sending: String(request.dropLast(500)))
+            let upstream = try rig.upstream()
+            try rig.until("the head") { upstream.text.contains("\r\n\r\n") }
+            client.pause()
+            upstream.send(answer(#"{"a":"\#(value)"}"#))
+            rig.settle()
+            client.send(String(request.suffix(500)))
+            _ = try rig.request()
+            client.resume()
+            #expect(try rig.response(to: client).text == "a=\(value)")
+            try rig.until("the connection's end") { upstream.isOver }
         }
     }
 

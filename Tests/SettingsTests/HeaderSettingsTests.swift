@@ -42,6 +42,17 @@ import Testing
         #expect(rules.response.set.map(\.name) == ["Strict-Transport-Security"])
     }
 
+    @Test("a secret that another one is a part of is shown by its own reference, in whichever order they are read")
+    func nestedSecrets() throws {
+        for (first, second) in [("STAGE", "KEY"), ("KEY", "STAGE")] {
+            let fields = "X-A: \"${env:\(first)}\", X-B: \"Bearer ${env:\(second)}\""
+            let file = try SettingsTestFile.parse(top("", ", headers: { request: { set: { \(fields) } } }"))
+            let shown = file.effectiveOfRoutes[0].filter { $0.key.hasPrefix("headers") }.map(file.redacted)
+            let values = shown.map(\.value)
+            #expect(values == ["${env:\(first)}", "Bearer ${env:\(second)}"])
+        }
+    }
+
     @Test("a secret stands by its reference in what is shown, and defaults show where they come from")
     func shown() throws {
         let file = try SettingsTestFile.parse(

@@ -167,7 +167,10 @@ import Transcoding
 
     @Test(
         "sizes are whole numbers with a unit",
-        arguments: [("500B", 500), ("64KiB", 65_536), ("3MiB", 3_145_728), ("1GiB", 1 << 30), ("2TiB", 2 << 40)])
+        arguments: [
+            ("500B", 500), ("64KiB", 65_536), ("3MiB", 3_145_728), ("1GiB", 1 << 30), ("2TiB", 2 << 40),
+            ("1024TiB", 1 << 50),
+        ])
     func sizes(text: String, bytes: Int) throws {
         let route = "  - { name: a, match: /a, upstream: app, limits: { body: \(text) } }"
         let file = try SettingsTestFile.parseRoutes(route)

@@ -253,6 +253,10 @@ import Testing
                 "5:52: \"limits\" has no key \"bodi\": did you mean \"body\"?"
             ),
             (
+                "name: a, match: /a, upstream: app, limits: { body: 1125899906842625B }",
+                "5:58: \"body\": a size is at most 1024TiB, not 1125899906842625B"
+            ),
+            (
                 "name: a, match: /a, upstream: app, timeouts: { gap: 99999999999999999999s }",
                 "5:59: \"gap\": a time as large as 99999999999999999999s can't be counted"
             ),

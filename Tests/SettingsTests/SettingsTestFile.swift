@@ -3,7 +3,11 @@ import Settings
 /// Settings text as the tests write it, with a made-up environment.
 enum SettingsTestFile {
     static let environment = SettingsEnvironment(
-        variable: { ["HOST": "10.0.0.9", "TOKEN": "${header.x}", "EMPTY": ""][$0] },
+        variable: {
+            [
+                "HOST": "10.0.0.9", "TOKEN": "${header.x}", "EMPTY": "", "STAGE": "prod", "KEY": "prod-sk_77",
+            ][$0]
+        },
         file: { path throws(SettingsEnvironment.FileFault) in
             if path == "/run/secret" { return "s3cret\n" }
             throw SettingsEnvironment.FileFault("there is no file \(path)")

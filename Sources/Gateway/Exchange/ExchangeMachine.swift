@@ -11,11 +11,11 @@
 /// | `ending` | content is whole here; some of it is still to be converted or sent | `sent`, `discarded` |
 /// | `sent` | the upstream's connection has all of it | `discarded` |
 /// | `discarding` | it was answered here; the short rest of its content is read and dropped | `discarded` |
-/// | `discarded` | it was answered here, and nothing of it is left to read | |
+/// | `discarded` | nothing of it is left to read, and no one wants it: it was answered here, or instead of a 100 | |
 ///
 /// | upstream | means | next |
 /// |---|---|---|
-/// | `none` | not asked for: nothing is there to be sent | `connecting`, `open`, `gone` |
+/// | `none` | not asked for: nothing is there to be sent | `connecting`, `gone` |
 /// | `connecting` | a connection is made or waited for | `open`, `gone` |
 /// | `open` | a connection is the exchange's | `connecting` (the request is sent again), `gone` |
 /// | `gone` | given back, closed, or not needed | |
@@ -32,7 +32,8 @@
 /// - The client reads one final response at most, and what was cut short never looks whole to it (docs/rules.md F14).
 /// - The upstream gets each byte of the content once and in order on the connection whose response is used; on another only
 ///   where the request may be sent again (F20, F21).
-/// - The exchange ends once: with one action of `endAndKeepAlive`, `endAndClose`, `endAndLinger`, `cut` and `beginTunnel`.
+/// - The exchange ends once: with one action of `endAndKeepAlive`, `endAndClose`, `endAndLinger`, `cut` and `beginTunnel`; or
+///   without one where the client has left, whose driver gives up both sides and asks for nothing more.
 ///
 /// A refusal is thrown, here and in the driver, and caught where the driver was called; there it becomes the event `refused`.
 public struct ExchangeMachine: Equatable, Sendable {
@@ -130,9 +131,10 @@ public struct ExchangeMachine: Equatable, Sendable {
         case responseBegan(untilClose: Bool, mayPersist: Bool)
         /// Its content is converted.
         case responseBuffered
-        /// The content of a response that is converted has come whole.
-        case responseArrived
-        /// The conversion of a response is done with, in an error, and its connection may serve others.
+        /// The content of a response that is converted has come whole. `isEmpty`: all that was written to its connection has gone out.
+        case responseArrived(isEmpty: Bool)
+        /// The conversion of a response that has come whole is done with, in an error, and nothing on its connection keeps that from
+        /// serving others.
         case responseRead
         /// All of the response was handed on. `isReusable`: its connection may serve another request; `isEmpty`: all that was
         /// written to it has gone out.
@@ -141,7 +143,8 @@ public struct ExchangeMachine: Equatable, Sendable {
         case responseWithdrawn
         /// The upstream's connection failed, or ended before the response did.
         case upstreamFailed
-        /// The upstream didn't take the request, didn't answer, or stopped, within its time.
+        /// The upstream didn't take the request, didn't answer, or stopped, within its time. Where all that was awaited is a 100, which
+        /// is advice, it is `continued` instead.
         case upstreamTimedOut
         /// The upstream has switched protocols: both connections leave HTTP.
         case switched
@@ -256,8 +259,9 @@ public struct ExchangeMachine: Equatable, Sendable {
     public private(set) var interimWasSent = false
     /// Whether bytes were written to the present connection.
     public private(set) var hasWritten = false
-    /// Whether the response ended before the upstream's connection had taken all of the request.
-    private var isAnsweredEarly = false
+    /// Whether the upstream's response ended before its connection had taken all of the request. What it reads of that from then on
+    /// it may take for its next request, whose answer would be another client's: such a connection is closed (docs/rules.md F13).
+    public private(set) var isAnsweredEarly: Bool
     /// Whether an action has ended the exchange.
     public private(set) var isOver = false
 
@@ -265,7 +269,7 @@ public struct ExchangeMachine: Equatable, Sendable {
     public init(
         request: Request = .head, upstream: Upstream = .none, response: Response = .awaited,
         expectation: Expectation = .settled, pauses: Pauses = [], plan: Plan = Plan(), hasBegun: Bool = false,
-        persists: Bool = false, retries: Int = 0
+        persists: Bool = false, retries: Int = 0, isAnsweredEarly: Bool = false
     ) {
         self.request = request
         self.upstream = upstream
@@ -276,6 +280,7 @@ public struct ExchangeMachine: Equatable, Sendable {
         self.hasBegun = hasBegun
         self.persists = persists
         self.retries = retries
+        self.isAnsweredEarly = isAnsweredEarly
     }
 
     // MARK: Questions
@@ -338,8 +343,9 @@ public struct ExchangeMachine: Equatable, Sendable {
             return response == .complete && request == .sent ? finishUpload(isEmpty: isEmpty) : goOn()
         case .requestWritten(let isEmpty):
             request = .sent
-            return response == .complete
-                ? Actions.releaseOutput.union(finishUpload(isEmpty: isEmpty)) : [.releaseOutput, .startResponseTimer]
+            guard response != .awaited else { return [.releaseOutput, .startResponseTimer] }
+            let released: Actions = [.releaseOutput, .releaseRequest]
+            return response == .complete ? released.union(finishUpload(isEmpty: isEmpty)) : released
         case .continued: return relayContinue()
         case .interim:
             guard plan.takesInterim, response == .awaited else { return [] }
@@ -360,16 +366,16 @@ public struct ExchangeMachine: Equatable, Sendable {
         case .responseBuffered:
             response = .buffering
             return []
-        case .responseArrived:
+        case .responseArrived(let isEmpty):
             response = .buffered
+            noteAnswered(isEmpty: isEmpty)
             return []
         case .responseRead:
             guard request == .sent, upstream == .open else { return [] }
-            upstream = .gone
-            return .returnUpstream
+            return releaseUpstream()
         case .responseEnded(let isReusable, let isEmpty):
             response = .complete
-            isAnsweredEarly = request != .sent || !isEmpty
+            noteAnswered(isEmpty: isEmpty)
             // A connection that may still wait for refused content serves no other request.
             guard !isReusable || expectation == .refused, upstream == .open else {
                 return Actions.finishResponse.union(finishUpload(isEmpty: isEmpty))
@@ -382,10 +388,13 @@ public struct ExchangeMachine: Equatable, Sendable {
             return []
         case .upstreamFailed: return try failUpstream()
         case .upstreamTimedOut:
-            // All that was awaited so far is a 100, which is advice.
-            if expectation == .asked { return relayContinue() }
-            guard response == .streaming else { throw .upstreamTimeout }
-            return cut()
+            switch response {
+            // Its answer is there; what it doesn't take of the request is wanted by no one.
+            case .complete: return giveUpUpstream().union(endIfOver())
+            case .buffered: return giveUpUpstream()
+            case .streaming: return cut()
+            case .awaited, .buffering: throw .upstreamTimeout
+            }
         case .switched:
             upstream = .gone
             response = .complete
@@ -416,7 +425,8 @@ public struct ExchangeMachine: Equatable, Sendable {
         case .connecting:
             return upstream == .none && response == .awaited && (request == .content || request == .ending)
         case .connected: return upstream == .connecting && response == .awaited
-        case .upstreamDrained, .upstreamFailed, .upstreamTimedOut: return upstream == .open
+        case .upstreamDrained, .upstreamFailed: return upstream == .open
+        case .upstreamTimedOut: return upstream == .open && expectation != .asked
         case .requestWritten: return request == .ending && upstream == .open
         case .continued: return upstream == .open || expectation != .asked
         case .interim: return upstream == .open
@@ -533,9 +543,17 @@ public struct ExchangeMachine: Equatable, Sendable {
             return pauses.contains(.upstream) || request == .ending ? .startProgressTimer : []
         }
         guard isEmpty else { return [.awaitEmpty, .startProgressTimer] }
+        return releaseUpstream().union(endIfOver())
+    }
+
+    /// The upstream's message has ended, or what was made of it, which may have ended long before.
+    private mutating func noteAnswered(isEmpty: Bool) {
+        if request != .sent || !isEmpty { isAnsweredEarly = true }
+    }
+
+    private mutating func releaseUpstream() -> Actions {
         upstream = .gone
-        // One that answers before it has the content may take that for its next request, whose answer would be another client's.
-        return (isAnsweredEarly ? Actions.closeUpstream : .returnUpstream).union(endIfOver())
+        return isAnsweredEarly ? .closeUpstream : .returnUpstream
     }
 
     private mutating func failUpstream() throws(Refusal) -> Actions {
@@ -588,12 +606,10 @@ public struct ExchangeMachine: Equatable, Sendable {
     private mutating func endIfOver() -> Actions {
         guard response == .complete else { return [] }
         switch request {
-        case .sent, .discarded: return end(persists ? .endAndKeepAlive : .endAndClose)
+        // All of it was read here, whether or not the upstream has it.
+        case .ending, .sent, .discarded: return end(persists ? .endAndKeepAlive : .endAndClose)
         // A few bytes are still to be read and dropped before the next request begins.
         case .discarding where persists: return [.awaitDiscard, .resumeReading]
-        case .ending:
-            persists = false
-            return end(.endAndClose)
         case .head, .content, .discarding:
             persists = false
             return end(.endAndLinger)

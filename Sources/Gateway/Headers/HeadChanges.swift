@@ -10,6 +10,8 @@ public struct HeadChanges: OptionSet {
 
     /// The body isn't the upstream's, or wouldn't be in the answer to GET: what speaks of its very bytes goes.
     @inlinable public static var otherBytes: HeadChanges { HeadChanges(rawValue: 1) }
+    /// The type isn't the upstream's, and what it is isn't known here: Content-Type goes.
+    @inlinable public static var otherType: HeadChanges { HeadChanges(rawValue: 16) }
     /// A strong entity tag becomes a weak one, as that of the converted response is.
     @inlinable public static var weakTag: HeadChanges { HeadChanges(rawValue: 2) }
     /// Another Accept could have led to another body: Vary says so.
@@ -21,6 +23,11 @@ public struct HeadChanges: OptionSet {
 extension MessageHead {
     /// Whether Vary names that field, or everything.
     package func varies(by field: StaticString) -> Bool { lists(field, in: .vary) || lists("*", in: .vary) }
+
+    /// As above, for a name in lower case.
+    func varies(by field: Span<UInt8>) -> Bool {
+        lists("*", in: .vary) || lists(in: .vary) { $0.isEqualIgnoringCase(to: field) }
+    }
 
     /// Whether Cache-Control forbids to transform the body (RFC 9110 §7.7).
     package var forbidsTransform: Bool { lists("no-transform", in: .cacheControl) }
@@ -42,13 +49,17 @@ extension MessageHead {
 
     /// Whether a line of `field`, whose values are lists of words, holds `word`, letters in either case.
     private func lists(_ word: StaticString, in field: KnownField) -> Bool {
+        lists(in: field) { $0.isEqualIgnoringCase(to: word) }
+    }
+
+    private func lists(in field: KnownField, _ isWanted: (Span<UInt8>) -> Bool) -> Bool {
         guard contains(field) else { return false }
         for line in 0..<fieldCount where known(line) == field {
             let value = value(line)
             var start = 0
             while start <= value.count {
                 let end = Scan.firstIndex(of: UInt8(ascii: ","), in: value, from: start) ?? value.count
-                if MediaRange.essence(value.extracting(start..<end)).isEqualIgnoringCase(to: word) { return true }
+                if isWanted(MediaRange.essence(value.extracting(start..<end))) { return true }
                 start = end + 1
             }
         }

@@ -13,7 +13,7 @@ extension HeadEdits {
     /// `replacesType`: Content-Type is that of a converted body.
     package init(response head: borrowing MessageHead, _ changes: HeadChanges = [], replacesType: Bool = false) {
         var removed = Self.framingFields
-        if replacesType { removed.formUnion([.contentType]) }
+        if replacesType || changes.contains(.otherType) { removed.formUnion([.contentType]) }
         if changes.contains(.otherBytes) { removed.formUnion(Self.fieldsOfOldBytes) }
         self.init(removing: removed, weakensTags: changes.contains(.weakTag) && head.contains(.etag))
     }
@@ -21,9 +21,10 @@ extension HeadEdits {
 
 extension HeadChanges {
     /// Appends the lines that are new in a response with that head: `contentType` is that of a converted body, `coding` the one that
-    /// the body gets from us.
+    /// the body gets from us; `sourceFields` are the request's that are in the converted body.
     package func appendLines(
-        to output: inout OutputBuffer, of head: borrowing MessageHead, contentType: Span<UInt8>?, coding: Coding?
+        to output: inout OutputBuffer, of head: borrowing MessageHead, contentType: Span<UInt8>?, coding: Coding?,
+        sourceFields: [String]
     ) {
         if let contentType { HeadWriter.clean("Content-Type", contentType, into: &output) }
         if contains(.variesByAccept), !head.varies(by: "accept") {
@@ -31,6 +32,10 @@ extension HeadChanges {
         }
         if contains(.variesByCoding), !head.varies(by: "accept-encoding") {
             HeadWriter.field("Vary", "Accept-Encoding", into: &output)
+        }
+        for field in sourceFields {
+            let name = Array(field.utf8)
+            if !head.varies(by: name.span) { HeadWriter.clean("Vary", name.span, into: &output) }
         }
         if let coding { HeadWriter.field("Content-Encoding", coding.name, into: &output) }
     }

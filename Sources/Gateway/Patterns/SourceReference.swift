@@ -45,6 +45,16 @@ public indirect enum SourceReference: Hashable, Sendable {
         }
     }
 
+    /// The fields that are the value or parts of it, in lower case.
+    package var fieldNames: [String] {
+        switch self {
+        case .header(let name): [name]
+        case .literalMix(let pieces):
+            pieces.flatMap { if case .source(let source) = $0 { source.fieldNames } else { [String]() } }
+        case .path, .query, .clientAddress: []
+        }
+    }
+
     /// Whether the client's address is the value or part of it.
     var readsClient: Bool {
         switch self {

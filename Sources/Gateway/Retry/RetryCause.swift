@@ -10,6 +10,10 @@ package enum RetryCause: Equatable {
     case timeout
     case status(Int)
 
+    /// Whether a request is sent once more in any case, at once and without the budget: a connection that had served before says
+    /// nothing of the server's load, and one that is going away neither.
+    package var isFree: Bool { self == .staleConnection || self == .refused }
+
     package var result: RetryResult {
         switch self {
         case .staleConnection: .staleConnection

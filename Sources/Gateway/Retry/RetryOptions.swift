@@ -2,8 +2,9 @@
 ///
 /// A connection that could not be made is no retry: nothing was sent, so the next address is tried whatever stands here.
 public struct RetryOptions: Hashable, Sendable {
-    /// Whether a request of an idempotent method goes out again when the reused connection it was sent on turns out to be
-    /// dead before a byte of the response came (docs/rules.md F20).
+    /// Whether any request is sent again. Without conditions below, that is one of an idempotent method when the reused connection
+    /// that it was sent on turns out to be dead before a byte of the response came, and any of which a server of HTTP/2 says that it
+    /// did nothing with it; each once (docs/rules.md F20).
     public var isEnabled = true
     /// Bytes of the request that are held for that, head and framing included; 64 KiB. A longer request isn't repeated.
     public var buffer = RetryOptions.standardBuffer

@@ -7,8 +7,10 @@ package import HTTPWire
 package struct RetryPolicy {
     /// What is known of a request when it fails.
     package struct Progress {
-        /// How often it was sent again already.
+        /// How often it was sent again already because the route asks for it.
         package var retries = 0
+        /// How often it was, whatever the route asks for.
+        package var freeRetries = 0
         /// Whether a byte of it went out: a request of which nothing was sent was not executed, whatever its method is.
         package var hasWritten = false
         /// Whether its method can be executed twice without harm (RFC 9110 §9.2.2).
@@ -40,14 +42,11 @@ package struct RetryPolicy {
         random: () -> UInt64
     ) -> Decision {
         guard wants(cause, options) else { return .unwanted }
-        // A connection that had served before says nothing of the server's load, and one that is going away neither: the request
-        // is sent once more in any case, at once, and without the budget.
-        let isFree = cause == .staleConnection || cause == .refused
-        let limit = isFree ? max(options.attempts, 1) : options.attempts
         var progress = progress
         if cause == .refused { progress.isIdempotent = true }
-        if let skip = skip(options, progress, limit: limit) { return .skip(skip) }
-        if isFree { return .retry(after: 0) }
+        let isSpent = cause.isFree ? progress.freeRetries > 0 : progress.retries >= options.attempts
+        if let skip = skip(options, progress, isSpent: isSpent) { return .skip(skip) }
+        if cause.isFree { return .retry(after: 0) }
         guard budget.spend(now) else { return .skip(.budget) }
         return .retry(after: pause(retry: progress.retries + 1, random()))
     }
@@ -62,10 +61,10 @@ package struct RetryPolicy {
         }
     }
 
-    private static func skip(_ options: RetryOptions, _ progress: Progress, limit: Int) -> RetrySkip? {
+    private static func skip(_ options: RetryOptions, _ progress: Progress, isSpent: Bool) -> RetrySkip? {
         if !options.isEnabled { return .disabled }
         if progress.hasAnswered { return .responseStarted }
-        if progress.retries >= limit { return .attempts }
+        if isSpent { return .attempts }
         if !progress.hasWritten { return nil }
         if !progress.isIdempotent { return .notIdempotent }
         return progress.isBuffered ? nil : .bodyTooLarge

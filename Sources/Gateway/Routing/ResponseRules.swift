@@ -36,6 +36,8 @@ package final class ResponseRules: Sendable {
     package let readsAccept: Bool
     /// Whether some conversion takes values from the request.
     package let hasSources: Bool
+    /// The request's fields among those values, in lower case: another one could have led to another body.
+    package let sourceFields: [String]
 
     /// Nil when there are no rules.
     package init?(_ rules: [ResponseRule]) {
@@ -43,7 +45,9 @@ package final class ResponseRules: Sendable {
         self.rules = rules.enumerated().map { Rule($1, index: $0) }
         converts = self.rules.contains { $0.conversion != nil }
         readsAccept = rules.contains { !$0.condition.accept.isEmpty }
-        hasSources = self.rules.contains { $0.conversion?.sources.isEmpty == false }
+        let sources = self.rules.flatMap { $0.conversion?.sources ?? [] }
+        hasSources = !sources.isEmpty
+        sourceFields = Set(sources.flatMap(\.fieldNames)).sorted()
     }
 
     /// The first rule that holds for `response`, asked for by `request`.

@@ -103,6 +103,9 @@ final class AdminConnection: StreamHandler {
         decoder = nil
         isBegun = false
         isAnswering = true
+        // The request is whole. How long its answer takes is for those to bound who give it: a request that is sent again may take as long
+        // as the one that it repeats.
+        timer.cancel()
         let request = AdminRequest(head, body: body)
         body = []
         let keepsAlive = head.isKeepAlive && head.capabilities.contains(.persistence)
@@ -210,7 +213,10 @@ final class AdminConnection: StreamHandler {
         // A client that half-closes after its request still gets the answer; without one under way it is over.
         stream.flush()
         if events != nil { return close() }
-        if isAnswering || stream.queued > 0 { isClosing = true } else { close() }
+        guard isAnswering || stream.queued > 0 else { return close() }
+        // One that has gone looks the same: it isn't waited for any longer than a request.
+        if isAnswering { timer.set(after: requestTime) }
+        isClosing = true
     }
 
     func drained(_ stream: Stream) {

@@ -18,4 +18,10 @@ public struct SpoolSettings: Hashable, Sendable {
     public var directory = "/tmp"
 
     public init() {}
+
+    /// The longest body: all that memory and disk take.
+    var most: Int {
+        let sum = memory.addingReportingOverflow(disk)
+        return sum.overflow ? .max : sum.partialValue
+    }
 }

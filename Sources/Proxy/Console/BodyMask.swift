@@ -5,10 +5,11 @@ internal import Transcoding
 /// A body, or its beginning, with what stands in the place of values that nobody is shown.
 ///
 /// It reads no more of an encoding than where names and values stand, so that what is malformed or cut is shown as far as it goes,
-/// byte for byte but for those values.
+/// byte for byte but for those values. What is no text has names that it can't read, UTF-16 and MessagePack as any other bytes, and none
+/// of that is shown.
 struct BodyMask {
     private let mask: NameMask
-    private let bytes: [UInt8]
+    private var bytes: [UInt8]
     /// The body with the replacements, as far as it is done.
     private(set) var output: [UInt8] = []
     /// Values that were replaced.
@@ -26,30 +27,84 @@ struct BodyMask {
         output.reserveCapacity(bytes.count)
     }
 
-    /// Masks `bytes`, whose type is `type`. `isShown` is false where a type hides its names, so that nothing of it can be shown.
-    static func apply(_ mask: NameMask, to bytes: [UInt8], type: String) -> (masked: BodyMask, isShown: Bool) {
+    /// Multipart bodies in the parts of others, that deep at most.
+    private static let deepest = 4
+
+    /// Masks `bytes`, whose type is `type`. `isShown` is false where its names can't be read, so that nothing of it can be shown.
+    ///
+    /// - Parameters:
+    ///   - isWhole: whether it ends where it did: else its last character may be cut.
+    ///   - depth: how many multipart bodies it is a part of.
+    static func apply(
+        _ mask: NameMask, to bytes: [UInt8], type: String, isWhole: Bool = true, depth: Int = 0
+    ) -> (masked: BodyMask, isShown: Bool) {
         var body = BodyMask(bytes, mask)
         guard !mask.isEmpty else {
             body.copy(to: bytes.count)
             return (body, true)
         }
         let essence = type.prefix { $0 != ";" }.lowercased().trimmed
-        if essence == BodyEncoding.form.mediaType {
-            body.maskForm()
-        } else if essence.hasPrefix("multipart/") {
-            guard let boundary = parameter("boundary", of: type) else { return (body, false) }
-            body.maskMultipart(boundary: boundary)
-        } else if bytes.starts(with: Array("bplist".utf8)) {
+        if bytes.starts(with: Array("bplist".utf8)) || !isReadable(parameter("charset", of: type)) {
             return (body, false)
-        } else {
-            switch body.first {
-            case UInt8(ascii: "<"): body.maskMarkup()
-            case UInt8(ascii: "{"), UInt8(ascii: "["), UInt8(ascii: "\""): body.maskJSON()
-            default: body.maskLines()
-            }
         }
-        body.copy(to: bytes.count)
-        return (body, true)
+        if essence.hasPrefix("multipart/") {
+            guard depth < deepest, let boundary = parameter("boundary", of: type) else { return (body, false) }
+            body.maskMultipart(boundary: boundary, isWhole: isWhole, depth: depth)
+            body.copy(to: bytes.count)
+        } else if essence == BodyEncoding.form.mediaType {
+            body.pass { $0.maskForm() }
+            // Tools send anything under this type.
+            if body.first.map(isBracket) == true { body.maskByLook() }
+        } else {
+            body.maskByLook()
+        }
+        return (body, text(body.output, isWhole: isWhole) != nil)
+    }
+
+    /// `bytes` as text, where they are one: UTF-8 without controls but white space. Of one that is cut the last character may be missing.
+    static func text(_ bytes: [UInt8], isWhole: Bool) -> String? {
+        guard !bytes.contains(where: { $0 < 0x20 && $0 != 0x09 && $0 != 0x0A && $0 != 0x0D || $0 == 0x7F }) else {
+            return nil
+        }
+        for cut in 0...(isWhole ? 0 : min(3, bytes.count)) {
+            if let text = String(validating: bytes.dropLast(cut), as: UTF8.self) { return text }
+        }
+        return nil
+    }
+
+    /// Whether the ASCII of a charset stands for itself. UTF-7 and others spell names in it that look like something else.
+    private static func isReadable(_ charset: String?) -> Bool {
+        guard let charset = charset?.lowercased(), !charset.isEmpty else { return true }
+        let known = ["utf-8", "utf8", "us-ascii", "ascii", "latin1"]
+        return known.contains(charset) || charset.hasPrefix("iso-8859-") || charset.hasPrefix("windows-125")
+    }
+
+    /// Masks a body by how it begins.
+    private mutating func maskByLook() {
+        switch first {
+        case UInt8(ascii: "<"): pass { $0.maskMarkup() }
+        case let byte? where Self.isBracket(byte): pass { $0.maskJSON() }
+        default:
+            // It may be a form or JSON of another type, or hold one.
+            pass { $0.maskLines() }
+            pass { $0.maskJSON() }
+            pass { $0.maskForm(inLines: true) }
+        }
+    }
+
+    private static func isBracket(_ byte: UInt8) -> Bool {
+        [UInt8(ascii: "<"), UInt8(ascii: "{"), UInt8(ascii: "["), UInt8(ascii: "\"")].contains(byte)
+    }
+
+    /// Goes once through all, behind what was done before.
+    private mutating func pass(_ mask: (inout BodyMask) -> Void) {
+        if at > 0 {
+            bytes = output
+            output = []
+            at = 0
+        }
+        mask(&self)
+        copy(to: bytes.count)
     }
 
     /// Masks the values of a query, or of a form.
@@ -76,7 +131,8 @@ struct BodyMask {
 
     /// Puts the replacement in the place of what follows up to `end`.
     private mutating func hide(to end: Int, quote: UInt8? = nil) {
-        guard end > at else { return }
+        // What was hidden before counts once.
+        guard end > at, !bytes[at..<end].elementsEqual("\(NameMask.replacement)".utf8) else { return }
         count += 1
         var value = bytes[at..<end]
         if let quote, value.count > 1, value.first == quote, value.last == quote {
@@ -107,10 +163,14 @@ struct BodyMask {
 
     // MARK: Forms
 
-    private mutating func maskForm() {
+    /// - Parameter inLines: whether a line's end is a pair's, too.
+    private mutating func maskForm(inLines: Bool = false) {
         var start = at
         while start < bytes.count {
-            let end = find(UInt8(ascii: "&"), from: start) ?? bytes.count
+            let end =
+                bytes[start...].firstIndex {
+                    $0 == UInt8(ascii: "&") || inLines && ($0 == ASCII.lineFeed || $0 == ASCII.carriageReturn)
+                } ?? bytes.count
             if let equals = bytes[start..<end].firstIndex(of: UInt8(ascii: "=")) {
                 var name: [UInt8] = []
                 PercentText.decode(bytes[start..<equals].span, plusIsSpace: true, to: &name)
@@ -130,7 +190,7 @@ struct BodyMask {
     private mutating func maskLines() {
         var start = at
         while start < bytes.count {
-            let end = find(ASCII.lineFeed, from: start) ?? bytes.count
+            let end = bytes[start...].firstIndex { $0 == ASCII.lineFeed || $0 == ASCII.carriageReturn } ?? bytes.count
             if let sign = bytes[start..<end].firstIndex(where: { $0 == UInt8(ascii: "=") || $0 == UInt8(ascii: ":") }),
                 mask.holds(bytes[start..<sign].span)
             {
@@ -234,28 +294,106 @@ struct BodyMask {
 
     // MARK: Multipart
 
-    private mutating func maskMultipart(boundary: String) {
+    private mutating func maskMultipart(boundary: String, isWhole: Bool, depth: Int) {
         let delimiter = Array("--\(boundary)".utf8)
-        let end = Array("\r\n--\(boundary)".utf8)
-        var part = find(delimiter, from: at)
+        var part = bytes.starts(with: delimiter) ? 0 : find([ASCII.lineFeed] + delimiter, from: 0).map { $0 + 1 }
+        // What stands around the parts is no part, and may be anything.
+        maskPiece(to: part ?? bytes.count, type: "", isWhole: isWhole || part != nil, depth: depth)
         while let start = part {
             let head = start + delimiter.count
-            guard let body = find(Array("\r\n\r\n".utf8), from: head).map({ $0 + 4 }) else { return }
-            // A part without content ends with the line end of its head's.
-            let next = find(end, from: body - 2)
-            let lines = String(decoding: bytes[head..<body], as: UTF8.self).split(separator: "\r\n")
-            let isHidden = lines.contains { line in
-                guard line.lowercased().hasPrefix("content-disposition:"),
-                    let name = Self.parameter("name", of: String(line))
-                else { return false }
-                return mask.holds(name)
+            if bytes[head...].starts(with: "--".utf8) {
+                copy(to: head + 2)
+                return maskPiece(to: bytes.count, type: "", isWhole: isWhole, depth: depth)
+            }
+            copy(to: head)
+            let body = endOfHead(head)
+            maskPiece(to: body ?? bytes.count, type: "", isWhole: isWhole || body != nil, depth: depth)
+            guard let body else { return }
+            let next = endOfPart(from: body, delimiter)
+            let end = max(body, next?.content ?? bytes.count)
+            let fields = Self.fields(of: bytes[head..<body])
+            func value(of name: String) -> String? {
+                fields.first { $0.lowercased().hasPrefix("\(name):") }.map {
+                    String($0.dropFirst(name.count + 1)).trimmed
+                }
+            }
+            let coding = value(of: "content-transfer-encoding")?.lowercased() ?? "8bit"
+            let isHidden = fields.contains { line in
+                line.lowercased().hasPrefix("content-disposition:")
+                    && (Self.parameter("name", of: line).map(mask.holds) == true
+                        || Self.parameter("name*", of: line).map(holdsEscaped) == true)
             }
             if isHidden {
-                copy(to: body)
-                hide(to: max(body, next ?? bytes.count))
+                hide(to: end)
+            } else if !["7bit", "8bit", "binary"].contains(coding) {
+                veil(to: end)
+            } else {
+                maskPiece(
+                    to: end, type: value(of: "content-type") ?? "", isWhole: isWhole || next != nil, depth: depth + 1)
             }
-            part = next.map { $0 + 2 }
+            part = next?.delimiter
         }
+    }
+
+    /// Whether a name is masked whose characters may be escaped (RFC 8187).
+    private func holdsEscaped(_ name: String) -> Bool {
+        var plain: [UInt8] = []
+        PercentText.decode(Array(name.utf8).span, plusIsSpace: false, to: &plain)
+        return mask.holds(plain.span)
+    }
+
+    /// Masks a part's content, or puts the replacement in its place where its names can't be read.
+    private mutating func maskPiece(to end: Int, type: String, isWhole: Bool, depth: Int) {
+        guard end > at else { return }
+        let (piece, isShown) = Self.apply(
+            mask, to: Array(bytes[at..<end]), type: type, isWhole: isWhole, depth: depth)
+        guard isShown else { return veil(to: end) }
+        output += piece.output
+        count += piece.count
+        values += piece.values
+        at = end
+    }
+
+    /// Puts the replacement in the place of what can't be read: it is no value that could stand elsewhere.
+    private mutating func veil(to end: Int) {
+        guard end > at else { return }
+        count += 1
+        output += "\(NameMask.replacement)".utf8
+        at = end
+    }
+
+    /// Behind the empty line that ends a part's head, whatever its lines end with.
+    private func endOfHead(_ start: Int) -> Int? {
+        var here = start
+        while let end = find(ASCII.lineFeed, from: here) {
+            let next = bytes[(end + 1)...]
+            if next.first == ASCII.lineFeed { return end + 2 }
+            if next.starts(with: [ASCII.carriageReturn, ASCII.lineFeed]) { return end + 3 }
+            here = end + 1
+        }
+        return nil
+    }
+
+    /// Where a part's content ends, and the delimiter behind it begins, which stands at the beginning of a line.
+    private func endOfPart(from body: Int, _ delimiter: [UInt8]) -> (content: Int, delimiter: Int)? {
+        // A part without content ends with the line end of its head's.
+        guard let end = find([ASCII.lineFeed] + delimiter, from: body - 1) else { return nil }
+        let hasReturn = end > body && bytes[end - 1] == ASCII.carriageReturn
+        return (hasReturn ? end - 1 : end, end + 1)
+    }
+
+    /// The fields of a part's head: lines, with those that go on with white space in front put together.
+    private static func fields(of head: ArraySlice<UInt8>) -> [String] {
+        var fields: [String] = []
+        for line in head.split(separator: ASCII.lineFeed) {
+            let text = String(decoding: line.last == ASCII.carriageReturn ? line.dropLast() : line, as: UTF8.self)
+            if let first = text.first, first == " " || first == "\t", !fields.isEmpty {
+                fields[fields.count - 1] += text
+            } else {
+                fields.append(text)
+            }
+        }
+        return fields
     }
 
     /// A parameter of a field's value, with or without quotes.

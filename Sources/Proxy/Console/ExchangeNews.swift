@@ -34,15 +34,21 @@ extension Worker {
         let first = known[share.number] ?? 1
         news.next[share.number] = next
         var seen = 0
+        var beyond = 0
         history.forEachNewest(from: first) { tap in
             seen += 1
-            if news.exchanges.count < limit, selection.holds(tap) {
+            guard selection.holds(tap) else { return true }
+            if news.exchanges.count < limit {
                 news.exchanges.append(ExchangeFacts(tap, of: share.number))
+            } else {
+                beyond += 1
             }
             return true
         }
         // Those at the beginning are what is kept: that there were others before is no news.
         if known[share.number] != nil { news.missed = max(0, next - first - seen) }
+        // The reader's next look begins behind them.
+        news.missed += beyond
         return news
     }
 

@@ -102,7 +102,7 @@ struct ExchangeFacts: Sendable {
     /// The members of a summary, in which `secrets` are hidden, too.
     func members(_ mask: NameMask, hiding secrets: [[UInt8]] = []) -> [(name: String, value: AdminValue)] {
         var request = ShownHead(head, mask)
-        request.hide(request.values + secrets)
+        request.hide(Secrets.sorted(request.values + secrets))
         let words = request.line.split(separator: " ", maxSplits: 1)
         let target = words.count > 1 ? String(words[1].split(separator: " ").dropLast().joined(separator: " ")) : ""
         func optional(_ text: String?) -> AdminValue { text.map(AdminValue.text) ?? .none }
@@ -224,6 +224,10 @@ enum Secrets {
     /// Values that are looked for in heads then.
     static let headLimit = 100
 
+    /// The longest first, each once: one may be a part of another, of which else the rest would be left.
+    static func sorted(_ secrets: [[UInt8]]) -> [[UInt8]] { Set(secrets).sorted { $0.count > $1.count } }
+
+    /// - Parameter secrets: as `sorted` gives them.
     static func hide(_ secrets: [[UInt8]], in bytes: [UInt8]) -> (bytes: [UInt8], count: Int) {
         var bytes = bytes
         var count = 0
@@ -325,6 +329,9 @@ struct ShownMessage {
     private let size: Int
     private let kept: Int
     private let isWhole: Bool
+    /// Whether what is shown ends where the body without its codings does.
+    private var isShownWhole: Bool
+    private let hasMask: Bool
     private let coding: String?
     private let type: String
     private var masked = 0
@@ -337,6 +344,8 @@ struct ShownMessage {
         size = message.count
         kept = message.body.count
         isWhole = message.isWhole
+        isShownWhole = isWhole
+        hasMask = !mask.isEmpty
         self.type = message.field("content-type") ?? type ?? ""
         coding = message.field("content-encoding")
         secrets = head.values
@@ -345,7 +354,8 @@ struct ShownMessage {
             bytes = message.body
             return
         }
-        let (body, isShown) = BodyMask.apply(mask, to: decoded.bytes, type: self.type)
+        isShownWhole = decoded.isWhole
+        let (body, isShown) = BodyMask.apply(mask, to: decoded.bytes, type: self.type, isWhole: decoded.isWhole)
         self.isShown = isShown
         bytes = body.output
         masked = body.count
@@ -400,31 +410,32 @@ struct ShownMessage {
     }
 
     /// The body as it is shown, where it is a text.
-    var text: String? { isShown ? Self.text(bytes, isWhole: isWhole) : nil }
+    var text: String? { isShown ? BodyMask.text(bytes, isWhole: isShownWhole) : nil }
+    /// The body as it is shown, where it is none. With a mask nothing is, since names may stand in it that nobody could read.
+    private var base64: String? {
+        isShown && !hasMask && text == nil ? Base64Encoder.text(of: bytes.span).span.lossyString() : nil
+    }
+    /// The head as it is shown.
+    var shownHead: ShownHead { head }
+    /// Values that are masked in the head.
+    var headSecrets: [[UInt8]] { head.values }
+    /// Whether `edit` brings the body as it is shown.
+    func isBody(_ text: String?, base64: String?) -> Bool {
+        base64.map { $0 == self.base64 } ?? text.map { $0 == self.text } ?? false
+    }
 
     private var body: AdminValue {
         let text = self.text
         let essence = String(type.prefix { $0 != ";" }).lowercased()
         let encoding = BodyEncoding.allCases.first { $0.mediaType == essence }
-        var base64 = AdminValue.none
-        if text == nil, isShown { base64 = .text(Base64Encoder.text(of: bytes.span).span.lossyString()) }
+        let isHidden = text == nil && (!isShown || hasMask)
         return .object([
             ("size", .number(size)), ("kept", .number(kept)), ("whole", .bool(isWhole)),
-            ("text", text.map(AdminValue.text) ?? .none), ("base64", base64), ("masked", .number(masked)),
-            ("hidden", isShown ? .none : .text(whyHidden)),
+            ("text", text.map(AdminValue.text) ?? .none), ("base64", base64.map(AdminValue.text) ?? .none),
+            ("masked", .number(masked)),
+            ("hidden", isHidden ? .text(whyHidden) : .none),
             ("coding", coding.map(AdminValue.text) ?? .none),
             ("encoding", encoding.map { .text($0.rawValue) } ?? .none), ("type", .text(type)),
         ])
-    }
-
-    /// The body as text, where it is one: UTF-8 without controls but white space. Of one that is cut the last character may be missing.
-    private static func text(_ bytes: [UInt8], isWhole: Bool) -> String? {
-        guard !bytes.contains(where: { $0 < 0x20 && $0 != 0x09 && $0 != 0x0A && $0 != 0x0D || $0 == 0x7F }) else {
-            return nil
-        }
-        for cut in 0...(isWhole ? 0 : min(3, bytes.count)) {
-            if let text = String(validating: bytes.dropLast(cut), as: UTF8.self) { return text }
-        }
-        return nil
     }
 }

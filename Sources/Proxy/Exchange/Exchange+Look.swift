@@ -48,10 +48,7 @@ extension Exchange {
         let look = response.look
         look.feed(body)
         guard look.isOver else {
-            if look.heldCount >= MemoryCharge.step, !responseCharge.set(look.heldCount, from: worker.memory) {
-                worker.memory.counters.refusedResponse += 1
-                throw .memoryExhausted
-            }
+            try payForResponse(look.heldCount)
             return true
         }
         guard let upstream else { return true }

@@ -241,20 +241,6 @@ extension Exchange {
         return methods
     }
 
-    /// Appends the fields of an answer to OPTIONS.
-    func appendOptions(_ methods: [String], status: Int, to output: inout OutputBuffer) {
-        let allow = Array(methods.joined(separator: ", ").utf8)
-        let date = worker.clock.date
-        let requestID = requestID
-        let fields = output.count
-        HeadWriter.clean("Date", date.span, into: &output)
-        HeadWriter.clean("Allow", allow.span, into: &output)
-        // RFC 9110 §8.6: a 204 has none.
-        if status != 204 { HeadWriter.field("Content-Length", decimal: 0, into: &output) }
-        HeadWriter.clean("X-Request-Id", requestID.span, into: &output)
-        appendRuledFields(to: &output, from: fields)
-    }
-
     // MARK: The conversion
 
     /// Starts the route's conversion, where the route doesn't pass what it can't convert.
@@ -590,27 +576,32 @@ extension Exchange {
                 recycleDecoder()
                 if requestCharge.bytes > 0 { chargeRequest(leftover: 0) }
             }
-            switch outcome {
-            case .done:
+            if case .done = outcome {
                 if began != 0 { noteTranscoding(since: began) }
                 return true
-            case .full:
-                if try bufferMore(isWhole: true) { continue }
-                guard try pushOutput() else {
-                    upstream?.expectProgress()
-                    return false
-                }
-            case .tick:
-                if machine.upstream == .open { _ = try pushOutput() }
-                if requestTranscoder.needsMemory { try payForRequest() }
-                awaitNextTick()
-                return false
-            case .held:
-                if machine.upstream == .open { _ = try pushOutput() }
-                try awaitPicture()
-                return false
             }
+            if case .tick = outcome, requestTranscoder.needsMemory { try payForRequest() }
+            guard try makeRoom(behind: outcome) else { return false }
         }
+    }
+
+    /// Makes room behind a slice of content that is held whole. Returns whether the next slice can be taken now, and otherwise sees to
+    /// it that somebody asks again.
+    func makeRoom(behind outcome: RequestTranscoder.Outcome) throws(Refusal) -> Bool {
+        switch outcome {
+        case .done: return true
+        case .full:
+            if try bufferMore(isWhole: true) { return true }
+            if try pushOutput() { return true }
+            upstream?.expectProgress()
+        case .tick:
+            if machine.upstream == .open { _ = try pushOutput() }
+            awaitNextTick()
+        case .held:
+            if machine.upstream == .open { _ = try pushOutput() }
+            try awaitPicture()
+        }
+        return false
     }
 
     /// Makes more room for output in front of the head, where the upstream wants a length if it can have one.

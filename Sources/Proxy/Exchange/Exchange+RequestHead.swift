@@ -220,11 +220,6 @@ extension Exchange {
     }
 }
 
-extension Method {
-    /// Whether a request of this method usually has a body, so that one without says so.
-    var mayHaveBody: Bool { self == .post || self == .put || self == .patch }
-}
-
 extension MessageHead {
     fileprivate func appendMethod(to output: inout OutputBuffer) {
         output.append(method)

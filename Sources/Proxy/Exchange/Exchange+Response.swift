@@ -84,7 +84,9 @@ extension Exchange {
                 endsByClose: endsByClose, isLast: !machine.persists,
                 status: status == head.status ? nil : status), of: head
         ) { output, position in
-            changes.appendLines(to: &output, of: head, contentType: contentType?.span, coding: coding)
+            let sourceFields = changes.contains(.otherBytes) ? route?.responseRules?.sourceFields ?? [] : []
+            changes.appendLines(
+                to: &output, of: head, contentType: contentType?.span, coding: coding, sourceFields: sourceFields)
             // What is no hop says nothing of itself.
             let isHop = forwarder == nil
             if isHop, !head.contains(.date) { HeadWriter.clean("Date", worker.clock.date.span, into: &output) }
@@ -166,7 +168,7 @@ extension Exchange {
             responseTranscoder.bodyEnded()
             bufferedSource = upstream
             bufferedSourceIsReusable = reusable
-            try handle(.responseArrived)
+            try handle(.responseArrived(isEmpty: upstream.queued == 0))
             // Where input still waits, the tick's end goes on with it.
             if !responseTranscoder.hasInput { try continueBuffered() }
         }
@@ -301,8 +303,9 @@ extension Exchange {
         _ rules: ResponseRules, _ head: borrowing MessageHead, length: ResponseLength
     ) throws(Refusal) {
         if head.status == 304 {
-            // It has no type that a rule could ask for. Its tag is to be that of the response which it renews.
-            let tag: HeadChanges = rules.converts ? .weakTag : []
+            // It has no type that a rule could ask for. Its tag is to be that of the response which it renews, and a cache takes
+            // over what else it says of that (RFC 9111 §3.2): nothing that is of the upstream's own bytes.
+            let tag: HeadChanges = rules.converts ? [.weakTag, .otherBytes, .otherType] : []
             var vary: HeadChanges = rules.readsAccept ? .variesByAccept : []
             if rules.converts, codesConverted(nil) { vary.formUnion(.variesByCoding) }
             return try beginResponse(head, length: length, changes: tag.union(vary))
@@ -397,7 +400,7 @@ extension Exchange {
         } catch {
             throw refusal(ofResponse: error)
         }
-        try payForResponse(responseTranscoder)
+        try payForResponse(responseTranscoder.bufferedCount)
         guard responseTranscoder.hasInput else { return true }
         worker.loop.afterTick(self)
         return false
@@ -416,7 +419,7 @@ extension Exchange {
             try convert(responseTranscoder) { (responseTranscoder) throws(ConversionError) in
                 try responseTranscoder.continueSlice()
             }
-            try payForResponse(responseTranscoder)
+            try payForResponse(responseTranscoder.bufferedCount)
             guard !responseTranscoder.hasInput else { return worker.loop.afterTick(self) }
         }
         guard responseTranscoder.isWhole else {
@@ -431,7 +434,7 @@ extension Exchange {
             if responseTranscoder.isUntouched { return true }
             return try responseTranscoder.finish()
         }
-        try payForResponse(responseTranscoder)
+        try payForResponse(responseTranscoder.bufferedCount)
         guard isOver, codeTranscoded(responseTranscoder) else { return worker.loop.afterTick(self) }
         let isReusable = bufferedSourceIsReusable
         try sendTranscoded(responseTranscoder)

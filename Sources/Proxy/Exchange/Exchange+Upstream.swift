@@ -120,7 +120,7 @@ extension Exchange {
 
     /// It didn't take the request, didn't answer, or stopped, within its time.
     func upstreamTimedOut(_ kind: AdmissionCounters.Timeout) {
-        if machine.expectation != .asked { worker.counters.admission.count(kind) }
+        worker.counters.admission.count(kind)
         tell(.upstreamTimedOut, cutFlag: .upstreamTime)
     }
 
@@ -441,7 +441,8 @@ extension Exchange {
         else { return false }
         let pool = snapshot.pools[upstream]
         var progress = RetryPolicy.Progress()
-        progress.retries = machine.retries
+        progress.retries = machine.retries - record.freeRetries
+        progress.freeRetries = record.freeRetries
         progress.hasWritten = machine.hasWritten
         progress.isIdempotent = request.methodKind.isIdempotent
         progress.isBuffered = retryBuffer.isKept
@@ -460,6 +461,7 @@ extension Exchange {
             releaseUpstream(reusable: false)
             tell(.retried)
             record.retries = machine.retries
+            if cause.isFree { record.freeRetries += 1 }
             attempt = pool.waitAgain(for: self, after: pause, avoiding: endpoint)
             return true
         }

@@ -196,10 +196,7 @@ extension Exchange {
     /// Reads all that is held; it can be read once more then.
     private func readAll(_ held: Spool, into content: inout OutputBuffer) throws(Refusal) {
         // The content once more, and what is read of it.
-        guard requestCharge.set(Self.reserve + 4 * held.count, from: worker.memory) else {
-            worker.memory.counters.refusedRequest += 1
-            throw .memoryExhausted
-        }
+        try payForRequest(Self.reserve + 4 * held.count)
         while !held.isAtEnd {
             try spooling(held.prepare)
             held.read { piece in
@@ -213,7 +210,7 @@ extension Exchange {
     /// The request is its sender's; where the route remembers what came, it must be new.
     private func verified(_ rule: RequestVerification, _ verifier: SignatureVerifier) throws(Refusal) {
         if let options = rule.replay, let route {
-            let key = ReplayMemory.Key(verifier.id)
+            let key = ReplayMemory.Key(verifier.replayKey)
             guard worker.shared.replays.remember(key, of: route.name, options, now: worker.loop.now) else {
                 return try notVerified(rule, .replayed)
             }
@@ -273,23 +270,7 @@ extension Exchange {
                 return step.consumed
             }
             if requestTranscoder.needsMemory { try payForRequest() }
-            switch outcome {
-            case .done: break
-            case .full:
-                if try bufferMore(isWhole: true) { continue }
-                guard try pushOutput() else {
-                    upstream?.expectProgress()
-                    return false
-                }
-            case .tick:
-                if machine.upstream == .open { _ = try pushOutput() }
-                awaitNextTick()
-                return false
-            case .held:
-                if machine.upstream == .open { _ = try pushOutput() }
-                try awaitPicture()
-                return false
-            }
+            guard try makeRoom(behind: outcome) else { return false }
         }
         return true
     }
@@ -331,10 +312,7 @@ extension Exchange {
             pending = begun
         } else {
             if let spool, rule.signer.needsWholeContent {
-                guard requestCharge.set(Self.reserve + 4 * spool.count, from: worker.memory) else {
-                    worker.memory.counters.refusedRequest += 1
-                    throw .memoryExhausted
-                }
+                try payForRequest(Self.reserve + 4 * spool.count)
             }
             do throws(SignatureFault) {
                 pending = PendingSignature(rule, try rule.signer.begin(try message(rule)))

@@ -399,6 +399,7 @@ final class Exchange {
     private func writeAnswer() {
         guard let downstream else { return }
         framed.removeAll()
+        let requestID = requestID
         switch answer {
         case .refusal(let refusal):
             record.status = refusal.status
@@ -406,38 +407,40 @@ final class Exchange {
             let problem = Problem(refusal, requestID: requestID)
             let body = problem.body()
             let content = request.methodKind == .head ? Span() : body.span
-            record.bytesBack = downstream.answer(refusal.status, isLast: !machine.persists, content: content) {
-                (output) in
-                let fields = output.count
-                HeadWriter.clean("Date", worker.clock.date.span, into: &output)
-                problem.appendFields(length: body.count, to: &output)
-                appendRuledFields(to: &output, from: fields)
-                if tap != nil { tapAnswer(output, from: fields) }
-            }
-            if tap != nil { tapAnswered(content) }
+            write(refusal.status, content, to: downstream) { problem.appendFields(length: body.count, to: &$0) }
         case .options(let methods, let status):
             record.status = status
-            record.bytesBack = downstream.answer(status, isLast: !machine.persists, content: Span()) { output in
-                let fields = output.count
-                appendOptions(methods, status: status, to: &output)
-                if tap != nil { tapAnswer(output, from: fields) }
+            write(status, Span(), to: downstream) { output in
+                HeadWriter.clean("Allow", Array(methods.joined(separator: ", ").utf8).span, into: &output)
+                // RFC 9110 §8.6: a 204 has none.
+                if status != 204 { HeadWriter.field("Content-Length", decimal: 0, into: &output) }
+                HeadWriter.clean("X-Request-Id", requestID.span, into: &output)
             }
         case .challenge(let answer):
             record.status = 200
-            record.bytesBack = downstream.answer(200, isLast: !machine.persists, content: answer.content.span) {
-                output in
-                let fields = output.count
-                HeadWriter.clean("Date", worker.clock.date.span, into: &output)
+            write(200, answer.content.span, to: downstream) { output in
                 HeadWriter.clean("Content-Type", Array(answer.contentType.rawValue.utf8).span, into: &output)
                 HeadWriter.field("Content-Length", decimal: answer.content.count, into: &output)
                 // Some of it came from outside.
                 output.append("X-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\n")
                 HeadWriter.clean("X-Request-Id", requestID.span, into: &output)
-                appendRuledFields(to: &output, from: fields)
-                if tap != nil { tapAnswer(output, from: fields) }
             }
-            if tap != nil { tapAnswered(answer.content.span) }
         }
+    }
+
+    /// Writes an answer: Date, the fields that `appendFields` gives, those of the route's rules, and content.
+    private func write(
+        _ status: Int, _ content: Span<UInt8>, to downstream: any Downstream,
+        _ appendFields: (inout OutputBuffer) -> Void
+    ) {
+        record.bytesBack = downstream.answer(status, isLast: !machine.persists, content: content) { output in
+            let fields = output.count
+            HeadWriter.clean("Date", worker.clock.date.span, into: &output)
+            appendFields(&output)
+            appendRuledFields(to: &output, from: fields)
+            if tap != nil { tapAnswer(output, from: fields) }
+        }
+        if tap != nil { tapAnswered(content) }
     }
 
     /// Answers a call as gRPC's clients read it: by a head alone, whose trailers are among its fields.
@@ -601,8 +604,11 @@ final class Exchange {
     }
 
     /// Pays for what grows with the content: a tree, the decoders' windows.
-    func payForRequest() throws(Refusal) {
-        guard requestCharge.set(requestBytes, from: worker.memory) else {
+    func payForRequest() throws(Refusal) { try payForRequest(requestBytes) }
+
+    /// Pays for so many bytes, all that the request holds then.
+    func payForRequest(_ bytes: Int) throws(Refusal) {
+        guard requestCharge.set(bytes, from: worker.memory) else {
             worker.memory.counters.refusedRequest += 1
             throw .memoryExhausted
         }
@@ -613,10 +619,10 @@ final class Exchange {
         retryBuffer.bytes.count < MemoryCharge.step || requestCharge.set(requestBytes, from: worker.memory)
     }
 
-    /// Pays for a response that is converted, where it has become large.
-    func payForResponse(_ transcoder: ResponseTranscoder) throws(Refusal) {
-        guard transcoder.bufferedCount >= MemoryCharge.step else { return }
-        guard responseCharge.set(transcoder.bufferedCount, from: worker.memory) else {
+    /// Pays for the bytes of a response that are held, where they have become many.
+    func payForResponse(_ bytes: Int) throws(Refusal) {
+        guard bytes >= MemoryCharge.step else { return }
+        guard responseCharge.set(bytes, from: worker.memory) else {
             worker.memory.counters.refusedResponse += 1
             throw .memoryExhausted
         }
@@ -682,6 +688,8 @@ struct ExchangeRecord {
     var connectTime: UInt64 = 0
     /// How often the request was sent again after a connection that it had been given to failed.
     var retries = 0
+    /// Those of them that no route has to ask for.
+    var freeRetries = 0
     /// How often the request was handed to an upstream connection, or was to be.
     var attempts: Int { upstreamStartedAt == 0 ? 0 : retries + 1 }
     /// Why it was not sent once more, when that would have been asked for (docs/rules.md F20, F21).

@@ -48,15 +48,3 @@ struct ViaLines {
 
     func line(_ version: MessageVersion) -> [UInt8] { lines[Int(version.rawValue)] }
 }
-
-extension UpstreamSettings {
-    /// The Host that names this upstream: its first address without the port that HTTP has anyway. A unix socket has no name.
-    fileprivate var hostField: String {
-        switch addresses.first {
-        case .tcp(let host, let port):
-            let name = host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host
-            return port == 80 ? name : "\(name):\(port)"
-        case .unix, nil: return "localhost"
-        }
-    }
-}

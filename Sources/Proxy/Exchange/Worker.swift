@@ -429,7 +429,7 @@ public final class Worker {
     }
 
     /// Nanoseconds that copies of requests have behind the last of those: 1 s.
-    private static let copyTime: UInt64 = 1_000_000_000
+    static let copyTime: UInt64 = 1_000_000_000
 }
 
 /// What a worker needs to go over to new settings.

@@ -135,8 +135,8 @@ final class AccessLog {
             line.member("from", input.name)
             line.member("to", output.name)
         }
-        if let coding = record.coding { line.member("coding", coding.logName) }
-        if let coding = record.responseCoding { line.member("response_coding", coding.logName) }
+        if let coding = record.coding { line.member("coding", coding.name) }
+        if let coding = record.responseCoding { line.member("response_coding", coding.name) }
         if let accounting = record.accounting {
             line.member("parts", number: accounting.parts)
             line.member("fields", number: accounting.fields)
@@ -236,7 +236,7 @@ extension LogLine {
         }
         member("response_from", conversion.inputEncoding.name)
         member("response_to", output.name)
-        if let coding = transcoder.coding { member("coding_upstream", coding.logName) }
+        if let coding = transcoder.coding { member("coding_upstream", coding.name) }
         member("bytes_in_upstream", number: transcoder.coding == nil ? transcoder.count : transcoder.codedCount)
         guard let accounting = transcoder.accounting else { return }
         member("response_fields", number: accounting.fields)
@@ -270,18 +270,6 @@ extension LogLine {
             var shown = OutputBuffer()
             shown.append(reference: head.value(line), query)
             member("referer", text: shown.span, limit: AccessLog.headerLimit)
-        }
-    }
-}
-
-extension Coding {
-    /// The name in logs, which is that of the settings.
-    fileprivate var logName: StaticString {
-        switch self {
-        case .gzip: "gzip"
-        case .deflate: "deflate"
-        case .br: "br"
-        case .zstd: "zstd"
         }
     }
 }

@@ -46,9 +46,7 @@ final class Spool {
 
     /// Takes the next bytes of the body. After a fault the spool can only be ended.
     func append(_ bytes: Span<UInt8>) throws(SpoolFault) {
-        guard bytes.count <= settings.memory + settings.disk - count else {
-            throw counted(.tooLarge(settings.memory + settings.disk))
-        }
+        guard bytes.count <= settings.most - count else { throw counted(.tooLarge(settings.most)) }
         var at = 0
         if file == nil {
             at = min(bytes.count, settings.memory - memoryCount)

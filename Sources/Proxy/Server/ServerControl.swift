@@ -239,7 +239,9 @@ final class ServerControl {
         isDraining = true
         let grace = settings.grace.nanoseconds
         graceEnd = worker.loop.now + grace
-        endWithin(grace + Self.endTime + (settings.tracing == nil ? 0 : Tracer.finishTime))
+        // A worker that cuts what is left when its grace is over has the rest of its own work behind that.
+        let rest = Worker.copyTime + (settings.tracing == nil ? 0 : Tracer.finishTime)
+        endWithin(grace + rest + Self.endTime)
         for other in others { drain(other.inbox) }
         worker.drain(within: grace) { [unowned self] in ended(cut: worker.connectionsCut) }
     }

@@ -37,7 +37,8 @@ final class CollectorConnection: StreamHandler {
         self.loop = loop
         self.resolver = resolver
         var head = OutputBuffer()
-        head.append(text: "POST \(settings.target) HTTP/1.1\r\nHost: \(settings.hostField)\r\n")
+        let host = HostField.text(host: settings.host, port: Int(settings.port), isSecure: settings.isSecure)
+        head.append(text: "POST \(settings.target) HTTP/1.1\r\nHost: \(host)\r\n")
         head.append(text: "User-Agent: recast/\(BuildInformation.version)\r\n")
         head.append("Content-Type: application/x-protobuf\r\n")
         for header in settings.headers { head.append(text: "\(header.name): \(header.value)\r\n") }
@@ -171,12 +172,5 @@ extension MessageHead {
             number = number * 10 + Int(value[index] &- 0x30)
         }
         return number
-    }
-}
-
-extension TracingSettings {
-    fileprivate var hostField: String {
-        let name = host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host
-        return port == (isSecure ? 443 : 80) ? name : "\(name):\(port)"
     }
 }

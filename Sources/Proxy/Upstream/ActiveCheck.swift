@@ -16,8 +16,12 @@ final class ActiveCheck: StreamHandler, HTTP2StreamHandler {
     private var stream: Stream?
     /// In place of `stream`, where the upstream is spoken to by HTTP/2.
     private var shared: HTTP2ClientConnection?
+    /// The check's own on that.
+    private var call: HTTP2Stream?
     private var parser: ResponseParser
     private var head = MessageHead()
+    /// Whether nothing more comes on `call`.
+    private var isAnswered = false
     private var isUnderWay = false
     private var startedAt: UInt64 = 0
     /// Outcomes in a row that speak against the present view.
@@ -32,7 +36,7 @@ final class ActiveCheck: StreamHandler, HTTP2StreamHandler {
         request.append("GET ")
         request.append(text: settings.path)
         request.append(" HTTP/1.1\r\nHost: ")
-        request.append(text: settings.host ?? pool.defaultHost)
+        request.append(text: settings.host ?? pool.settings.hostField)
         request.append("\r\nUser-Agent: recast-check\r\nAccept: */*\r\nConnection: close\r\n\r\n")
         self.request = request
         timer = Timer(loop: pool.loop) { [unowned self] in timerFired() }
@@ -53,6 +57,12 @@ final class ActiveCheck: StreamHandler, HTTP2StreamHandler {
             self.stream = nil
             stream.close()
             pool.closed(endpoint)
+        }
+        if let call {
+            self.call = nil
+            // An answer that comes later is none to the next check, and the connection ends without waiting for it.
+            call.handler = nil
+            if !isAnswered { call.reset(.cancel) }
         }
         if let shared {
             self.shared = nil
@@ -82,10 +92,10 @@ final class ActiveCheck: StreamHandler, HTTP2StreamHandler {
 
     private func ask(over connection: HTTP2ClientConnection) {
         shared = connection
+        isAnswered = false
         let request = request
-        guard connection.session.request(request.span, hasContent: false, handler: self) != nil else {
-            return conclude(false)
-        }
+        call = connection.session.request(request.span, hasContent: false, handler: self)
+        guard call != nil else { return conclude(false) }
         connection.schedule()
     }
 
@@ -138,25 +148,20 @@ final class ActiveCheck: StreamHandler, HTTP2StreamHandler {
         // Interim responses say nothing.
         guard head.status >= 200 else { return }
         let status = head.status
-        stream.handler = nil
-        if !isComplete { stream.reset(.cancel) }
+        isAnswered = isComplete
         conclude(settings.statuses.contains { $0.range.contains(status) })
     }
 
-    func misread(_ error: WireError, on stream: HTTP2Stream) { conclude(false) }
+    func misread(_ error: WireError, on stream: HTTP2Stream) {
+        isAnswered = true
+        conclude(false)
+    }
     func received(_ content: Span<UInt8>, on stream: HTTP2Stream) -> Int { content.count }
     func held(_ count: Int, on stream: HTTP2Stream) {}
     func contentEnded(_ stream: HTTP2Stream) {}
     func drained(_ stream: HTTP2Stream) {}
-    func closed(_ stream: HTTP2Stream, _ code: HTTP2ErrorCode) { conclude(false) }
-}
-
-extension UpstreamPool {
-    /// The Host field of checks where the settings name none: the first address as they write it.
-    fileprivate var defaultHost: String {
-        for address in settings.addresses {
-            if case .tcp = address { return address.description }
-        }
-        return "localhost"
+    func closed(_ stream: HTTP2Stream, _ code: HTTP2ErrorCode) {
+        isAnswered = true
+        conclude(false)
     }
 }

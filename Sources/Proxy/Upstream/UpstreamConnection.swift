@@ -285,8 +285,9 @@ final class UpstreamConnection: UpstreamSide, StreamHandler {
         }
         decoder.begin(framing)
         isUntilClose = framing == .untilClose
-        // What frames a 205 may still come, and would pass for the next answer.
+        // What frames the content that a 204 or a 205 mustn't have may still come, and would pass for the next answer.
         if head.status == 205, !Framing.declaresEmpty(head) { mayReuse = false }
+        if head.status == 204, Framing.declaresFraming(head), !Framing.declaresEmpty(head) { mayReuse = false }
         mayReuse = mayReuse && head.isKeepAlive && !isUntilClose
         return framing
     }

@@ -21,7 +21,6 @@ extension UpstreamPool: TickTask {
 
     /// Whether one more connection may be made; an idle one is closed for it where that helps.
     func makeRoom() -> Bool {
-        guard inFlight < maxRequests else { return false }
         if connections < maxConnections { return true }
         if speaksHTTP2 {
             for endpoint in endpoints { endpoint.shared.first(where: \.isIdle)?.close() }
@@ -36,8 +35,8 @@ extension UpstreamPool: TickTask {
 
     /// Whether one more request may have a connection made to `endpoint`, or use one that is being made.
     func mayConnect(to endpoint: Endpoint) -> Bool {
-        if endpoint.streamQueue?.isConnecting == true { return inFlight < maxRequests }
-        return makeRoom()
+        guard inFlight < maxRequests else { return false }
+        return endpoint.streamQueue?.isConnecting == true || makeRoom()
     }
 
     // MARK: The queue

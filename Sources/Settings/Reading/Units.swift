@@ -15,9 +15,14 @@ enum Units {
         var reason: String
     }
 
+    /// The largest size that a setting takes: more than any disk has, and sums of many of them can be counted.
+    static let largestSize = 1 << 50
+
     /// Bytes.
     static func size(_ text: String) throws(Fault) -> Int {
-        try read(text, sizes.map { ($0.unit, $0.bytes) }, what: "a size", example: "64KiB")
+        let size = try read(text, sizes.map { ($0.unit, $0.bytes) }, what: "a size", example: "64KiB")
+        guard size <= largestSize else { throw Fault(reason: "a size is at most 1024TiB, not \(text)") }
+        return size
     }
 
     /// - Parameter mayBeZero: whether `0s` is one.

@@ -622,7 +622,8 @@ final class ProcessCall: Downstream, StreamSource, HTTP2Call {
 
     func drained(_ stream: HTTP2Stream) {
         if passesResponse { connection.resume(self) }
-        exchange?.upstreamDrained()
+        // The call is either side: it may have room for an answer where no request goes on, or none any more.
+        if exchange?.machine.upstream == .open { exchange?.upstreamDrained() }
         exchange?.downstreamDrained()
     }
 

@@ -93,6 +93,8 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
     /// How the client takes what waits for it. How fast is the matter of each stream.
     @safe @exclusivity(unchecked) private var pace = ClientPace()
 
+    /// Calls of external processing that a connection may have at once, where the settings don't allow it more streams.
+    private static let leastCalls = 1000
     /// Time between the two GOAWAY frames, in which requests that are on their way come.
     private static let noticeTime: UInt64 = 1_000_000_000
     /// Time without a request until pages of memory go back to the system: under load none do, since that is a system call, and another
@@ -117,8 +119,10 @@ final class HTTP2Connection: StreamHandler, ServerSessionOwner, ClientConnection
         let snapshot = worker.current
         var limits = snapshot.settings.http2
         if listener.service == .externalProcessing {
-            // A data plane asks as long as it lives, and resets the calls that it doesn't need any more.
+            // A data plane asks as long as it lives, and resets the calls that it doesn't need any more. Before it has heard of a
+            // limit it sends whatever comes in, on one connection, and a call that is refused is a request that fails.
             limits.requests = .max / 2
+            limits.streams = max(limits.streams, Self.leastCalls)
             limits.countsResets = false
         }
         self.limits = limits

@@ -106,6 +106,7 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
     private func letGo() {
         exchange = nil
         stream = nil
+        isRefused = false
         phase = .free
         timer?.cancel()
         requestHead.removeAll()
