@@ -136,7 +136,8 @@ class ConvertedResponseTests(ProxyTestCase):
                 client.request(method, "/form")
                 response = client.response(method)
                 self.assertEqual((response.status, response.fields.get("x-own")), (status, "1"))
-                self.assertEqual(response.fields.get("content-type"), JSON)
+                # A cache takes over what a 304 says (RFC 9111 §3.2), and the response that it renews was converted.
+                self.assertEqual(response.fields.get("content-type"), None if status == 304 else JSON)
                 # A length would be that of a body which nobody gets.
                 self.assertNotIn("content-length", response.fields)
         for body in (b"", b" "):
