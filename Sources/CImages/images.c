@@ -119,25 +119,41 @@ enum recast_image_status recast_image_convert(
     return status;
 }
 
+bool sieve_keep(sieve *sieve, const void *bytes, size_t count) {
+    if (!sieve->output) return !sieve->has_extras;
+    if (!blob_append(sieve->output, bytes, count)) sieve->lacks_memory = true;
+    return !sieve->lacks_memory;
+}
+
+static bool sift(const uint8_t *bytes, size_t count, const recast_image_header *header, sieve *sieve) {
+    switch (header->kind) {
+    case RECAST_IMAGE_JPEG: return jpeg_sift(bytes, count, sieve);
+    case RECAST_IMAGE_PNG: return png_sift(bytes, count, sieve);
+    case RECAST_IMAGE_WEBP: return webp_sift(bytes, count, sieve);
+    default: return false;
+    }
+}
+
+bool recast_image_has_extras(const uint8_t *bytes, size_t count, const recast_image_header *header) {
+    sieve sieve = {0};
+    /* Of a file whose parts can't be told nobody knows; to strip it says so. */
+    return !sift(bytes, count, header, &sieve) || sieve.has_extras;
+}
+
 enum recast_image_status recast_image_strip(
     const uint8_t *bytes, size_t count, const recast_image_header *header, recast_image_result *result) {
     memset(result, 0, sizeof *result);
     result->reason = "its parts can't be told";
     blob output = {NULL, 0};
-    enum recast_image_status status = RECAST_IMAGE_BAD;
-    switch (header->kind) {
-    case RECAST_IMAGE_JPEG: status = jpeg_strip(bytes, count, &output); break;
-    case RECAST_IMAGE_PNG: status = png_strip(bytes, count, &output); break;
-    case RECAST_IMAGE_WEBP: status = webp_strip(bytes, count, &output); break;
-    default: break;
-    }
-    if (status == RECAST_IMAGE_DONE) {
+    sieve sieve = {.output = &output};
+    bool is_told = sift(bytes, count, header, &sieve);
+    if (is_told && !sieve.lacks_memory) {
         result->bytes = output.bytes;
         result->count = output.count;
-    } else {
-        free(output.bytes);
+        return RECAST_IMAGE_DONE;
     }
-    return status;
+    free(output.bytes);
+    return sieve.lacks_memory ? RECAST_IMAGE_NO_MEMORY : RECAST_IMAGE_BAD;
 }
 
 #else
@@ -172,6 +188,13 @@ enum recast_image_status recast_image_strip(
     memset(result, 0, sizeof *result);
     result->reason = "pictures are left out of this program";
     return RECAST_IMAGE_BAD;
+}
+
+bool recast_image_has_extras(const uint8_t *bytes, size_t count, const recast_image_header *header) {
+    (void)bytes;
+    (void)count;
+    (void)header;
+    return false;
 }
 
 #endif

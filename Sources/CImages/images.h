@@ -83,9 +83,23 @@ void jpeg_look(const uint8_t *bytes, size_t count, recast_image_header *header);
 void png_look(const uint8_t *bytes, size_t count, recast_image_header *header);
 void webp_look(const uint8_t *bytes, size_t count, recast_image_header *header);
 
-enum recast_image_status jpeg_strip(const uint8_t *bytes, size_t count, blob *output);
-enum recast_image_status png_strip(const uint8_t *bytes, size_t count, blob *output);
-enum recast_image_status webp_strip(const uint8_t *bytes, size_t count, blob *output);
+/* Goes through a file for what is needed to show the picture, and nothing else. What is known to be needed stays, not what isn't known to
+   tell of a place: there is always another kind of metadata. */
+typedef struct sieve {
+    /* What stays; NULL: nobody wants it. */
+    blob *output;
+    /* Whether anything goes. */
+    bool has_extras;
+    bool lacks_memory;
+} sieve;
+
+/* False: no more has to be looked at. There is no memory, or all that is asked is known. */
+bool sieve_keep(sieve *sieve, const void *bytes, size_t count);
+
+/* False: the file's parts can't be told. */
+bool jpeg_sift(const uint8_t *bytes, size_t count, sieve *sieve);
+bool png_sift(const uint8_t *bytes, size_t count, sieve *sieve);
+bool webp_sift(const uint8_t *bytes, size_t count, sieve *sieve);
 
 static inline uint32_t big32(const uint8_t *at) {
     return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];

@@ -8,12 +8,15 @@
 #include <jerror.h>
 
 enum {
-    SOI = 0xD8, EOI = 0xD9, SOS = 0xDA, APP0 = 0xE0, APP1 = 0xE1, APP2 = 0xE2, APP13 = 0xED, APP14 = 0xEE, APP15 = 0xEF,
+    RST0 = 0xD0, RST7 = 0xD7, SOI = 0xD8, EOI = 0xD9, SOS = 0xDA, EXP = 0xDF, APP0 = 0xE0, APP1 = 0xE1,
+    APP2 = 0xE2, APP13 = 0xED, APP14 = 0xEE, APP15 = 0xEF,
     COM = 0xFE,
     /* Scans of a progressive picture; encoders write about ten, and each costs a look at all of it. */
     MOST_SCANS = 100
 };
 
+static const char jfif_mark[5] = "JFIF";
+static const char adobe_mark[] = "Adobe";
 static const char exif_mark[6] = "Exif\0";
 static const char icc_mark[12] = "ICC_PROFILE";
 static const char xmp_mark[29] = "http://ns.adobe.com/xap/1.0/";
@@ -58,7 +61,7 @@ static bool is_exif(const uint8_t *bytes, const segment *segment) {
     return segment->marker == APP1 && is_marked(bytes, segment, exif_mark, sizeof exif_mark);
 }
 
-/* Whether a segment says something that isn't needed to show the picture. */
+/* Whether a segment is metadata, which stays where it is wanted. */
 static bool is_extra(const uint8_t *bytes, const segment *segment) {
     int marker = segment->marker;
     if (marker == COM) return true;
@@ -86,7 +89,6 @@ void jpeg_look(const uint8_t *bytes, size_t count, recast_image_header *header) 
         if (is_exif(bytes, &segment) && header->orientation == 1) {
             header->orientation = exif_orientation(bytes + segment.content + 6, segment.end - segment.content - 6);
         }
-        if (is_extra(bytes, &segment)) header->has_metadata = true;
         if (!is_frame(segment.marker) || has_frame) continue;
         if (segment.end - segment.content < 6) return;
         const uint8_t *frame = bytes + segment.content;
@@ -108,17 +110,93 @@ void jpeg_look(const uint8_t *bytes, size_t count, recast_image_header *header) 
     }
 }
 
-enum recast_image_status jpeg_strip(const uint8_t *bytes, size_t count, blob *output) {
-    size_t at = 0, kept = 0;
+/* Behind the pixels at `at`: where a marker begins that is none of theirs, or the end. */
+static size_t end_of_scan(const uint8_t *bytes, size_t count, size_t at) {
+    while (at < count) {
+        const uint8_t *found = memchr(bytes + at, 0xFF, count - at);
+        if (!found) return count;
+        at = (size_t)(found - bytes);
+        size_t marker = at + 1;
+        while (marker < count && bytes[marker] == 0xFF) marker++;
+        if (marker == count) return count;
+        /* A byte of ones has a zero behind it, and pieces of the pixels a marker between them. */
+        if (bytes[marker] != 0 && (bytes[marker] < RST0 || bytes[marker] > RST7)) return at;
+        at = marker + 1;
+    }
+    return count;
+}
+
+/* The bytes of a segment's content that are needed to show the picture; -1: none of the segment is. */
+static long needed_content(const uint8_t *bytes, const segment *segment, bool has_scan, bool has_jfif) {
+    enum { JFIF_CONTENT = 14, ADOBE_CONTENT = 12 };
+    int marker = segment->marker;
+    size_t size = segment->end - segment->content;
+    /* Frames, tables, scans, the number of lines. */
+    if ((marker >= 0xC0 && marker <= 0xCF) || (marker >= SOS && marker <= EXP)) return (long)size;
+    /* What tells a reader of the colours stands in front of the pixels. */
+    if (has_scan) return -1;
+    /* Behind the pixels' shape JFIF may have a small picture. */
+    if (marker == APP0 && !has_jfif && size >= JFIF_CONTENT && is_marked(bytes, segment, jfif_mark, sizeof jfif_mark)) {
+        return JFIF_CONTENT;
+    }
+    if (marker == APP2 && is_marked(bytes, segment, icc_mark, sizeof icc_mark)) return (long)size;
+    bool is_adobe = size >= ADOBE_CONTENT && is_marked(bytes, segment, adobe_mark, sizeof adobe_mark - 1);
+    return marker == APP14 && is_adobe ? ADOBE_CONTENT : -1;
+}
+
+bool jpeg_sift(const uint8_t *bytes, size_t count, sieve *sieve) {
+    size_t at = 0;
+    bool has_scan = false, has_jfif = false;
     segment segment;
     while (next_segment(bytes, count, &at, &segment)) {
-        if (is_extra(bytes, &segment)) {
-            if (!blob_append(output, bytes + kept, segment.begin - kept)) return RECAST_IMAGE_NO_MEMORY;
-            kept = segment.end;
+        size_t header = segment.content - segment.begin, size = segment.end - segment.content;
+        bool is_first = segment.begin == 0;
+        if (segment.marker == EOI || (segment.marker == SOI && is_first)) {
+            if (!sieve_keep(sieve, bytes + segment.begin, header)) return true;
+            if (is_first) continue;
+            /* The picture is over: other pictures stand behind it, what a camera says, or what an editor has left there. */
+            if (at < count) sieve->has_extras = true;
+            return true;
         }
-        if (segment.marker == SOS) break;
+        /* Another picture, in which this one isn't over. */
+        if (segment.marker == SOI) {
+            sieve->has_extras = true;
+            return true;
+        }
+        long needed = needed_content(bytes, &segment, has_scan, has_jfif);
+        if (needed < 0) {
+            sieve->has_extras = true;
+        } else if ((size_t)needed == size && segment.marker != APP0) {
+            if (!sieve_keep(sieve, bytes + segment.begin, header + size)) return true;
+        } else {
+            /* Cut to what is needed. JFIF then has a small picture of no pixels. */
+            size_t length = (size_t)needed + 2;
+            uint8_t begin[4] = {0xFF, (uint8_t)segment.marker, (uint8_t)(length >> 8), (uint8_t)length};
+            uint8_t content[16];
+            memcpy(content, bytes + segment.content, (size_t)needed);
+            if (segment.marker == APP0) {
+                content[12] = content[13] = 0;
+                has_jfif = true;
+            }
+            if ((size_t)needed != size || memcmp(content, bytes + segment.content, (size_t)needed) != 0 || header != 4) {
+                sieve->has_extras = true;
+            }
+            if (!sieve_keep(sieve, begin, sizeof begin) || !sieve_keep(sieve, content, (size_t)needed)) return true;
+        }
+        if (segment.marker == SOS) has_scan = true;
+        if (!has_scan) continue;
+        size_t end = end_of_scan(bytes, count, at);
+        if (segment.marker == SOS) {
+            if (!sieve_keep(sieve, bytes + at, end - at)) return true;
+        } else if (end > at) {
+            /* A reader passes over it. */
+            sieve->has_extras = true;
+        }
+        at = end;
     }
-    return blob_append(output, bytes + kept, count - kept) ? RECAST_IMAGE_DONE : RECAST_IMAGE_NO_MEMORY;
+    /* A segment that is cut, or whose length is none, tells no reader anything. */
+    if (at < count) sieve->has_extras = true;
+    return has_scan;
 }
 
 /* MARK: Reading */

@@ -32,8 +32,17 @@ static bool is_text(const chunk *chunk) {
     return is_chunk(chunk, "tEXt") || is_chunk(chunk, "zTXt") || is_chunk(chunk, "iTXt");
 }
 
-static bool is_extra(const chunk *chunk) {
-    return is_text(chunk) || is_chunk(chunk, "eXIf") || is_chunk(chunk, "tIME");
+/* What the numbers mean as colours, where no profile says it. */
+static bool is_colour(const chunk *chunk) {
+    return is_chunk(chunk, "sRGB") || is_chunk(chunk, "gAMA") || is_chunk(chunk, "cHRM") || is_chunk(chunk, "cICP")
+        || is_chunk(chunk, "mDCV") || is_chunk(chunk, "cLLI");
+}
+
+/* Whether a chunk is needed to show the picture: those without which none can be read, whose names begin with a capital letter, what is
+   transparent, the colours, and the shape of the pixels. */
+static bool is_needed(const chunk *chunk) {
+    return (chunk->begin[4] & 0x20) == 0 || is_colour(chunk) || is_chunk(chunk, "iCCP") || is_chunk(chunk, "sBIT")
+        || is_chunk(chunk, "tRNS") || is_chunk(chunk, "bKGD") || is_chunk(chunk, "pHYs");
 }
 
 void png_look(const uint8_t *bytes, size_t count, recast_image_header *header) {
@@ -57,22 +66,28 @@ void png_look(const uint8_t *bytes, size_t count, recast_image_header *header) {
         if (is_chunk(&chunk, "acTL")) header->kind = RECAST_IMAGE_ANIMATED;
         if (is_chunk(&chunk, "tRNS")) header->has_alpha = true;
         if (is_chunk(&chunk, "eXIf")) header->orientation = exif_orientation(chunk.content, chunk.count);
-        if (is_extra(&chunk)) header->has_metadata = true;
         if (is_chunk(&chunk, "IEND")) break;
     }
 }
 
-enum recast_image_status png_strip(const uint8_t *bytes, size_t count, blob *output) {
-    size_t at = SIGNATURE, kept = 0;
+bool png_sift(const uint8_t *bytes, size_t count, sieve *sieve) {
+    size_t at = SIGNATURE;
     chunk chunk;
+    if (!sieve_keep(sieve, bytes, SIGNATURE)) return true;
     while (next_chunk(bytes, count, &at, &chunk)) {
-        if (is_extra(&chunk)) {
-            if (!blob_append(output, bytes + kept, (size_t)(chunk.begin - bytes) - kept)) return RECAST_IMAGE_NO_MEMORY;
-            kept = at;
+        if (!is_needed(&chunk)) {
+            sieve->has_extras = true;
+        } else if (!sieve_keep(sieve, chunk.begin, FRAME + chunk.count)) {
+            return true;
         }
-        if (is_chunk(&chunk, "IEND")) break;
+        if (is_chunk(&chunk, "IEND")) {
+            /* Editors have left there what was cut off the picture. */
+            if (at < count) sieve->has_extras = true;
+            return true;
+        }
     }
-    return blob_append(output, bytes + kept, count - kept) ? RECAST_IMAGE_DONE : RECAST_IMAGE_NO_MEMORY;
+    /* It is cut off, and what a reader would take for pixels may be something else. */
+    return false;
 }
 
 /* MARK: Reading */
@@ -111,11 +126,6 @@ static void take(png_structp png, png_bytep bytes, size_t count) {
     memcpy(bytes, codec->bytes, count);
     codec->bytes += count;
     codec->count -= count;
-}
-
-/* What the numbers mean as colours, where no profile says it. */
-static bool is_colour(const chunk *chunk) {
-    return is_chunk(chunk, "sRGB") || is_chunk(chunk, "gAMA") || is_chunk(chunk, "cHRM");
 }
 
 static bool keep_chunks(const uint8_t *bytes, size_t count, bool keeps, metadata *metadata) {

@@ -52,7 +52,6 @@ void webp_look(const uint8_t *bytes, size_t count, recast_image_header *header) 
     header->is_lossless = features.format == 2;
     WebPData exif = find_exif(bytes, count);
     if (exif.size) header->orientation = exif_orientation(exif.bytes, exif.size);
-    header->has_metadata = exif.bytes || find(bytes, count, "XMP ").bytes;
     header->kind = features.has_animation ? RECAST_IMAGE_ANIMATED : RECAST_IMAGE_WEBP;
 }
 
@@ -65,15 +64,54 @@ static enum recast_image_status assemble(WebPMux *mux, blob *output) {
     return is_kept ? RECAST_IMAGE_DONE : RECAST_IMAGE_NO_MEMORY;
 }
 
-enum recast_image_status webp_strip(const uint8_t *bytes, size_t count, blob *output) {
-    WebPData data = {bytes, count};
-    WebPMux *mux = WebPMuxCreate(&data, 0);
-    if (!mux) return RECAST_IMAGE_BAD;
-    WebPMuxDeleteChunk(mux, "EXIF");
-    WebPMuxDeleteChunk(mux, "XMP ");
-    enum recast_image_status status = assemble(mux, output);
-    WebPMuxDelete(mux);
-    return status;
+/* The needed chunks of a still picture, each once, in a container of their own. Its header is written last, when its length is known. */
+bool webp_sift(const uint8_t *bytes, size_t count, sieve *sieve) {
+    enum { HEADER = 12, CHUNK = 8, EXIF_FLAG = 0x08, XMP_FLAG = 0x04 };
+    static const char *const needed[5] = {"VP8X", "ICCP", "ALPH", "VP8 ", "VP8L"};
+    bool is_there[5] = {false};
+    if (count < HEADER) return false;
+    size_t length = little32(bytes + 4);
+    if (length < 4 || length > count - CHUNK) return false;
+    size_t end = CHUNK + length, at = HEADER;
+    if (!sieve_keep(sieve, bytes, HEADER)) return true;
+    while (end - at >= CHUNK) {
+        const uint8_t *chunk = bytes + at;
+        size_t size = little32(chunk + 4);
+        if (size > end - at - CHUNK) break;
+        bool is_padded = (size & 1) != 0 && size < end - at - CHUNK;
+        at += CHUNK + size + is_padded;
+        int kind = 0;
+        while (kind < 5 && memcmp(chunk, needed[kind], 4) != 0) kind++;
+        /* Of two pictures the first one is shown. */
+        if (kind == 5 || is_there[kind] || (kind >= 3 && is_there[7 - kind])) {
+            sieve->has_extras = true;
+            continue;
+        }
+        is_there[kind] = true;
+        uint8_t flags = 0;
+        size_t begin = 0;
+        if (kind == 0 && size > 0) {
+            /* It no longer says that there is metadata. */
+            flags = chunk[CHUNK] & (uint8_t)~(EXIF_FLAG | XMP_FLAG);
+            begin = 1;
+        }
+        static const uint8_t padding = 0;
+        if (!sieve_keep(sieve, chunk, CHUNK) || !sieve_keep(sieve, &flags, begin)
+            || !sieve_keep(sieve, chunk + CHUNK + begin, size - begin)
+            || !sieve_keep(sieve, &padding, size & 1)) {
+            return true;
+        }
+    }
+    /* Behind the last chunk, and behind the container. */
+    if (at < end || end < count) {
+        bool is_pad = at == end && count == end + 1 && (length & 1) != 0;
+        if (!is_pad) sieve->has_extras = true;
+    }
+    if (sieve->output) {
+        size_t made = sieve->output->count - CHUNK;
+        for (int byte = 0; byte < 4; byte++) sieve->output->bytes[4 + byte] = (uint8_t)(made >> 8 * byte);
+    }
+    return is_there[3] || is_there[4];
 }
 
 enum recast_image_status webp_read(

@@ -35,6 +35,15 @@ package struct ImageHeader: Sendable {
         stored = header
     }
 
+    /// Whether the file, `bytes`, has anything that isn't needed to show the picture. Reads a JPEG to its end.
+    internal func hasExtras(_ bytes: Span<UInt8>) -> Bool {
+        // SAFETY: all is read during the call only.
+        unsafe bytes.withUnsafeBufferPointer { bytes in
+            // SAFETY: a picture has a header, so there is an address.
+            unsafe withUnsafePointer(to: stored) { unsafe recast_image_has_extras(bytes.baseAddress, bytes.count, $0) }
+        }
+    }
+
     /// Pixels in all. Both sides are below 2^31.
     package var pixelCount: Int { width * height }
 }

@@ -32,14 +32,13 @@ package struct ImageJob: Sendable {
             width: UInt32(size.width), height: UInt32(size.height), format: format.kind,
             quality: Int32(rule.quality), keeps_metadata: rule.keepsMetadata)
         let isSmall = size.width == header.width && size.height == header.height && format == header.format
-        let stored = header.stored
         if !isSmall {
             work = .convert
-        } else if rule.keepsMetadata || !stored.has_metadata {
+        } else if rule.keepsMetadata || !header.hasExtras(bytes.span) {
             work = .none
         } else {
             // How it is shown stands in what goes: then it is turned instead.
-            work = stored.orientation == 1 ? .strip : .convert
+            work = header.stored.orientation == 1 ? .strip : .convert
         }
     }
 

@@ -33,6 +33,11 @@ public struct SettingsFile: Sendable {
         substitutions.reduce(value) { $0.without($1) }
     }
 
+    /// A target of the route at that index as others may see it, as above: `/q?api_key=${env:TOKEN}`.
+    public func redacted(target: String, ofRoute index: Int) -> String {
+        RedactedTarget(secrets: substitutions, effective: effectiveOfRoutes[index]).text(target)
+    }
+
     /// Reads the file at `path`. Throws all that is wrong with it, also that it can't be read.
     ///
     /// - Parameter withoutSecrets: whether variables and files may be missing, as `SettingsEnvironment.lacksSecrets` says.

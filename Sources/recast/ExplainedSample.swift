@@ -62,7 +62,8 @@ struct ExplainedSample {
         }
         return Explanation(
             route: route, upstream: route.upstream.map { file.settings.upstreams[$0] }, plan: plan,
-            effective: file.effectiveOfRoutes[index].map(file.redacted), type: type, values: values,
+            effective: file.effectiveOfRoutes[index].map(file.redacted),
+            redactedTarget: { file.redacted(target: $0, ofRoute: index) }, type: type, values: values,
             trace: trace, answered: answered)
     }
 
@@ -105,7 +106,8 @@ struct ExplainedSample {
                 body: body.span, bound: bound)
             return Explanation(
                 route: route, upstream: route.upstream.map { file.settings.upstreams[$0] },
-                plan: chosen.conversion.plan, effective: file.effectiveOfRoutes[index].map(file.redacted), type: type,
+                plan: chosen.conversion.plan, effective: file.effectiveOfRoutes[index].map(file.redacted),
+                redactedTarget: { file.redacted(target: $0, ofRoute: index) }, type: type,
                 values: values, trace: trace, answered: [], isResponse: true)
         } catch {
             throw .conversion(error)

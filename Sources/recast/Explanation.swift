@@ -12,6 +12,8 @@ struct Explanation {
     /// Nil where bodies are forwarded as they are.
     var plan: ConversionPlan?
     var effective: [EffectiveValue]
+    /// A target as it is shown: with what stands in the settings in the place of secrets.
+    var redactedTarget: (String) -> String
     /// The sample's Content-Type.
     var type: String
     var values: SampleRequest.Values
@@ -26,9 +28,12 @@ struct Explanation {
     // MARK: - What the upstream sees
 
     private var requestLine: String {
-        guard writesQuery, let trace, !trace.output.isEmpty else { return "\(values.method) \(values.target)" }
+        guard writesQuery, let trace, !trace.output.isEmpty else {
+            return "\(values.method) \(redactedTarget(values.target))"
+        }
         let separator = values.target.contains("?") ? "&" : "?"
-        return "\(values.method) \(values.target)\(separator)\(String(decoding: trace.output, as: UTF8.self))"
+        let target = "\(values.target)\(separator)\(String(decoding: trace.output, as: UTF8.self))"
+        return "\(values.method) \(redactedTarget(target))"
     }
 
     private var writesQuery: Bool { plan?.writesQuery == true }

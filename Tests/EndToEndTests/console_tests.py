@@ -361,6 +361,48 @@ class ConsoleTests(ConsoleTestCase):
         self.replay({"id": first["id"], "edit": {"base64": base64.b64encode(data).decode()}})
         self.assertEqual(self.upstream.requests[-1].body, data)
 
+    def test_what_is_left_as_it_is_shown_goes_as_it_was(self):
+        # A masked value stands elsewhere, too: in the path, in a parameter, within a field.
+        secret = "abcdef123"
+        target = f"/plain/reset/{secret}?token={secret}&x=1&seen=a{secret}b"
+        _, first = self.exchange("POST", target, f"see {secret}".encode(), "text/plain", [
+            f"Cookie: {secret}", f"X-Debug: seen {secret} here", "X-Token: first-1", "X-Token: second-2"])
+        request = first["client"]["request"]
+        self.assertNotIn(secret, json.dumps(first))
+        self.assertEqual(first["target"], "/plain/reset/***?token=***&x=1&seen=a***b")
+        framing = ("content-length", "x-request-id")
+        fields = [{"name": field["name"], "value": field["value"]} for field in request["fields"] if field["name"].lower() not in framing]
+        edit = {"method": first["method"], "target": first["target"], "fields": fields, "body": request["body"]["text"]}
+        for change, expected in [
+            ({}, target), ({"target": first["target"].replace("x=1", "y=2&x=***d")[:-1] + "b"}, None),
+            ({"target": first["target"].replace("x=1", "y=2")}, target.replace("x=1", "y=2")),
+            ({"target": "/plain/other?seen=a***b&token=***"}, f"/plain/other?seen=a{secret}b&token={secret}"),
+            ({"target": "/plain/reset/***/more?token=***"}, None), ({"target": "/plain/reset/***"}, f"/plain/reset/{secret}"),
+            ({"target": "/plain?x=***"}, None), ({"method": "P***"}, None), ({"body": "see *** more"}, None),
+            ({"base64": base64.b64encode(b"see *** more").decode()}, None),
+        ]:
+            with self.subTest(change=change):
+                count = len(self.upstream.requests)
+                self.replay({"id": first["id"], "edit": {**edit, **change}}, 200 if expected else 409)
+                self.assertEqual(len(self.upstream.requests), count + bool(expected))
+                if not expected:
+                    continue
+                sent = self.upstream.requests[-1]
+                self.assertEqual((sent.method, sent.target, sent.body), ("POST", expected, f"see {secret}".encode()))
+                self.assertEqual(sent.fields.get("x-debug"), f"seen {secret} here")
+                self.assertEqual(sent.fields.get("cookie"), secret)
+                self.assertEqual(sent.fields.all("x-token"), ["first-1", "second-2"])
+        # Of two values of a name nobody knows which one is left; and a part of one is no value.
+        for name, value in [("X-Token", None), ("X-Debug", "*** seen"), ("X-Other", "***")]:
+            changed = [field for field in fields if field["name"] != name]
+            changed.append({"name": name, "value": value or "***"})
+            self.assertIn("***", self.replay({"id": first["id"], "edit": {"fields": changed}}, 409)["error"])
+        # One that is changed leaves the other as it was.
+        tokens = [field for field in fields if field["name"] == "X-Token"]
+        tokens[0]["value"] = "new"
+        self.replay({"id": first["id"], "edit": {"fields": fields}})
+        self.assertEqual(self.upstream.requests[-1].fields.all("x-token"), ["new", "second-2"])
+
     def test_what_cant_be_sent_again_is_refused_and_sends_nothing(self):
         _, first = self.exchange("POST", "/plain", b'{"password":"geheim"}', JSON)
         count = len(self.upstream.requests)
@@ -457,6 +499,29 @@ class NoMaskTests(ConsoleTestCase):
         _, shown = self.exchange("POST", "/plain", data, "application/octet-stream")
         body = shown["upstream"]["request"]["body"]
         self.assertEqual((body["text"], base64.b64decode(body["base64"]), body["hidden"]), (None, data, None))
+
+
+class ManyEntriesTests(ConsoleTestCase):
+    routes = ROUTES
+    console_settings = "{ entries: 2000 }"
+
+    def test_what_one_event_has_no_room_for_is_counted(self):
+        events = Events(self.admin_port, "/console/exchanges", fields=[f"Authorization: Bearer {self.console.token}"])
+        self.addCleanup(events.close)
+        events.next()
+        count = 900
+        with Client(self.recast.port) as client:
+            # No upstream is asked, so that many end between two looks.
+            client.send("GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n" * count)
+            for _ in range(count):
+                self.assertEqual(client.response("GET").status, 404)
+        seen = missed = 0
+        while seen + missed < count:
+            _, document = events.next()
+            self.assertLessEqual(len(document["exchanges"]), 200)
+            seen += len(document["exchanges"])
+            missed += document["missed"]
+        self.assertEqual(seen + missed, count)
 
 
 class LongBodyTests(ConsoleTestCase):

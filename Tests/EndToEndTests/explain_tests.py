@@ -191,6 +191,33 @@ routes:
         self.assertIsNone(json.loads(run("--json").stdout)["response"])
         self.assertEqual(run("--response-header", "nonsense").returncode, 64)
 
+    def test_a_target_shows_what_the_settings_say_in_the_place_of_secrets(self):
+        path = os.path.join(self.folder, "targets.yaml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("""version: 1
+listen: 127.0.0.1:8080
+upstreams: { app: "127.0.0.1:3000" }
+routes:
+  - { name: a, match: /a, upstream: app, rewrite: { query: { key: "${env:RECAST_TEST_TOKEN}", short: "${env:RECAST_TEST_SHORT}", v: "2" } } }
+  - { name: b, match: /b, upstream: app, rewrite: { path: "/v1/${env:RECAST_TEST_SHORT}/b" } }
+  - { name: c, match: /c, upstream: app, rewrite: { query: { key: "${env:RECAST_TEST_TOKEN}" } }, request: { decode: { as: form }, encode: { as: query } } }
+""")
+        os.environ.update({"RECAST_TEST_TOKEN": "t/+ok en", "RECAST_TEST_SHORT": "s"})
+        for name in ("RECAST_TEST_TOKEN", "RECAST_TEST_SHORT"):
+            self.addCleanup(os.environ.pop, name)
+        for route, body, expected in (
+                ("a", b"", "/a?key=${env:RECAST_TEST_TOKEN}&short=${env:RECAST_TEST_SHORT}&v=2"),
+                ("b", b"", "/v1/${env:RECAST_TEST_SHORT}/b"),
+                ("c", b"x=1", "/c?key=${env:RECAST_TEST_TOKEN}&x=1")):
+            result = self.recast("explain", path, route, data=body)
+            self.assertEqual(result.returncode, 0, result.errors)
+            self.assertIn(f" {expected}\n", result.output)
+            report = self.recast("explain", path, route, "--json", data=body)
+            self.assertEqual(json.loads(report.output)["request"]["target"], expected)
+            for output in (result.output, report.output):
+                for secret in ("t/+ok en", "t%2F%2Bok%20en", "t%2F%2Bok+en"):
+                    self.assertNotIn(secret, output)
+
     def test_explain_shows_pictures_and_envelopes_and_no_secret(self):
         path = os.path.join(self.folder, "bodies.yaml")
         with open(path, "w", encoding="utf-8") as file:

@@ -61,6 +61,51 @@ import Testing
         }
     }
 
+    @Test("an answer may take longer than a request, and the next request has its time again")
+    func lateAnswer() throws {
+        try withRig { rig in
+            var answers: [(AdminResponse) -> Void] = []
+            let (peer, connection) = try operate(rig, requestTime: 100_000_000) { _, respond in answers.append(respond)
+            }
+            for number in 1...2 {
+                peer.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+                try rig.until("it is asked") { answers.count == number }
+                let begin = rig.loop.now
+                while rig.loop.now - begin < 300_000_000 { try rig.pass(40) }
+                #expect(!peer.isOver)
+                answers[number - 1](.text("late\(number)"))
+                try rig.until("it is answered") { peer.text.hasSuffix("late\(number)") }
+            }
+            // One that doesn't come is not waited for.
+            peer.send("GET")
+            try rig.until("it is over") { peer.isOver }
+            peer.close()
+            connection.close()
+        }
+    }
+
+    @Test("who has gone while the answer is being made is let go of in a request's time")
+    func goneWhileAnswering() throws {
+        try withRig { rig in
+            var ends = 0
+            var isAsked = false
+            var pair: [Int32] = [0, 0]
+            // SAFETY: two descriptors are written during the call.
+            let outcome = unsafe socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue), 0, &pair)
+            try #require(outcome == 0)
+            let connection = AdminConnection(
+                pair[0], loop: rig.loop, requestTime: 100_000_000, handle: { _, _ in isAsked = true },
+                onEnd: { _ in ends += 1 })
+            let peer = RigPeer(loop: rig.loop, descriptor: pair[1])
+            peer.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+            try rig.until("it is asked") { isAsked }
+            peer.close()
+            try rig.until("it is let go of") { ends == 1 }
+            connection.close()
+            #expect(ends == 1)
+        }
+    }
+
     @Test(
         "a query's escapes are two hexadecimal digits, no sign",
         arguments: [

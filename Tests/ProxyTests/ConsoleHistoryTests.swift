@@ -1,3 +1,4 @@
+import HTTPWire
 import Octets
 import Testing
 
@@ -196,6 +197,32 @@ import Testing
         news.merge(other, limit: 10)
         #expect(news.next == [0: 3, 1: 5])
         #expect(news.missed == 2)
+    }
+
+    @Test("what ended since the last look and is more than is shown is counted", arguments: [1, 3, 4, 5, 9])
+    func beyondLimit(limit: Int) throws {
+        let console: (inout ProxySettings) -> Void = { $0.admin.console = ConsoleSettings() }
+        try withRig([forward("/a")], configure: console) { rig in
+            for served in 0..<5 {
+                let client = try rig.connect(sending: "GET /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+                _ = try rig.request(on: served)
+                rig.upstreams[served].send("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok")
+                #expect(try rig.response(to: client).status == 200)
+            }
+            rig.settle()
+            try rig.until("they are kept") { rig.worker.history.next == 6 }
+            var head = MessageHead()
+            var parser = RequestParser()
+            _ = try parser.parse(Array("GET /console/exchanges HTTP/1.1\r\nHost: a\r\n\r\n".utf8).span, into: &head)
+            var fault = ""
+            let all = try #require(ExchangeSelection(AdminRequest(head, body: []), fault: &fault))
+            let number = rig.worker.share.number
+            // Known up to the first: four are new.
+            let news = rig.worker.exchanges(all, since: [number: 2], limit: limit)
+            #expect(news.exchanges.count == min(4, limit))
+            #expect(news.missed == max(0, 4 - limit))
+            #expect(news.next == [number: 6])
+        }
     }
 
     @Test("settings that nobody is served by, and no exchange that is kept, are let go of", arguments: [1, 2])

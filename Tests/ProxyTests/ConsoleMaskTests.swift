@@ -116,6 +116,89 @@ import Testing
     }
 
     @Test(
+        "bytes that are no text, and texts of which nobody knows how they spell names, are not shown",
+        arguments: [
+            ("application/json", Array("{\"token\":\"x\"}".utf16.flatMap { [UInt8($0), 0] })),
+            ("text/plain", [0x61, 0, 0x62]),
+            ("application/xml", [0xFE, 0xFF] + Array("<token>x</token>".utf16.flatMap { [0, UInt8($0)] })),
+            ("application/msgpack", [0x81, 0xA5] + Array("token".utf8) + [0xA1, 0x78]), ("", [0x1F, 0x8B, 8]),
+            ("application/x-protobuf", [0x0A, 0x05] + Array("token".utf8)), ("text/plain", [0xE9]),
+            ("application/json; charset=utf-7", Array("{+ACI-token+ACI-:1}".utf8)),
+            ("text/plain; charset=utf-16", Array("ab".utf8)),
+        ] as [(String, [UInt8])])
+    func unreadable(type: String, bytes: [UInt8]) {
+        #expect(!BodyMask.apply(mask, to: bytes, type: type).isShown)
+        #expect(!BodyMask.apply(mask, to: bytes + Array("   ".utf8), type: type, isWhole: false).isShown)
+        #expect(BodyMask.apply(NameMask([]), to: bytes, type: type).isShown)
+    }
+
+    @Test(
+        "a part whose names can't be read is masked as a whole, and one that has names of its own by these",
+        arguments: [
+            ("", "\u{0}t\u{0}o", "***"),
+            ("Content-Type: application/json", "{\"token\":\"x\",\"a\":1}", "{\"token\":\"***\",\"a\":1}"),
+            ("Content-Type: application/json; charset=utf-16", "{}", "***"), ("", "a=1&token=x", "a=1&token=***"),
+            ("Content-Transfer-Encoding: base64", "dG9rZW4=", "***"), ("Content-Transfer-Encoding: 7bit", "abc", "abc"),
+            (
+                "Content-Type: multipart/mixed; boundary=c", "--c\r\nX-Token: 1\r\n\r\ntoken: 2\r\n--c--",
+                "--c\r\nX-Token:***\r\n\r\ntoken:***\r\n--c--"
+            ),
+        ])
+    func parts(field: String, content: String, shown: String) {
+        func body(_ content: String) -> String {
+            "token: 1\r\n--b\r\nContent-Disposition: form-data; name=a\r\n\(field)\r\n\r\n\(content)\r\n--b--\r\ntoken: 2"
+        }
+        // A field that isn't there is an empty line, which ends the head.
+        let text = body(content).replacing("\r\n\r\n\r\n", with: "\r\n\r\n")
+        let expected = body(shown).replacing("\r\n\r\n\r\n", with: "\r\n\r\n").replacing(
+            "token: 1\r\n", with: "token:***\r\n"
+        )
+        .replacing("--\r\ntoken: 2", with: "--\r\ntoken:***")
+        let (masked, isShown) = BodyMask.apply(mask, to: Array(text.utf8), type: "multipart/form-data; boundary=b")
+        #expect(isShown)
+        #expect(String(decoding: masked.output, as: UTF8.self) == expected)
+    }
+
+    @Test(
+        "names of parts are found however their heads are written",
+        arguments: [
+            "Content-Disposition: form-data; name=token\n\n", "Content-Disposition: form-data;\r\n name=token\r\n\r\n",
+            "Content-Disposition: form-data; name*=utf-8''t%6Fken\r\n\r\n",
+        ])
+    func partNames(head: String) {
+        let text = "--b\r\n\(head)secret\n--b--"
+        let (masked, isShown) = BodyMask.apply(mask, to: Array(text.utf8), type: "multipart/form-data; boundary=b")
+        #expect(isShown && masked.count == 1)
+        #expect(String(decoding: masked.output, as: UTF8.self) == text.replacing("secret", with: "***"))
+    }
+
+    @Test("of parts in parts no more are read than a few")
+    func deepParts() {
+        var text = "token: x"
+        for depth in 0..<20 {
+            let type = depth == 0 ? "text/plain" : "multipart/mixed; boundary=b\(depth - 1)"
+            text = "--b\(depth)\r\nContent-Type: \(type)\r\n\r\n\(text)\r\n--b\(depth)--"
+        }
+        let (masked, isShown) = BodyMask.apply(mask, to: Array(text.utf8), type: "multipart/mixed; boundary=b19")
+        #expect(isShown && masked.count == 1)
+        #expect(!String(decoding: masked.output, as: UTF8.self).contains("token"))
+    }
+
+    @Test(
+        "a body of another type than it says is masked by how it looks",
+        arguments: [
+            ("application/x-www-form-urlencoded", "{\"token\":\"x\"}", "{\"token\":\"***\"}"),
+            ("application/json", "a=1&token=x&b=2", "a=1&token=***&b=2"),
+            ("text/plain", "a=1\rtoken=x\rb=2", "a=1\rtoken=***\rb=2"),
+            ("application/json", ")]}',\n{\"token\": \"x\"}", ")]}',\n{\"token\":***"),
+        ])
+    func otherTypes(type: String, text: String, shown: String) {
+        let (masked, isShown) = BodyMask.apply(mask, to: Array(text.utf8), type: type)
+        #expect(isShown && masked.count == 1)
+        #expect(String(decoding: masked.output, as: UTF8.self) == shown)
+    }
+
+    @Test(
         "values that are long enough are told, so that they are hidden elsewhere",
         arguments: [(5, false), (6, true), (7, true)])
     func telling(count: Int, isTold: Bool) {

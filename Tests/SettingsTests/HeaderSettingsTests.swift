@@ -53,6 +53,32 @@ import Testing
         }
     }
 
+    @Test(
+        "a secret stands by its reference in a target, however it is escaped",
+        arguments: [
+            ("/q?api_key=prod-sk_77", "/q?api_key=${env:KEY}"),
+            ("/q?a=1&api_key=prod%2Dsk%5f77&b=2", "/q?a=1&api_key=${env:KEY}&b=2"),
+            ("/q?a=xprod-sk_77y+z", "/q?a=x${env:KEY}y z"),
+            ("/prod-sk_77/x?prod-sk_77=1", "/${env:KEY}/x?${env:KEY}=1"),
+            ("/q?a=prod&b=s3cret", "/q?a=${env:STAGE}&b=${file:/run/secret}"), ("/q?a=%41+b&c", "/q?a=%41+b&c"),
+            // Too short to be looked for, but as the value that the route sets.
+            ("/q?pin=%3742&b=742", "/q?pin=${env:PIN}&b=742"), ("/", "/"), ("/q?", "/q?"),
+        ])
+    func targets(target: String, shown: String) throws {
+        let file = try SettingsTestFile.parse(
+            top(
+                "",
+                ", rewrite: { query: { pin: \"${env:PIN}\", a: 1 } }, headers: { request: { set: { X-A: \"${env:STAGE}\", "
+                    + "X-B: \"Bearer ${env:KEY}\", X-C: \"${file:/run/secret}\" } } }"))
+        #expect(file.redacted(target: target, ofRoute: 0) == shown)
+    }
+
+    @Test("a path with a secret is shown as the settings write it")
+    func secretPath() throws {
+        let file = try SettingsTestFile.parse(top("", ", rewrite: \"/x/${env:PIN}\""))
+        #expect(file.redacted(target: "/x/742?a=1", ofRoute: 0) == "/x/${env:PIN}?a=1")
+    }
+
     @Test("a secret stands by its reference in what is shown, and defaults show where they come from")
     func shown() throws {
         let file = try SettingsTestFile.parse(

@@ -52,7 +52,7 @@ export function replayTools(exchange, open) {
     const kept = request.fields.filter((field) => !framing.includes(field.name.toLowerCase()));
     const fields = h('textarea', {
       rows: String(Math.min(12, kept.length + 1)), spellcheck: 'false', class: 'code',
-      value: kept.map((field) => `${field.name}: ${field.masked ? '***' : field.value}`).join('\n'),
+      value: kept.map((field) => `${field.name}: ${field.value}`).join('\n'),
     });
     const body = request.body;
     const isText = body === null || body.size === 0 || body.text !== null;
@@ -80,7 +80,7 @@ export function replayTools(exchange, open) {
     } },
     h('h3', {}, 'Edit and replay'),
     h('div', { class: 'row' }, labelled('Method', method), labelled('Target', target)),
-    labelled('Fields', fields, 'One “Name: value” a line. A value of *** gets back what Recast keeps; the length is written by Recast.'),
+    labelled('Fields', fields, 'One “Name: value” a line. A line that is left as it is keeps what *** stands for; the length is written by Recast.'),
     isText ? labelled('Body', content, hints.join(' ')) : hint('The body isn’t text: it goes as it is.'),
     h('div', { class: 'row' }, replay, h('button', { type: 'button', class: 'small', onclick: () => toggle(false) }, 'Leave it')));
   }

@@ -55,6 +55,8 @@ final class AdminConnection: StreamHandler {
                 if events != nil { return bytes.count }
                 // Who doesn't read its answers gets no further ones.
                 guard !isAnswering, !stream.isAboveHighWatermark else {
+                    // One who has gone is seen for as long as nothing has come behind the request.
+                    if isAnswering, at == bytes.count { break }
                     stream.pauseReading()
                     return at
                 }

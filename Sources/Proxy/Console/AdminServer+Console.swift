@@ -161,9 +161,9 @@ extension AdminServer {
         }
         var isBodyEdited = false
         if let edit, case .object = edit {
-            isBodyEdited = edit["body"]?.text != nil || edit["base64"]?.text != nil
             let mask = kept.widened(mask)
-            try request.apply(edit, mask: mask, shownBody: ShownMessage(kept.fromClient, mask).text)
+            let (messages, secrets) = kept.shown(mask)
+            isBodyEdited = try request.apply(edit, mask: mask, shown: messages[0], secrets: secrets)
         }
         if let obstacle = kept.obstacle, !isBodyEdited { throw ReplayFault(status: 409, reason: obstacle) }
         replays += 1

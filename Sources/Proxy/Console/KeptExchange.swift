@@ -67,19 +67,24 @@ struct KeptExchange: Sendable {
         mask.adding(renamed.filter { mask.holds($0.from) && !mask.holds($0.to) }.map(\.to))
     }
 
-    /// What is shown of it.
-    func value(_ mask: NameMask, explain: (AdminServices.Sample) -> AdminServices.Explanation) -> AdminValue {
-        let mask = widened(mask)
+    /// Its four messages as they are shown, and the values that are hidden in all of them. `mask` is widened.
+    func shown(_ mask: NameMask) -> (messages: [ShownMessage], secrets: [[UInt8]]) {
         var messages = [fromClient, toUpstream, fromUpstream, toClient].map { ShownMessage($0, mask) }
-        // The longest first: one may be a part of another.
-        var secrets = Set(messages.flatMap(\.secrets)).sorted { $0.count > $1.count }
+        var secrets = Secrets.sorted(messages.flatMap(\.secrets))
         let count = messages.reduce(0) { $0 + $1.count }
         if secrets.count * count > Secrets.workLimit {
             // Bodies that nobody can look through in time are not shown, heads are.
             for index in messages.indices { messages[index].hideBody() }
-            secrets.removeLast(secrets.count - min(secrets.count, Secrets.headLimit))
+            secrets = Secrets.sorted(Array(secrets.prefix(Secrets.headLimit)) + messages[0].headSecrets)
         }
         for index in messages.indices { messages[index].hide(secrets) }
+        return (messages, secrets)
+    }
+
+    /// What is shown of it.
+    func value(_ mask: NameMask, explain: (AdminServices.Sample) -> AdminServices.Explanation) -> AdminValue {
+        let mask = widened(mask)
+        let (messages, secrets) = shown(mask)
         let whyNot = obstacle
         let (moves, fault) = hasConversion ? self.moves(in: fromClient, nil, explain) : (.none, nil)
         let (responseMoves, responseFault) =

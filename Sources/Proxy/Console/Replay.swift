@@ -40,77 +40,138 @@ struct ReplayedRequest {
         body = kept.fromClient.body
     }
 
-    /// Puts in what was edited: of the members of `edit` those that are there.
+    /// Puts in what was edited: of the members of `edit` those that are there. What came as it is shown is what it was, and nothing else
+    /// may hold what stands for masked values: it would go out as that.
     ///
-    /// - Parameter shownBody: the body as it was shown: one that is the same was not edited.
+    /// - Parameters:
+    ///   - shown: the request as it is shown.
+    ///   - secrets: the values that are hidden in it.
+    /// - Returns: whether it brings a body: one that is left as it is shown is what is kept, though that may be the beginning alone.
     /// - Throws: why it can't be sent.
-    mutating func apply(_ edit: AdminValue, mask: NameMask, shownBody: String?) throws(ReplayFault) {
-        if let text = edit["method"]?.text { method = Array(text.utf8) }
-        if let text = edit["target"]?.text { target = try Self.unmasked(target: Array(text.utf8), known: target) }
-        if let list = edit["fields"]?.elements {
-            var old = fields
-            fields = []
-            for field in list {
-                guard let name = field["name"]?.text, let value = field["value"]?.text else {
-                    throw ReplayFault(status: 400, reason: "a field has a name and a value")
-                }
-                // The first one of that name that was not taken yet.
-                let same = old.firstIndex { Array($0.name).span.isEqualIgnoringCase(to: Array(name.utf8).span) }
-                let known = same.map { old.remove(at: $0) }
-                fields.append((Array(name.utf8), try Self.unmasked(value, known?.value)))
-            }
+    mutating func apply(
+        _ edit: AdminValue, mask: NameMask, shown: ShownMessage, secrets: [[UInt8]]
+    ) throws(ReplayFault) -> Bool {
+        let line = shown.shownHead.line.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
+        if let text = edit["method"]?.text {
+            method = try Self.unmasked(text, [(line.first ?? "", method)], mask: mask, what: "the method")
         }
-        if let text = edit["base64"]?.text {
-            guard let bytes = Base64Decoder.bytes(of: text.utf8Span.span) else {
+        if let text = edit["target"]?.text, text != line.dropFirst().dropLast().joined(separator: " ") {
+            target = try Self.unmasked(target: Array(text.utf8), known: target, mask: mask, secrets)
+        }
+        if let list = edit["fields"]?.elements {
+            fields = try Self.unmasked(fields: list, fields, shown.shownHead.fields, mask: mask)
+        }
+        let (text, base64) = (edit["body"]?.text, edit["base64"]?.text)
+        guard text != nil || base64 != nil else { return false }
+        if shown.isBody(text, base64: base64) { return true }
+        if let base64 {
+            guard let bytes = Base64Decoder.bytes(of: base64.utf8Span.span) else {
                 throw ReplayFault(status: 400, reason: "\"base64\" is no base64")
             }
             body = bytes
-        } else if let text = edit["body"]?.text {
-            if text == shownBody { return }
-            if !mask.isEmpty, text.contains("\(NameMask.replacement)") {
-                throw ReplayFault(
-                    status: 409,
-                    reason:
-                        "the body still holds \(NameMask.replacement), which stands for masked values: write values there"
-                )
-            }
+        } else if let text {
             body = Array(text.utf8)
         }
-    }
-
-    /// A value that was shown masked is what it was.
-    private static func unmasked(_ text: String, _ known: [UInt8]?) throws(ReplayFault) -> [UInt8] {
-        guard text == "\(NameMask.replacement)" else { return Array(text.utf8) }
-        if let known { return known }
-        throw ReplayFault(
-            status: 409,
-            reason: "\(NameMask.replacement) stands for a masked value, and no field of that name was there")
-    }
-
-    /// A target whose parameters that were shown masked are what they were: the first one of each name that wasn't taken yet.
-    private static func unmasked(target: [UInt8], known: [UInt8]) throws(ReplayFault) -> [UInt8] {
-        let mark = UInt8(ascii: "?")
-        guard let start = target.firstIndex(of: mark) else { return target }
-        let hidden = "=\(NameMask.replacement)".utf8
-        var old = known.firstIndex(of: mark).map { parameters(known[($0 + 1)...]) } ?? []
-        var shown: [[UInt8]] = []
-        for parameter in parameters(target[(start + 1)...]) {
-            let name = parameter.prefix { $0 != UInt8(ascii: "=") }
-            let same = old.firstIndex { $0.prefix { $0 != UInt8(ascii: "=") } == name }
-            let known = same.map { old.remove(at: $0) }
-            guard parameter.count == name.count + hidden.count, parameter[name.count...].elementsEqual(hidden) else {
-                shown.append(parameter)
-                continue
-            }
-            guard let known else {
-                throw ReplayFault(
-                    status: 409,
-                    reason: "\(NameMask.replacement) stands for a masked value, and no parameter of that name was there"
-                )
-            }
-            shown.append(known)
+        if !mask.isEmpty, Self.holdsReplacement(body) {
+            throw ReplayFault(
+                status: 409,
+                reason:
+                    "the body still holds \(NameMask.replacement), which stands for masked values: write values there"
+            )
         }
-        return Array(target[...start] + shown.joined(separator: [UInt8(ascii: "&")]))
+        return true
+    }
+
+    private static func holdsReplacement(_ bytes: [UInt8]) -> Bool {
+        Secrets.hide([Array("\(NameMask.replacement)".utf8)], in: bytes).count > 0
+    }
+
+    /// A value as it is shown, and as it is.
+    private typealias Known = (shown: String, value: [UInt8])
+
+    /// The value that `text` stands for: what one that was shown so has been, else what it says.
+    ///
+    /// - Parameters:
+    ///   - known: those of that name.
+    ///   - place: which of them it is where none was added or taken out.
+    private static func unmasked(
+        _ text: String, _ known: [Known], at place: Int? = nil, mask: NameMask, what: String
+    ) throws(ReplayFault) -> [UInt8] {
+        if let place, known[place].shown == text { return known[place].value }
+        let same = known.filter { $0.shown == text }
+        if let first = same.first, same.allSatisfy({ $0.value == first.value }) { return first.value }
+        let bytes = Array(text.utf8)
+        guard !mask.isEmpty, holdsReplacement(bytes) else { return bytes }
+        let why = same.isEmpty ? "stands for a masked value, and was not shown so" : "stands for several masked values"
+        throw ReplayFault(
+            status: 409, reason: "\(what) holds \(NameMask.replacement), which \(why): write the value there")
+    }
+
+    /// The values that a list of texts stands for, of which each has a name: those of one name are in their order what they were,
+    /// unless one was added or taken out.
+    private static func unmasked<Name: Hashable>(
+        _ list: [(name: Name, text: String)], _ known: [Name: [Known]], mask: NameMask, what: String
+    ) throws(ReplayFault) -> [[UInt8]] {
+        let counts = list.reduce(into: [:]) { $0[$1.name, default: 0] += 1 }
+        var places: [Name: Int] = [:]
+        var values: [[UInt8]] = []
+        for (name, text) in list {
+            let same = known[name] ?? []
+            let place = places[name, default: 0]
+            places[name] = place + 1
+            values.append(
+                try unmasked(text, same, at: counts[name] == same.count ? place : nil, mask: mask, what: what))
+        }
+        return values
+    }
+
+    /// The fields of `list`, in which values that were shown masked are what they were.
+    private static func unmasked(
+        fields list: [AdminValue], _ old: [(name: [UInt8], value: [UInt8])], _ shown: [ShownHead.Field], mask: NameMask
+    ) throws(ReplayFault) -> [(name: [UInt8], value: [UInt8])] {
+        // Both have a field for each line of the head.
+        var known: [String: [Known]] = [:]
+        for (field, shown) in zip(old, shown) {
+            known[shown.name.lowercased(), default: []].append((shown.value, field.value))
+        }
+        var names: [[UInt8]] = []
+        var edited: [(name: String, text: String)] = []
+        for field in list {
+            guard let name = field["name"]?.text, let value = field["value"]?.text else {
+                throw ReplayFault(status: 400, reason: "a field has a name and a value")
+            }
+            names.append(Array(name.utf8))
+            edited.append((name.lowercased(), value))
+        }
+        let values = try unmasked(edited, known, mask: mask, what: "a field")
+        return zip(names, values).map { (name: $0, value: $1) }
+    }
+
+    /// A target whose path and parameters that were shown masked are what they were.
+    private static func unmasked(
+        target: [UInt8], known: [UInt8], mask: NameMask, _ secrets: [[UInt8]]
+    ) throws(ReplayFault) -> [UInt8] {
+        let mark = UInt8(ascii: "?")
+        func hidden(_ bytes: [UInt8]) -> String {
+            String(decoding: Secrets.hide(secrets, in: bytes).bytes, as: UTF8.self)
+        }
+        func name(_ parameter: [UInt8]) -> [UInt8] { Array(parameter.prefix { $0 != UInt8(ascii: "=") }) }
+        let oldPath = Array(known.prefix { $0 != mark })
+        let newPath = Array(target.prefix { $0 != mark })
+        let path = try unmasked(
+            String(decoding: newPath, as: UTF8.self), [(hidden(oldPath), oldPath)], mask: mask, what: "the path")
+        guard newPath.count < target.count else { return path }
+        // Each parameter as it is shown by itself: what was hidden across two of them is given back by neither.
+        var old: [[UInt8]: [Known]] = [:]
+        for parameter in oldPath.count < known.count ? parameters(known[(oldPath.count + 1)...]) : [] {
+            let text = hidden(BodyMask.query(mask, parameter).output)
+            old[name(Array(text.utf8)), default: []].append((text, parameter))
+        }
+        let new = parameters(target[(newPath.count + 1)...]).map {
+            (name: name($0), text: String(decoding: $0, as: UTF8.self))
+        }
+        let query = try unmasked(new, old, mask: mask, what: "a parameter")
+        return path + [mark] + query.joined(separator: [UInt8(ascii: "&")])
     }
 
     private static func parameters(_ query: ArraySlice<UInt8>) -> [[UInt8]] {

@@ -25,7 +25,8 @@ public struct SampleRequest: Hashable, Sendable {
     public struct Values: Hashable, Sendable {
         /// The texts of the conversion's sources, by their indices.
         public var sources: [[UInt8]]
-        /// Method and target as the upstream gets them, but for a query that the body becomes.
+        /// Method and target as the upstream gets them, but for a query that the body becomes. What was put in by `${env:…}` or
+        /// `${file:…}` stands in it: it is shown by `SettingsFile.redacted(target:ofRoute:)`.
         public var method: String
         public var target: String
         /// The fields that the route's rules set and add to the request, in their order. A value with `${env:…}` or

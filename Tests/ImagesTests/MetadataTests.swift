@@ -1,0 +1,176 @@
+import Images
+import TestSupport
+import Testing
+import Transcoding
+
+/// Where metadata stands that nobody looks for: behind the end, between scans, in parts of a name that isn't known.
+@Suite("Metadata that is dropped", .enabled(if: ImageHeader.isBuiltIn))
+struct MetadataTests {
+    private static let canary = Array("GPS!canary".utf8)
+
+    private static func segment(_ marker: UInt8, _ content: [UInt8]) -> [UInt8] {
+        [0xFF, marker, UInt8((content.count + 2) >> 8), UInt8((content.count + 2) & 0xFF)] + content
+    }
+
+    private static let jpeg: [UInt8] = {
+        var sample = JPEGSample.even([90, 128, 128])
+        sample.isProgressive = true
+        sample.scans = [[0], [1], [2]]
+        sample.adobe = 1
+        return sample.bytes
+    }()
+
+    private static let png = ImageSamples.quarters(16, 12)
+
+    private static func webp() throws -> [UInt8] { try ImageSamples.made(png, as: .webp) }
+
+    private static func chunk(_ name: String, _ content: [UInt8]) -> [UInt8] {
+        let count = (0..<4).map { UInt8(truncatingIfNeeded: content.count >> (8 * $0)) }
+        return Array(name.utf8) + count + content + [UInt8](repeating: 0, count: content.count & 1)
+    }
+
+    /// A WebP of those chunks.
+    private static func riff(_ chunks: [UInt8]) -> [UInt8] { chunk("RIFF", Array("WEBP".utf8) + chunks) }
+
+    /// What is dropped of `bytes`; and again nothing of what is left.
+    private func dropped(_ bytes: [UInt8]) throws -> [UInt8] {
+        var rule = ImageRule()
+        rule.keepsMetadata = false
+        #expect(try ImageJob(bytes, rule: rule).isNeeded)
+        let made = try ImageJob(bytes, rule: rule).run()
+        #expect(try !ImageJob(made, rule: rule).isNeeded)
+        #expect(!made.indices.contains { made[$0...].starts(with: Self.canary) })
+        return made
+    }
+
+    private func passes(_ bytes: [UInt8]) throws -> Bool {
+        var rule = ImageRule()
+        rule.keepsMetadata = false
+        return try !ImageJob(bytes, rule: rule).isNeeded
+    }
+
+    @Test("a JPEG is its frame, tables, scans and colours, and ends with its end")
+    func jpeg() throws {
+        let jpeg = Self.jpeg
+        #expect(try passes(jpeg))
+        let exif = Self.segment(0xE1, Array("Exif\0\0".utf8) + ImageSamples.exif(1) + Self.canary)
+        let scans = jpeg.indices.filter { jpeg[$0...].starts(with: [0xFF, 0xDA]) }
+        try #require(scans.count == 3)
+        let extras: [[UInt8]] = [
+            exif, Self.segment(0xFE, Self.canary), Self.segment(0xED, Self.canary), Self.segment(0xEB, Self.canary),
+            Self.segment(0xE0, Array("JFXX\0".utf8) + Self.canary), Self.segment(0xEE, Self.canary),
+            Self.segment(0xE2, Array("MPF\0".utf8) + Self.canary), [0xFF, 0xFF] + exif,
+        ]
+        for extra in extras {
+            // In front, between the scans, in front of the end.
+            for at in [2] + scans + [jpeg.count - 2] {
+                #expect(try dropped(Array(jpeg[..<at]) + extra + Array(jpeg[at...])) == jpeg, "at \(at)")
+            }
+        }
+        // Behind the end: anything, or another picture, as in MPF and Ultra HDR.
+        for behind in [Self.canary, [0], Array(jpeg[..<2]) + exif + Array(jpeg[2...])] {
+            #expect(try dropped(jpeg + behind) == jpeg)
+        }
+        // A profile behind the first scan is read by nobody.
+        let profile = Self.segment(0xE2, Array("ICC_PROFILE\0".utf8) + [1, 1] + Self.canary)
+        #expect(try dropped(Array(jpeg[..<scans[1]]) + profile + Array(jpeg[scans[1]...])) == jpeg)
+        #expect(try passes(Array(jpeg[..<2]) + profile + Array(jpeg[2...])))
+    }
+
+    @Test("what is needed of a segment stays, and what stands behind that goes")
+    func segments() throws {
+        let jpeg = Self.jpeg
+        func with(_ jfif: [UInt8]) -> [UInt8] {
+            Array(jpeg[..<2]) + Self.segment(0xE0, jfif) + Array(jpeg[2...])
+        }
+        let plain = Array("JFIF\0".utf8) + [1, 2, 1, 0, 72, 0, 72]
+        #expect(try passes(with(plain + [0, 0])))
+        // A small picture, of which the large one may have been cut.
+        #expect(try dropped(with(plain + [2, 2] + Self.canary + [1, 2])) == with(plain + [0, 0]))
+        #expect(try dropped(with(plain + [0, 0] + Self.canary)) == with(plain + [0, 0]))
+        let adobe = Self.segment(0xEE, Array("Adobe".utf8) + [0, 100, 0, 0, 0, 0, 1])
+        try #require(jpeg[2...].starts(with: adobe))
+        let longer = Self.segment(0xEE, Array(adobe[4...]) + Self.canary)
+        #expect(try dropped(Array(jpeg[..<2]) + longer + Array(jpeg[(2 + adobe.count)...])) == jpeg)
+    }
+
+    @Test("a PNG is its pixels and its colours, and ends with its end")
+    func png() throws {
+        let png = Self.png
+        #expect(try passes(png))
+        for name in ["tEXt", "zTXt", "iTXt", "eXIf", "tIME", "caBX", "prVt", "sPLT", "hIST", "fdAT"] {
+            for at in [33, png.count - 12] {
+                let tagged = Array(png[..<at]) + PNGSample.chunk(name, Self.canary) + Array(png[at...])
+                #expect(try dropped(tagged) == png, "\(name) at \(at)")
+            }
+        }
+        // CVE-2023-21036: what was cut off the picture stands behind the end.
+        for behind in [Self.canary, [0], PNGSample.chunk("eXIf", Self.canary), png] {
+            #expect(try dropped(png + behind) == png)
+        }
+        for name in ["gAMA", "cHRM", "sRGB", "cICP", "mDCV", "cLLI", "sBIT", "bKGD", "pHYs"] {
+            #expect(try passes(Array(png[..<33]) + PNGSample.chunk(name, [1, 2, 3, 4]) + Array(png[33...])), "\(name)")
+        }
+        // A chunk that says that it is longer than the file may hide others.
+        let cut = Array(png[..<33]) + [0x7F, 0, 0, 0] + Array("IDAT".utf8) + PNGSample.chunk("eXIf", Self.canary)
+        #expect(ImageJobTests.fault(cut) { $0.keepsMetadata = false } == .broken("its parts can't be told"))
+    }
+
+    @Test("a WebP is its picture and its profile, and ends with its container")
+    func webp() throws {
+        let webp = try Self.webp()
+        #expect(try passes(webp))
+        let picture = Array(webp[12...])
+        for name in ["EXIF", "XMP ", "META", "ANMF", "VP8 ", "VP8L"] {
+            #expect(try dropped(Self.riff(picture + Self.chunk(name, Self.canary))) == webp, "\(name)")
+        }
+        #expect(try dropped(webp + Self.canary) == webp)
+        #expect(try dropped(webp + Self.chunk("EXIF", Self.canary)) == webp)
+        // With a header that says what is there.
+        func header(_ flags: UInt8) -> [UInt8] { Self.chunk("VP8X", [flags, 0, 0, 0, 15, 0, 0, 11, 0, 0]) }
+        let profile = Self.chunk("ICCP", [1, 2, 3])
+        let bare = Self.riff(header(0x20) + profile + picture)
+        let tags = Self.chunk("EXIF", ImageSamples.exif(1) + Self.canary) + Self.chunk("XMP ", Self.canary)
+        #expect(try dropped(Self.riff(header(0x2C) + profile + picture + tags)) == bare)
+        #expect(
+            try dropped(Self.riff(header(0x2C) + Self.chunk("abcd", Self.canary) + profile + picture + tags)) == bare)
+        #expect(try passes(bare))
+    }
+
+    @Test("what the colours are stays in a PNG that becomes smaller")
+    func colours() throws {
+        for name in ["cICP", "gAMA"] {
+            let tagged = PNGSample.chunk(name, [9, 16, 0, 1])
+            let made = try ImageSamples.made(Array(Self.png[..<33]) + tagged + Array(Self.png[33...])) {
+                ($0.longestSide, $0.keepsMetadata) = (8, false)
+            }
+            #expect(made.indices.contains { made[$0...].starts(with: tagged) }, "\(name)")
+        }
+    }
+
+    @Test("however they are cut or changed, nothing is left that would go the next time")
+    func hostile() throws {
+        let exif = Self.segment(0xE1, Array("Exif\0\0".utf8) + ImageSamples.exif(1))
+        let end = Self.jpeg.count - 2
+        let jpeg = Array(Self.jpeg[..<end]) + exif + Array(Self.jpeg[end...]) + Self.jpeg
+        let png = Array(Self.png[..<33]) + PNGSample.chunk("caBX", Self.canary) + Array(Self.png[33...]) + Self.png
+        let webp = try Self.riff(Array(Self.webp()[12...]) + Self.chunk("EXIF", Self.canary)) + Self.canary
+        var rule = ImageRule()
+        rule.keepsMetadata = false
+        rule.pixels = 1_000_000
+        func look(_ bytes: [UInt8]) throws {
+            guard let made = try? ImageJob(bytes, rule: rule).run() else { return }
+            #expect(try !ImageJob(made, rule: rule).isNeeded)
+        }
+        for source in [jpeg, png, webp] {
+            for count in source.indices { try look(Array(source[..<count])) }
+            for at in source.indices {
+                for bit in [0, 3, 7] {
+                    var bytes = source
+                    bytes[at] ^= 1 << UInt8(bit)
+                    try look(bytes)
+                }
+            }
+        }
+    }
+}
