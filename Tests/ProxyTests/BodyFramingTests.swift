@@ -299,11 +299,7 @@ import Transcoding
             #expect(response["ETag"] == "e")
             #expect(response["Content-Length"] == nil)
             #expect(response["Transfer-Encoding"] == nil)
-            client.send(get())
-            _ = try rig.request()
-            rig.upstreams[0].send(ok)
-            #expect(try rig.response(to: client).text == "ok")
-            #expect(rig.upstreams.count == 1)
+            try goesOn(client, of: rig, connections: 1)
         }
     }
 
@@ -317,11 +313,7 @@ import Transcoding
             let (_, response, client) = try rig.exchange(get(), answer: "HTTP/1.1 205 X\r\n\(field)\r\n\r\n")
             #expect(response.status == 205)
             #expect(response["Content-Length"] == "0")
-            client.send(get())
-            _ = try rig.request(on: connections - 1)
-            rig.upstreams[connections - 1].send(ok)
-            #expect(try rig.response(to: client).text == "ok")
-            #expect(rig.upstreams.count == connections)
+            try goesOn(client, of: rig, connections: connections)
         }
     }
 
@@ -332,17 +324,19 @@ import Transcoding
         ])
     func noContent(field: String, connections: Int) throws {
         try withRig { rig in
-            let answer = "HTTP/1.1 204 X\r\n\(field)\r\n\r\n"
-            let client = try rig.connect(sending: get())
-            _ = try rig.request()
-            try rig.upstream().send(answer)
-            #expect(try rig.response(to: client, .none).status == 204)
-            client.send(get())
-            _ = try rig.request(on: connections - 1)
-            rig.upstreams[connections - 1].send(ok)
-            #expect(try rig.response(to: client).text == "ok")
-            #expect(rig.upstreams.count == connections)
+            let (_, response, client) = try rig.exchange(get(), answer: "HTTP/1.1 204 X\r\n\(field)\r\n\r\n", .none)
+            #expect(response.status == 204)
+            try goesOn(client, of: rig, connections: connections)
         }
+    }
+
+    /// The client's next request is answered, over the last of so many connections to the upstream.
+    private func goesOn(_ client: RigPeer, of rig: ProxyRig, connections: Int) throws {
+        client.send(get())
+        _ = try rig.request(on: connections - 1)
+        rig.upstreams[connections - 1].send(ok)
+        #expect(try rig.response(to: client).text == "ok")
+        #expect(rig.upstreams.count == connections)
     }
 
     @Test("F1 F26 hop-by-hop fields of a response stay behind, Date is added where there is none, the rest passes")

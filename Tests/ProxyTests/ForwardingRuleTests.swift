@@ -26,7 +26,7 @@ import Transcoding
             ("::1", 80, false, "[::1]"), ("::1", 8443, true, "[::1]:8443"),
         ])
     func hostOfAnUpstream(host: String, port: Int, isSecure: Bool, text: String) {
-        #expect(HostField.text(host: host, port: port, isSecure: isSecure) == text)
+        #expect(AddressText.hostField(host: host, port: port, isSecure: isSecure) == text)
         let unix = UpstreamAddress.unix(path: "/run/a")
         let upstream = UpstreamSettings(name: "a", addresses: [unix, .tcp(host: host, port: port)])
         if !isSecure { #expect(upstream.hostField == text) }

@@ -336,13 +336,19 @@ import Transcoding
         }
     }
 
+    /// A request of which the client sends all but 500 bytes, with its head at the upstream.
+    private func halfUpload(in rig: ProxyRig) throws -> (request: String, client: RigPeer, upstream: RigPeer) {
+        let request = post("/", "text/plain", String(repeating: "b", count: 1000))
+        let client = try rig.connect(sending: String(request.dropLast(500)))
+        let upstream = try rig.upstream()
+        try rig.until("the head") { upstream.text.contains("\r\n\r\n") }
+        return (request, client, upstream)
+    }
+
     @Test("an answer before the upload's end is converted, and the upload goes on as for any other")
     func earlyAnswer() throws {
         try withRig([convertBack()]) { rig in
-            let request = post("/", "text/plain", String(repeating: "b", count: 1000))
-            let client = try rig.connect(sending: String(request.dropLast(500)))
-            let upstream = try rig.upstream()
-            try rig.until("the head") { upstream.text.contains("\r\n\r\n") }
+            let (request, client, upstream) = try halfUpload(in: rig)
             upstream.send(chunkedAnswer(body, chunk: 10, end: ""))
             rig.settle()
             #expect(client.received.isEmpty)
@@ -372,10 +378,7 @@ import Transcoding
         limits.field = 4_000_000
         limits.tree = 4_000_000
         try withRig([convertBack(limits: limits)], unix: true) { rig in
-            let request = post("/", "text/plain", String(repeating: "b", count: 1000))
-            let client = try rig.connect(sending: String(request.dropLast(500)))
-            let upstream = try rig.upstream()
-            try rig.until("the head") { upstream.text.contains("\r\n\r\n") }
+            let (request, client, upstream) = try halfUpload(in: rig)
             client.pause()
             upstream.send(answer(#"{"a":"\#(value)"}"#))
             rig.settle()

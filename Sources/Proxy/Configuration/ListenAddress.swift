@@ -42,12 +42,22 @@ extension UpstreamAddress: CustomStringConvertible {
 }
 
 /// How addresses are written in settings, logs and Host fields.
-private enum AddressText {
+enum AddressText {
     static func describe(_ address: ListenAddress) -> String {
         switch address {
-        case .tcp(let host, let port): host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(port)" : "\(host):\(port)"
+        case .tcp(let host, let port): "\(bracketed(host)):\(port)"
         case .unix(let path): "unix:\(path)"
         case .systemd(let name): "systemd:\(name)"
         }
+    }
+
+    /// A Host field: the port is left out where the scheme has it anyway (RFC 9110 §4.2.3).
+    static func hostField(host: String, port: Int, isSecure: Bool) -> String {
+        port == (isSecure ? 443 : 80) ? bracketed(host) : "\(bracketed(host)):\(port)"
+    }
+
+    /// An IPv6 address stands in brackets (RFC 3986 §3.2.2).
+    private static func bracketed(_ host: String) -> String {
+        host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host
     }
 }

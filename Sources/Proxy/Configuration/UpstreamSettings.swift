@@ -51,18 +51,9 @@ extension UpstreamSettings {
     /// The Host that names this upstream: that of its first address which has a name, else `localhost`.
     var hostField: String {
         for case .tcp(let host, let port) in addresses {
-            return HostField.text(host: host, port: port, isSecure: tls != nil)
+            return AddressText.hostField(host: host, port: port, isSecure: tls != nil)
         }
         return "localhost"
-    }
-}
-
-/// Host and :authority of what is asked here.
-enum HostField {
-    /// The host, in brackets where it is an IPv6 address, and the port unless the scheme has it anyway (RFC 9110 §4.2.3).
-    static func text(host: String, port: Int, isSecure: Bool) -> String {
-        let name = host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host
-        return port == (isSecure ? 443 : 80) ? name : "\(name):\(port)"
     }
 }
 

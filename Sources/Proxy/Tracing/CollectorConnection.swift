@@ -37,7 +37,7 @@ final class CollectorConnection: StreamHandler {
         self.loop = loop
         self.resolver = resolver
         var head = OutputBuffer()
-        let host = HostField.text(host: settings.host, port: Int(settings.port), isSecure: settings.isSecure)
+        let host = AddressText.hostField(host: settings.host, port: Int(settings.port), isSecure: settings.isSecure)
         head.append(text: "POST \(settings.target) HTTP/1.1\r\nHost: \(host)\r\n")
         head.append(text: "User-Agent: recast/\(BuildInformation.version)\r\n")
         head.append("Content-Type: application/x-protobuf\r\n")

@@ -386,11 +386,10 @@ extension ConversionError {
     /// The error with the JSON Pointer (RFC 6901 §3) of `path`, names and indices from the outside in, in front of the one that it
     /// has. The root's is none.
     internal func below(_ path: some Sequence<String>) -> ConversionError {
-        let pointer = path.reduce(into: "") { pointer, step in
-            pointer += "/" + step.replacing("~", with: "~0").replacing("/", with: "~1")
-        }
+        var pointer: [UInt8] = []
+        for step in path { JSONPointer.append(Array(step.utf8).span, to: &pointer) }
         var error = self
-        if !pointer.isEmpty { error.field = pointer + (field ?? "") }
+        if !pointer.isEmpty { error.field = String(decoding: pointer, as: UTF8.self) + (field ?? "") }
         return error
     }
 }

@@ -402,18 +402,18 @@ struct VerifyReader {
             section.record("replay", "off", .standard)
             return nil
         }
-        if scheme.methods.contains(where: { $0.algorithm == .equal }), !isOff(node) {
+        if case .scalar("off", _) = node.content {
+            section.record("replay", "off", .line(node.position.line))
+            return nil
+        }
+        if scheme.methods.contains(where: { $0.algorithm == .equal }) {
             context.report(
                 node.position,
                 "\"replay\" can't be had of \(scheme.name), which signs nothing: whoever has recorded one request has its token, and "
                     + "can send any other")
             return nil
         }
-        if case .scalar(let text, _) = node.content {
-            if text == "off" {
-                section.record("replay", "off", .line(node.position.line))
-                return nil
-            }
+        if case .scalar = node.content {
             guard let time = context.time(node, "\"replay\"") else { return nil }
             section.record("replay", Units.describe(time), .line(node.position.line))
             return ReplayMemory.Options(time: UInt64(time / .nanoseconds(1)))
@@ -426,10 +426,6 @@ struct VerifyReader {
         guard let time else { return nil }
         section.record("replay.remember", Units.describe(time), .line(node.position.line))
         return ReplayMemory.Options(time: UInt64(time / .nanoseconds(1)), entries: entries.value)
-    }
-
-    private func isOff(_ node: SettingsNode) -> Bool {
-        if case .scalar("off", _) = node.content { true } else { false }
     }
 
     /// Whether certificates are fetched from the sender's host: `true`, or how.

@@ -261,10 +261,7 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
 
     func tickEnded() {
         awaitsTick = false
-        if isRefused {
-            isRefused = false
-            return fail(.refusedStream, isMalformed: false)
-        }
+        if isRefused { return fail(.refusedStream, isMalformed: false) }
         guard !isBlocked, let stream else { return }
         stream.resume()
         // The window that is free again is to be told: the server may be waiting for nothing else.

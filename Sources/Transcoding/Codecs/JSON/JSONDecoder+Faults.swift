@@ -61,7 +61,7 @@ extension JSON.Decoder {
             // A level holds what surrounds its container, so it has the container's own index or name.
             if level.isObject {
                 let end = index + 1 < levels.count ? levels[index + 1].pathStart : path.count
-                Self.append(path.span.extracting(level.pathStart..<end), to: &tokens)
+                JSONPointer.append(path.span.extracting(level.pathStart..<end), to: &tokens)
             } else {
                 tokens.append(contentsOf: "/\(level.elementIndex)".utf8)
             }
@@ -69,20 +69,8 @@ extension JSON.Decoder {
         if !isInObject {
             tokens.append(contentsOf: "/\(elementIndex)".utf8)
         } else if let name {
-            Self.append(name, to: &tokens)
+            JSONPointer.append(name, to: &tokens)
         }
         return tokens.isEmpty ? nil : tokens.span.lossyString()
-    }
-
-    /// Appends a reference token, escaped as RFC 6901 §3 says.
-    private static func append(_ name: Span<UInt8>, to tokens: inout [UInt8]) {
-        tokens.append(UInt8(ascii: "/"))
-        for index in name.indices {
-            switch name[index] {
-            case UInt8(ascii: "~"): tokens.append(contentsOf: "~0".utf8)
-            case UInt8(ascii: "/"): tokens.append(contentsOf: "~1".utf8)
-            case let byte: tokens.append(byte)
-            }
-        }
     }
 }

@@ -99,14 +99,7 @@ extension PropertyList {
         private func append(_ level: Level, upTo end: Int, to tokens: inout [UInt8]) {
             guard level.isObject else { return tokens.append(contentsOf: "/\(level.elementIndex)".utf8) }
             guard level.hasName else { return }
-            tokens.append(UInt8(ascii: "/"))
-            for index in level.nameStart..<end {
-                switch names[index] {
-                case UInt8(ascii: "~"): tokens.append(contentsOf: "~0".utf8)
-                case UInt8(ascii: "/"): tokens.append(contentsOf: "~1".utf8)
-                case let byte: tokens.append(byte)
-                }
-            }
+            JSONPointer.append(names.span.extracting(level.nameStart..<end), to: &tokens)
         }
     }
 }
