@@ -137,16 +137,13 @@ public struct HeadBuilder: Sendable {
         guard head.lines.count < limits.fieldCount else { throw WireError(.tooManyFields, at: start) }
         guard ListMember.isToken(name) else { throw WireError(.badFieldName, at: start) }
         guard name.count <= WireLimits.fieldName else { throw WireError(.fieldNameTooLong, at: start + name.count) }
-        var first = 0
-        var end = value.count
-        while first < end, value[first] == ASCII.space || value[first] == ASCII.tab { first += 1 }
-        while end > first, value[end - 1] == ASCII.space || value[end - 1] == ASCII.tab { end -= 1 }
+        let text = value.withoutBlanks
         let valueStart = start + name.count + 2
         let control = Scan.firstControl(in: value, from: 0)
         guard control == value.count else { throw WireError(.badFieldValue, at: valueStart + control) }
-        let valueEnd = valueStart + end - first
+        let valueEnd = valueStart + text.count
         try check(lineEnd: valueEnd, from: start, limit: limits.fieldLine, .fieldLineTooLong)
-        head.bytes.append(line: name, value.extracting(first..<end))
+        head.bytes.append(line: name, text)
         head.add(
             name, at: ByteRange(start, start + name.count), value: ByteRange(valueStart, valueEnd),
             mayHoldUnderscore: true, isVerbatim: true)

@@ -9,16 +9,7 @@ internal struct ListMember {
     /// The member that starts at `start`. Commas in quoted strings aren't known here: no list that framing reads has them.
     static func at(_ start: Int, in value: Span<UInt8>) -> ListMember {
         let comma = Scan.firstIndex(of: UInt8(ascii: ","), in: value, from: start) ?? value.count
-        return ListMember(range: trimmed(value, start, comma), next: comma + 1)
-    }
-
-    /// What stands in `start..<end` without the white space around it.
-    static func trimmed(_ value: Span<UInt8>, _ start: Int, _ end: Int) -> Range<Int> {
-        var low = start
-        var high = end
-        while low < high, value[low] == ASCII.space || value[low] == ASCII.tab { low += 1 }
-        while high > low, value[high - 1] == ASCII.space || value[high - 1] == ASCII.tab { high -= 1 }
-        return low..<high
+        return ListMember(range: value.rangeWithoutBlanks(in: start..<comma), next: comma + 1)
     }
 
     /// Whether a member of the list is the word `word`, letters in either case.

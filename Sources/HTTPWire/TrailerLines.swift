@@ -57,7 +57,7 @@ public struct TrailerLines: Sendable {
             guard names?.contains(where: { name.isEqualIgnoringCase(to: $0.span) }) ?? Self.mayPass(name) else {
                 continue
             }
-            let value = ListMember.trimmed(line, colon + 1, line.count)
+            let value = line.rangeWithoutBlanks(in: colon + 1..<line.count)
             output.append(name)
             output.append(": ")
             output.append(line.extracting(value))

@@ -222,4 +222,20 @@ extension Span where Element == UInt8 {
         for index in indices where ASCII.lowercased(self[index]) != ASCII.lowercased(other[index]) { return false }
         return true
     }
+    /// The bytes without the blanks at both ends: spaces and tabs, the optional white space of RFC 9110 §5.6.3.
+    @inlinable
+    public var withoutBlanks: Span<UInt8> {
+        @_lifetime(copy self)
+        get { extracting(rangeWithoutBlanks(in: 0..<count)) }
+    }
+
+    /// What of `range` lies between the blanks at its ends.
+    @inlinable
+    public func rangeWithoutBlanks(in range: Range<Int>) -> Range<Int> {
+        var start = range.lowerBound
+        var end = range.upperBound
+        while start < end, self[start] == ASCII.space || self[start] == ASCII.tab { start &+= 1 }
+        while end > start, self[end &- 1] == ASCII.space || self[end &- 1] == ASCII.tab { end &-= 1 }
+        return start..<end
+    }
 }

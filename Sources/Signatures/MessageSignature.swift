@@ -344,7 +344,7 @@ struct MessageSignatureCheck {
             fields.append(
                 (
                     request.name(index).copied().map { ASCII.lowercased($0) },
-                    request.value(index).trimmingSpace().copied()
+                    request.value(index).withoutBlanks.copied()
                 ))
         }
         let origin =
@@ -494,7 +494,7 @@ enum MessageSignatureMaker {
         var signed = message.fields.map { field in
             (
                 name: field.name.utf8.map { ASCII.lowercased($0) },
-                value: Array(field.value.utf8).span.trimmingSpace().copied()
+                value: Array(field.value.utf8).span.withoutBlanks.copied()
             )
         }
         let own = ["content-digest", "signature", "signature-input"].map { Array($0.utf8) }

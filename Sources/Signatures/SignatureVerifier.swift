@@ -365,5 +365,5 @@ struct SignedHead {
 
 extension [UInt8] {
     /// Without spaces and tabs at its ends.
-    var trimmed: [UInt8] { span.trimmingSpace().copied() }
+    var trimmed: [UInt8] { span.withoutBlanks.copied() }
 }

@@ -18,7 +18,7 @@ extension MessageHead {
             var start = 0
             while start < value.count {
                 let end = Scan.firstIndex(of: UInt8(ascii: ","), in: value, from: start) ?? value.count
-                let name = value.extracting(start..<end).trimmed
+                let name = value.extracting(start..<end).withoutBlanks
                 start = end + 1
                 if name.isEmpty || name.isEqualIgnoringCase(to: "identity") { continue }
                 guard let coding = Coding(name: name), allowed.contains(coding), codings.append(coding) else {
@@ -27,20 +27,6 @@ extension MessageHead {
             }
         }
         return codings
-    }
-}
-
-extension Span<UInt8> {
-    /// Without spaces and tabs at its ends.
-    fileprivate var trimmed: Span<UInt8> {
-        @_lifetime(copy self)
-        get {
-            var low = 0
-            var high = count
-            while low < high, self[low] == ASCII.space || self[low] == ASCII.tab { low += 1 }
-            while high > low, self[high - 1] == ASCII.space || self[high - 1] == ASCII.tab { high -= 1 }
-            return extracting(low..<high)
-        }
     }
 }
 

@@ -52,12 +52,8 @@ public struct MediaRange: Hashable, Sendable {
     /// The value without parameters and the blanks around it.
     @_lifetime(copy value)
     package static func essence(_ value: Span<UInt8>) -> Span<UInt8> {
-        func isBlank(_ byte: UInt8) -> Bool { byte == ASCII.space || byte == ASCII.tab }
-        var start = 0
-        var end = Scan.firstIndex(of: UInt8(ascii: ";"), in: value) ?? value.count
-        while start < end, isBlank(value[start]) { start += 1 }
-        while end > start, isBlank(value[end - 1]) { end -= 1 }
-        return value.extracting(start..<end)
+        let end = Scan.firstIndex(of: UInt8(ascii: ";"), in: value) ?? value.count
+        return value.extracting(first: end).withoutBlanks
     }
 }
 

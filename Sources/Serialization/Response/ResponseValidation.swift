@@ -98,7 +98,7 @@ public struct ResponseValidation: Hashable, Sendable, Codable {
     private static func mediaType(of value: String) -> String? {
         let type = value.prefix { $0 != ";" && $0 != "," }
         let bytes = Array(type.utf8)
-        let trimmed = bytes.span.trimmingSpace()
+        let trimmed = bytes.span.withoutBlanks
         guard !trimmed.isEmpty, let end = ContentType.endOfMediaType(in: trimmed), end == trimmed.count else {
             return nil
         }

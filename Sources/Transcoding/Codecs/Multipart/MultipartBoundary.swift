@@ -27,7 +27,7 @@ extension Multipart {
             contentType: Span<UInt8>, mediaType: StaticString, limits: Limits, charsets: [Charset],
             declared: inout Charset?
         ) throws(ConversionError) {
-            let value = contentType.trimmingSpace()
+            let value = contentType.withoutBlanks
             guard let end = ContentType.endOfMediaType(in: value),
                 value.extracting(0..<end).isEqualIgnoringCase(to: mediaType)
             else { throw Fault.mediaType.error() }
@@ -110,17 +110,5 @@ extension Multipart {
             default: false
             }
         }
-    }
-}
-
-extension Span where Element == UInt8 {
-    /// The bytes without spaces and tabs at both ends.
-    @_lifetime(copy self)
-    package func trimmingSpace() -> Span<UInt8> {
-        var start = 0
-        var end = count
-        while start < end, self[start] == ASCII.space || self[start] == ASCII.tab { start += 1 }
-        while end > start, self[end - 1] == ASCII.space || self[end - 1] == ASCII.tab { end -= 1 }
-        return extracting(start..<end)
     }
 }
