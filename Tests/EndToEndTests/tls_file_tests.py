@@ -169,7 +169,9 @@ class CheckTests(unittest.TestCase):
             ("{pins: [sha256/abc]}", "FILE:4:.*a pin is sha256/"),
             (f"{{pins: ['{pin('server')}'], pinned_certificates: server.pem}}", "FILE:4:.*can't stand beside"),
             ("{pinned_certificates: server.key}", "FILE:4:.*server.key holds no certificate"),
-            ("{verify: false, ca: ca.pem}", "FILE:4:.*is not looked at"),
+            ("{verify: false, ca: ca.pem}", "FILE:4:46: \"ca\" is not looked at"),
+            ("{verify: false, crl: ca.crl}", "FILE:4:46: \"crl\" is not looked at"),
+            ("{crl: ca.crl, ca: ca.pem}", None),
             ("{key: client.key}", "FILE:4:.*\"key\" needs \"certificate\""),
         ):
             with self.subTest(tls):

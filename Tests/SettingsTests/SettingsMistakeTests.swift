@@ -166,6 +166,26 @@ import Testing
                 "4:48: \"spool\" has neither memory nor disk: give one of them a size"
             ),
             ("{ address: \"a:1\", tls: maybe }", "4:29: \"tls\" is true or false, not \"maybe\""),
+            (
+                "{ address: \"a:1\", tls: { verify: false, crl: c.pem } }",
+                "4:46: \"crl\" is not looked at with \"verify: false\": remove one of them"
+            ),
+            (
+                "{ address: \"a:1\", tls: { ca: c.pem, verify: false } }",
+                "4:31: \"ca\" is not looked at with \"verify: false\": remove one of them"
+            ),
+            (
+                "{ address: \"a:1\", tls: { verify: false, verify_name: true } }",
+                "4:46: \"verify_name\" is not looked at with \"verify: false\": remove one of them"
+            ),
+            (
+                "{ address: \"a:1\", tls: { verify: false, name: b, sni: c } }",
+                "4:46: \"name\" is not looked at with \"verify: false\" beside \"sni\": remove one of them"
+            ),
+            (
+                "{ address: \"a:1\", tls: { verify_name: false, name: b, sni: c } }",
+                "4:51: \"name\" is not looked at with \"verify_name: false\" beside \"sni\": remove one of them"
+            ),
             ("{ address: \"a:1\", max_idle: -1 }", "4:34: \"max_idle\" is from 0 to 65535, not -1"),
         ])
     func upstreams(upstream: String, mistake: String) {

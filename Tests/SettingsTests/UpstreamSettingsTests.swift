@@ -52,6 +52,14 @@ import Testing
         }
     }
 
+    @Test("without a check of certificates the other keys of TLS hold, and so does a name that is only asked for")
+    func unchecked() throws {
+        for keys in ["", ", name: b", ", sni: b", ", verify_name: false", ", session_resumption: false"] {
+            let file = try parse(upstream: "{ address: \"a:1\", tls: { verify: false\(keys) } }")
+            #expect(file.settings.upstreams[0].tls != nil, "\(keys)")
+        }
+    }
+
     @Test("what holds where nothing is written")
     func standards() throws {
         let file = try parse(upstream: "a:1")

@@ -45,11 +45,25 @@ struct UpstreamTLSReader {
     }
 
     private func read(_ tls: SectionReader, _ files: TLSFileReader, _ options: inout TLSClientOptions) {
-        options.authorities = files.path(tls, "ca", .authorities)
         options.verifies = tls.bool("verify", standard: options.verifies)
+        if !options.verifies {
+            tls.refuse("ca", "is not looked at with \"verify: false\": remove one of them")
+            tls.refuse("crl", "is not looked at with \"verify: false\": remove one of them")
+        }
+        options.authorities = files.path(tls, "ca", .authorities)
+        let asksForName = tls.remaining.first { $0.key == "verify_name" }?.position
         options.verifiesName = tls.bool("verify_name", standard: options.verifiesName)
-        options.name = text(tls, "name")
+        // Without a check, `false` says what holds anyway.
+        if !options.verifies, options.verifiesName, let asksForName {
+            context.report(asksForName, "\"verify_name\" is not looked at with \"verify: false\": remove one of them")
+        }
         options.indication = text(tls, "sni")
+        // A name that isn't checked is still the one that is asked for, unless there is another one for that.
+        if options.indication != nil, !options.verifies || !options.verifiesName {
+            let key = options.verifies ? "verify_name" : "verify"
+            tls.refuse("name", "is not looked at with \"\(key): false\" beside \"sni\": remove one of them")
+        }
+        options.name = text(tls, "name")
         options.identity = files.identity(tls, index: 0, isNeeded: false)
         options.revocations = files.path(tls, "crl", .revocations)
         options.resumes = tls.bool("session_resumption", standard: options.resumes)
@@ -70,9 +84,6 @@ struct UpstreamTLSReader {
                     node.position,
                     "\"pinned_certificates\" are the only authorities: remove \"ca\", or pin keys instead")
             }
-        }
-        if !options.verifies, options.authorities != nil {
-            context.report(tls.position, "\"ca\" is not looked at with \"verify: false\": remove one of them")
         }
     }
 
