@@ -155,7 +155,7 @@ public struct SettingsFile: Sendable {
         let memory = MemoryReader(context).read(file)
         let images = Self.images(file, context)
         let http2 = Self.http2(file)
-        let lifecycle = LifecycleReader(context).read(file)
+        let lifecycle = LifecycleReader(context).read(file, grace: client.graceBound)
         let admin = AdminReader(context).read(file, listen: listen.addresses)
         effective = context.takeEffective()
         context.inherited = Dictionary(inherited.map { ($0.key, $0.origin) }) { $1 }
@@ -222,10 +222,15 @@ public struct SettingsFile: Sendable {
         var limits = HTTP2Limits()
         let section = file.part("http2")
         limits.streams = section.count("streams", standard: Sourced(limits.streams), in: 1...10_000).value
-        limits.streamWindow =
-            section.size("stream_window", standard: Sourced(limits.streamWindow), in: 1024...(16 << 20)).value
+        let failures = section.context.failures
         limits.connectionWindow =
             section.size("connection_window", standard: Sourced(limits.connectionWindow), in: 65_535...(1 << 30)).value
+        // What a stream may send, its connection must let pass.
+        let window = section.bound("connection_window", limits.connectionWindow, since: failures)
+        limits.streamWindow =
+            section.bounded(
+                "stream_window", standard: limits.streamWindow, by: window, describe: Units.describe(bytes:)
+            ) { section.context.size($0, $1, in: 1024...(16 << 20)) }.value
         limits.requests = section.count("requests", standard: Sourced(limits.requests), in: 1...1_000_000_000).value
         limits.ping = section.time("ping", standard: Sourced(limits.ping)).value
         section.finish()

@@ -121,6 +121,19 @@ import Testing
         ] { #expect(values.contains(expected), "\(expected)") }
     }
 
+    @Test("what isn't written follows the limit that bounds it, and what is may be as large")
+    func bounded() throws {
+        for (text, window) in [
+            ("connection_window: 65535B", "65535B"), ("connection_window: 2MiB, stream_window: 2MiB", "2MiB"),
+        ] {
+            let file = try SettingsTestFile.parse(
+                "http2: { \(text) }\n" + SettingsTestFile.head + "  - { name: all, match: /*, upstream: app }")
+            #expect(file.effective.first { $0.key == "http2.stream_window" }?.value == window)
+        }
+        #expect(try settings("connections: { total: 10, per_client: 10 }").admission.perClient == .count(10))
+        #expect(try settings("connections: { per_client: 100000 }").admission.perClient == .count(100_000))
+    }
+
     @Test(
         "what is wrong is reported with line and column",
         arguments: [
@@ -139,6 +152,18 @@ import Testing
             ),
             ("connections: { total: 0 }", "2:23: \"total\" is from 1 to 1000000, not 0"),
             ("connections: { per_client: some }", "2:28: \"per_client\" is a whole number, not \"some\""),
+            (
+                "connections: { total: 10, per_client: 11 }",
+                "2:39: \"per_client\" is at most \"total\", which is 10 here, not 11"
+            ),
+            (
+                "http2: { stream_window: 2MiB }",
+                "2:25: \"stream_window\" is at most \"connection_window\", which is 1MiB here, not 2MiB"
+            ),
+            (
+                "http2: { stream_window: 1MiB, connection_window: 1048575B }",
+                "2:25: \"stream_window\" is at most \"connection_window\", which is 1048575B here, not 1MiB"
+            ),
             (
                 "connections: { per_cleint: 1 }",
                 "2:16: \"connections\" has no key \"per_cleint\": did you mean \"per_client\"?"

@@ -29,12 +29,25 @@ import Testing
         #expect(try parse("drain_delay: 0s").settings.lifecycle.drainDelay == .zero)
     }
 
+    @Test("an idle connection is kept no longer than the grace time")
+    func idleWithinGrace() throws {
+        #expect(try parse("timeouts: { grace: 500ms }").settings.lifecycle.drainIdle == .milliseconds(500))
+        #expect(try parse("timeouts: { grace: 2s }\ndrain_idle: 2s").settings.lifecycle.drainIdle == .seconds(2))
+    }
+
     @Test(
         "what is wrong is reported with line and column",
         arguments: [
             ("watch: yes", "1:8: \"watch\" is true or false, not \"yes\""),
             ("drain_delay: 0", "1:14: \"drain_delay\": a time needs a unit (ms, s, m, h), as in 3s"),
             ("reuse_port: 1", "1:13: \"reuse_port\" is true or false, not \"1\""),
+            ("drain_idle: 26s", "1:13: \"drain_idle\" is at most \"timeouts.grace\", which is 25s here, not 26s"),
+            (
+                "timeouts: { grace: 2s }\ndrain_idle: 3s",
+                "2:13: \"drain_idle\" is at most \"timeouts.grace\", which is 2s here, not 3s"
+            ),
+            // What can't be read bounds nothing.
+            ("timeouts: { grace: 2 }\ndrain_idle: 1m", "1:20: \"grace\": a time needs a unit (ms, s, m, h), as in 3s"),
             ("drain_idel: 1s", "1:1: the file has no key \"drain_idel\": did you mean \"drain_idle\"?"),
         ])
     func mistakes(line: String, mistake: String) {

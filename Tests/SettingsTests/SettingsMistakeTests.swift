@@ -186,6 +186,14 @@ import Testing
                 "{ address: \"a:1\", tls: { verify_name: false, name: b, sni: c } }",
                 "4:51: \"name\" is not looked at with \"verify_name: false\" beside \"sni\": remove one of them"
             ),
+            (
+                "{ address: \"a:1\", max_connections: 10, max_idle: 11 }",
+                "4:55: \"max_idle\" is at most \"max_connections\", which is 10 here, not 11"
+            ),
+            (
+                "{ address: \"a:1\", max_requests: 11, max_connections: 10 }",
+                "4:38: \"max_requests\" is at most \"max_connections\", which is 10 here, not 11"
+            ),
             ("{ address: \"a:1\", max_idle: -1 }", "4:34: \"max_idle\" is from 0 to 65535, not -1"),
         ])
     func upstreams(upstream: String, mistake: String) {

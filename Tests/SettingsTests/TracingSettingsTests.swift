@@ -66,10 +66,14 @@ import Testing
         #expect(file.redacted(shown).value == "${file:/run/secret}")
     }
 
-    @Test("a batch is no longer than the queue")
+    @Test("a batch is no longer than the queue: one that isn't written follows it")
     func batch() throws {
-        let tracing = try parse("tracing: { endpoint: http://a, queue: 10, batch: 11 }").settings.tracing
-        #expect(tracing?.queue == 10 && tracing?.batch == 10)
+        for (text, queue, batch) in [("queue: 10", 10, 10), ("queue: 10, batch: 10", 10, 10), ("queue: 513", 513, 512)]
+        {
+            let file = try parse("tracing: { endpoint: http://a, \(text) }")
+            #expect(file.settings.tracing?.queue == queue && file.settings.tracing?.batch == batch)
+            #expect(file.effective.first { $0.key == "tracing.batch" }?.value == "\(batch)")
+        }
     }
 
     @Test(
@@ -94,6 +98,11 @@ import Testing
             ("tracing: { endpoint: http://a, samples: 1% }", "1:32", "did you mean \"sample\""),
             ("tracing: { endpoint: http://a, queue: 0 }", "1:39", "from 1 to 1000000"),
             ("tracing: { endpoint: http://a, batch: 10001 }", "1:39", "from 1 to 10000"),
+            (
+                "tracing: { endpoint: http://a, queue: 10, batch: 11 }", "1:50",
+                "\"batch\" is at most \"queue\", which is 10 here, not 11"
+            ),
+            ("tracing: { endpoint: http://a, batch: 2049 }", "1:39", "at most \"queue\", which is 2048 here, not 2049"),
             ("tracing: { endpoint: http://a, interval: 0s }", "1:42", "longer than nothing"),
             ("tracing: { endpoint: http://a, service: \"\" }", "1:41", "at most 255 bytes"),
             ("tracing: { endpoint: http://a, headers: { Host: a } }", "1:43", "by Recast itself"),

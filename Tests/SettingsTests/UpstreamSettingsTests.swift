@@ -60,6 +60,14 @@ import Testing
         }
     }
 
+    @Test("no more is idle than there is, and over HTTP/2 requests outnumber connections")
+    func bounded() throws {
+        let one = try parse(upstream: "{ address: \"a:1\", max_connections: 10 }").settings.upstreams[0]
+        #expect(one.maxIdlePerLoop == 10)
+        let other = try parse(upstream: "{ address: \"a:1\", http: 2, max_connections: 10, max_requests: 500 }")
+        #expect(other.settings.upstreams[0].maxRequests == 500)
+    }
+
     @Test("what holds where nothing is written")
     func standards() throws {
         let file = try parse(upstream: "a:1")

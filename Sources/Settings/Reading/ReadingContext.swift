@@ -272,6 +272,14 @@ extension ReadingContext {
         return nil
     }
 
+    /// Bytes in `range`.
+    func size(_ node: SettingsNode, _ what: String, in range: ClosedRange<Int>) -> Int? {
+        guard let size = size(node, what, from: range.lowerBound) else { return nil }
+        if size <= range.upperBound { return size }
+        report(node.position, "\(what) is at most \(Units.describe(bytes: range.upperBound))")
+        return nil
+    }
+
     func time(_ node: SettingsNode, _ what: String, mayBeZero: Bool = false) -> Duration? {
         guard let text = text(node, what) else { return nil }
         do {

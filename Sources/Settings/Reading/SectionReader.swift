@@ -147,16 +147,53 @@ final class SectionReader {
     }
 
     func size(_ key: String, standard: Sourced<Int>, in range: ClosedRange<Int>) -> Sourced<Int> {
-        value(key, standard: standard, describe: Units.describe(bytes:)) { node, what in
-            guard let size = context.size(node, what, from: range.lowerBound) else { return nil }
-            if size <= range.upperBound { return size }
-            context.report(node.position, "\(what) is at most \(Units.describe(bytes: range.upperBound))")
-            return nil
-        }
+        value(key, standard: standard, describe: Units.describe(bytes:)) { context.size($0, $1, in: range) }
     }
 
     func count(_ key: String, standard: Sourced<Int>, in range: ClosedRange<Int>) -> Sourced<Int> {
         value(key, standard: standard, describe: String.init) { context.count($0, $1, in: range) }
+    }
+
+    /// A count that another setting bounds: one above `bound` would be cut to it in silence, so it is refused, and one that isn't
+    /// written follows. A bound of nil is one that could not be read, so that nothing can be said of it.
+    func count(
+        _ key: String, standard: Int, in range: ClosedRange<Int>, notAbove bound: Bound<Int>?
+    ) -> Sourced<Int> {
+        bounded(key, standard: standard, by: bound, describe: String.init) { context.count($0, $1, in: range) }
+    }
+
+    /// As above.
+    func bounded<Value: Comparable>(
+        _ key: String, standard: Value, by bound: Bound<Value>?, describe: (Value) -> String,
+        read: (SettingsNode, String) -> Value?
+    ) -> Sourced<Value> {
+        let standard = bound.map { min(standard, $0.value) } ?? standard
+        return value(key, standard: Sourced(standard), describe: describe) { node, what in
+            read(node, what).flatMap { bounded($0, node, what, by: bound, describe: describe) }
+        }
+    }
+
+    /// `value`, which stands in `node`, or nil, and a mistake, where it is above `bound`.
+    func bounded<Value: Comparable>(
+        _ value: Value, _ node: SettingsNode, _ what: String, by bound: Bound<Value>?, describe: (Value) -> String
+    ) -> Value? {
+        guard let bound, value > bound.value else { return value }
+        context.report(
+            node.position,
+            "\(what) is at most \"\(bound.key)\", which is \(describe(bound.value)) here, not \(describe(value))")
+        return nil
+    }
+
+    /// Another setting that bounds a value.
+    struct Bound<Value> {
+        /// As messages call it.
+        var key: String
+        var value: Value
+    }
+
+    /// The bound that `value`, read since there were as many `failures`, is; nil where it could not be read.
+    func bound<Value>(_ key: String, _ value: Value, since failures: Int) -> Bound<Value>? {
+        context.failures == failures ? Bound(key: key, value: value) : nil
     }
 
     func bool(_ key: String, standard: Bool) -> Bool {

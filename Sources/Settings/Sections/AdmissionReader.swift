@@ -45,6 +45,7 @@ struct AdmissionReader {
     }
 
     private func connections(_ section: SectionReader, into settings: inout AdmissionSettings) {
+        let failures = context.failures
         settings.connections =
             section.value("total", standard: Sourced(settings.connections), describe: { $0.map(String.init) ?? "auto" })
         { node, what in
@@ -52,13 +53,18 @@ struct AdmissionReader {
             if text == "auto" { return .some(nil) }
             return context.count(node, what, in: 1...1_000_000)
         }.value
+        // With `auto` it is the system's to say, on each machine another one.
+        let total = settings.connections.flatMap { section.bound("total", $0, since: failures) }
         settings.perClient =
             section.value("per_client", standard: Sourced(settings.perClient), describe: Self.describe) { node, what in
                 switch context.text(node, what) {
                 case nil: nil
                 case "auto": .standard
                 case "off": .some(.none)
-                default: context.count(node, what, in: 1...1_000_000).map { .count($0) }
+                default:
+                    context.count(node, what, in: 1...1_000_000)
+                        .flatMap { section.bounded($0, node, what, by: total, describe: String.init) }
+                        .map { .count($0) }
                 }
             }.value
         settings.requestsPerConnection =

@@ -8,14 +8,17 @@ struct LifecycleReader {
         self.context = context
     }
 
-    /// Takes what the top of the file says.
-    func read(_ section: SectionReader) -> LifecycleSettings {
+    /// Takes what the top of the file says. Whatever is still there when `grace` is over is cut: an idle connection isn't kept for longer.
+    func read(_ section: SectionReader, grace: SectionReader.Bound<Duration>?) -> LifecycleSettings {
         var lifecycle = LifecycleSettings()
         lifecycle.watch = section.bool("watch", standard: lifecycle.watch)
         lifecycle.reusePort = section.bool("reuse_port", standard: lifecycle.reusePort)
         lifecycle.drainDelay =
             section.time("drain_delay", standard: Sourced(lifecycle.drainDelay), mayBeZero: true).value
-        lifecycle.drainIdle = section.time("drain_idle", standard: Sourced(lifecycle.drainIdle)).value
+        lifecycle.drainIdle =
+            section.bounded("drain_idle", standard: lifecycle.drainIdle, by: grace, describe: Units.describe(_:)) {
+                context.time($0, $1)
+            }.value
         return lifecycle
     }
 }

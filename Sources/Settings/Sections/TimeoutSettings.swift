@@ -40,6 +40,8 @@ struct TimeoutSettings {
 struct ClientTimeoutSettings {
     private(set) var timeouts = ClientTimeouts()
     private(set) var grace: Duration
+    /// What bounds other times of the process' end; nil where the grace time could not be read.
+    let graceBound: SectionReader.Bound<Duration>?
     /// The standard for the routes' own.
     private(set) var bodyGap: Sourced<Duration>
 
@@ -50,7 +52,10 @@ struct ClientTimeoutSettings {
         bodyGap = section.time("body_gap", standard: Sourced(timeouts.bodyGap))
         timeouts.bodyGap = bodyGap.value
         timeouts.write = section.time("write", standard: Sourced(timeouts.write)).value
-        self.grace = section.time("grace", standard: Sourced(grace)).value
+        let failures = section.context.failures
+        let read = section.time("grace", standard: Sourced(grace)).value
+        self.grace = read
+        graceBound = section.bound("timeouts.grace", read, since: failures)
         for key in ["first_byte", "gap", "request", "tunnel"] {
             section.refuse(key, "is a route's: write it under \"defaults: {timeouts: …}\" or in a route")
         }

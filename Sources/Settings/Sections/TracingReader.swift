@@ -58,15 +58,14 @@ struct TracingReader {
                 return nil
             }.value
         if let node = part.take("headers") { settings.headers = headers(node, part) }
+        let failures = context.failures
         settings.queue = part.count("queue", standard: Sourced(settings.queue), in: 1...1_000_000).value
-        settings.batch = part.count("batch", standard: Sourced(settings.batch), in: 1...10_000).value
+        // A queue that is full below a batch would wait for the interval each time.
+        let queue = part.bound("queue", settings.queue, since: failures)
+        settings.batch = part.count("batch", standard: settings.batch, in: 1...10_000, notAbove: queue).value
         settings.interval = part.time("interval", standard: Sourced(settings.interval)).value
         settings.timeout = part.time("timeout", standard: Sourced(settings.timeout)).value
         part.finish()
-        if settings.batch > settings.queue {
-            // A queue that is full below a batch would wait for the interval each time.
-            settings.batch = settings.queue
-        }
         return endpoint == nil ? nil : settings
     }
 

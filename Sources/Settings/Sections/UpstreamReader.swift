@@ -62,16 +62,25 @@ struct UpstreamReader {
     private func connections(_ section: SectionReader, _ upstream: inout UpstreamSettings) {
         upstream.idle = section.time("idle", standard: Sourced(upstream.idle)).value
         upstream.connect = section.time("connect", standard: Sourced(upstream.connect)).value
+        let failures = context.failures
+        upstream.maxConnections =
+            limit("max_connections", section, none: "\(UpstreamSettings.standardConnections) for each worker")
+        let connections = upstream.maxConnections.flatMap {
+            section.bound("max_connections", $0, since: failures)
+        }
         upstream.maxIdlePerLoop =
-            section.count("max_idle", standard: Sourced(upstream.maxIdlePerLoop), in: 0...65535).value
+            section.count(
+                "max_idle", standard: upstream.maxIdlePerLoop, in: 0...65535, notAbove: connections
+            ).value
         upstream.maxAge = section.time("max_age", standard: Sourced(upstream.maxAge)).value
         upstream.requestsPerConnection =
             section.count(
                 "requests_per_connection", standard: Sourced(upstream.requestsPerConnection), in: 1...1_000_000_000
             ).value
-        upstream.maxConnections =
-            limit("max_connections", section, none: "\(UpstreamSettings.standardConnections) for each worker")
-        upstream.maxRequests = limit("max_requests", section, none: "as many as connections")
+        // Over HTTP/1 a request has a connection of its own; of HTTP/2 it is the server that says how many one takes.
+        upstream.maxRequests = limit(
+            "max_requests", section, none: "as many as connections",
+            by: upstream.version == .http1 ? connections : nil)
         let queue = section.part("queue")
         upstream.queue.size = queue.count("size", standard: Sourced(upstream.queue.size), in: 0...65535).value
         upstream.queue.timeout = queue.time("timeout", standard: Sourced(upstream.queue.timeout)).value
@@ -83,19 +92,22 @@ struct UpstreamReader {
                 "servers", upstream.resolving.servers.map(\.description).joined(separator: ", "),
                 .line(node.position.line))
         }
-        let failures = context.failures
+        let failuresBefore = context.failures
         upstream.resolving.minimum = resolve.time("min", standard: Sourced(upstream.resolving.minimum)).value
         upstream.resolving.maximum = resolve.time("max", standard: Sourced(upstream.resolving.maximum)).value
-        if upstream.resolving.maximum < upstream.resolving.minimum, context.failures == failures {
+        if upstream.resolving.maximum < upstream.resolving.minimum, context.failures == failuresBefore {
             context.report(resolve.position, "\"resolve\" has a \"max\" that is shorter than its \"min\"")
         }
         resolve.finish()
     }
 
     /// A limit that may be left out.
-    private func limit(_ key: String, _ section: SectionReader, none: String) -> Int? {
+    private func limit(
+        _ key: String, _ section: SectionReader, none: String, by bound: SectionReader.Bound<Int>? = nil
+    ) -> Int? {
         section.value(key, standard: Sourced(Int?.none), describe: { $0.map(String.init) ?? none }) { node, what in
             context.count(node, what, in: 1...1_000_000)
+                .flatMap { section.bounded($0, node, what, by: bound, describe: String.init) }
         }.value
     }
 
