@@ -59,14 +59,17 @@ static int choose_certificate(SSL *ssl, int *alert, void *argument) {
     const recast_tls_context *context = argument;
     const char *name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
     if (name == NULL) return SSL_TLSEXT_ERR_OK;
+    /* The dot of an absolute name is none of it here (RFC 6066 §3), but some clients send it. */
+    size_t count = strlen(name);
+    if (count > 1 && name[count - 1] == '.') count--;
     for (int pass = 0; pass < 2; pass++) {
         unsigned flags = pass == 0 ? X509_CHECK_FLAG_NO_WILDCARDS : X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS;
         X509 *own = SSL_CTX_get0_certificate(context->ssl);
-        if (own != NULL && X509_check_host(own, name, 0, flags, NULL) == 1) return SSL_TLSEXT_ERR_OK;
+        if (own != NULL && X509_check_host(own, name, count, flags, NULL) == 1) return SSL_TLSEXT_ERR_OK;
         for (size_t at = 0; at < context->alternative_count; at++) {
             SSL_CTX *other = context->alternatives[at]->ssl;
             X509 *certificate = SSL_CTX_get0_certificate(other);
-            if (certificate == NULL || X509_check_host(certificate, name, 0, flags, NULL) != 1) continue;
+            if (certificate == NULL || X509_check_host(certificate, name, count, flags, NULL) != 1) continue;
             return use_identity(ssl, other, certificate) ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
         }
     }

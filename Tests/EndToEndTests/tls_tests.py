@@ -175,6 +175,14 @@ class ClientsTests(TLSTestCase):
             self.addCleanup(again.close)
             self.assertTrue(again.session_reused)
 
+    def test_a_name_that_ends_in_a_dot_chooses_the_certificate_too(self):
+        for name in ("b.example", "b.example."):
+            with self.subTest(name):
+                result = subprocess.run(
+                    ["openssl", "s_client", "-connect", f"127.0.0.1:{self.tls_port}", "-servername", name],
+                    input="", capture_output=True, text=True)
+                self.assertRegex(result.stdout, "(?m)^subject=CN ?= ?rsa$")
+
     def test_old_versions_are_refused(self):
         result = subprocess.run(
             ["openssl", "s_client", "-connect", f"127.0.0.1:{self.tls_port}", "-tls1_1", "-cipher", "ALL:@SECLEVEL=0"],

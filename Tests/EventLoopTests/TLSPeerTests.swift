@@ -148,6 +148,17 @@ import Testing
         }
     }
 
+    @Test(arguments: ["a.example.", "b.example."], [nil, "b.example."])
+    func `the dot that ends an absolute name is neither asked for nor looked for`(_ name: String, _ own: String?) throws
+    {
+        let client = clientOptions { $0.name = own }
+        try withSecurePair(server: serverOptions("server", "rsa"), client: client, endpoint: name, waits: false) {
+            pair in
+            pair.until { pair.isSecured || pair.client.isClosed }
+            #expect(pair.client.tlsError == nil)
+        }
+    }
+
     @Test(arguments: [TLSVersion.tls12, .tls13], [true, false])
     func `a session is taken up again`(_ version: TLSVersion, _ resumes: Bool) throws {
         try withLoop { loop in

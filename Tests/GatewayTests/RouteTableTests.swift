@@ -141,6 +141,11 @@ import Testing
             ("GET", "/y", "A.Example:8080", "", "r3"),
             ("GET", "/y", "a.example.", "", "r3"),
             ("GET", "/y", "b.a.example", "", "r4"),
+            ("GET", "/y", "b.a.example.:80", "", "r4"),
+            ("GET", "/y", "b.example", "", "r7"),
+            ("GET", "/y", "B.example.", "", "r7"),
+            ("GET", "/y", "c.b.example.", "", "r8"),
+            ("GET", "/y", "b.example..", "", "404"),
             ("GET", "/y", "c.b.a.example:1", "", "r4"),
             ("GET", "/y", "xa.example", "", "404"),
             ("GET", "/y", "[::1]:80", "", "r5"),
@@ -155,6 +160,9 @@ import Testing
             try Self.route(4, "/y", hosts: ["*.a.example"]),
             try Self.route(5, "/y", hosts: ["[::1]"]),
             try Self.route(6, "/z", headers: [HeaderCondition(name: "x-v", values: ["2", "3"])]),
+            // The dot that ends an absolute name is none of the pattern either.
+            try Self.route(7, "/y", hosts: ["b.Example."]),
+            try Self.route(8, "/y", hosts: ["*.b.example."]),
         ])
         let request = try requestHead(
             method, path, host: host, fields: type.isEmpty ? [] : [("Content-Type", type)])
@@ -249,6 +257,11 @@ import Testing
             ("a b", "this byte does not occur in a host", 1),
             ("", "a host is empty", 0),
             ("*.", "a host is empty", 0),
+            (".", "a host has something between its dots, and before the last one", 0),
+            ("a..example", "a host has something between its dots, and before the last one", 1),
+            ("a.example..", "a host has something between its dots, and before the last one", 9),
+            ("*..example", "a host has something between its dots, and before the last one", 1),
+            (".example", "a host doesn't begin with a dot: all names below one are *.example", 0),
         ])
     func badHosts(host: String, reason: String, offset: Int) {
         #expect(throws: PatternFault(reason, at: offset)) { try HostPattern(parsing: host) }

@@ -64,8 +64,8 @@ final class TLSSession {
             unsafe pointer = recast_tls_accept(context.handle.pointer, wire.pointer)
         case .client(let context, let endpoint):
             let options = context.options
-            let name = options.name ?? endpoint
-            let indication = options.indication ?? name
+            let name = Self.withoutLastDot(options.name ?? endpoint)
+            let indication = options.indication.map(Self.withoutLastDot) ?? name
             let shown = indication.isEmpty || SocketAddress.parseHost(indication, port: 0) != nil ? nil : indication
             let checked = options.verifies && options.verifiesName ? name : nil
             let ticket = context.takeTicket(endpoint)
@@ -81,6 +81,11 @@ final class TLSSession {
 
     deinit {
         end()
+    }
+
+    /// The dot that ends an absolute name is neither in what is asked for (RFC 6066 §3) nor in a certificate.
+    private static func withoutLastDot(_ name: String) -> String {
+        name.utf8.count > 1 && name.utf8.last == UInt8(ascii: ".") ? String(name.dropLast()) : name
     }
 
     private static func withText<Value>(_ text: String?, _ body: (UnsafePointer<CChar>?) -> Value) -> Value {

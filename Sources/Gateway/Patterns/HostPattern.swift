@@ -2,20 +2,30 @@ internal import Octets
 
 /// A host that a route is for: a name, or `*.` and a name for all names below it.
 public struct HostPattern: Hashable, Sendable {
-    /// In lower case, without port; for names below a domain the domain with its leading dot.
+    /// In lower case, without port and without the dot that ends an absolute name; for names below a domain the domain with its
+    /// leading dot.
     let name: String
     let takesSubdomains: Bool
 
-    /// Reads `shop.example`, `*.shop.example`, `10.0.0.1` or `[::1]`. Throws a reason when it is something else.
+    /// Reads `shop.example`, `*.shop.example`, `10.0.0.1` or `[::1]`; `shop.example.` is the first of these, as it is in a request.
+    /// Throws a reason when it is something else.
     public init(parsing text: String) throws(PatternFault) {
         takesSubdomains = text.hasPrefix("*.")
-        let name = takesSubdomains ? String(text.dropFirst()) : text
+        var name = takesSubdomains ? String(text.dropFirst()) : text
+        if name.hasSuffix("."), name.utf8.count > 1 { name.removeLast() }
         let bytes = name.utf8Span.span
         let isLiteral = text.hasPrefix("[") && text.hasSuffix("]")
         guard bytes.count > (takesSubdomains ? 1 : 0) else { throw PatternFault("a host is empty", at: 0) }
         for index in bytes.indices {
             let byte = bytes[index]
             let at = index + (takesSubdomains ? 1 : 0)
+            // No name has an empty label (RFC 1034 §3.1), so nobody would ever be matched.
+            if byte == UInt8(ascii: "."), !isLiteral, index + 1 == bytes.count || bytes[index + 1] == byte {
+                throw PatternFault("a host has something between its dots, and before the last one", at: at)
+            }
+            if byte == UInt8(ascii: "."), index == 0, !takesSubdomains {
+                throw PatternFault("a host doesn't begin with a dot: all names below one are *\(name)", at: at)
+            }
             if byte == UInt8(ascii: ":") && !isLiteral {
                 throw PatternFault("a host is matched without its port", at: at)
             }
