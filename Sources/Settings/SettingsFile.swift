@@ -17,7 +17,14 @@ public struct SettingsFile: Sendable {
     ///
     /// They are looked for each time: what a conversion can't carry is found by trying it, which was half of the start with a hundred
     /// routes, and who serves them asks for none.
-    public var notes: [SettingsNote] { noteFinder.all }
+    public var notes: [SettingsNote] {
+        let redaction = Redaction(substitutions)
+        return noteFinder.all.map { note in
+            var note = note
+            note.message = redaction.message(note.message, at: .init(line: note.line, column: note.column))
+            return note
+        }
+    }
     private let noteFinder: SettingsNotes
     /// The lines whose values could not be checked, because what they hold isn't here, in ascending order.
     public let unresolvedLines: [Int]
@@ -106,14 +113,16 @@ public struct SettingsFile: Sendable {
     /// what it got.
     public func runExamples() throws(SettingsMistakes) {
         var failures: [SettingsMistake] = []
+        // What came out is shown, and a rule may have put a secret in.
+        let redaction = Redaction(substitutions)
         for (route, examples) in zip(settings.routes, examplesOfRoutes) {
             for example in examples {
                 guard example.isKnown, let failure = example.failure(on: route.converting) else { continue }
                 failures.append(
                     SettingsMistake(
                         line: example.line, column: example.column,
-                        message: "the example of the route \"\(route.name)\" fails: \(failure)", code: .example,
-                        route: route.name))
+                        message: redaction.document("the example of the route \"\(route.name)\" fails: \(failure)"),
+                        code: .example, route: route.name))
             }
         }
         if !failures.isEmpty { throw SettingsMistakes(failures) }

@@ -7,8 +7,9 @@ final class ReadingContext {
     private(set) var effective: [EffectiveValue] = []
     /// Where the values stand that "defaults" gives to all routes, by their keys; empty outside of routes.
     var inherited: [String: EffectiveValue.Origin] = [:]
-    /// What `${env:…}` and `${file:…}` have put in.
+    /// What `${env:…}` and `${file:…}` have put in, and into which values.
     private(set) var substitutions: [EffectiveValue.Secret] = []
+    private var substituted: [Redaction.Node] = []
     /// Where values stand that `environment` has only a placeholder for.
     private var unresolved: [(line: Int, columns: Range<Int>)] = []
     /// The lines of those, and of what can't be judged without them.
@@ -48,6 +49,7 @@ final class ReadingContext {
         {
             return
         }
+        let message = Redaction(substitutions, substituted).message(message, at: position)
         let mistake = SettingsMistake(
             line: position.line, column: position.column, message: message, code: code, route: route)
         // An alias repeats a value, and with it what is wrong there.
@@ -206,7 +208,25 @@ extension ReadingContext {
                 resolved.append(.literal(literal))
             }
         }
+        if !substitutions.isEmpty, pieces.contains(where: Self.isPutIn) { noteSubstituted(node, text, what, resolved) }
         return resolved
+    }
+
+    private static func isPutIn(_ piece: Substitution.Piece) -> Bool {
+        if case .reference(let kind, _, _, _) = piece { kind == "env" || kind == "file" } else { false }
+    }
+
+    private func noteSubstituted(
+        _ node: SettingsNode, _ source: String, _ what: String, _ pieces: [Substitution.Piece]
+    ) {
+        let text = pieces.map { piece in
+            switch piece {
+            case .literal(let text): text
+            case .reference(let kind, let name, let separator, _): "${\(kind)\(separator)\(name)}"
+            }
+        }
+        let value = Redaction.Node(position: node.position, what: what, source: source, text: text.joined())
+        if !substituted.contains(value) { substituted.append(value) }
     }
 
     private func variable(_ name: String, _ node: SettingsNode, _ offset: Int) -> String? {
