@@ -211,6 +211,12 @@ int recast_tls_digests(const char *text, size_t count, bool of_keys, uint8_t *di
     return made;
 }
 
+bool recast_tls_digest(const char *bytes, size_t count, uint8_t *digest) {
+    bool is_done = EVP_Digest(bytes, count, digest, NULL, EVP_sha256(), NULL) == 1;
+    ERR_clear_error();
+    return is_done;
+}
+
 int recast_tls_keep_ticket(SSL *ssl, SSL_SESSION *ticket) {
     recast_tls *session = SSL_get_app_data(ssl);
     if (session == NULL || session->ticket_count == RECAST_TLS_TICKETS) return 0;

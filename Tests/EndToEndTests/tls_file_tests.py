@@ -78,6 +78,90 @@ class ChangedFilesTests(unittest.TestCase):
         self.wait_until("the certificate is shown", lambda: self.subject() == "wild")
 
 
+class ReloadedSessionTests(unittest.TestCase):
+    """Sessions that clients took up before a reload, by OpenSSL's own client, with certificates of clients."""
+
+    FILES = {"tls.crt": "server.pem", "tls.key": "server.key", "ca.crt": "ca.pem", "ca.crl": "ca.crl"}
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="recast-tls-")
+        self.addCleanup(shutil.rmtree, self.folder, True)
+        self.install(**self.FILES)
+        upstream = Upstream()
+        self.addCleanup(upstream.stop)
+        self.port = free_port()
+        files = ", ".join(f"{key}: {self.folder}/{name}" for key, name in (
+            ("certificate", "tls.crt"), ("key", "tls.key"), ("client_ca", "ca.crt"), ("client_crl", "ca.crl")))
+        self.recast = Recast(
+            '  - { name: all, match: "/*", upstream: app }\n', {"app": f"127.0.0.1:{upstream.port}"}, workers=2,
+            listeners=(f"{{address: '127.0.0.1:{self.port}', tls: {{{files}}}}}",))
+        self.addCleanup(self.recast.remove)
+        self.addCleanup(self.recast.stop)
+
+    def install(self, **files):
+        for name, source in files.items():
+            shutil.copy(path(source), os.path.join(self.folder, name + ".new"))
+            os.rename(os.path.join(self.folder, name + ".new"), os.path.join(self.folder, name))
+
+    def connect(self, version, session, takes_up, certificate="client"):
+        """The subject of the server's certificate, and whether the session was taken up; None where it was refused."""
+        way = ["-sess_in", session] if takes_up else ["-sess_out", session]
+        result = subprocess.run(
+            ["openssl", "s_client", "-connect", f"127.0.0.1:{self.port}", version, "-servername", "a.example", "-CAfile", path("ca.pem"),
+             "-cert", path(f"{certificate}.pem"), "-key", path(f"{certificate}.key"), "-ign_eof", *way],
+            input="GET / HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n", capture_output=True, text=True, timeout=DEADLINE)
+        if "HTTP/1.1 200" not in result.stdout:
+            return None
+        subject = next((line for line in result.stdout.splitlines() if line.startswith("subject=")), "")
+        return subject.replace(" ", "").removeprefix("subject="), "Reused, " in result.stdout
+
+    def sessions(self):
+        """A session of each version."""
+        sessions = {}
+        for version in ("-tls1_2", "-tls1_3"):
+            sessions[version] = os.path.join(self.folder, "session" + version)
+            self.assertEqual(self.connect(version, sessions[version], takes_up=False)[1], False)
+        return sessions
+
+    def test_a_reload_of_the_same_keeps_sessions(self):
+        sessions = self.sessions()
+        reload(self.recast)
+        # The same bytes in new files are the same.
+        self.install(**self.FILES)
+        reload(self.recast)
+        for version, session in sessions.items():
+            with self.subTest(version):
+                self.assertEqual(self.connect(version, session, takes_up=True), ("CN=server", True))
+
+    def test_a_changed_certificate_is_taken(self):
+        sessions = self.sessions()
+        self.install(**{"tls.crt": "wild.pem", "tls.key": "wild.key"})
+        reload(self.recast)
+        for version, session in sessions.items():
+            with self.subTest(version):
+                self.assertEqual(self.connect(version, session, takes_up=True), ("CN=wild", False))
+
+    def test_changed_authorities_and_lists_end_sessions(self):
+        """Who resumes isn't verified: a client whom the new authority doesn't know must not come in by a ticket."""
+        sessions = self.sessions()
+        self.install(**{"ca.crt": "other-ca.pem"})
+        reload(self.recast)
+        for version, session in sessions.items():
+            with self.subTest(version):
+                self.assertIsNone(self.connect(version, session, takes_up=True))
+        self.install(**{"ca.crt": "ca.pem"})
+        reload(self.recast)
+        sessions = self.sessions()
+        with open(path("ca.crl")) as file:
+            text = file.read()
+        with open(os.path.join(self.folder, "ca.crl"), "w") as file:
+            file.write("a new list\n" + text)
+        reload(self.recast)
+        for version, session in sessions.items():
+            with self.subTest(version):
+                self.assertEqual(self.connect(version, session, takes_up=True), ("CN=server", False))
+
+
 class RemovedAddressTests(unittest.TestCase):
     def test_who_waits_at_a_tls_address_that_goes_is_never_served_in_plain_text(self):
         """Also where the address that takes its place is a part of it."""

@@ -7,6 +7,98 @@ import Testing
 
 /// Certificates that change while the proxy runs.
 @Suite struct CertificateWatchTests {
+    /// A folder with copies of certificates, which `install` replaces.
+    private func withFolder(_ body: (_ folder: String, _ install: (String, String) throws -> Void) throws -> Void)
+        throws
+    {
+        let folder = NSTemporaryDirectory() + "recast-watch-\(UInt64.random(in: 0 ... .max))/"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        try body(folder) { from, to in
+            let content = try #require(FileManager.default.contents(atPath: Certificates.path(from)))
+            try content.write(to: URL(fileURLWithPath: folder + to), options: .atomic)
+        }
+    }
+
+    @Test("a context is kept where all of its files have the same bytes, and made anew where one has others")
+    func kept() throws {
+        try withFolder { folder, install in
+            func installAll() throws {
+                for (from, to) in [
+                    ("server.pem", "tls.pem"), ("server.key", "tls.key"), ("ca.pem", "ca.pem"), ("ca.crl", "ca.crl"),
+                    ("wild.pem", "other.pem"), ("wild.key", "other.key"),
+                ] { try install(from, to) }
+            }
+            var options = TLSServerOptions(identities: [
+                TLSIdentity(certificate: folder + "tls.pem", key: folder + "tls.key"),
+                TLSIdentity(certificate: folder + "other.pem", key: folder + "other.key"),
+            ])
+            options.clientAuthorities = folder + "ca.pem"
+            options.revocations = folder + "ca.crl"
+            try installAll()
+            let server = try ServerTLS(options)
+            func next(_ change: (inout TLSServerOptions) -> Void = { _ in }) throws -> ServerTLS {
+                var changed = options
+                change(&changed)
+                let next = try ServerTLS(changed)
+                next.loaded.keep(server.loaded)
+                return next
+            }
+            // The same bytes in new files: for a reload of the settings, and for the watch.
+            try installAll()
+            #expect(try next().context === server.context)
+            let before = server.context
+            try server.loaded.reload()
+            #expect(server.context === before)
+            #expect(server.loaded.stamps == server.loaded.files.map { FileStamp($0) })
+            // Another certificate, authority or list, or another option.
+            for (changes, what) in [
+                ([("rsa.pem", "tls.pem"), ("rsa.key", "tls.key")], "certificate"),
+                ([("rsa.pem", "other.pem"), ("rsa.key", "other.key")], "second certificate"),
+                ([("other-ca.pem", "ca.pem")], "authority"),
+            ] {
+                for (from, to) in changes { try install(from, to) }
+                let made = try next()
+                #expect(made.context !== server.context, "\(what)")
+                try installAll()
+            }
+            let list = try String(contentsOfFile: folder + "ca.crl", encoding: .utf8)
+            try ("renewed\n" + list).write(toFile: folder + "ca.crl", atomically: true, encoding: .utf8)
+            #expect(try next().context !== server.context)
+            try installAll()
+            #expect(try next { $0.clientCertificate = .optional }.context !== server.context)
+            #expect(try next { $0.minimum = .tls13 }.context !== server.context)
+            #expect(try next { $0.revocations = nil }.context !== server.context)
+            #expect(try next { $0.identities.swapAt(0, 1) }.context !== server.context)
+            try install("other-ca.pem", "ca.pem")
+            try server.loaded.reload()
+            #expect(server.context !== before)
+        }
+    }
+
+    @Test(
+        "an upstream's sessions go on where its files are the same, but not where the system's authorities are believed"
+    )
+    func upstreamKept() throws {
+        try withFolder { folder, install in
+            try install("ca.pem", "ca.pem")
+            var options = TLSClientOptions()
+            options.authorities = folder + "ca.pem"
+            let upstream = try UpstreamTLS(options)
+            let before = upstream.context
+            try install("ca.pem", "ca.pem")
+            upstream.loaded.use(try UpstreamTLS(options).loaded)
+            #expect(upstream.context === before)
+            try install("other-ca.pem", "ca.pem")
+            upstream.loaded.use(try UpstreamTLS(options).loaded)
+            #expect(upstream.context !== before)
+            let system = try UpstreamTLS(TLSClientOptions())
+            let first = system.context
+            system.loaded.use(try UpstreamTLS(TLSClientOptions()).loaded)
+            #expect(system.context !== first)
+        }
+    }
+
     @Test("a certificate that is replaced after it was loaded, and before anybody looks, is loaded anew")
     func replacedBeforeTheWatch() throws {
         let folder = NSTemporaryDirectory() + "recast-watch-\(UInt64.random(in: 0 ... .max))/"

@@ -73,6 +73,9 @@ bool recast_tls_validity(const recast_tls_context *context, int64_t *not_before,
    room for `room` of them. Returns the number, or -1 when one can't be read. */
 int recast_tls_digests(const char *text, size_t count, bool of_keys, uint8_t *digests, size_t room);
 
+/* SHA-256 of the bytes, 32 of them. */
+bool recast_tls_digest(const char *bytes, size_t count, uint8_t *digest);
+
 /* ---- Sessions: one connection each. */
 
 typedef struct recast_tls recast_tls;

@@ -21,6 +21,8 @@ public struct TLSValidity: Hashable, Sendable {
 @safe
 final class TLSContextHandle: @unchecked Sendable {
     let pointer: OpaquePointer
+    /// SHA-256 of each file that was read, in this order; nil where one could not be made.
+    private(set) var contents: [[UInt8]]? = []
 
     /// - Throws: `TLSFileError` without a path when memory is out.
     init(isClient: Bool, minimum: TLSVersion, maximum: TLSVersion) throws(TLSFileError) {
@@ -40,11 +42,13 @@ final class TLSContextHandle: @unchecked Sendable {
     func use(_ identity: TLSIdentity, index: Int = 0) throws(TLSFileError) {
         // SAFETY: the text lives during the call, which copies what it needs; the same below.
         let certificates = try unsafe TLSFile.read(identity.certificate, .certificate, index) { text in
-            unsafe recast_tls_use_certificates(pointer, text.baseAddress, text.count)
+            unsafe note(text)
+            return unsafe recast_tls_use_certificates(pointer, text.baseAddress, text.count)
         }
         try TLSFile.check(certificates, identity.certificate, .certificate, index)
         let key = try unsafe TLSFile.read(identity.key, .key, index) { text in
-            unsafe recast_tls_use_key(pointer, text.baseAddress, text.count)
+            unsafe note(text)
+            return unsafe recast_tls_use_key(pointer, text.baseAddress, text.count)
         }
         try TLSFile.check(key, identity.key, .key, index)
     }
@@ -52,7 +56,8 @@ final class TLSContextHandle: @unchecked Sendable {
     func trust(_ path: String, _ role: TLSFileError.Role, tells: Bool, anyLevel: Bool) throws(TLSFileError) {
         let outcome = try unsafe TLSFile.read(path, role) { text in
             // SAFETY: as above.
-            unsafe recast_tls_add_anchors(pointer, text.baseAddress, text.count, tells, anyLevel)
+            unsafe note(text)
+            return unsafe recast_tls_add_anchors(pointer, text.baseAddress, text.count, tells, anyLevel)
         }
         try TLSFile.check(outcome, path, role)
     }
@@ -60,9 +65,18 @@ final class TLSContextHandle: @unchecked Sendable {
     func revoke(_ path: String) throws(TLSFileError) {
         let outcome = try unsafe TLSFile.read(path, .revocations) { text in
             // SAFETY: as above.
-            unsafe recast_tls_add_revocations(pointer, text.baseAddress, text.count)
+            unsafe note(text)
+            return unsafe recast_tls_add_revocations(pointer, text.baseAddress, text.count)
         }
         try TLSFile.check(outcome, path, .revocations)
+    }
+
+    /// Notes what is used: the very bytes, so that a file that is replaced meanwhile counts as what it was here.
+    private func note(_ text: UnsafeBufferPointer<CChar>) {
+        var digest = [UInt8](repeating: 0, count: TLSPin.size)
+        // SAFETY: the text lives during the call, and the digest has room for 32 bytes.
+        let isDone = unsafe recast_tls_digest(text.baseAddress, text.count, &digest)
+        if isDone { contents?.append(digest) } else { contents = nil }
     }
 
     /// The life of the context's own certificate, nil when it has none.

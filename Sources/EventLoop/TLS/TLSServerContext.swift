@@ -75,6 +75,18 @@ public final class TLSServerContext: Sendable {
         _ = unsafe recast_tls_set_alternatives(handle.pointer, pointers, pointers.count)
     }
 
+    /// Whether it was made of the same options and of files with the same bytes: then its sessions are as good as those of `other`.
+    public func isSame(as other: TLSServerContext) -> Bool {
+        guard options == other.options, let contents, let others = other.contents else { return false }
+        return contents == others
+    }
+
+    /// SHA-256 of all files, in their order; nil where one isn't known.
+    private var contents: [[UInt8]]? {
+        let all = [handle.contents] + alternatives.map(\.contents)
+        return all.contains(nil) ? nil : all.flatMap { $0 ?? [] }
+    }
+
     /// The lives of the certificates, in the order of the identities.
     public var validities: [TLSValidity?] { [handle.validity] + alternatives.map(\.validity) }
 }

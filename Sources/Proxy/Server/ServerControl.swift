@@ -443,13 +443,16 @@ extension ServerControl {
     /// effect: so many workers get the next ones, and share limits out.
     ///
     /// Upstreams that are the same stay the same objects: their pools go on, and what was read of their certificates now is
-    /// what these pools use.
+    /// what these pools use. Listeners whose TLS is the same, file by file, keep its context, so that their clients' sessions go on.
     private static func keepingWhatRuns(of old: ProxySettings, in new: ProxySettings) -> ProxySettings {
         var settings = ServerRestart.kept(of: old, in: new)
         for (index, upstream) in new.upstreams.enumerated() {
             guard let same = old.upstreams.first(where: { $0 == upstream }) else { continue }
             if let tls = same.tls, let read = upstream.tls { tls.loaded.use(read.loaded) }
             settings.upstreams[index] = same
+        }
+        for (address, tls) in new.tls {
+            if let before = old.tls[address] { tls.loaded.keep(before.loaded) }
         }
         return settings
     }

@@ -2,7 +2,7 @@ internal import EventLoop
 internal import Synchronization
 
 /// A context made of files, and what makes it anew. All workers share it; connections keep the context that they began with.
-final class LoadedTLS<Context: Sendable>: Sendable, LoadedFromFiles {
+final class LoadedTLS<Context: TLSContext>: Sendable, LoadedFromFiles {
     let files: [String]
     private let make: @Sendable () throws(TLSFileError) -> Context
     private let loaded: Mutex<Loaded>
@@ -11,11 +11,20 @@ final class LoadedTLS<Context: Sendable>: Sendable, LoadedFromFiles {
     /// one, however long it takes until it is looked at.
     private struct Loaded: Sendable {
         let stamps: [FileStamp?]
-        let context: Context
+        var context: Context
 
         init(_ files: [String], _ make: () throws(TLSFileError) -> Context) throws(TLSFileError) {
             stamps = files.map { FileStamp($0) }
             context = try make()
+        }
+
+        /// With the context of `other`, where that is the same: tickets that clients have, and sessions that are remembered, go with
+        /// a context. Where anything is another, and be it the authorities of client certificates, they must: who takes up a session
+        /// isn't verified anew.
+        func keeping(_ other: Loaded) -> Loaded {
+            var kept = self
+            if context.isSame(as: other.context) { kept.context = other.context }
+            return kept
         }
     }
 
@@ -33,15 +42,29 @@ final class LoadedTLS<Context: Sendable>: Sendable, LoadedFromFiles {
 
     func reload() throws(TLSFileError) {
         let made = try Loaded(files, make)
-        loaded.withLock { $0 = made }
+        loaded.withLock { $0 = made.keeping($0) }
     }
 
     /// Goes on with what `other` has loaded of the same files.
     func use(_ other: LoadedTLS) {
         let made = other.loaded.withLock { $0 }
-        loaded.withLock { $0 = made }
+        loaded.withLock { $0 = made.keeping($0) }
+    }
+
+    /// Goes on with the context of `old`, where that is the same.
+    func keep(_ old: LoadedTLS) {
+        let kept = old.loaded.withLock { $0 }
+        loaded.withLock { $0 = $0.keeping(kept) }
     }
 }
+
+/// What is made of files, and knows whether it is what another one is.
+protocol TLSContext: Sendable {
+    func isSame(as other: Self) -> Bool
+}
+
+extension TLSServerContext: TLSContext {}
+extension TLSClientContext: TLSContext {}
 
 /// What is made of files and can be made of them again.
 protocol LoadedFromFiles {
