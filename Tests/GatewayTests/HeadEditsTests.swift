@@ -215,7 +215,8 @@ import Testing
         let type = Array("application/json".utf8)
         var added = OutputBuffer()
         changes.appendLines(
-            to: &added, of: head, contentType: type.span, coding: .gzip, sourceFields: ["origin", "x-tenant"])
+            to: &added, of: head, contentType: type.span, coding: .gzip,
+            sourceFields: ["accept", "accept-encoding", "origin", "x-tenant"])
         let lines = added.span.copied()
         let converted = result(HeadEdits(response: head, changes, replacesType: true), head, rules: rules) {
             $0.append(lines)

@@ -52,6 +52,55 @@ import Transcoding
         }
     }
 
+    @Test(
+        "Vary names the request's fields that a response's are taken from, each once, and a rule has the last word on it"
+    )
+    func vary() throws {
+        let mix = SourceReference.literalMix([
+            .literal("a "), .source(.header("x-b")), .source(.clientAddress), .source(.query("q")),
+        ])
+        let edits = HeaderEdits(
+            set: [field("X-Tenant", from: .header("x-tenant")), field("X-Const", "c")],
+            add: [.init(name: "X-Mix", value: mix, text: "mix"), field("X-Again", from: .header("x-tenant"))])
+        let bare = HeaderEdits(set: [field("X-Tenant", from: .header("x-tenant"))])
+        let own = HeaderEdits(remove: [.init(name: "vary")], set: [field("X-Tenant", from: .header("x-tenant"))])
+        let get = "GET / HTTP/1.1\r\nHost: a\r\nX-Tenant: t\r\n\r\n"
+        for (edits, fields, wanted) in [
+            (edits, "", "x-b|x-tenant"), (edits, "Vary: Origin, X-TENANT\r\n", "Origin, X-TENANT|x-b"),
+            (edits, "Vary: *\r\n", "*"), (bare, "", "x-tenant"), (own, "", nil),
+            (HeaderEdits(set: [field("X-Const", "c")]), "", nil),
+        ] as [(HeaderEdits, String, String?)] {
+            try withRig([forward(options: options(HeaderEdits(), edits))]) { rig throws in
+                for status in ["200 OK", "404 Not Found"] {
+                    let response = try rig.exchange(
+                        get, answer: "HTTP/1.1 \(status)\r\n\(fields)Content-Length: 0\r\n\r\n"
+                    ).response
+                    #expect(response["Vary"] == wanted, "\(fields)")
+                }
+            }
+        }
+        // A request's field that only the request gets changes no response.
+        try withRig([forward(options: options(bare))]) { rig throws in
+            #expect(try rig.exchange(get).response["Vary"] == nil)
+        }
+    }
+
+    @Test("a cache that renews what it holds, and one that asks for a head, are told the same")
+    func varyWithoutContent() throws {
+        let edits = HeaderEdits(set: [field("X-Tenant", from: .header("x-tenant"))])
+        try withRig([forward(options: options(HeaderEdits(), edits))]) { rig throws in
+            for (method, answer) in [
+                ("GET", "HTTP/1.1 304 Not Modified\r\n\r\n"), ("HEAD", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"),
+            ] {
+                let client = try rig.connect(sending: "\(method) / HTTP/1.1\r\nHost: a\r\n\r\n")
+                let index = rig.upstreams.firstIndex { !$0.isOver } ?? 0
+                _ = try rig.request(on: index)
+                rig.upstreams[index].send(answer)
+                #expect(try rig.response(to: client, .none)["Vary"] == "x-tenant")
+            }
+        }
+    }
+
     @Test("no spelling of a field's name passes that a server reads as one that went")
     func underscores() throws {
         var options = options(HeaderEdits(remove: [.init(name: "x-user")], set: [field("X-Api-Key", "k")]))

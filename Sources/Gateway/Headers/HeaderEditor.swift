@@ -49,6 +49,8 @@ package final class HeaderEditor: Sendable {
     /// The lines that need nothing of the request.
     package let constants: [UInt8]
     package let hasSources: Bool
+    /// The request's fields among the values, in lower case: with another one the head would be another.
+    package let sourceFields: [String]
 
     package init(_ edits: HeaderEdits) {
         func folded(_ name: String) -> [UInt8] { name.utf8.map(Self.folded) }
@@ -62,6 +64,7 @@ package final class HeaderEditor: Sendable {
         }
         constants = lines.flatMap { if case .constant(let line) = $0 { line } else { [UInt8]() } }
         hasSources = lines.contains { if case .source = $0 { true } else { false } }
+        sourceFields = Set((edits.set + edits.add).flatMap(\.value.fieldNames)).sorted()
     }
 
     private static func text(of pieces: [SourceReference.Piece]) -> String? {

@@ -21,7 +21,7 @@ extension HeadEdits {
 
 extension HeadChanges {
     /// Appends the lines that are new in a response with that head: `contentType` is that of a converted body, `coding` the one that
-    /// the body gets from us; `sourceFields` are the request's that are in the converted body.
+    /// the body gets from us; `sourceFields` are the request's that are in the converted body, or in what rules write into the head.
     package func appendLines(
         to output: inout OutputBuffer, of head: borrowing MessageHead, contentType: Span<UInt8>?, coding: Coding?,
         sourceFields: [String]
@@ -34,6 +34,10 @@ extension HeadChanges {
             HeadWriter.field("Vary", "Accept-Encoding", into: &output)
         }
         for field in sourceFields {
+            if contains(.variesByAccept) && field == "accept" || contains(.variesByCoding) && field == "accept-encoding"
+            {
+                continue
+            }
             let name = Array(field.utf8)
             if !head.varies(by: name.span) { HeadWriter.clean("Vary", name.span, into: &output) }
         }

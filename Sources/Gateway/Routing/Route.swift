@@ -54,6 +54,8 @@ public final class Route: Sendable {
     package let signatureEditor: HeaderEditor?
     /// `options.headers`, prepared; nil when there are none, which is all that most routes ask.
     package let headers: HeaderEditors?
+    /// The request's fields that a converted response takes values from, in its body or its head, in lower case.
+    package let sourceFieldsOfConverted: [String]
 
     /// Bytes of a converted response that are held where no setting says otherwise: 8 MiB.
     public static let standardResponseLimit = 8 * 1024 * 1024
@@ -95,6 +97,9 @@ public final class Route: Sendable {
         // Who heeds the mark of a copy must not get it from clients.
         if shadow?.upstream != nil { rules.request.remove.append(.init(name: RouteShadow.markName)) }
         headers = HeaderEditors(rules, editsResponses: tellsRate)
+        sourceFieldsOfConverted = Set(
+            (headers?.response?.sourceFields ?? []) + (responseRules?.sourceFields ?? [])
+        ).sorted()
         signatureEditor = signing.map { signing in
             HeaderEditor(HeaderEdits(remove: signing.signer.names.map { .init(name: $0.lowercased()) }))
         }
@@ -111,6 +116,12 @@ public final class Route: Sendable {
 
     /// The route with the conversion that it has, or that it tries on copies: what examples and explanations go by.
     public var converting: Route { shadow?.trial ?? self }
+    /// The request's fields that a response depends on: by its head, and by its body where that `isConverted`. A cache keeps it for
+    /// requests with the same ones alone (RFC 9111 §4.1).
+    package func sourceFields(isConverted: Bool) -> [String] {
+        isConverted ? sourceFieldsOfConverted : headers?.response?.sourceFields ?? []
+    }
+
     /// Whether one of `responses` converts: then the upstream is asked for whole bodies without a content coding.
     package var convertsResponses: Bool { responseRules?.converts == true }
     /// Whether what is sent on a reused connection is held to be sent again.

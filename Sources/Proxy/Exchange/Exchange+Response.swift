@@ -84,7 +84,7 @@ extension Exchange {
                 endsByClose: endsByClose, isLast: !machine.persists,
                 status: status == head.status ? nil : status), of: head
         ) { output, position in
-            let sourceFields = changes.contains(.otherBytes) ? route?.responseRules?.sourceFields ?? [] : []
+            let sourceFields = route?.sourceFields(isConverted: changes.contains(.otherBytes)) ?? []
             changes.appendLines(
                 to: &output, of: head, contentType: contentType?.span, coding: coding, sourceFields: sourceFields)
             // What is no hop says nothing of itself.
