@@ -130,10 +130,7 @@ struct Redaction {
         let (part, text) = (Array(part.lowercased().utf8), Array(text.lowercased().utf8))
         if part.isEmpty { return false }
         let count = min(part.count, shortest)
-        for start in 0...part.count - count where holds(text, part[start..<start + count]) {
-            if part.count >= shortest || part.count == count { return true }
-        }
-        return false
+        return (0...part.count - count).contains { holds(text, part[$0..<$0 + count]) }
     }
 
     private static func holds(_ text: [UInt8], _ part: ArraySlice<UInt8>) -> Bool {
