@@ -80,6 +80,8 @@ void jpeg_look(const uint8_t *bytes, size_t count, recast_image_header *header) 
     segment segment;
     bool has_frame = false;
     while (next_segment(bytes, count, &at, &segment)) {
+        /* The picture is over, or another one begins in it: no reader comes to a scan behind that. */
+        if (segment.marker == EOI || (segment.marker == SOI && segment.begin != 0)) return;
         if (segment.marker == SOS) {
             if (has_frame) header->kind = RECAST_IMAGE_JPEG;
             /* Components that come one after the other wait for the last one. */
@@ -156,12 +158,12 @@ bool jpeg_sift(const uint8_t *bytes, size_t count, sieve *sieve) {
             if (is_first) continue;
             /* The picture is over: other pictures stand behind it, what a camera says, or what an editor has left there. */
             if (at < count) sieve->has_extras = true;
-            return true;
+            return has_scan;
         }
         /* Another picture, in which this one isn't over. */
         if (segment.marker == SOI) {
             sieve->has_extras = true;
-            return true;
+            return has_scan;
         }
         long needed = needed_content(bytes, &segment, has_scan, has_jfif);
         if (needed < 0) {

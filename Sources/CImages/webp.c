@@ -114,6 +114,21 @@ bool webp_sift(const uint8_t *bytes, size_t count, sieve *sieve) {
     return is_there[3] || is_there[4];
 }
 
+/* Where the pixels end: a picture that is cut off would else be made of what stands behind them. */
+static size_t end_of_pixels(const uint8_t *bytes, size_t count) {
+    enum { HEADER = 12, CHUNK = 8 };
+    size_t at = HEADER;
+    while (at < count && count - at >= CHUNK) {
+        const uint8_t *chunk = bytes + at;
+        size_t size = little32(chunk + 4);
+        if (size > count - at - CHUNK) break;
+        at += CHUNK + size;
+        if (memcmp(chunk, "VP8 ", 4) == 0 || memcmp(chunk, "VP8L", 4) == 0) return at;
+        at += size & 1;
+    }
+    return count;
+}
+
 enum recast_image_status webp_read(
     const uint8_t *bytes, size_t count, const recast_image_header *header, bool keeps, picture *picture,
     metadata *metadata, const char **reason) {
@@ -135,9 +150,9 @@ enum recast_image_status webp_read(
     WebPIDecoder *decoder = WebPIDecode(bytes, 0, &config);
     if (!decoder) return RECAST_IMAGE_NO_MEMORY;
     VP8StatusCode status = VP8_STATUS_SUSPENDED;
-    size_t given = 0;
-    while (status == VP8_STATUS_SUSPENDED && given < count) {
-        given = count - given > PIECE ? given + PIECE : count;
+    size_t given = 0, end = end_of_pixels(bytes, count);
+    while (status == VP8_STATUS_SUSPENDED && given < end) {
+        given = end - given > PIECE ? given + PIECE : end;
         status = WebPIUpdate(decoder, bytes, given);
         pixels_done(SLICE);
     }

@@ -34,13 +34,14 @@ import Testing
     private static func isConsistent(_ machine: Machine) -> Bool {
         if !machine.pauses.isEmpty, machine.request != .content { return false }
         if machine.pauses.contains(.memory), machine.upstream != .none { return false }
+        if machine.isAnsweredEarly, [.awaited, .buffering].contains(machine.response) { return false }
         if machine.request == .head { return machine.upstream == .none && machine.response == .awaited }
         if machine.request == .discarding { return machine.upstream == .gone && machine.response == .complete }
-        if machine.isAnsweredEarly, [.awaited, .buffering].contains(machine.response) { return false }
         switch machine.response {
         case .awaited: return machine.upstream != .gone
-        case .buffering, .streaming: return machine.upstream == .open
-        case .buffered: return machine.upstream == .open || machine.upstream == .gone
+        case .buffering: return machine.upstream == .open
+        // What has come whole is converted on without its connection.
+        case .buffered, .streaming: return machine.upstream == .open || machine.upstream == .gone
         case .complete: return machine.upstream == .open || machine.upstream == .gone
         }
     }
@@ -52,7 +53,7 @@ import Testing
             for upstream in Machine.Upstream.allCases {
                 for response in Machine.Response.allCases {
                     for expectation in Machine.Expectation.allCases {
-                        for pauses in [[], .upstream, [.upstream, .rate], .memory] as [Machine.Pauses] {
+                        for pauses in [[], .upstream, [.upstream, .rate], .memory, .tick] as [Machine.Pauses] {
                             for (persists, isEarly) in [(true, false), (false, false), (true, true), (false, true)] {
                                 let machine = Machine(
                                     request: request, upstream: upstream, response: response,
@@ -79,6 +80,10 @@ import Testing
                 var after = before
                 var actions: Actions?
                 do throws(Refusal) { actions = try after.handle(event) } catch {}
+                // A refusal follows where one is thrown, and behind a head that was taken back.
+                if actions != nil, !after.isOver, event != .responseWithdrawn {
+                    #expect(Self.isConsistent(after), "\(event): \(before)")
+                }
                 check(before, event, after, actions)
             }
         }

@@ -42,7 +42,8 @@ enum MachineTable {
     /// Events without their values. The switch below has no default: whoever adds an event adds a kind, and `tableIsComplete` then
     /// asks for it in `events`.
     enum Kind: CaseIterable {
-        case headRead, began, memoryFreed, contentArrived, paused, resumed, contentEnded, connecting, connected
+        case headRead, began, memoryFreed, contentArrived, paused, resumed, contentEnded, contentGivenUp, connecting
+        case connected
         case upstreamDrained, requestWritten, continued, interim, retried, responseHead, responseBegan
         case responseBuffered, responseArrived, responseRead, responseEnded, responseWithdrawn, upstreamFailed
         case upstreamTimedOut, switched, refused, responseFailed, downstreamDrained, clientHalfClosed
@@ -58,6 +59,7 @@ enum MachineTable {
         case .paused: .paused
         case .resumed: .resumed
         case .contentEnded: .contentEnded
+        case .contentGivenUp: .contentGivenUp
         case .connecting: .connecting
         case .connected: .connected
         case .upstreamDrained: .upstreamDrained
@@ -101,6 +103,12 @@ enum MachineTable {
         ("content, open, buffering", content(.open, .buffering)),
         ("content, open, streaming", content(.open, .streaming)),
         ("content, open, streaming, refused", content(.open, .streaming, expectation: .refused)),
+        (
+            "content, open, streaming, refused, slow",
+            content(.open, .streaming, expectation: .refused, pauses: .rate, persists: false)
+        ),
+        ("content, gone, buffered", content(.gone, .buffered, isAnsweredEarly: true)),
+        ("content, gone, streaming", content(.gone, .streaming, persists: false, isAnsweredEarly: true)),
         ("content, open, complete", content(.open, .complete, persists: false, isAnsweredEarly: true)),
         (
             "content, open, complete, full",
@@ -124,7 +132,9 @@ enum MachineTable {
         ("sent, open, streaming, early", state(.sent, .open, .streaming, isAnsweredEarly: true)),
         ("sent, open, complete, early", state(.sent, .open, .complete, isAnsweredEarly: true)),
         ("discarding", state(.discarding, .gone, .complete)),
-        ("discarded, open, streaming", state(.discarded, .open, .streaming)),
+        ("discarded, open, buffering, refused", state(.discarded, .open, .buffering, expectation: .refused)),
+        ("discarded, open, buffered, refused", state(.discarded, .open, .buffered, expectation: .refused)),
+        ("discarded, open, streaming, refused", state(.discarded, .open, .streaming, expectation: .refused)),
     ]
 
     private static var spooled: ExchangeMachine.Plan {
@@ -158,12 +168,12 @@ enum MachineTable {
 
     private static func state(
         _ request: ExchangeMachine.Request, _ upstream: ExchangeMachine.Upstream,
-        _ response: ExchangeMachine.Response = .awaited, persists: Bool = true, retries: Int = 0,
-        isAnsweredEarly: Bool = false
+        _ response: ExchangeMachine.Response = .awaited, expectation: ExchangeMachine.Expectation = .settled,
+        persists: Bool = true, retries: Int = 0, isAnsweredEarly: Bool = false
     ) -> ExchangeMachine {
         ExchangeMachine(
-            request: request, upstream: upstream, response: response, hasBegun: true, persists: persists,
-            retries: retries, isAnsweredEarly: isAnsweredEarly)
+            request: request, upstream: upstream, response: response, expectation: expectation, hasBegun: true,
+            persists: persists, retries: retries, isAnsweredEarly: isAnsweredEarly)
     }
 
     private static func plan(_ change: (inout ExchangeMachine.Plan) -> Void) -> ExchangeMachine.Plan {
@@ -201,7 +211,10 @@ enum MachineTable {
         ("paused by rate", .paused(.rate)),
         ("resumed by upstream", .resumed(.upstream)),
         ("resumed by rate", .resumed(.rate)),
+        ("paused by a tick", .paused(.tick)),
+        ("resumed by a tick", .resumed(.tick)),
         ("contentEnded", .contentEnded),
+        ("contentGivenUp", .contentGivenUp),
         ("connecting", .connecting),
         ("connected at once", .connected(atOnce: true)),
         ("connected", .connected(atOnce: false)),

@@ -45,6 +45,7 @@ struct ModelExchange {
         plan.hasContent = total > 0
         plan.isConverted = random.below(3) == 0
         plan.isSpooled = random.below(4) == 0
+        plan.isVerified = random.below(6) == 0
         plan.expectsContinue = random.below(3) == 0
         plan.relaysExpectation = random.below(2) == 0
         plan.takesInterim = random.below(4) > 0
@@ -66,8 +67,8 @@ struct ModelExchange {
     private mutating func step() {
         switch random.below(20) {
         case 0..<6: receive()
-        case 6: handleIfPossible(.paused(.rate))
-        case 7: handle(.resumed(.rate))
+        case 6: handleIfPossible(.paused(random.below(2) == 0 ? .rate : .tick))
+        case 7: handle(.resumed(random.below(2) == 0 ? .rate : .tick))
         case 8, 9: connect()
         case 10, 11: drain()
         case 12: upstreamEnds()
@@ -76,6 +77,7 @@ struct ModelExchange {
         case 17: handle(.downstreamDrained)
         case 18 where random.below(6) == 0: refuse()
         case 18 where random.below(6) == 0: timeOut()
+        case 18 where random.below(6) == 0: handleIfPossible(.contentGivenUp)
         case 18: relay()
         default:
             if machine.request == .content, machine.pauses.contains(.memory) { handle(.memoryFreed) }
@@ -88,6 +90,7 @@ struct ModelExchange {
         for _ in 0..<200 where !machine.isOver && faults.isEmpty {
             if machine.pauses.contains(.memory), machine.request == .content { handle(.memoryFreed) }
             if machine.pauses.contains(.rate) { handle(.resumed(.rate)) }
+            if machine.pauses.contains(.tick) { handle(.resumed(.tick)) }
             if machine.takesContent || machine.expectation == .asked { receive(all: true) }
             connect(always: true)
             queued = 0
@@ -113,6 +116,10 @@ struct ModelExchange {
 
     private mutating func take(_ bytes: [Int]) -> Int {
         guard machine.request == .content else { return bytes.count }
+        if plan.isVerified {
+            spool = (spool ?? []) + bytes
+            return bytes.count
+        }
         if plan.isConverted { return convert(bytes) }
         switch machine.destination {
         case .upstream:

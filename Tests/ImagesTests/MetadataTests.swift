@@ -148,6 +148,17 @@ struct MetadataTests {
         }
     }
 
+    @Test("a JPEG that ends, or begins again, in front of its first scan is none", arguments: [0xD8, 0xD9] as [UInt8])
+    func noScan(marker: UInt8) throws {
+        let scan = try #require(Self.jpeg.indices.first { Self.jpeg[$0...].starts(with: [0xFF, 0xDA]) })
+        let bytes = Array(Self.jpeg[..<scan]) + [0xFF, marker] + Array(Self.jpeg[scan...])
+        for keeps in [true, false] {
+            var rule = ImageRule()
+            rule.keepsMetadata = keeps
+            #expect(throws: ImageFault.broken("it has no scan")) { try ImageJob(bytes, rule: rule) }
+        }
+    }
+
     @Test("however they are cut or changed, nothing is left that would go the next time")
     func hostile() throws {
         let exif = Self.segment(0xE1, Array("Exif\0\0".utf8) + ImageSamples.exif(1))
@@ -168,6 +179,14 @@ struct MetadataTests {
                 for bit in [0, 3, 7] {
                     var bytes = source
                     bytes[at] ^= 1 << UInt8(bit)
+                    try look(bytes)
+                }
+            }
+            // Where a JPEG has a marker, another one.
+            for at in source.indices.dropLast() where source[at] == 0xFF {
+                for marker: UInt8 in [0xC0, 0xC4, 0xD0, 0xD8, 0xD9, 0xDA, 0xE0, 0xE1, 0xEE, 0xFE, 0xFF] {
+                    var bytes = source
+                    bytes[at + 1] = marker
                     try look(bytes)
                 }
             }

@@ -40,6 +40,44 @@ import Testing
         }
     }
 
+    @Test("F11 a client whose content isn't wanted is given no time to send it, however slowly it reads the answer")
+    func owesNothing() throws {
+        try withRig(
+            [try plain(timeouts: { $0.bodyGap = .milliseconds(40) }) { $0.expectContinue = .forward }], unix: true
+        ) {
+            rig throws in
+            let client = try rig.connect(sending: head)
+            let peer = try upstreamHead(rig)
+            client.pause()
+            let content = String(repeating: "a", count: 3_000_000)
+            peer.send("HTTP/1.1 200 OK\r\nContent-Length: 3000003\r\n\r\n" + content)
+            rig.settle()
+            #expect(peer.queued > 0)
+            client.resume()
+            try rig.until("all that has come") { client.received.count > 3_000_000 }
+            let start = rig.loop.now
+            try rig.until("the time of a body is over") { rig.loop.now - start > 120_000_000 }
+            peer.send("end")
+            #expect(try rig.response(to: client).text == content + "end")
+            #expect(try rig.logLines().first?["flags"] == nil)
+        }
+    }
+
+    @Test("F11 a request whose content isn't wanted has its time, too, when that was sent all the same")
+    func isBounded() throws {
+        try withRig([try plain(timeouts: { $0.request = .milliseconds(200) }) { $0.expectContinue = .forward }]) {
+            rig throws in
+            let client = try rig.connect(sending: head)
+            let peer = try upstreamHead(rig)
+            peer.send("HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nhalf")
+            try rig.until("half of the answer") { client.text.hasSuffix("half") }
+            client.send("body")
+            try rig.until("the end") { client.isOver && peer.isOver }
+            #expect(client.text.hasSuffix("half"))
+            #expect(try rig.logLines().first?["flags"] as? String == "UT")
+        }
+    }
+
     @Test("F11 an upstream that says nothing for a second doesn't hold the body; its late 100 is not passed on")
     func silent() throws {
         try withRig(try routes()) { rig throws in

@@ -1,3 +1,4 @@
+import EventLoop
 import Gateway
 import Proxy
 import Testing
@@ -65,6 +66,29 @@ import Transcoding
             #expect(rig.upstreams.count == (converted ? 0 : 1))
             #expect(!rig.upstreams.contains { $0.has() })
             #expect(try rig.logLines().first?["flags"] as? String == "CT")
+        }
+    }
+
+    @Test("a body that stops arriving behind an early answer: the answer goes on to its end")
+    func bodyBehindAnswer() throws {
+        let short = short
+        try withRig([forward { $0.bodyGap = short }]) { rig in
+            let client = try rig.connect(sending: String(post("/", "text/plain", "0123456789").dropLast(5)))
+            let upstream = try rig.upstream()
+            try rig.until("part of the request") { upstream.text.hasSuffix("01234") }
+            upstream.send("HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nhalf")
+            let start = rig.loop.now
+            try rig.until("the body's time is over") { rig.loop.now - start > 120_000_000 }
+            #expect(client.text.hasSuffix("half") && !client.isOver)
+            // What comes now is wanted by no one.
+            client.send("567")
+            upstream.send("more")
+            let response = try rig.response(to: client)
+            #expect(response.text == "halfmore" && response["Connection"] == "close")
+            try rig.until("the end") { client.isOver && upstream.isOver }
+            #expect(client.failure == nil && client.rest.isEmpty && upstream.text.hasSuffix("01234"))
+            let line = try #require(try rig.logLines().first)
+            #expect(line["status"] as? Int == 200 && line["flags"] as? String == "CT")
         }
     }
 

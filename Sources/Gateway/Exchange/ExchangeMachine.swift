@@ -11,7 +11,7 @@
 /// | `ending` | content is whole here; some of it is still to be converted or sent | `sent`, `discarded` |
 /// | `sent` | the upstream's connection has all of it | `discarded` |
 /// | `discarding` | it was answered here; the short rest of its content is read and dropped | `discarded` |
-/// | `discarded` | nothing of it is left to read, and no one wants it: it was answered here, or instead of a 100 | |
+/// | `discarded` | nothing of it is left to read, and no one wants it: it was answered here, or behind `refused` | |
 ///
 /// | upstream | means | next |
 /// |---|---|---|
@@ -33,7 +33,8 @@
 /// - The upstream gets each byte of the content once and in order on the connection whose response is used; on another only
 ///   where the request may be sent again (F20, F21).
 /// - The exchange ends once: with one action of `endAndKeepAlive`, `endAndClose`, `endAndLinger`, `cut` and `beginTunnel`; or
-///   without one where the client has left, whose driver gives up both sides and asks for nothing more.
+///   without one where the client has left, or what the request came by forwards it itself: the driver then gives up both sides
+///   and asks for nothing more.
 ///
 /// A refusal is thrown, here and in the driver, and caught where the driver was called; there it becomes the event `refused`.
 public struct ExchangeMachine: Equatable, Sendable {
@@ -47,7 +48,8 @@ public struct ExchangeMachine: Equatable, Sendable {
         case settled
         /// The upstream is asked, and the client waits.
         case asked
-        /// The upstream has answered finally instead, so it doesn't get the content.
+        /// The upstream has answered finally and gets no more of the content: its answer came instead of a 100, or the client has
+        /// stopped to send.
         case refused
     }
 
@@ -111,6 +113,9 @@ public struct ExchangeMachine: Equatable, Sendable {
         case resumed(Pauses)
         /// Content has come to its end.
         case contentEnded
+        /// No more of the content is waited for, of a request that is being answered: a client stops to send when it sees an early
+        /// answer that ends its connection (RFC 9112 §9.5).
+        case contentGivenUp
         /// A connection is asked for; there may be one at once.
         case connecting
         /// There is one: `atOnce` when it was idle, else after a wait.
@@ -308,7 +313,7 @@ public struct ExchangeMachine: Equatable, Sendable {
 
     /// Whether the request could be sent again, as far as this exchange knows.
     @inlinable public var mayRetry: Bool {
-        response == .awaited && (upstream == .open || upstream == .connecting)
+        response == .awaited && upstream == .open
             && (request == .content || request == .ending || request == .sent)
     }
 
@@ -335,6 +340,10 @@ public struct ExchangeMachine: Equatable, Sendable {
         case .paused(let reason): return pause(reason)
         case .resumed(let reason): return resume(reason)
         case .contentEnded: return endContent()
+        case .contentGivenUp:
+            persists = false
+            expectation = .refused
+            return [.forbidReuse, .stopContentTimer]
         case .connecting:
             upstream = .connecting
             return []
@@ -404,8 +413,8 @@ public struct ExchangeMachine: Equatable, Sendable {
         case .refused(let rest, let isFraming): return refuse(rest, isFraming: isFraming)
         case .responseFailed: return cut()
         case .downstreamDrained:
-            // The client's time to read has taken the place of that for its content.
-            let isRead = takesContent && request == .content && expectation != .asked
+            // The client's time to read has taken the place of that for its content, where content is owed.
+            let isRead = takesContent && request == .content && expectation == .settled
             return (response == .streaming ? Actions.resumeUpstream : []).union(isRead ? .startContentTimer : [])
         case .clientHalfClosed, .lastRequest:
             persists = false
@@ -421,18 +430,20 @@ public struct ExchangeMachine: Equatable, Sendable {
         case .began: return request == .content && response == .awaited && !hasBegun
         case .memoryFreed: return request == .content && pauses == .memory
         case .contentArrived, .contentEnded: return request == .content && hasBegun || request == .discarding
+        case .contentGivenUp: return request == .content && response == .streaming
         case .paused, .resumed, .downstreamDrained, .clientHalfClosed, .lastRequest, .refused: return true
         case .connecting:
-            return upstream == .none && response == .awaited && (request == .content || request == .ending)
+            return upstream == .none && response == .awaited && !pauses.contains(.memory)
+                && (request == .content || request == .ending)
         case .connected: return upstream == .connecting && response == .awaited
         case .upstreamDrained, .upstreamFailed: return upstream == .open
         case .upstreamTimedOut: return upstream == .open && expectation != .asked
         case .requestWritten: return request == .ending && upstream == .open
-        case .continued: return upstream == .open || expectation != .asked
+        case .continued: return upstream == .open || expectation != .asked && request != .head
         case .interim: return upstream == .open
         case .retried: return mayRetry
         case .responseHead, .responseBuffered: return response == .awaited && upstream == .open
-        case .responseBegan: return awaitsResponse
+        case .responseBegan: return awaitsResponse && (upstream == .open || response == .buffered)
         case .responseArrived: return response == .buffering && upstream == .open
         case .responseRead: return response == .buffered
         case .responseEnded, .responseWithdrawn, .responseFailed: return response == .streaming
@@ -490,7 +501,7 @@ public struct ExchangeMachine: Equatable, Sendable {
         guard pauses.contains(reason) else { return [] }
         pauses.remove(reason)
         guard pauses.isEmpty, request == .content else { return [] }
-        return [.startContentTimer, .resumeReading]
+        return expectation == .refused ? .resumeReading : [.startContentTimer, .resumeReading]
     }
 
     private mutating func connected(atOnce: Bool) -> Actions {

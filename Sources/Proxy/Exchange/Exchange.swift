@@ -289,15 +289,17 @@ final class Exchange {
         catchingRefusal { () throws(Refusal) in try handle(event, cutFlag: cutFlag) }
     }
 
-    /// The request's content stopped arriving, or comes too slowly.
+    /// The request's content stopped arriving, or comes too slowly. A response that is on its way goes on without it.
     func bodyTimedOut(_ refusal: Refusal) {
         tell(.lastRequest)
-        if machine.response == .streaming { fail(.clientTime) } else { refuse(refusal) }
+        guard machine.response == .streaming else { return refuse(refusal) }
+        record.flag = refusal.flag
+        tell(.contentGivenUp)
     }
 
     /// The exchange took longer than its route allows.
     func requestTimedOut() {
-        guard machine.request != .discarding, machine.request != .discarded else { return }
+        guard machine.request != .discarding else { return }
         worker.counters.admission.count(.request)
         let refusal = Refusal.requestTimeout(isRead: machine.isRequestRead)
         if !machine.isRequestRead { tell(.lastRequest) }
