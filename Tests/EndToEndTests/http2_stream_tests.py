@@ -460,6 +460,42 @@ class BreakingOffTests(StreamTestCase):
             self.assertEqual(client.exchange(path="/plain/small").status, 200)
 
 
+class EndlessTests(StreamTestCase):
+    """Streams that the client leaves open behind their answer: what they announced has come, or never does."""
+
+    def test_a_request_that_never_ends_is_reset_behind_a_refusal(self):
+        with self.http2() as client:
+            for path, content, length in (("/nowhere", b"", 0), ("/nowhere", b"x" * 10, 10), ("/nowhere", b"x" * 10, 100),
+                                          ("/form-json", b"no gzip at all", 14), ("/form-json", b"no gzip at all", 100)):
+                fields = [("content-type", FORM), ("content-encoding", "gzip"), ("content-length", str(length))]
+                stream = client.request("POST", path, fields, end=False)
+                if content:
+                    client.send(frame(DATA, 0, stream, content))
+                record = client.over(stream)
+                self.assert_problem(record, 404 if path == "/nowhere" else 400)
+                client.until(lambda: record.reset is not None)  # noqa: B023
+                self.assertEqual(record.reset, NO_ERROR)
+            self.assertEqual(client.exchange().status, 200)
+
+    def test_an_upload_that_never_ends_is_reset_behind_a_whole_answer(self):
+        """The upstream has answered and takes no more: its answer isn't shown as broken."""
+        def script(exchange):
+            exchange.answer(body=b"early", fields=["Connection: close"])
+            exchange.close()
+
+        self.upstream.script = script
+        with self.http2() as client:
+            for fields in ([], [("content-length", "100000")]):
+                stream = client.request("POST", fields=fields, end=False)
+                client.send(frame(DATA, 0, stream, b"x" * 10))
+                record = client.over(stream)
+                self.assertEqual((record.status, bytes(record.body), record.ended), (200, b"early", True))
+                client.until(lambda: record.reset is not None)  # noqa: B023
+                self.assertEqual(record.reset, NO_ERROR)
+            self.upstream.script = repeat
+            self.assertEqual(client.exchange().status, 200)
+
+
 class UnreadTests(StreamTestCase):
     settings = "timeouts: { write: 1s }\n"
 

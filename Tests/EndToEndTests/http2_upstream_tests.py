@@ -1,6 +1,7 @@
 """What is HTTP/2's own between Recast and an upstream: streams that share a connection, and how connections and streams end."""
 
 import collections
+import json
 import os
 import subprocess
 import tempfile
@@ -378,6 +379,48 @@ class ResetTests(HTTP2ServerTestCase):
         server.script = repeat
         self.assertEqual(self.send().status, 200)
         self.assertEqual(server.connection_count, 1)
+
+    def test_an_upload_goes_on_behind_a_whole_response(self):
+        """The server has said all when the head has come, and reads what follows: the exchange ends with the upload, and is logged."""
+        server, size, reads = self.server(window=20_000), 40_000, threading.Event()
+        self.addCleanup(reads.set)
+
+        def script(exchange):
+            exchange.answer(body=exchange.received.target.encode())
+            reads.wait(DEADLINE)
+            exchange.read_body()
+
+        server.script = script
+        self.proxy(server, routes="  - { name: form-json, match: /form-json, upstream: app, request: form -> json }\n" + ROUTES)
+        body, count = b"a=" + b"x" * (size - 2), 0
+        # Where all of a request was read of which the server has taken half, its client's connection goes on.
+        for path, first in (("/plain", 0), ("/plain", size // 2), ("/plain", size - 1), ("/plain", size), ("/form-json", size)):
+            reads.clear()
+            client = self.begin("POST", path, None, [f"Content-Length: {size}"], FORM)
+            client.send(body[:first])
+            response = client.response()
+            self.assertEqual(response.body, path.encode())
+            client.send(body[first:])
+            goes_on = response.fields.get("connection") != "close"
+            self.assertEqual(goes_on, first == size)
+            if goes_on:
+                client.request("GET", "/second")
+            reads.set()
+            if goes_on:
+                self.assertEqual(client.response().body, b"/second")
+            reads.clear()
+            with HTTP2Client(self.recast.port) as client:
+                stream = client.request("POST", path, [("content-type", FORM), ("content-length", str(size))], end=False)
+                client.content(stream, body[:first], end=first == size)
+                record = client.streams[stream]
+                client.until(lambda: record.ended)  # noqa: B023
+                if first < size:
+                    client.content(stream, body[first:])
+                reads.set()
+                count += 2 + goes_on
+                self.wait_for_metric(count, "recast_requests_total")
+            self.check_end(server.requests[-1], len(body if path == "/plain" else json.dumps({"a": body[2:].decode()}, separators=(",", ":"))), [])
+        self.wait_for_metric(0, "recast_inflight_requests")
 
     def check_end(self, received, size, trailers):
         wait_until("the request ends", lambda: received.stream.is_complete or received.stream.is_cut)

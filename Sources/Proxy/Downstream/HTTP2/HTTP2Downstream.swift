@@ -170,7 +170,8 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
         self.exchange = nil
         worker.recycle(exchange)
         if wait == .body || wait == .discard { disarm() }
-        if !requestComplete { stream.resetWhenSent() }
+        // Also where all that was announced has come, and the client has not ended its stream.
+        stream.resetWhenSent()
         // What still comes is dropped, and its window given back.
         stream.drop()
         if stream.awaitsSending { connection.noteEnding(self) }
@@ -276,8 +277,10 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
     }
 
     /// A stream that is reset can't be taken for one that is complete (docs/rules.md F14).
-    func cut() {
-        stream.reset(.internalError)
+    func cut() { reset(.internalError) }
+
+    private func reset(_ code: HTTP2ErrorCode) {
+        stream.reset(code)
         if let exchange { abandon(exchange) }
         stream.drop()
         connection.schedule()
@@ -362,7 +365,8 @@ final class HTTP2Downstream: Downstream, StreamSource, HTTP2Call {
         case .write: lookAtClient()
         case .discard:
             worker.counters.admission.count(.linger)
-            cut()
+            // The answer is whole, and no more of the request is wanted (RFC 9113 §8.1).
+            reset(stream.awaitsSending ? .internalError : .noError)
         }
     }
 

@@ -272,9 +272,12 @@ final class HTTP2Upstream: UpstreamSide, HTTP2StreamHandler, TickTask {
     // MARK: Failures
 
     func closed(_ stream: HTTP2Stream, _ code: HTTP2ErrorCode) {
-        guard exchange != nil, stream === self.stream else { return }
-        // All was said on both sides, and the exchange still has something to do with it.
-        if phase == .done, code == .noError { return self.stream = nil }
+        guard let exchange, stream === self.stream else { return }
+        // All was said on both sides. Where the response was there before the request's end had gone out, that is what is waited for.
+        if phase == .done, code == .noError {
+            self.stream = nil
+            return exchange.upstreamDrained()
+        }
         fail(code, isMalformed: stream.isMalformed || connection.isFaulty)
     }
 
